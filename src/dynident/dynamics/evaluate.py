@@ -1,0 +1,254 @@
+r"""The equations of a robot on batches of samples.
+
+Every function takes joint-side positions, speeds and accelerations of the moving joints, (n_samples, n_joints) in the
+order of `robot.joint_names`. Torques are at the rows of the model: the actuated coordinates, which for a robot without
+couplings are the joints. `joint_torque` and `actuated_torque` convert between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, as_samples
+from dynident.dynamics.kernels import inputs_of, kernel
+from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
+from dynident.errors import InputError, SingularError, UnknownNameError
+from dynident.robot.model import Robot
+
+Values = str | Mapping[str, float] | ArrayLike | None
+
+
+def columns(robot: Robot, terms: TermsLike = None) -> tuple[Column, ...]:
+    """Name, unit and meaning of every column of the regressor, in order."""
+    return all_columns(robot, resolve_terms(terms))
+
+
+def parameters(robot: Robot, terms: TermsLike = None, values: Values = None) -> Array:
+    """Parameter values in column order: `regressor(...) @ parameters(...)` is the inverse dynamics.
+
+    Args:
+        robot: The robot.
+        terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
+        values: Name of one of the robot's value sets (default: its own), a mapping by parameter name (absent ones are
+            zero), or the vector itself.
+
+    Returns:
+        (n_columns,).
+    """
+    return _chi(robot, all_columns(robot, resolve_terms(terms)), values)
+
+
+def _chi(robot: Robot, described: Sequence[Column], values: Values) -> Array:
+    if values is None or isinstance(values, str):
+        values = robot.value_set(values)
+    if isinstance(values, Mapping):
+        known = robot.parameter_names
+        for name in values:
+            if name not in known:
+                raise UnknownNameError("parameter", str(name), known)
+        vector = np.array([values.get(column.name, 0.0) for column in described], dtype=np.float64)
+    else:
+        vector = np.asarray(values, dtype=np.float64)
+        if vector.shape != (len(described),):
+            raise InputError(f"values must have shape ({len(described)},), one per column; got {vector.shape}")
+    for column, value in zip(described, vector, strict=True):
+        if not np.isfinite(value):
+            raise InputError(f"parameter {column.name} is {value}; expected a finite number")
+    return vector
+
+
+def _run(
+    robot: Robot,
+    kind: str,
+    terms: Sequence[Term],
+    shape: tuple[int, ...],
+    given: Mapping[str, ArrayLike],
+    chi: Array | None = None,
+) -> Array:
+    """Evaluate one kind of program; the result has `shape` first and samples last."""
+    names = {"force": ("fx", "fy", "fz"), "moment": ("nx", "ny", "nz")}
+    inputs: list[Array] = []
+    n_samples: int | None = None
+    for name in inputs_of(kind):
+        if name == "chi":
+            assert chi is not None
+            inputs.extend(np.asarray(value) for value in chi)
+            continue
+        array = as_samples(given[name], name, names.get(name, robot.joint_names), n_samples)
+        n_samples = len(array)
+        inputs.extend(array.T)
+    assert n_samples is not None
+    run, places = kernel(robot, kind, terms)
+    flat = np.zeros((int(np.prod(shape)), n_samples))
+    rows = [int(np.ravel_multi_index(place, shape)) for place in places]
+    if rows == list(range(len(flat))):
+        run(inputs, flat)
+    else:
+        filled = _Rows(flat, rows)
+        run(inputs, filled)  # type: ignore[arg-type]
+    return flat.reshape(*shape, n_samples)
+
+
+class _Rows:
+    """The chosen rows of an array as a kernel output: views, so that structural zeros are never touched."""
+
+    def __init__(self, array: Array, rows: Sequence[int]) -> None:
+        self.array, self.rows = array, rows
+        self.shape = (len(rows), array.shape[1])
+
+    def __getitem__(self, key: tuple[slice, slice]) -> list[Array]:
+        samples = key[1]
+        return [self.array[row, samples] for row in self.rows]
+
+
+def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, terms: TermsLike = None) -> Array:
+    """The matrix W of tau = W chi.
+
+    Returns:
+        (n_samples, n_joints, n_columns). Samples are contiguous in memory (the array is a view with the samples' axis
+        first), which is what makes filling and solving fast; use `np.ascontiguousarray` if rows must be.
+    """
+    resolved = resolve_terms(terms)
+    shape = (len(robot.moving), len(all_columns(robot, resolved)))
+    return np.moveaxis(_run(robot, "regressor", resolved, shape, {"q": q, "dq": dq, "ddq": ddq}), -1, 0)
+
+
+def energy_regressor(
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    terms: TermsLike = None,
+    kind: Literal["total", "kinetic", "potential"] = "total",
+) -> Array:
+    """The row h of H = h chi, the energy as a linear function of the parameters (Gautier et al. 1995, eq. 10).
+
+    Potential energy is zero where a mass is at the base origin. Friction and offsets store no energy.
+
+    Returns:
+        (n_samples, n_columns).
+    """
+    resolved = resolve_terms(terms)
+    shape = (len(all_columns(robot, resolved)),)
+    if kind not in ("total", "kinetic", "potential"):
+        raise UnknownNameError("kind of energy", kind, ("total", "kinetic", "potential"))
+    h = np.zeros(1)
+    if kind != "potential":
+        h = h + _run(robot, "kinetic", resolved, shape, {"q": q, "dq": dq}).T
+    if kind != "kinetic":
+        h = h + _run(robot, "potential", resolved, shape, {"q": q}).T
+    return h
+
+
+def energy(robot: Robot, q: ArrayLike, dq: ArrayLike, terms: TermsLike = None, values: Values = None) -> Array:
+    """Kinetic plus potential energy, (n_samples,) [J]."""
+    return np.asarray(energy_regressor(robot, q, dq, terms) @ parameters(robot, terms, values))
+
+
+def inverse_dynamics(
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    terms: TermsLike = None,
+    values: Values = None,
+    *,
+    tool_force: ArrayLike | None = None,
+    tool_moment: ArrayLike | None = None,
+) -> Array:
+    """Torque that gives the motion, at the actuated coordinates.
+
+    Args:
+        robot: The robot.
+        q: Joint positions, (n_samples, n_joints) [rad or m].
+        dq: Joint speeds.
+        ddq: Joint accelerations.
+        terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
+        values: Parameter values; see `parameters`.
+        tool_force: (n_samples, 3) force the tool exerts on its surroundings, in the tool frame [N].
+        tool_moment: (n_samples, 3) moment the tool exerts on its surroundings, about the tool origin [N·m].
+
+    Returns:
+        (n_samples, n_joints) [N·m or N].
+    """
+    resolved = resolve_terms(terms)
+    chi = _chi(robot, all_columns(robot, resolved), values)
+    given: dict[str, ArrayLike] = {"q": q, "dq": dq, "ddq": ddq}
+    shape = (len(robot.moving),)
+    if tool_force is None and tool_moment is None:
+        return _run(robot, "inverse dynamics", resolved, shape, given, chi).T
+    silent = np.zeros((len(as_samples(q, "q", robot.joint_names)), 3))
+    given["force"] = silent if tool_force is None else tool_force
+    given["moment"] = silent if tool_moment is None else tool_moment
+    return _run(robot, "inverse dynamics with tool", resolved, shape, given, chi).T
+
+
+_INERTIAL = ("rigid", "Ia")
+
+
+def gravity_torque(robot: Robot, q: ArrayLike, values: Values = None) -> Array:
+    """Torque that holds the robot still, without friction and offset, (n_samples, n_joints)."""
+    terms = resolve_terms(_INERTIAL)
+    chi = _chi(robot, all_columns(robot, terms), values)
+    return _run(robot, "gravity", terms, (len(robot.moving),), {"q": q}, chi).T
+
+
+def coriolis_torque(robot: Robot, q: ArrayLike, dq: ArrayLike, values: Values = None) -> Array:
+    """Centrifugal and Coriolis torque, (n_samples, n_joints)."""
+    terms = resolve_terms(_INERTIAL)
+    chi = _chi(robot, all_columns(robot, terms), values)
+    return _run(robot, "coriolis", terms, (len(robot.moving),), {"q": q, "dq": dq}, chi).T
+
+
+def mass_matrix(robot: Robot, q: ArrayLike, values: Values = None) -> Array:
+    """Mass matrix over the joints, rotor inertias included, (n_samples, n_joints, n_joints).
+
+    Kinetic energy is dq' M dq / 2. For coupled robots ``joint_torque(robot, tau) = M ddq + ...``.
+    """
+    terms = resolve_terms(_INERTIAL)
+    chi = _chi(robot, all_columns(robot, terms), values)
+    n = len(robot.moving)
+    return np.ascontiguousarray(np.moveaxis(_run(robot, "mass matrix", terms, (n, n), {"q": q}, chi), -1, 0))
+
+
+def forward_dynamics(
+    robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, terms: TermsLike = None, values: Values = None
+) -> Array:
+    """Joint accelerations that a torque at the actuated coordinates causes, (n_samples, n_joints).
+
+    Raises:
+        SingularError: When a mass matrix cannot be inverted, naming the sample.
+    """
+    resolved = resolve_terms(terms)
+    moving, held = list(robot.moving), list(robot.locked)
+    if held and np.any(robot.coupling[np.ix_(held, moving)]):
+        raise InputError("forward dynamics needs the motors of locked joints to leave the moving joints alone")
+    chi = _chi(robot, all_columns(robot, resolved), values)
+    given = {"q": q, "dq": dq, "tau": tau}
+    ddq = _run(robot, "forward dynamics", resolved, (len(moving),), given, chi).T
+    bad = ~np.isfinite(ddq)
+    if bad.any():
+        sample = int(np.argwhere(bad)[0, 0])
+        raise SingularError(
+            f"the mass matrix has no inverse at sample {sample}; give every moving link its inertia (robot "
+            f"{robot.name}, values {values if isinstance(values, str) else robot.default_values})"
+        )
+    return ddq
+
+
+def joint_torque(robot: Robot, tau: ArrayLike) -> Array:
+    """Torque at the joints from torque at the actuated coordinates, T' tau, (n_samples, n_joints)."""
+    return as_samples(tau, "tau", robot.joint_names) @ _own_coupling(robot)
+
+
+def actuated_torque(robot: Robot, tau: ArrayLike) -> Array:
+    """Torque at the actuated coordinates from torque at the joints, T^-T tau, (n_samples, n_joints)."""
+    return np.linalg.solve(_own_coupling(robot).T, as_samples(tau, "tau", robot.joint_names).T).T
+
+
+def _own_coupling(robot: Robot) -> Array:
+    moving = list(robot.moving)
+    return robot.coupling[np.ix_(moving, moving)]

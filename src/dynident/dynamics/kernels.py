@@ -1,0 +1,136 @@
+"""Programs of a robot, recorded once, made runnable by a replaceable back end, and kept for the next call."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from dynident.checks import Array
+from dynident.dynamics import equations as eq
+from dynident.dynamics.numpy_backend import NumpyKernel
+from dynident.dynamics.program import Program, Recorder, Value
+from dynident.dynamics.terms import Term, all_columns
+from dynident.robot.algebra import ZERO, Number
+from dynident.robot.model import Robot
+
+Index = tuple[int, ...]  # place of an output in the result array
+_KEPT = 64  # kernels kept in memory
+
+
+class Kernel(Protocol):
+    """A program that runs on batches."""
+
+    program: Program
+
+    def __call__(self, inputs: Sequence[Array], out: Array) -> None:
+        """Fill `out` (n_outputs, n_samples) from one array per input, (n_samples,) or a scalar."""
+        ...
+
+
+class Recording:
+    """A robot's inputs as recorded values, and the outputs the equations made of them."""
+
+    def __init__(self, robot: Robot, terms: Sequence[Term], inputs: Sequence[str]) -> None:
+        n, p = len(robot.moving), len(all_columns(robot, terms))
+        sizes = {"q": n, "dq": n, "ddq": n, "tau": n, "force": 3, "moment": 3, "chi": p}
+        self.names = [f"{kind}{i}" for kind in inputs for i in range(sizes[kind])]
+        self.recorder = Recorder(self.names)
+        self.given = {kind: [self.recorder.input(f"{kind}{i}") for i in range(sizes[kind])] for kind in inputs}
+        self.robot, self.terms, self.n = robot, terms, n
+
+    def state(self, weightless: bool = False) -> eq.State:
+        """The robot in the recorded state; what is not an input is zero."""
+        still: list[Number] = [0.0] * self.n
+        return eq.make_state(
+            self.robot,
+            self.recorder,
+            self.given["q"],
+            self.given.get("dq", still),
+            self.given.get("ddq", still),
+            weightless=weightless,
+        )
+
+
+def _regressor(recording: Recording) -> dict[Index, Number]:
+    return dict(eq.regressor_entries(recording.state(), recording.terms))
+
+
+def _kinetic(recording: Recording) -> dict[Index, Number]:
+    entries = eq.energy_entries(recording.state(), recording.terms, "kinetic")
+    return {(column,): number for column, number in entries.items()}
+
+
+def _potential(recording: Recording) -> dict[Index, Number]:
+    entries = eq.energy_entries(recording.state(), recording.terms, "potential")
+    return {(column,): number for column, number in entries.items()}
+
+
+def _torque(recording: Recording, weightless: bool = False) -> dict[Index, Number]:
+    given = recording.given
+    force, moment = (tuple(given[key]) if key in given else ZERO for key in ("force", "moment"))
+    torques = eq.inverse_dynamics(recording.state(weightless), recording.terms, given["chi"], force, moment)  # type: ignore[arg-type]
+    return {(row,): torque for row, torque in enumerate(torques)}
+
+
+def _coriolis(recording: Recording) -> dict[Index, Number]:
+    return _torque(recording, weightless=True)
+
+
+def _mass(recording: Recording) -> dict[Index, Number]:
+    matrix = eq.mass_entries(recording.state(), recording.terms, recording.given["chi"])
+    return {(i, j): number for i, row in enumerate(matrix) for j, number in enumerate(row)}
+
+
+def _forward(recording: Recording) -> dict[Index, Number]:
+    """ddq from M ddq = T' (tau - bias), torques brought from the rows to the joints."""
+    given = recording.given
+    bias = [value for _, value in sorted(_torque(recording).items())]
+    free = [tau - b for tau, b in zip(given["tau"], bias, strict=True)]
+    coupling = recording.robot.coupling[list(recording.robot.moving)][:, list(recording.robot.moving)]
+    right = [
+        eq.total(*(eq.mul(float(coupling[i, j]), free[i]) for i in range(recording.n))) for j in range(recording.n)
+    ]
+    matrix = eq.mass_entries(recording.state(), recording.terms, given["chi"])
+    return {(i,): number for i, number in enumerate(eq.solve_positive(matrix, right))}
+
+
+Maker = Callable[[Recording], dict[Index, Number]]
+_KINDS: dict[str, tuple[Maker, tuple[str, ...]]] = {
+    "regressor": (_regressor, ("q", "dq", "ddq")),
+    "kinetic": (_kinetic, ("q", "dq")),
+    "potential": (_potential, ("q",)),
+    "inverse dynamics": (_torque, ("q", "dq", "ddq", "chi")),
+    "inverse dynamics with tool": (_torque, ("q", "dq", "ddq", "force", "moment", "chi")),
+    "gravity": (_torque, ("q", "chi")),
+    "coriolis": (_coriolis, ("q", "dq", "chi")),
+    "mass matrix": (_mass, ("q", "chi")),
+    "forward dynamics": (_forward, ("q", "dq", "tau", "chi")),
+}
+_cache: OrderedDict[tuple[str, ...], tuple[Kernel, tuple[Index, ...]]] = OrderedDict()
+
+
+def record(robot: Robot, kind: str, terms: Sequence[Term]) -> tuple[Program, tuple[Index, ...]]:
+    """The program of one of the robot's functions and the place of each of its outputs."""
+    make, inputs = _KINDS[kind]
+    recording = Recording(robot, terms, inputs)
+    outputs = make(recording)
+    kept = {place: x for place, x in outputs.items() if isinstance(x, Value) or x != 0.0}
+    return recording.recorder.finish(list(kept.values())), tuple(kept)
+
+
+def inputs_of(kind: str) -> tuple[str, ...]:
+    """The inputs a kind of program takes, in order."""
+    return _KINDS[kind][1]
+
+
+def kernel(robot: Robot, kind: str, terms: Sequence[Term]) -> tuple[Kernel, tuple[Index, ...]]:
+    """The kernel of one of the robot's functions and the place of each of its outputs."""
+    key = (robot.fingerprint, kind, *(term.key for term in terms))
+    if key not in _cache:
+        program, places = record(robot, kind, terms)
+        _cache[key] = NumpyKernel(program), places
+        if len(_cache) > _KEPT:
+            _cache.popitem(last=False)
+    _cache.move_to_end(key)
+    return _cache[key]

@@ -1,0 +1,51 @@
+"""One tree of exceptions: the thing, what was expected, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DynidentError(Exception):
+    """Base of every error dynident raises on purpose; the command line prints it and exits with code 2."""
+
+
+class RobotFileError(DynidentError):
+    """A robot description that cannot be used.
+
+    Args:
+        source: File (or bundled name) the description came from.
+        where: Element of the file, such as ``joint 'elbow'``; empty when it is the whole file.
+        problem: What is wrong, what was expected and what to do.
+    """
+
+    def __init__(self, source: str, where: str, problem: str) -> None:
+        self.source = source
+        self.where = where
+        self.problem = problem
+        super().__init__(": ".join(part for part in (source, where, problem) if part))
+
+
+class UnknownNameError(DynidentError):
+    """A name that is not among the valid ones; the message lists them."""
+
+    def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
+        super().__init__(f"unknown {kind} '{name}'{suggestion(name, valid)}")
+
+
+class InputError(DynidentError):
+    """An argument with a wrong shape, type or value."""
+
+
+class SingularError(DynidentError):
+    """A problem without a unique solution, such as a mass matrix that cannot be inverted."""
+
+
+def suggestion(name: str, valid: Iterable[str]) -> str:
+    """The closing words of an unknown-name message: the nearest valid name, and all of them when they are few."""
+    choices = list(valid)
+    near = difflib.get_close_matches(name, choices, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    if len(choices) <= 40:
+        hint += f" (valid: {', '.join(choices) if choices else 'none'})"
+    return hint

@@ -1,0 +1,273 @@
+"""A robot while a reader puts it together, and its completion into an immutable, checked `Robot`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.robot.expressions import ExpressionError, linear_form
+from dynident.robot.model import BASE, Drive, Element, Geometry, Joint, Robot, TorqueSource, Transform
+from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
+from dynident.robot.physicality import violations
+from dynident.robot.reading import MOST_JOINTS, Reader
+
+DEFAULT_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
+
+
+@dataclass
+class ElementSpec:
+    """An element as written: linear forms over q (joints) and qm (motors)."""
+
+    label: str
+    velocity: object
+    torque: object | None = None
+    carries: tuple[str, ...] = ELEMENT_SYMBOLS
+
+
+@dataclass
+class LoopCheck:
+    """A loop that must close: the gap between two frames as a function of the tree positions (n_samples, n_joints)."""
+
+    words: str
+    gap: Callable[[Array], Array]
+
+
+@dataclass
+class Draft:
+    """What readers collect; `finish` checks it as a whole."""
+
+    reader: Reader
+    name: str
+    joints: list[Joint]
+    gravity: tuple[float, ...] = DEFAULT_GRAVITY
+    passive: dict[int, object] = field(default_factory=dict)
+    coupling: object | None = None
+    gear_ratios: dict[int, float] = field(default_factory=dict)
+    zero: dict[int, float] = field(default_factory=dict)
+    gains: dict[int, float] = field(default_factory=dict)
+    gain_tolerances: dict[int, float] = field(default_factory=dict)
+    torque_source: TorqueSource | None = None
+    elements: list[ElementSpec] = field(default_factory=list)
+    values: dict[str, dict[str, float]] = field(default_factory=dict)
+    default_values: str = ""
+    base_values: dict[str, dict[str, float]] = field(default_factory=dict)
+    fixed: dict[str, float] = field(default_factory=dict)
+    lengths: dict[str, float] = field(default_factory=dict)
+    geometry: Geometry | None = None
+    tool: tuple[int, Transform] | None = None
+    loops: list[LoopCheck] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def joint_index(self, name: str, where: str) -> int:
+        """Index of the joint with this name, variable (q3) or number."""
+        for index, joint in enumerate(self.joints):
+            if name in (joint.name, joint.variable, str(joint.number)):
+                return index
+        valid = ", ".join(joint.name for joint in self.joints)
+        raise self.reader.error(where, f"there is no joint '{name}' (joints: {valid})")
+
+    def active(self) -> list[int]:
+        """Indices of the joints with a motor, in the order of their numbers."""
+        indices = (i for i in range(len(self.joints)) if i not in self.passive)
+        return sorted(indices, key=lambda i: self.joints[i].number)
+
+    def finish(self) -> Robot:
+        """The complete robot.
+
+        Raises:
+            RobotFileError: When the parts do not fit together.
+        """
+        if not self.joints:
+            raise self.reader.error("", "has no moving joint; nothing can be identified")
+        if len(self.joints) > MOST_JOINTS:
+            raise self.reader.error("", f"has {len(self.joints)} moving joints, more than {MOST_JOINTS}")
+        active = tuple(self.active())
+        if not active:
+            raise self.reader.error("", "has no active joint; at least one must not be passive")
+        follow, follow_offset = self._follow(active)
+        coupling, ratios = self._coupling(active)
+        closes = self._check_loops(active, follow, follow_offset)
+        elements = self._elements(active, coupling)
+        robot = Robot(
+            name=self.name,
+            source=self.reader.source,
+            joints=tuple(self.joints),
+            gravity=np.array(self.gravity),
+            active=active,
+            follow=follow,
+            follow_offset=follow_offset,
+            coupling=coupling,
+            zero=np.array([self.zero.get(j, 0.0) for j in active]),
+            drive=self._drive(active, ratios),
+            elements=elements,
+            values=self.values or {"file": {}},
+            default_values=self.default_values or next(iter(self.values), "file"),
+            base_values=self.base_values,
+            fixed=self.fixed,
+            lengths=self.lengths,
+            geometry=self.geometry,
+            tool=self.tool or (len(self.joints) - 1, Transform.identity()),
+            closes=closes,
+        )
+        self._check_names(robot)
+        physical = [str(v) for i, chi in enumerate(robot.link_parameters()) for v in violations(chi, _label(robot, i))]
+        object.__setattr__(robot, "warnings", (*self.warnings, *physical))
+        return robot
+
+    def _follow(self, active: tuple[int, ...]) -> tuple[Array, Array]:
+        """q_tree = follow @ q + offset, with passive joints resolved through one another."""
+        n = len(self.joints)
+        follow, offset = np.zeros((n, len(active))), np.zeros(n)
+        for column, joint in enumerate(active):
+            follow[joint, column] = 1.0
+        variables = {joint.variable: str(i) for i, joint in enumerate(self.joints)}
+        waiting: dict[int, tuple[dict[str, float], float]] = {}
+        for joint, relation in self.passive.items():
+            where = f"passive joint '{self.joints[joint].name}'"
+            if isinstance(relation, tuple):  # a mimic joint: ({joint index: multiplier}, offset)
+                waiting[joint] = ({str(key): value for key, value in relation[0].items()}, relation[1])
+                continue
+            try:
+                waiting[joint] = linear_form(relation, variables)
+            except ExpressionError as error:
+                raise self.reader.error(where, f"{error}; expected an affine function of joints") from None
+        while waiting:
+            ready = [j for j, (terms, _) in waiting.items() if not any(int(k) in waiting for k in terms)]
+            if not ready:
+                names = ", ".join(self.joints[j].name for j in waiting)
+                raise self.reader.error("passive joints", f"{names} follow one another in a circle")
+            for joint in ready:
+                terms, constant = waiting.pop(joint)
+                offset[joint] = constant + sum(c * offset[int(k)] for k, c in terms.items())
+                follow[joint] = sum((c * follow[int(k)] for k, c in terms.items()), np.zeros(len(active)))
+        return follow, offset
+
+    def _coupling(self, active: tuple[int, ...]) -> tuple[Array, Array]:
+        """The map q -> a and the gear ratios; a row is divided by its own gear ratio, so that uncoupled motors read q."""
+        n = len(active)
+        matrix = np.eye(n)
+        if isinstance(self.coupling, list):
+            if len(self.coupling) != n:
+                raise self.reader.error("coupling", f"must have {n} rows, one per motor; it has {len(self.coupling)}")
+            matrix = np.array([self.reader.numbers(row, f"coupling row {i + 1}", n) for i, row in enumerate(self.coupling)])
+        elif self.coupling is not None:
+            motors = {f"qm{self.joints[j].number}": i for i, j in enumerate(active)}
+            variables = {self.joints[j].variable: str(i) for i, j in enumerate(active)}
+            given = self.reader.mapping(self.coupling, "coupling", motors)
+            for motor, form in given.items():
+                matrix[motors[motor]] = self._form(form, variables, n, f"coupling {motor}")
+        shaft = np.array([self.gear_ratios.get(j, 1.0) for j in active])[:, None] * matrix
+        own = np.diag(shaft).copy()
+        for i in np.flatnonzero(own == 0.0):
+            own[i] = shaft[i, np.argmax(np.abs(shaft[i]))]
+        if (own == 0.0).any() or np.linalg.cond(shaft / own[:, None]) > 1e9:
+            raise self.reader.error(
+                "coupling", "motors and joints must determine each other: the matrix has no inverse"
+            )
+        return shaft / own[:, None], own
+
+    def _form(self, value: object, variables: Mapping[str, str], n: int, where: str) -> Array:
+        """Coefficients (n,) of a linear form without constant."""
+        try:
+            terms, constant = linear_form(value, variables)
+        except ExpressionError as error:
+            raise self.reader.error(where, str(error)) from None
+        if constant:
+            raise self.reader.error(where, f"'{value}' must not have a constant; use joint_offsets")
+        row = np.zeros(n)
+        for key, coefficient in terms.items():
+            row[int(key)] = coefficient
+        return row
+
+    def _elements(self, active: tuple[int, ...], coupling: Array) -> tuple[Element, ...]:
+        """Joint elements, motor elements where motors are coupled, and those the file declares."""
+        n = len(active)
+        to_joint = np.linalg.inv(coupling)  # joint speeds from actuated speeds
+        to_joint[np.abs(to_joint) < 1e-14] = 0.0
+        rows: dict[str, Array] = {}
+        specs: dict[str, ElementSpec] = {}
+        for i, j in enumerate(active):
+            number = self.joints[j].number
+            rows[f"q{number}"], rows[f"qm{number}"] = to_joint[i], np.eye(n)[i]
+            alone = np.count_nonzero(coupling[i]) == 1 and coupling[i, i] != 0.0
+            carried = ELEMENT_SYMBOLS if alone else ("Fv", "Fc", "Fo")
+            specs[str(number)] = ElementSpec(str(number), f"q{number}", carries=carried)
+        for i, j in enumerate(active):
+            number = self.joints[j].number
+            if "Ia" not in specs[str(number)].carries:
+                specs[f"m{number}"] = ElementSpec(f"m{number}", f"qm{number}", carries=("Ia", "Fv", "Fc"))
+        for spec in self.elements:
+            specs[spec.label] = spec
+        prismatic = {str(self.joints[j].number): self.joints[j].kind == "prismatic" for j in active}
+        basis = {name: str(k) for k, name in enumerate(rows)}
+        stacked = np.array(list(rows.values()))
+        built = []
+        for spec in specs.values():
+            where = f"element '{spec.label}'"
+            velocity = self._form(spec.velocity, basis, len(rows), where) @ stacked
+            torque = velocity if spec.torque is None else self._form(spec.torque, basis, len(rows), where) @ stacked
+            if not velocity.any():
+                raise self.reader.error(where, "its velocity is always zero; name a joint (q3) or motor (qm3)")
+            # A rotor is always the motor's, so its inertia needs no letter to tell motor from joint.
+            names = {s: s + (spec.label.removeprefix("m") if s == "Ia" else spec.label) for s in spec.carries}
+            slides = prismatic.get(spec.label.removeprefix("m"), False)
+            if names:
+                built.append(Element(spec.label, velocity, torque, names, slides))
+        return tuple(built)
+
+    def _drive(self, active: tuple[int, ...], ratios: Array) -> Drive:
+        gains = tolerances = None
+        if self.gains:
+            missing = [self.joints[j].name for j in active if j not in self.gains]
+            if missing:
+                raise self.reader.error("drive_gains", f"no gain for {', '.join(missing)}; give one for every motor")
+            gains = np.array([self.gains[j] for j in active])
+            tolerances = np.array([self.gain_tolerances.get(j, 0.0) for j in active])
+        return Drive(ratios, gains, tolerances, self.torque_source)
+
+    def _check_loops(self, active: tuple[int, ...], follow: Array, offset: Array) -> tuple[str, ...]:
+        """Every loop must close at random positions of the active joints."""
+        rng = np.random.default_rng(0)
+        tree = rng.uniform(-1.0, 1.0, (20, len(active))) @ follow.T + offset
+        size = max([1e-3, *(float(np.abs(joint.before.translation).max()) for joint in self.joints)])
+        for loop in self.loops:
+            gap = float(loop.gap(tree).max())
+            if gap > 1e-6 * size:
+                raise self.reader.error(
+                    f"loop {loop.words}",
+                    f"does not close: gap {gap:.3g} m or rad over 20 positions; check the passive relations and the signs "
+                    "of the lengths (loops other than parallelograms are not affine and cannot be read)",
+                )
+        return tuple(loop.words for loop in self.loops)
+
+    def _check_names(self, robot: Robot) -> None:
+        names = robot.parameter_names
+        repeated = {name for name in names if names.count(name) > 1}
+        if repeated:
+            raise self.reader.error("elements", f"two elements share the parameter {', '.join(sorted(repeated))}")
+        known = set(names)
+        sets: dict[str, Mapping[str, Any]] = {f"parameters '{key}'": value for key, value in self.values.items()}
+        for where, values in {**sets, "fixed": self.fixed}.items():
+            for name in values:
+                if name not in known:
+                    raise self.reader.error(where, unknown_parameter(name, robot))
+
+
+def unknown_parameter(name: str, robot: Robot) -> str:
+    """The message for a parameter name the robot does not have."""
+    links = ", ".join(LINK_SYMBOLS)
+    numbers = ", ".join(str(joint.number) for joint in robot.joints)
+    elements = ", ".join(name for element in robot.elements for name in element.names.values())
+    return f"unknown parameter '{name}' (links {numbers} have {links}; elements have {elements})"
+
+
+def _label(robot: Robot, index: int) -> str:
+    joint = robot.joints[index]
+    return joint.link if joint.link == str(joint.number) else f"{joint.number} ({joint.link})"
+
+
+__all__ = ["BASE", "DEFAULT_GRAVITY", "Draft", "ElementSpec", "LoopCheck", "unknown_parameter"]

@@ -1,0 +1,312 @@
+"""The machine as immutable records: joints, elements, actuation data and the robot that holds them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, Protocol
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.errors import InputError, UnknownNameError
+from dynident.robot.algebra import Frame, Number
+from dynident.robot.parameters import LINK_SYMBOLS
+
+JointKind = Literal["revolute", "prismatic"]
+TorqueSource = Literal["motor", "sensor"]
+BASE = -1  # parent index of the joints on the fixed base
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A frame seen from another: `rotation` (3, 3) holds its axes, `translation` (3,) its origin [m]."""
+
+    rotation: Array
+    translation: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rotation", frozen(self.rotation))
+        object.__setattr__(self, "translation", frozen(self.translation))
+
+    def __matmul__(self, other: Transform) -> Transform:
+        """Frame `other`, given in this frame, seen from where this frame is seen."""
+        return Transform(
+            self.rotation @ other.rotation, self.rotation @ other.translation + self.translation
+        )
+
+    def inverse(self) -> Transform:
+        """The other frame seen from this one."""
+        return Transform(self.rotation.T, -self.rotation.T @ self.translation)
+
+    def frame(self) -> Frame:
+        """The same as nested tuples of floats, for the generic recursion."""
+        r, p = self.rotation.tolist(), self.translation.tolist()
+        return (tuple(r[0]), tuple(r[1]), tuple(r[2])), tuple(p)
+
+    @staticmethod
+    def identity() -> Transform:
+        """The frame itself."""
+        return Transform(np.eye(3), np.zeros(3))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a joint; None where the description gives none. [rad, rad/s, N·m] or [m, m/s, N]."""
+
+    lower: float | None = None
+    upper: float | None = None
+    velocity: float | None = None
+    effort: float | None = None
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A moving joint of the tree and the link it carries.
+
+    The link frame in its parent link's frame is ``before · motion(q) · after``, where the motion turns about, or
+    slides along, the z axis of the joint frame.
+
+    Attributes:
+        name: As in the description.
+        number: The number in parameter names: link 3 has ZZ3, joint 3 has q3.
+        kind: "revolute" or "prismatic".
+        parent: Index of the parent in `Robot.joints`, `BASE` for the fixed base. Always smaller than its own.
+        before: Joint frame at q = 0 in the parent link's frame.
+        after: Link frame in the joint frame.
+        link: Label of the link, as in the description.
+        limits: Position, velocity and effort limits.
+    """
+
+    name: str
+    number: int
+    kind: JointKind
+    parent: int
+    before: Transform
+    after: Transform
+    link: str
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def variable(self) -> str:
+        """Name of the joint's position, such as q3."""
+        return f"q{self.number}"
+
+
+@dataclass(frozen=True)
+class Element:
+    """Where rotor inertia and friction live: a joint, a motor or a coupling between them.
+
+    An element's column is ``torque * phi(velocity · da)`` over the actuated coordinates a.
+
+    Attributes:
+        label: "3" for joint 3, "m6" for motor 6.
+        velocity: (n_active,) direction e that gives the element's speed.
+        torque: (n_active,) direction s along which its torque acts; usually equal to e.
+        names: Parameter name of each symbol (Ia, Fv, Fc, Fo) this element carries.
+        prismatic: Whether its speed is in m/s.
+    """
+
+    label: str
+    velocity: Array
+    torque: Array
+    names: Mapping[str, str]
+    prismatic: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "velocity", frozen(self.velocity))
+        object.__setattr__(self, "torque", frozen(self.torque))
+        object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
+
+
+class Geometry(Protocol):
+    """A geometry written over named lengths, which can be worked out for other values or number types."""
+
+    def frames(self, lengths: Mapping[str, Number]) -> list[tuple[Frame, Frame]]:
+        """(before, after) of every moving joint for the given lengths."""
+        ...
+
+
+@dataclass(frozen=True)
+class Drive:
+    """What turns a logged signal into a torque at the actuated coordinates.
+
+    Attributes:
+        gear_ratios: (n_motors,) motor turns per joint turn, with sign.
+        gains: (n_motors,) torque at the joint side per unit of the logged signal, or None.
+        gain_tolerances: (n_motors,) half-width of each gain's interval, or None.
+        source: Where torque was measured, None when the description does not say.
+    """
+
+    gear_ratios: Array
+    gains: Array | None = None
+    gain_tolerances: Array | None = None
+    source: TorqueSource | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("gear_ratios", "gains", "gain_tolerances"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class Robot:
+    """A robot: a tree of joints and the map from its motors to that tree.
+
+    Tree joints follow the active joints affinely, ``q_tree = follow @ q + follow_offset`` (parallelograms, mimic
+    joints), and the actuated coordinates are ``a = coupling @ (q - zero)``: motor positions referred to the joint
+    side, so that a robot without couplings has a = q - zero. Motor shafts are at ``qm = gear ratio * a``.
+
+    Attributes:
+        name: Name of the robot.
+        source: File or bundled name it was read from.
+        joints: Moving joints, parents before children; joint i carries link i.
+        gravity: (3,) in the base frame [m/s²].
+        active: Indices into `joints` of the joints with a motor, in the order of q.
+        follow: (n_joints, n_active).
+        follow_offset: (n_joints,) [rad or m].
+        coupling: (n_active, n_active).
+        zero: (n_active,) joint positions at which the motors read zero [rad or m].
+        drive: Gear ratios, drive gains, torque source.
+        elements: Places of rotor inertia and friction.
+        values: Named sets of standard parameter values; absent names are zero.
+        default_values: The set that `parameters` returns unless told otherwise.
+        base_values: Named sets of values for base parameters, as papers print them.
+        fixed: Known values: neither estimated nor counted.
+        locked: Active joint index -> the position it is held at.
+        lengths: Named lengths of the geometry [m].
+        geometry: The geometry over those lengths, None when it has no named lengths.
+        tool: Index of the link that carries the tool, and the tool frame in it.
+        closes: The loops that were checked, in words.
+        warnings: What the reader noticed and did not repair.
+    """
+
+    name: str
+    source: str
+    joints: tuple[Joint, ...]
+    gravity: Array
+    active: tuple[int, ...]
+    follow: Array
+    follow_offset: Array
+    coupling: Array
+    zero: Array
+    drive: Drive
+    elements: tuple[Element, ...]
+    values: Mapping[str, Mapping[str, float]]
+    default_values: str
+    base_values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    locked: Mapping[int, float] = field(default_factory=dict)
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    geometry: Geometry | None = None
+    tool: tuple[int, Transform] = field(default_factory=lambda: (BASE, Transform.identity()))
+    closes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("gravity", "follow", "follow_offset", "coupling", "zero"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for name in ("values", "base_values"):
+            sets = {key: MappingProxyType(dict(value)) for key, value in getattr(self, name).items()}
+            object.__setattr__(self, name, MappingProxyType(sets))
+        for name in ("fixed", "locked", "lengths"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """Positions within `active` of the joints that are not locked: the columns of q and the rows of W."""
+        return tuple(i for i in range(len(self.active)) if i not in self.locked)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the moving joints, in the order of q."""
+        return tuple(self.joints[self.active[i]].name for i in self.moving)
+
+    @property
+    def position_names(self) -> tuple[str, ...]:
+        """Variables of the moving joints (q1, q2, ...), in the order of q."""
+        return tuple(self.joints[self.active[i]].variable for i in self.moving)
+
+    @property
+    def motor_names(self) -> tuple[str, ...]:
+        """Names of the motors, in the order of motor quantities."""
+        return tuple(f"m{self.joints[self.active[i]].number}" for i in self.moving)
+
+    @property
+    def n_links(self) -> int:
+        """Number of moving links."""
+        return len(self.joints)
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether each link carries at most one other and every joint has its own motor."""
+        parents = [joint.parent for joint in self.joints]
+        return parents == list(range(-1, len(parents) - 1)) and len(self.active) == len(self.joints)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Every standard parameter of the robot: links first, then elements."""
+        links = [f"{symbol}{joint.number}" for joint in self.joints for symbol in LINK_SYMBOLS]
+        return (*links, *(name for element in self.elements for name in element.names.values()))
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Hash of everything that shapes the equations: tree, actuation, gravity, elements, locked joints."""
+        digest = hashlib.sha256()
+        for joint in self.joints:
+            digest.update(f"{joint.number} {joint.kind} {joint.parent};".encode())
+            for part in (joint.before, joint.after):
+                digest.update(part.rotation.tobytes() + part.translation.tobytes())
+        for array in (self.gravity, self.follow, self.follow_offset, self.coupling, self.zero):
+            digest.update(array.tobytes())
+        for element in self.elements:
+            digest.update(f"{element.label} {dict(element.names)}".encode())
+            digest.update(element.velocity.tobytes() + element.torque.tobytes())
+        digest.update(f"{self.active} {sorted(self.locked.items())}".encode())
+        return digest.hexdigest()[:16]
+
+    def value_set(self, name: str | None = None) -> Mapping[str, float]:
+        """Standard parameter values of the set `name` (default: the robot's own), fixed values included."""
+        name = self.default_values if name is None else name
+        if name not in self.values:
+            raise UnknownNameError("parameter set", name, self.values)
+        return {**self.values[name], **self.fixed}
+
+    def link_parameters(self, values: str | None = None) -> Array:
+        """Standard link parameters of a value set, (n_links, 10)."""
+        found = self.value_set(values)
+        rows = [[found.get(f"{symbol}{joint.number}", 0.0) for symbol in LINK_SYMBOLS] for joint in self.joints]
+        return np.array(rows)
+
+    def lock(self, **positions: float) -> Robot:
+        """The robot with joints held at given positions: `robot.lock(q4=0.5)`.
+
+        Its q has no column and its equations no row for a locked joint; every parameter keeps its name.
+
+        Args:
+            **positions: Position [rad or m] by variable (`q4`) or joint name.
+        """
+        by_name = {self.joints[j].name: i for i, j in enumerate(self.active)}
+        by_name |= {self.joints[j].variable: i for i, j in enumerate(self.active)}
+        locked = dict(self.locked)
+        for name, position in positions.items():
+            if name not in by_name:
+                raise UnknownNameError("joint to lock", name, self.position_names)
+            if not np.isfinite(position):
+                raise InputError(f"the position of locked joint {name} must be a finite number, got {position}")
+            locked[by_name[name]] = float(position)
+        if len(locked) == len(self.active):
+            raise InputError(f"locking {', '.join(positions)} leaves {self.name} without a moving joint")
+        return dataclasses.replace(self, locked=locked)
+
+    def with_values(self, name: str, values: Mapping[str, float]) -> Robot:
+        """The robot with one more (or a replaced) set of parameter values, which becomes its own."""
+        known = set(self.parameter_names)
+        for parameter in values:
+            if parameter not in known:
+                raise UnknownNameError("parameter", parameter, self.parameter_names)
+        return dataclasses.replace(self, values={**self.values, name: values}, default_values=name)

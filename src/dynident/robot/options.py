@@ -1,0 +1,183 @@
+"""The keys that a robot YAML and an overlay on a URDF have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from dynident.robot.draft import Draft, ElementSpec
+from dynident.robot.model import Limits, Transform
+from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_classical
+from dynident.robot.reading import Reader
+
+KEYS = (
+    "gravity",
+    "passive",
+    "coupling",
+    "gear_ratios",
+    "joint_offsets",
+    "drive_gains",
+    "torque_source",
+    "elements",
+    "limits",
+    "fixed",
+    "parameters",
+    "base_parameters",
+    "default_parameters",
+    "tool",
+)
+
+
+def apply_options(draft: Draft, given: dict[str, Any]) -> None:
+    """Put the common keys of a file into the draft."""
+    reader = draft.reader
+    if "gravity" in given:
+        draft.gravity = tuple(reader.numbers(given["gravity"], "gravity", 3))
+    for name, relation in reader.mapping(given.get("passive", {}), "passive").items():
+        draft.passive[draft.joint_index(name, "passive")] = relation
+    draft.coupling = given.get("coupling", draft.coupling)
+    _gear_ratios(draft, given)
+    _per_joint(draft, given, "joint_offsets", draft.zero)
+    _drive_gains(draft, given.get("drive_gains"))
+    if "torque_source" in given:
+        if given["torque_source"] not in ("motor", "sensor"):
+            raise reader.error("torque_source", f"is '{given['torque_source']}'; expected motor or sensor")
+        draft.torque_source = given["torque_source"]
+    for i, element in enumerate(_list(reader, given.get("elements", []), "elements")):
+        draft.elements.append(_element(reader, element, f"elements[{i + 1}]"))
+    for name, limits in reader.mapping(given.get("limits", {}), "limits").items():
+        _limits(draft, name, limits)
+    for name, value in reader.mapping(given.get("fixed", {}), "fixed").items():
+        draft.fixed[name] = reader.number(value, f"fixed {name}")
+    for name, values in reader.mapping(given.get("parameters", {}), "parameters").items():
+        draft.values[name] = _value_set(draft, values, f"parameters '{name}'")
+    for name, values in reader.mapping(given.get("base_parameters", {}), "base_parameters").items():
+        where = f"base_parameters '{name}'"
+        items = reader.mapping(values, where).items()
+        draft.base_values[name] = {key: reader.number(value, f"{where} {key}") for key, value in items}
+    if "default_parameters" in given:
+        if given["default_parameters"] not in draft.values:
+            raise reader.error("default_parameters", f"'{given['default_parameters']}' is not among 'parameters'")
+        draft.default_values = given["default_parameters"]
+    if "tool" in given:
+        tool = reader.mapping(given["tool"], "tool", ("joint", "position"))
+        if "joint" not in tool:
+            raise reader.error("tool", "needs the key 'joint': the joint whose link carries the tool")
+        index = draft.joint_index(reader.text(tool["joint"], "tool joint"), "tool")
+        position = reader.numbers(tool.get("position", [0, 0, 0]), "tool position", 3)
+        draft.tool = (index, Transform(np.eye(3), np.array(position)))
+
+
+def _list(reader: Reader, value: object, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise reader.error(where, "must be a list")
+    return value
+
+
+def _per_joint(draft: Draft, given: dict[str, Any], key: str, into: dict[int, float]) -> None:
+    """A number per active joint: a list in their order, or a mapping by joint."""
+    reader = draft.reader
+    if key not in given:
+        return
+    value = given[key]
+    if isinstance(value, list):
+        active = draft.active()
+        into.update(zip(active, reader.numbers(value, key, len(active)), strict=True))
+        return
+    for name, item in reader.mapping(value, key).items():
+        into[draft.joint_index(name, key)] = reader.number(item, f"{key} {name}")
+
+
+def _gear_ratios(draft: Draft, given: dict[str, Any]) -> None:
+    _per_joint(draft, given, "gear_ratios", draft.gear_ratios)
+    for joint, ratio in draft.gear_ratios.items():
+        if ratio == 0.0:
+            raise draft.reader.error(f"gear ratio of '{draft.joints[joint].name}'", "must not be zero")
+
+
+def _drive_gains(draft: Draft, value: object) -> None:
+    """Gains as numbers or {value, tolerance}, in a list over the motors or a mapping by joint."""
+    if value is None:
+        return
+    reader, active = draft.reader, draft.active()
+    if isinstance(value, list):
+        if len(value) != len(active):
+            raise reader.error("drive_gains", f"must have {len(active)} entries, one per motor; it has {len(value)}")
+        entries = dict(zip(active, value, strict=True))
+    else:
+        items = reader.mapping(value, "drive_gains").items()
+        entries = {draft.joint_index(name, "drive_gains"): item for name, item in items}
+    for joint, entry in entries.items():
+        where = f"drive gain of '{draft.joints[joint].name}'"
+        if isinstance(entry, dict):
+            record = reader.mapping(entry, where, ("value", "tolerance"))
+            draft.gain_tolerances[joint] = reader.number(record.get("tolerance", 0.0), where, low=0.0)
+            entry = record.get("value")
+        draft.gains[joint] = reader.number(entry, where)
+        if draft.gains[joint] == 0.0:
+            raise reader.error(where, "must not be zero")
+
+
+def _element(reader: Reader, value: object, where: str) -> ElementSpec:
+    record = reader.mapping(value, where, ("label", "velocity", "torque", "carries"))
+    for key in ("label", "velocity"):
+        if key not in record:
+            raise reader.error(where, f"needs the key '{key}'")
+    carries = record.get("carries", ["Fv", "Fc"])
+    for symbol in _list(reader, carries, f"{where} carries"):
+        if symbol not in ELEMENT_SYMBOLS:
+            raise reader.error(where, f"cannot carry '{symbol}' (valid: {', '.join(ELEMENT_SYMBOLS)})")
+    label = reader.text(record["label"], f"{where} label")
+    return ElementSpec(label, record["velocity"], record.get("torque"), tuple(carries))
+
+
+def _limits(draft: Draft, name: str, value: object) -> None:
+    where = f"limits of '{name}'"
+    index = draft.joint_index(name, "limits")
+    record = draft.reader.mapping(value, where, [f.name for f in dataclasses.fields(Limits)])
+    numbers = {key: draft.reader.number(item, f"{where} {key}") for key, item in record.items()}
+    limits = dataclasses.replace(draft.joints[index].limits, **numbers)
+    check_limits(draft.reader, limits, where)
+    draft.joints[index] = dataclasses.replace(draft.joints[index], limits=limits)
+
+
+def check_limits(reader: Reader, limits: Limits, where: str) -> None:
+    """Refuse limits that no motion can respect."""
+    if limits.lower is not None and limits.upper is not None and limits.lower > limits.upper:
+        raise reader.error(where, f"lower {limits.lower:g} is above upper {limits.upper:g}")
+    for name in ("velocity", "effort"):
+        number = getattr(limits, name)
+        if number is not None and number < 0.0:
+            raise reader.error(where, f"{name} is {number:g}; expected zero or more")
+
+
+def _value_set(draft: Draft, value: object, where: str) -> dict[str, float]:
+    """Standard parameter values: `links` by centre of mass, lists per element symbol, or single names."""
+    reader = draft.reader
+    result: dict[str, float] = {}
+    given = reader.mapping(value, where)
+    for label, link in reader.mapping(given.pop("links", {}), f"{where} links").items():
+        number = draft.joints[draft.joint_index(label, where)].number
+        result.update(_link_values(reader, link, number, f"{where} link {label}"))
+    for symbol in ELEMENT_SYMBOLS:
+        if symbol in given:
+            numbers = reader.mapping(given.pop(symbol), f"{where} {symbol}")
+            for label, item in numbers.items():
+                result[f"{symbol}{label}"] = reader.number(item, f"{where} {symbol}{label}")
+    for name, item in given.items():
+        result[name] = reader.number(item, f"{where} {name}")
+    return result
+
+
+def _link_values(reader: Reader, value: object, number: int, where: str) -> dict[str, float]:
+    record = reader.mapping(value, where, ("mass", "com", "inertia"))
+    if "mass" not in record:
+        raise reader.error(where, "needs the key 'mass'")
+    mass = reader.number(record["mass"], f"{where} mass", low=0.0)
+    com = reader.numbers(record.get("com", [0, 0, 0]), f"{where} com", 3)
+    about_com = reader.numbers(record.get("inertia", [0] * 6), f"{where} inertia", 6)
+    xx, xy, xz, yy, yz, zz = about_com
+    chi = from_classical(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return {f"{symbol}{number}": float(x) for symbol, x in zip(LINK_SYMBOLS, chi, strict=True)}

@@ -1,0 +1,78 @@
+"""Whether a link's ten parameters can belong to a body of positive density."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array
+from dynident.robot.parameters import inertia_matrix, to_classical
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One condition that a link's parameters break.
+
+    Attributes:
+        link: Name of the link.
+        condition: The condition in words.
+        value: The offending number.
+        unit: Its unit.
+    """
+
+    link: str
+    condition: str
+    value: float
+    unit: str
+
+    def __str__(self) -> str:
+        """A sentence naming link, condition and number."""
+        return f"link {self.link}: {self.condition} ({self.value:.4g} {self.unit})"
+
+
+def pseudo_inertia(chi: ArrayLike) -> Array:
+    """The 4x4 second-moment matrix [[Sigma, m c], [m c', m]] of each link, (..., 4, 4).
+
+    Sigma = tr(I)/2 E - I. It is positive definite exactly when the parameters belong to a body of positive density.
+    """
+    chi = np.asarray(chi, dtype=np.float64)
+    inertia = inertia_matrix(chi)
+    sigma = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia
+    first = chi[..., 6:9, None]
+    top = np.concatenate([sigma, first], -1)
+    bottom = np.concatenate([np.swapaxes(first, -1, -2), chi[..., 9, None, None]], -1)
+    return np.concatenate([top, bottom], -2)
+
+
+def violations(chi: ArrayLike, link: str, tolerance: float = 1e-9) -> list[Violation]:
+    """The conditions that one link's parameters (10,) break; empty for a physical (or massless) link.
+
+    Args:
+        chi: Standard parameters of the link, about its frame origin.
+        link: Name used in the messages.
+        tolerance: Share of the link's own size below which a negative number is rounding.
+    """
+    chi = np.asarray(chi, dtype=np.float64)
+    if not chi.any():
+        return []
+    mass, _, about_center = to_classical(chi)
+    found: list[Violation] = []
+    if mass <= 0.0:
+        found.append(Violation(link, "mass must be positive", float(mass), "kg"))
+        return found
+    size = float(np.abs(about_center).max())
+    slack = tolerance * max(size, float(np.abs(chi[:6]).max()))
+    principal = np.linalg.eigvalsh(about_center)
+    if principal[0] < -slack:
+        text = "inertia about the centre of mass must not be negative"
+        found.append(Violation(link, text, float(principal[0]), "kg·m²"))
+    excess = principal[0] + principal[1] - principal[2]
+    if excess < -slack:
+        text = "triangle inequality: the two smaller principal inertias must reach the largest"
+        found.append(Violation(link, text, float(excess), "kg·m²"))
+    lowest = float(np.linalg.eigvalsh(pseudo_inertia(chi))[0])
+    if not found and lowest < -tolerance * max(1.0, float(np.abs(chi).max())):
+        found.append(Violation(link, "pseudo-inertia must not have a negative eigenvalue", lowest, "mixed"))
+    return found
