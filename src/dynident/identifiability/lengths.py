@@ -1,0 +1,152 @@
+"""Recognise regrouping coefficients as expressions of the robot's own named lengths.
+
+A coefficient such as 0.0625 could be many things. Here the robot is rebuilt with dozens of random values of its named
+lengths, the coefficients are worked out for each, and a sum of few products of lengths is accepted only if it gives
+all of them, including values it was not fitted to.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.equations import NumpyFunctions, make_state, regressor_entries
+from dynident.dynamics.terms import Term, all_columns
+from dynident.identifiability.states import random_states
+from dynident.robot.model import Robot
+
+_AGREEMENT = 1e-7
+_MOST_TERMS = 4
+_CHECKED = 5  # sets of lengths that only serve as a check
+Powers = tuple[int, ...]  # exponent of each length
+
+
+def recognise(
+    robot: Robot, terms: Sequence[Term], independent: Sequence[int], dependent: Sequence[int], K: Array
+) -> dict[tuple[int, int], tuple[float, str]]:
+    """Value and text of every coefficient that is an expression of lengths, {(base, column): (value, text)}.
+
+    Whole numbers are left to the caller; robots without named lengths have none.
+    """
+    if robot.geometry is None or not dependent:
+        return {}
+    wanted = [
+        (row, column)
+        for row in range(len(independent))
+        for column in dependent
+        if abs(K[row, column]) > 1e-9
+    ]
+    if not wanted:
+        return {}
+    names = list(robot.lengths)
+    n_sets = len(_monomials(len(names), 2, 0)) + 5 + _CHECKED
+    lengths, relations = _relations(robot, terms, independent, dependent, n_sets)
+    own = np.array([robot.lengths[name] for name in names])
+    where = {column: i for i, column in enumerate(dependent)}
+    described = all_columns(robot, terms)
+    result: dict[tuple[int, int], tuple[float, str]] = {}
+    for row, column in wanted:
+        values = relations[:, row, where[column]]
+        degree = _degree(described[independent[row]].symbol) - _degree(described[column].symbol)
+        found = _fit(values, lengths, degree)
+        if found is not None and not _is_whole(found):
+            value = sum(c * float(np.prod(own ** np.array(p))) for p, c in found.items())
+            if abs(value - K[row, column]) < _AGREEMENT * max(1.0, abs(value)):
+                result[row, column] = value, _text(found, names)
+    return result
+
+
+def _degree(symbol: str) -> int:
+    """Powers of length in a parameter's unit."""
+    return {"M": 0, "MX": 1, "MY": 1, "MZ": 1}.get(symbol, 2)
+
+
+def _monomials(n: int, degree: int, below: int) -> list[Powers]:
+    """Products of lengths with the given total degree and `below` lengths under the line."""
+    units = [tuple(int(i == j) for j in range(n)) for i in range(n)]
+    found: dict[Powers, None] = {}
+    for top in itertools.combinations_with_replacement(units, max(degree + below, 0)):
+        for bottom in itertools.combinations_with_replacement(units, below):
+            powers = tuple(int(sum(t[j] for t in top) - sum(b[j] for b in bottom)) for j in range(n))
+            if sum(powers) == degree:
+                found.setdefault(powers, None)
+    return list(found)
+
+
+def _relations(
+    robot: Robot, terms: Sequence[Term], independent: Sequence[int], dependent: Sequence[int], n_sets: int
+) -> tuple[Array, Array]:
+    """Random lengths (n_sets, n_lengths) and the coefficients they lead to (n_sets, n_independent, n_dependent)."""
+    rng = np.random.default_rng(7)
+    drawn = rng.uniform(0.4, 1.6, (n_sets, len(robot.lengths)))
+    n_samples = int(np.ceil(1.6 * len(independent) / len(robot.moving))) + 4
+    q, dq, ddq = (np.tile(x, (n_sets, 1)).T for x in random_states(robot, n_samples))
+    lengths: Mapping[str, Array] = {
+        name: np.repeat(drawn[:, i], n_samples) for i, name in enumerate(robot.lengths)
+    }
+    entries = regressor_entries(
+        make_state(robot, NumpyFunctions(), list(q), list(dq), list(ddq), lengths=lengths), terms
+    )
+    chosen = [*independent, *dependent]
+    place = {column: i for i, column in enumerate(chosen)}
+    W = np.zeros((n_sets, n_samples, len(robot.moving), len(chosen)))
+    for (row, column), value in entries.items():
+        if column in place:
+            W[:, :, row, place[column]] = np.broadcast_to(value, (n_sets * n_samples,)).reshape(n_sets, n_samples)
+    stacked = W.reshape(n_sets, -1, len(chosen))
+    size = np.linalg.norm(stacked, axis=1, keepdims=True)
+    size[size == 0.0] = 1.0
+    Q, R = np.linalg.qr(stacked / size)
+    n = len(independent)
+    solution = np.linalg.solve(R[:, :n, :n], R[:, :n, n:])
+    return drawn, solution / np.swapaxes(size[:, :, :n], 1, 2) * size[:, :, n:]
+
+
+def _fit(values: Array, lengths: Array, degree: int) -> dict[Powers, float] | None:
+    """Few products of lengths with simple factors that give all values, or None."""
+    n = lengths.shape[1]
+    size = max(1.0, float(np.abs(values).max()))
+    for powers in [*_monomials(n, degree, 0), *_monomials(n, degree, 1)]:
+        factors = values / np.prod(lengths ** np.array(powers), axis=1)
+        simple = np.round(2.0 * factors[0]) / 2.0
+        if simple and np.abs(factors - simple).max() < _AGREEMENT:
+            return {powers: float(simple)}
+    monomials = _monomials(n, degree, 0)
+    if not monomials:
+        return None
+    table = np.stack([np.prod(lengths ** np.array(powers), axis=1) for powers in monomials], 1)
+    fitted = len(values) - _CHECKED
+    factors = np.linalg.lstsq(table[:fitted], values[:fitted], rcond=None)[0]
+    rounded = np.round(2.0 * factors) / 2.0
+    if not 1 <= np.count_nonzero(rounded) <= _MOST_TERMS:
+        return None
+    if np.abs(table @ rounded - values).max() > _AGREEMENT * size:
+        return None
+    return {monomials[i]: float(rounded[i]) for i in np.flatnonzero(rounded)}
+
+
+def _is_whole(found: Mapping[Powers, float]) -> bool:
+    return all(not any(powers) for powers in found)
+
+
+def _text(found: Mapping[Powers, float], names: Sequence[str]) -> str:
+    """Such as `d8^2`, `-d8/d3`, `(d4^2 + RL4^2)`."""
+    parts = []
+    for powers, factor in found.items():
+        above = [name if p == 1 else f"{name}^{p}" for name, p in zip(names, powers, strict=True) if p > 0]
+        below = [name if p == -1 else f"{name}^{-p}" for name, p in zip(names, powers, strict=True) if p < 0]
+        size = abs(factor)
+        numbers = [f"{size:g}"] if size != 1.0 or not above else []
+        text = " ".join([*numbers, *above])
+        if below:
+            text += "/" + (below[0] if len(below) == 1 else f"({' '.join(below)})")
+        parts.append(("-" if factor < 0 else "+", text))
+    if len(parts) == 1:
+        return ("-" if parts[0][0] == "-" else "") + parts[0][1]
+    first, *rest = parts
+    flip = first[0] == "-"  # the sign of the first part goes outside
+    inner = first[1] + "".join(f" {'+' if (sign == '+') != flip else '-'} {text}" for sign, text in rest)
+    return ("-" if flip else "") + f"({inner})"
