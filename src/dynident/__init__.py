@@ -1,1 +1,107 @@
-"""dynident."""
+"""dynident: the true dynamics of your robot.
+
+>>> import dynident as di
+>>> robot = di.load_robot("puma560")
+>>> di.base_parameters(robot, terms="rigid").n
+36
+
+Names are looked up in their rooms on first use, so that importing dynident costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dynident._version import __version__
+
+if TYPE_CHECKING:
+    from dynident.dynamics import (
+        Column as Column,
+        Coulomb as Coulomb,
+        actuated_torque as actuated_torque,
+        columns as columns,
+        coriolis_torque as coriolis_torque,
+        energy as energy,
+        energy_regressor as energy_regressor,
+        forward_dynamics as forward_dynamics,
+        gravity_torque as gravity_torque,
+        inverse_dynamics as inverse_dynamics,
+        joint_torque as joint_torque,
+        mass_matrix as mass_matrix,
+        parameters as parameters,
+        regressor as regressor,
+    )
+    from dynident.errors import (
+        DynidentError as DynidentError,
+        InputError as InputError,
+        RobotFileError as RobotFileError,
+        SingularError as SingularError,
+        UnknownNameError as UnknownNameError,
+    )
+    from dynident.identifiability import (
+        BaseParameters as BaseParameters,
+        Excitation as Excitation,
+        base_parameters as base_parameters,
+        base_violations as base_violations,
+        excitation as excitation,
+        physical_violations as physical_violations,
+    )
+    from dynident.robot import (
+        Robot as Robot,
+        bundled_names as bundled_names,
+        load_robot as load_robot,
+        robot_from_urdf as robot_from_urdf,
+    )
+
+_ROOMS = {
+    "dynident.dynamics": (
+        "Column",
+        "Coulomb",
+        "actuated_torque",
+        "columns",
+        "coriolis_torque",
+        "energy",
+        "energy_regressor",
+        "forward_dynamics",
+        "gravity_torque",
+        "inverse_dynamics",
+        "joint_torque",
+        "mass_matrix",
+        "parameters",
+        "regressor",
+    ),
+    "dynident.errors": (
+        "DynidentError",
+        "InputError",
+        "RobotFileError",
+        "SingularError",
+        "UnknownNameError",
+    ),
+    "dynident.identifiability": (
+        "BaseParameters",
+        "Excitation",
+        "base_parameters",
+        "base_violations",
+        "excitation",
+        "physical_violations",
+    ),
+    "dynident.robot": (
+        "Robot",
+        "bundled_names",
+        "load_robot",
+        "robot_from_urdf",
+    ),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+__all__ = ["__version__", *_ROOM_OF]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'dynident' has no attribute '{name}'")
+    value = getattr(import_module(_ROOM_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -31,16 +31,28 @@ from dynident.robot.model import Element, Robot
 class Functions(Protocol):
     """The functions of a number type that arithmetic operators do not give."""
 
-    def sin(self, x: Number) -> Number: ...
-    def cos(self, x: Number) -> Number: ...
-    def sign(self, x: Number) -> Number: ...
-    def tanh(self, x: Number) -> Number: ...
+    def sin(self, x: Number) -> Number:
+        """sin(x)."""
+
+    def cos(self, x: Number) -> Number:
+        """cos(x)."""
+
+    def sign(self, x: Number) -> Number:
+        """-1, 0 or 1."""
+
+    def tanh(self, x: Number) -> Number:
+        """tanh(x)."""
 
 
 class NumpyFunctions:
     """Functions for floats and NumPy arrays."""
 
-    sin, cos, sign, tanh = staticmethod(np.sin), staticmethod(np.cos), staticmethod(np.sign), staticmethod(np.tanh)
+    sin, cos, sign, tanh = (
+        staticmethod(np.sin),
+        staticmethod(np.cos),
+        staticmethod(np.sign),
+        staticmethod(np.tanh),
+    )
 
 
 class Actuation:
@@ -207,9 +219,7 @@ def regressor_entries(state: State, terms: Sequence[Term]) -> dict[tuple[int, in
     return entries
 
 
-def energy_entries(
-    state: State, terms: Sequence[Term], kind: Literal["kinetic", "potential"]
-) -> dict[int, Number]:
+def energy_entries(state: State, terms: Sequence[Term], kind: Literal["kinetic", "potential"]) -> dict[int, Number]:
     """Entries (column) of an energy regressor that are not plain zero."""
     entries: dict[int, Number] = {}
     first = 0
@@ -248,7 +258,7 @@ def inverse_dynamics(
         for row, column, number in term.torque(state):
             torques[row] = add(torques[row], mul(own[column], number))
     link, frame = robot.tool
-    position: Vector = tuple(frame.frame()[1])  # type: ignore[assignment]
+    position: Vector = tuple(frame.frame()[1])
     force, moment = wrenches[link]
     arm = vadd(tool_moment, cross(position, tool_force))
     wrenches[link] = vadd(force, tool_force), vadd(moment, arm)

@@ -246,7 +246,9 @@ def joint_torque(robot: Robot, tau: ArrayLike) -> Array:
 
 def actuated_torque(robot: Robot, tau: ArrayLike) -> Array:
     """Torque at the actuated coordinates from torque at the joints, T^-T tau, (n_samples, n_joints)."""
-    return np.linalg.solve(_own_coupling(robot).T, as_samples(tau, "tau", robot.joint_names).T).T
+    return np.asarray(
+        np.linalg.solve(_own_coupling(robot).T, as_samples(tau, "tau", robot.joint_names).T).T, np.float64
+    )
 
 
 def _own_coupling(robot: Robot) -> Array:

@@ -11,7 +11,7 @@ from dynident.dynamics import equations as eq
 from dynident.dynamics.numpy_backend import NumpyKernel
 from dynident.dynamics.program import Program, Recorder, Value
 from dynident.dynamics.terms import Term, all_columns
-from dynident.robot.algebra import ZERO, Number
+from dynident.robot.algebra import ZERO, Number, mul, total
 from dynident.robot.model import Robot
 
 Index = tuple[int, ...]  # place of an output in the result array
@@ -53,7 +53,8 @@ class Recording:
 
 
 def _regressor(recording: Recording) -> dict[Index, Number]:
-    return dict(eq.regressor_entries(recording.state(), recording.terms))
+    entries = eq.regressor_entries(recording.state(), recording.terms)
+    return {(row, column): number for (row, column), number in entries.items()}
 
 
 def _kinetic(recording: Recording) -> dict[Index, Number]:
@@ -88,9 +89,7 @@ def _forward(recording: Recording) -> dict[Index, Number]:
     bias = [value for _, value in sorted(_torque(recording).items())]
     free = [tau - b for tau, b in zip(given["tau"], bias, strict=True)]
     coupling = recording.robot.coupling[list(recording.robot.moving)][:, list(recording.robot.moving)]
-    right = [
-        eq.total(*(eq.mul(float(coupling[i, j]), free[i]) for i in range(recording.n))) for j in range(recording.n)
-    ]
+    right = [total(*(mul(float(coupling[i, j]), free[i]) for i in range(recording.n))) for j in range(recording.n)]
     matrix = eq.mass_entries(recording.state(), recording.terms, given["chi"])
     return {(i,): number for i, number in enumerate(eq.solve_positive(matrix, right))}
 

@@ -68,7 +68,7 @@ class NumpyKernel:
 
 
 def _slots(program: Program, first_output: int) -> tuple[list[int], int]:
-    """The slot of every node, such that values alive at the same time never share one, and how many buffers that takes."""
+    """The slot of every node (values alive at the same time never share one) and the number of buffers."""
     instructions = program.instructions
     first_buffer = first_output + len(program.outputs)
     output_row: dict[int, int] = {}

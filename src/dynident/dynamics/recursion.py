@@ -183,9 +183,7 @@ def _carry_wrench_back(wrench: Wrench, frame: Frame) -> Wrench:
     return force, (vadd(moment, cross(p, force)) if not is_zero(p) else moment)
 
 
-def joint_torques(
-    tree: Sequence[TreeLink], states: Sequence[JointState], wrenches: Sequence[Wrench]
-) -> list[Number]:
+def joint_torques(tree: Sequence[TreeLink], states: Sequence[JointState], wrenches: Sequence[Wrench]) -> list[Number]:
     """Backward pass, eq. (7)-(9): torque (or force) of each joint that carries the given link wrenches."""
     sums = list(wrenches)
     torques: list[Number] = [0.0] * len(tree)
@@ -263,9 +261,7 @@ def kinetic_columns(motion: Motion) -> list[Number]:
     return [*squares, mul(half[2], w[2]), *first, mul(0.5, dot(v, v))]
 
 
-def potential_columns(
-    tree: Sequence[TreeLink], states: Sequence[JointState], gravity: Vector
-) -> list[list[Number]]:
+def potential_columns(tree: Sequence[TreeLink], states: Sequence[JointState], gravity: Vector) -> list[list[Number]]:
     """What each link's ten parameters contribute to the potential energy -g · (m o + R ms), zero at the base frame."""
     known: list[tuple[Vector, Number]] = []
     result: list[list[Number]] = []

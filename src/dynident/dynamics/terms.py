@@ -216,9 +216,7 @@ class Offset(ElementTerm):
         return 1.0
 
 
-TERMS: dict[str, type[Term]] = {
-    term.name: term for term in (Rigid, RotorInertia, Viscous, Coulomb, Offset)
-}
+TERMS: dict[str, type[Term]] = {term.name: term for term in (Rigid, RotorInertia, Viscous, Coulomb, Offset)}
 DEFAULT_TERMS = ("rigid", "Ia", "Fv", "Fc", "Fo")
 TermsLike = str | Iterable["str | Term"] | None
 

@@ -77,9 +77,7 @@ class BaseParameters:
     @property
     def relations(self) -> tuple[dict[str, float], ...]:
         """Each base parameter as {standard name: coefficient}."""
-        return tuple(
-            {self.columns[j].name: float(self.K[row, j]) for j in self._order(row)} for row in range(self.n)
-        )
+        return tuple({self.columns[j].name: float(self.K[row, j]) for j in self._order(row)} for row in range(self.n))
 
     @property
     def categories(self) -> dict[str, Category]:
@@ -154,19 +152,16 @@ class BaseParameters:
         own = self.independent[row]
         return [own, *(int(j) for j in np.flatnonzero(self.K[row]) if j != own)]
 
+    def terms_of(self, row: int) -> list[tuple[int, str]]:
+        """(column, coefficient as text) of a relation, its own column first; named lengths where recognised."""
+        return [(j, self.coefficients.get((row, j), f"{self.K[row, j]:.6g}")) for j in self._order(row)]
+
     def _expression(self, row: int) -> str:
-        parts: list[str] = []
-        for j in self._order(row):
-            value = float(self.K[row, j])
-            text = self.coefficients.get((row, j), f"{abs(value):.6g}")
-            negative = value < 0.0
-            if (row, j) in self.coefficients:
-                negative = text.startswith("-")
-                text = text.removeprefix("-")
-            factor = "" if text == "1" else f"{text} "
-            sign = " - " if negative else " + "
-            parts.append(f"{sign}{factor}{self.columns[j].name}")
-        return "".join(parts).removeprefix(" + ").removeprefix(" ")
+        text = ""
+        for j, coefficient in self.terms_of(row):
+            sign, size = ("-", coefficient[1:]) if coefficient.startswith("-") else ("+", coefficient)
+            text += f" {sign} {'' if size == '1' else size + ' '}{self.columns[j].name}"
+        return text.removeprefix(" + ").strip()
 
 
 def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float = TOLERANCE) -> BaseParameters:
@@ -215,9 +210,7 @@ def column_scales(robot: Robot, described: Sequence[Column]) -> Array:
     return np.array([kinds.get(column.symbol, ACCELERATION) for column in described])
 
 
-def scaled_observation(
-    robot: Robot, terms: Sequence[Term], described: Sequence[Column]
-) -> tuple[Array, Array]:
+def scaled_observation(robot: Robot, terms: Sequence[Term], described: Sequence[Column]) -> tuple[Array, Array]:
     """The regressor on random states with scaled columns, (n_rows, n_columns), and the size of each column."""
     n_samples = max(30, int(np.ceil(3.0 * len(described) / len(robot.moving))))
     W = regressor(robot, *random_states(robot, n_samples), terms)

@@ -33,12 +33,7 @@ def recognise(
     """
     if robot.geometry is None or not dependent:
         return {}
-    wanted = [
-        (row, column)
-        for row in range(len(independent))
-        for column in dependent
-        if abs(K[row, column]) > 1e-9
-    ]
+    wanted = [(row, column) for row in range(len(independent)) for column in dependent if abs(K[row, column]) > 1e-9]
     if not wanted:
         return {}
     names = list(robot.lengths)
@@ -84,9 +79,7 @@ def _relations(
     drawn = rng.uniform(0.4, 1.6, (n_sets, len(robot.lengths)))
     n_samples = int(np.ceil(1.6 * len(independent) / len(robot.moving))) + 4
     q, dq, ddq = (np.tile(x, (n_sets, 1)).T for x in random_states(robot, n_samples))
-    lengths: Mapping[str, Array] = {
-        name: np.repeat(drawn[:, i], n_samples) for i, name in enumerate(robot.lengths)
-    }
+    lengths: Mapping[str, Array] = {name: np.repeat(drawn[:, i], n_samples) for i, name in enumerate(robot.lengths)}
     entries = regressor_entries(
         make_state(robot, NumpyFunctions(), list(q), list(dq), list(ddq), lengths=lengths), terms
     )
@@ -99,7 +92,7 @@ def _relations(
     stacked = W.reshape(n_sets, -1, len(chosen))
     size = np.linalg.norm(stacked, axis=1, keepdims=True)
     size[size == 0.0] = 1.0
-    Q, R = np.linalg.qr(stacked / size)
+    R = np.asarray(np.linalg.qr(stacked / size, mode="r"))
     n = len(independent)
     solution = np.linalg.solve(R[:, :n, :n], R[:, :n, n:])
     return drawn, solution / np.swapaxes(size[:, :, :n], 1, 2) * size[:, :, n:]

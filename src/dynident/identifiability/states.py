@@ -7,7 +7,10 @@ import numpy as np
 from dynident.checks import Array
 from dynident.robot.model import Robot
 
-SPEED, ACCELERATION = 3.0, 10.0  # sizes at which inertia, centrifugal effects and gravity weigh about the same
+SPEED, ACCELERATION = (
+    3.0,
+    10.0,
+)  # sizes at which inertia, centrifugal effects and gravity weigh about the same
 
 
 def reach(robot: Robot) -> float:

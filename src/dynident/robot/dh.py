@@ -167,7 +167,8 @@ def _table(reader: Reader, convention: str, value: object, loop_frames: set[int]
         antecedent = reader.integer(record.get("antecedent", i), f"{where} antecedent")
         if not 0 <= antecedent <= len(value) or antecedent == i + 1:
             raise reader.error(
-                where, f"antecedent {antecedent} does not exist; expected another frame, 0 (base) to {len(value)}"
+                where,
+                f"antecedent {antecedent} does not exist; expected another frame, 0 (base) to {len(value)}",
             )
         sigma = reader.integer(record.get("sigma", REVOLUTE), f"{where} sigma")
         if sigma not in (REVOLUTE, PRISMATIC, FIXED):
@@ -289,7 +290,7 @@ def _loop_check(reader: Reader, table: Table, lengths: Mapping[str, float], cut:
             turned = np.linalg.norm(r1 - r2, axis=(1, 2))
         else:
             turned = np.linalg.norm(r1[:, :, 2] - r2[:, :, 2], axis=1)
-        return np.maximum(np.linalg.norm(apart, axis=1), turned)
+        return np.asarray(np.maximum(np.linalg.norm(apart, axis=1), turned), np.float64)
 
     return LoopCheck(f"{cut}-{closes_on}", gap)
 

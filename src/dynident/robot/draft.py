@@ -147,13 +147,15 @@ class Draft:
         return follow, offset
 
     def _coupling(self, active: tuple[int, ...]) -> tuple[Array, Array]:
-        """The map q -> a and the gear ratios; a row is divided by its own gear ratio, so that uncoupled motors read q."""
+        """The map q -> a and the gear ratios; rows are divided by their gear ratio, so that uncoupled motors read q."""
         n = len(active)
         matrix = np.eye(n)
         if isinstance(self.coupling, list):
             if len(self.coupling) != n:
                 raise self.reader.error("coupling", f"must have {n} rows, one per motor; it has {len(self.coupling)}")
-            matrix = np.array([self.reader.numbers(row, f"coupling row {i + 1}", n) for i, row in enumerate(self.coupling)])
+            matrix = np.array(
+                [self.reader.numbers(row, f"coupling row {i + 1}", n) for i, row in enumerate(self.coupling)]
+            )
         elif self.coupling is not None:
             motors = {f"qm{self.joints[j].number}": i for i, j in enumerate(active)}
             variables = {self.joints[j].variable: str(i) for i, j in enumerate(active)}
@@ -196,7 +198,7 @@ class Draft:
             alone = np.count_nonzero(coupling[i]) == 1 and coupling[i, i] != 0.0
             carried = ELEMENT_SYMBOLS if alone else ("Fv", "Fc", "Fo")
             specs[str(number)] = ElementSpec(str(number), f"q{number}", carries=carried)
-        for i, j in enumerate(active):
+        for j in active:
             number = self.joints[j].number
             if "Ia" not in specs[str(number)].carries:
                 specs[f"m{number}"] = ElementSpec(f"m{number}", f"qm{number}", carries=("Ia", "Fv", "Fc"))
@@ -239,8 +241,8 @@ class Draft:
             if gap > 1e-6 * size:
                 raise self.reader.error(
                     f"loop {loop.words}",
-                    f"does not close: gap {gap:.3g} m or rad over 20 positions; check the passive relations and the signs "
-                    "of the lengths (loops other than parallelograms are not affine and cannot be read)",
+                    f"does not close: gap {gap:.3g} m or rad over 20 positions; check the passive relations and the "
+                    "signs of the lengths (loops other than parallelograms are not affine and cannot be read)",
                 )
         return tuple(loop.words for loop in self.loops)
 

@@ -35,9 +35,7 @@ class Transform:
 
     def __matmul__(self, other: Transform) -> Transform:
         """Frame `other`, given in this frame, seen from where this frame is seen."""
-        return Transform(
-            self.rotation @ other.rotation, self.rotation @ other.translation + self.translation
-        )
+        return Transform(self.rotation @ other.rotation, self.rotation @ other.translation + self.translation)
 
     def inverse(self) -> Transform:
         """The other frame seen from this one."""

@@ -52,9 +52,7 @@ def inertia_matrix(chi: ArrayLike) -> Array:
     """Inertia about the link-frame origin, (..., 3, 3), from standard parameters (..., 10)."""
     chi = np.asarray(chi, dtype=np.float64)
     xx, xy, xz, yy, yz, zz = (chi[..., i] for i in range(6))
-    return np.stack(
-        [np.stack([xx, xy, xz], -1), np.stack([xy, yy, yz], -1), np.stack([xz, yz, zz], -1)], -2
-    )
+    return np.stack([np.stack([xx, xy, xz], -1), np.stack([xy, yy, yz], -1), np.stack([xz, yz, zz], -1)], -2)
 
 
 def from_matrix(inertia: ArrayLike, first_moment: ArrayLike, mass: ArrayLike) -> Array:

@@ -73,6 +73,6 @@ def violations(chi: ArrayLike, link: str, tolerance: float = 1e-9) -> list[Viola
         text = "triangle inequality: the two smaller principal inertias must reach the largest"
         found.append(Violation(link, text, float(excess), "kg·m²"))
     lowest = float(np.linalg.eigvalsh(pseudo_inertia(chi))[0])
-    if not found and lowest < -tolerance * max(1.0, float(np.abs(chi).max())):
+    if lowest < -tolerance * max(1.0, float(np.abs(chi).max())):
         found.append(Violation(link, "pseudo-inertia must not have a negative eigenvalue", lowest, "mixed"))
     return found

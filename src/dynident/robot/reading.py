@@ -42,9 +42,9 @@ class _StrictLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise yaml.MarkedYAMLError(problem="aliases are not allowed", problem_mark=event.start_mark)
-        return super().compose_node(parent, index)  # type: ignore[arg-type]
+            mark = self.get_mark()
+            raise yaml.MarkedYAMLError(problem="aliases are not allowed", problem_mark=mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Any] = set()
@@ -62,7 +62,7 @@ class _StrictLoader(yaml.SafeLoader):
 def parse_yaml(text: str, source: str) -> dict[str, Any]:
     """The mapping a YAML text holds; errors name the line."""
     try:
-        loaded = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader subclass
+        loaded = yaml.load(text, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}" if mark is not None else ""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element as Node
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import Element as Node, ParseError
 
 import numpy as np
-from defusedxml import DefusedXmlException
-from defusedxml import ElementTree as SafeTree
+from defusedxml import DefusedXmlException, ElementTree as SafeTree
 
 from dynident.checks import Array
 from dynident.errors import suggestion
@@ -87,9 +85,7 @@ class UrdfReader:
             if joint.mimic is not None:
                 target, multiplier, offset = joint.mimic
                 if target not in index:
-                    raise self.reader.error(
-                        f"joint '{joint.name}'", f"mimics '{target}', which is not a moving joint"
-                    )
+                    raise self.reader.error(f"joint '{joint.name}'", f"mimics '{target}', which is not a moving joint")
                 draft.passive[index[joint.name]] = ({index[target]: multiplier}, offset)
         for name, ratio in self._transmissions(joints).items():
             if name in index:
@@ -191,7 +187,8 @@ class UrdfReader:
         kind = node.get("type")
         if kind not in _KINDS:
             raise self.reader.error(
-                where, f"type is {kind!r}; dynident knows {', '.join(_KINDS)} (describe others by such joints)"
+                where,
+                f"type is {kind!r}; dynident knows {', '.join(_KINDS)} (describe others by such joints)",
             )
         for child in node:
             if child.tag not in _JOINT_PARTS and isinstance(child.tag, str):
@@ -257,7 +254,11 @@ class UrdfReader:
         target = mimic.get("joint")
         if not target:
             raise self.reader.error(where, "<mimic> needs the attribute 'joint'")
-        return target, self._number(mimic, "multiplier", where, 1.0), self._number(mimic, "offset", where, 0.0)
+        return (
+            target,
+            self._number(mimic, "multiplier", where, 1.0),
+            self._number(mimic, "offset", where, 0.0),
+        )
 
     def _transmissions(self, joints: dict[str, _UrdfJoint]) -> dict[str, float]:
         """Mechanical reduction by joint."""
@@ -303,7 +304,8 @@ class UrdfReader:
             raise self.reader.error("", "its joints form a cycle: every link is the child of another")
         if len(roots) > 1:
             raise self.reader.error(
-                "", f"has {len(roots)} root links ({', '.join(roots[:5])}); connect them with joints to one base"
+                "",
+                f"has {len(roots)} root links ({', '.join(roots[:5])}); connect them with joints to one base",
             )
         below: dict[str, list[_UrdfJoint]] = {}
         for joint in joints.values():
