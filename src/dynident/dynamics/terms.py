@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dynident.errors import InputError, UnknownNameError
-from dynident.robot.algebra import Number, mul, total
+from dynident.robot.algebra import Number, is_number, mul, total
 from dynident.robot.model import Element, Robot
 from dynident.robot.parameters import LINK_SYMBOLS, LINK_UNITS, MEANINGS, element_unit
 
@@ -199,7 +199,7 @@ class Coulomb(ElementTerm):
 
     def law(self, speed: Number, acceleration: Number, state: State) -> Number:
         """The sign of the element's speed."""
-        if isinstance(speed, float):
+        if is_number(speed, 0):
             return 0.0  # a locked element does not slide
         if self.smoothing:
             return state.functions.tanh(mul(1.0 / self.smoothing, speed))

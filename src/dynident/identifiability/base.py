@@ -25,7 +25,7 @@ from dynident.robot.model import Robot
 Category = Literal["unique", "combination", "no effect", "fixed"]
 TOLERANCE = 1e-8  # share of a column that must be new for the column to count as independent
 _CLEAN = 1e-9  # coefficients this close to a whole number are whole
-_FAINT = 1e-3  # an independent column newer by less than this deserves a word
+_FAINT = 3e-5  # an effect this small beside what its kind of parameter usually has deserves a word
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,7 @@ def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float =
     W, sizes = scaled_observation(robot, resolved, described)
     effect = [j for j in free if sizes[j] > tolerance]
     independent, weakest, strongest = select_columns(W, effect, tolerance)
+    faintest = min((sizes[j] for j in independent), default=1.0)
     dependent = [j for j in effect if j not in set(independent)]
     K = np.zeros((len(independent), len(described)))
     K[np.arange(len(independent)), independent] = 1.0
@@ -198,7 +199,7 @@ def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float =
         coefficients={place: text for place, (_, text) in texts.items()},
         weakest=weakest,
         strongest=strongest,
-        warnings=_warnings(weakest, strongest, tolerance),
+        warnings=_warnings(weakest, strongest, min(faintest, weakest)),
     )
 
 
@@ -254,12 +255,12 @@ def cleaned(K: Array) -> Array:
     return np.where(close, whole, K)
 
 
-def _warnings(weakest: float, strongest: float, tolerance: float) -> tuple[str, ...]:
+def _warnings(weakest: float, strongest: float, faintest: float) -> tuple[str, ...]:
     found = []
-    if weakest < _FAINT:
+    if faintest < _FAINT:
         found.append(
-            f"a base parameter is felt only through {weakest:.1e} of its column: are angles rounded in the robot file "
-            f"(1.5708 for pi/2)? --tolerance {min(1e-2, 10 * weakest):.0e} would count it as not identifiable"
+            f"a base parameter is felt only through an effect of relative size {faintest:.0e}: are angles rounded in "
+            f"the robot file (1.5708 for pi/2)? A tolerance of {10 * faintest:.0e} counts it as not identifiable"
         )
     if strongest > 0.0 and weakest / max(strongest, 1e-16) < 1e3:
         found.append(

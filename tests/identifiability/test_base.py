@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynident as di
+from tests.robots import random_urdf
+
+ARMS = ["puma560", "sr400", "tx40", "cylindrical", "minnesota", "cmu-dd-arm-6"]
+
+
+def motion(robot, n=60, seed=0):
+    return np.random.default_rng(seed).normal(size=(3, n, len(robot.joint_names))) * 2
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_base_columns_and_relations_reproduce_the_regressor(name):
+    """W = W_base K on states that were not used to find K."""
+    robot = di.load_robot(name)
+    base = di.base_parameters(robot)
+    state = motion(robot)
+    W = di.regressor(robot, *state)
+    free = [j for j, column in enumerate(base.columns) if column.fixed is None]
+    rebuilt = base.regressor(*state) @ base.K
+    np.testing.assert_allclose(rebuilt[..., free], W[..., free], atol=1e-9 * np.abs(W).max())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rank_equals_the_singular_values(seed):
+    robot = di.robot_from_urdf(random_urdf(seed))
+    base = di.base_parameters(robot)
+    W = di.regressor(robot, *motion(robot, 200, seed))
+    stacked = np.ascontiguousarray(W).reshape(-1, len(base.columns))
+    size = np.linalg.norm(stacked, axis=0)
+    values = np.linalg.svd(stacked[:, size > 1e-9] / size[size > 1e-9], compute_uv=False)
+    assert base.n == np.sum(values > 1e-9 * values[0])
+    assert base.strongest < 1e-11 < 1e-6 < base.weakest
+
+
+@pytest.mark.parametrize("how", ["minimum norm", "regrouped zero"])
+@pytest.mark.parametrize("name", ARMS)
+def test_standard_vector_realises_base_values(name, how):
+    robot = di.load_robot(name)
+    base = di.base_parameters(robot)
+    beta = base.base_values()
+    chi = base.standard_values(beta, how)
+    np.testing.assert_allclose(base.K @ chi, beta, atol=1e-9 * np.abs(beta).max())
+    state = motion(robot)
+    torque = di.inverse_dynamics(robot, *state)
+    np.testing.assert_allclose(di.inverse_dynamics(robot, *state, values=chi), torque, atol=1e-8 * np.abs(torque).max())
+    if how == "regrouped zero":
+        assert np.count_nonzero(chi) <= base.n
+
+
+def test_minimum_norm_is_minimal_and_a_prior_is_kept_where_data_is_silent():
+    robot = di.load_robot("puma560")
+    base = di.base_parameters(robot, "rigid")
+    beta = base.base_values()
+    chi = base.standard_values(beta)
+    assert np.linalg.norm(chi) <= np.linalg.norm(di.parameters(robot, "rigid"))
+    np.testing.assert_allclose(base.standard_values(beta, prior="plant"), di.parameters(robot, "rigid"), atol=1e-12)
+
+
+def test_categories_are_a_partition():
+    robot = di.load_robot("sr400")
+    base = di.base_parameters(robot)
+    kinds = [set(base.of_category(kind)) for kind in ("unique", "combination", "no effect", "fixed")]
+    assert set.union(*kinds) == {column.name for column in di.columns(robot)}
+    assert sum(len(kind) for kind in kinds) == len(base.columns)
+
+
+def test_rounded_angles_are_reported_not_hidden():
+    """1.5708 instead of pi/2 tilts the first axis by 4e-6: the extra parameters are faint and the user hears of it."""
+    text = random_urdf(3, tree=False)
+    robot = di.robot_from_urdf(text)
+    assert di.base_parameters(robot, "rigid").warnings == ()
+    tilted = (
+        '<robot name="t"><link name="base"/><link name="a"/><link name="b"/>'
+        '<joint name="fix" type="fixed"><parent link="base"/><child link="a"/><origin rpy="1.5708 0 0"/></joint>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint></robot>'
+    )
+    exact = di.base_parameters(di.robot_from_urdf(tilted.replace("1.5708", "1.5707963267948966")), "rigid")
+    assert exact.n == 1
+    rounded = di.base_parameters(di.robot_from_urdf(tilted), "rigid")
+    assert rounded.n == 3
+    assert "rounded" in rounded.warnings[0]
+    assert di.base_parameters(di.robot_from_urdf(tilted), "rigid", tolerance=1e-4).n == 1
+
+
+def test_fixed_parameters_are_neither_estimated_nor_counted():
+    robot = di.load_robot("minnesota")
+    base = di.base_parameters(robot, "rigid")
+    assert not base.K[:, [j for j, column in enumerate(base.columns) if column.fixed is not None]].any()
+    assert len(base.of_category("fixed")) == len(robot.fixed)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda b: b.standard_values({"ZZR9": 1.0}), "unknown base parameter 'ZZR9'"),
+        (lambda b: b.standard_values(np.zeros(3)), "beta must have shape (9,)"),
+        (lambda b: b.standard_values(np.zeros(9), "best"), "unknown way to fill standard parameters 'best'"),
+        (lambda b: b.standard_values(np.zeros(9), "regrouped zero", prior="plant"), "prior has no meaning"),
+    ],
+)
+def test_wrong_arguments_are_named(call, words):
+    base = di.base_parameters(di.load_robot("kr5-planar"), "rigid")
+    with pytest.raises(di.DynidentError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        call(base)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import dynident as di
+from dynident.run.command_line import main
+
+
+def test_json_has_the_promised_keys(inspect):
+    answer = inspect("puma560")
+    assert {"robot", "counts", "no_effect", "unique", "base"} <= set(answer)
+    assert {"standard", "no_effect", "base"} <= set(answer["counts"])
+    assert answer["robot"] == "puma560"
+    assert all({"name", "terms"} <= set(item) for item in answer["base"])
+
+
+@pytest.mark.parametrize("name", di.bundled_names())
+def test_the_page_fits_80_columns_and_shows_the_counts(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["inspect", name, "--terms", "rigid,Ia,Fv,Fc,Fo"]) == 0
+    page = capsys.readouterr().out
+    assert max(len(line) for line in page.splitlines()) <= 80
+    base = di.base_parameters(di.load_robot(name))
+    assert f"{base.n}  base parameters" in page
+    assert "Values 'plant' are physical." in page
+    assert "\x1b[" not in page  # no colours in a pipe
+
+
+def test_values_of_a_paper_are_judged(capsys):
+    assert main(["inspect", "kr5-planar", "--values", "table4"]) == 0
+    assert "are not physical" in capsys.readouterr().out
+    assert main(["inspect", "cmu-dd-arm-3", "--values", "table3"]) == 0
+    assert "link 3" in capsys.readouterr().out
+
+
+def test_list_names_the_bundled_robots(capsys):
+    assert main(["inspect", "--list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"robots": list(di.bundled_names())}
+    assert main(["inspect", "--list"]) == 0
+    assert "minnesota" in capsys.readouterr().out
+    wanted = "cylindrical cmu-dd-arm-3 cmu-dd-arm-6 sr400 minnesota kr5 kr5-planar pendulum-1 pendulum-2 pendulum-3"
+    assert set(di.bundled_names()) == {*wanted.split(), "puma560", "ur10e", "panda", "tx40"}
+
+
+def test_locked_positions_may_be_expressions(inspect):
+    assert inspect("kr5", "--locked", "q1=0, q4=pi/6, q6=0")["locked"]["q4"] == pytest.approx(0.5235987755982988)
+
+
+def test_help_and_version_work_as_installed():
+    for arguments, words in ((["--help"], "inspect"), (["--version"], di.__version__), ([], "usage")):
+        answer = subprocess.run(
+            [sys.executable, "-m", "dynident.run.command_line", *arguments], capture_output=True, text=True, check=True
+        )
+        assert words in answer.stdout
+
+
+def test_urdf_labels_travel_along(tmp_path, inspect):
+    from tests.robots import random_urdf
+
+    path = tmp_path / "r.urdf"
+    path.write_text(random_urdf(1))
+    assert "link0" in inspect(str(path))["links"]
