@@ -83,26 +83,9 @@ def _run(
         inputs.extend(array.T)
     assert n_samples is not None
     run, places = kernel(robot, kind, terms)
-    flat = np.zeros((int(np.prod(shape)), n_samples))
-    rows = [int(np.ravel_multi_index(place, shape)) for place in places]
-    if rows == list(range(len(flat))):
-        run(inputs, flat)
-    else:
-        filled = _Rows(flat, rows)
-        run(inputs, filled)  # type: ignore[arg-type]
-    return flat.reshape(*shape, n_samples)
-
-
-class _Rows:
-    """The chosen rows of an array as a kernel output: views, so that structural zeros are never touched."""
-
-    def __init__(self, array: Array, rows: Sequence[int]) -> None:
-        self.array, self.rows = array, rows
-        self.shape = (len(rows), array.shape[1])
-
-    def __getitem__(self, key: tuple[slice, slice]) -> list[Array]:
-        samples = key[1]
-        return [self.array[row, samples] for row in self.rows]
+    out = np.zeros((int(np.prod(shape)), n_samples))
+    run(inputs, out, [int(np.ravel_multi_index(place, shape)) for place in places])
+    return out.reshape(*shape, n_samples)
 
 
 def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, terms: TermsLike = None) -> Array:

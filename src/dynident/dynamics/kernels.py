@@ -23,8 +23,8 @@ class Kernel(Protocol):
 
     program: Program
 
-    def __call__(self, inputs: Sequence[Array], out: Array) -> None:
-        """Fill `out` (n_outputs, n_samples) from one array per input, (n_samples,) or a scalar."""
+    def __call__(self, inputs: Sequence[Array], out: Array, rows: Sequence[int] | None = None) -> None:
+        """Fill rows of `out` (n_rows, n_samples) from one array per input, (n_samples,) or a scalar."""
         ...
 
 

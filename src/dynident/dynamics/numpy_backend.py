@@ -43,21 +43,23 @@ class NumpyKernel:
             if slots[node] != first_output + row:  # an input, a constant, or a value that two outputs share
                 self._steps.append((np.positive, slots[node], -1, first_output + row))
 
-    def __call__(self, inputs: Sequence[Array], out: Array) -> None:
+    def __call__(self, inputs: Sequence[Array], out: Array, rows: Sequence[int] | None = None) -> None:
         """Evaluate the program.
 
         Args:
             inputs: One array per program input: (n_samples,) or a scalar, which holds for all samples.
-            out: (n_outputs, n_samples), written.
+            out: (n_rows, n_samples), written.
+            rows: Row of each output; default 0, 1, 2, ...
         """
         n_samples = out.shape[1]
+        targets = [out[row] for row in (range(len(out)) if rows is None else rows)]
         buffers = np.empty((self._n_buffers, min(BLOCK, n_samples)))
         with np.errstate(divide="ignore", invalid="ignore"):  # callers check the result and name the sample
             for start in range(0, n_samples, BLOCK):
                 stop = min(start + BLOCK, n_samples)
                 given = [x if np.ndim(x) == 0 else np.ascontiguousarray(x[start:stop]) for x in inputs]
-                rows = [*out[:, start:stop], *buffers[:, : stop - start]]
-                self._block([*given, *self._constants, *rows])
+                outputs = [target[start:stop] for target in targets]
+                self._block([*given, *self._constants, *outputs, *buffers[:, : stop - start]])
 
     def _block(self, slots: list[Any]) -> None:
         for function, a, b, into in self._steps:

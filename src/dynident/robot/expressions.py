@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
+import re
+import reprlib
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from dynident.errors import suggestion
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -28,12 +34,32 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
 _CONSTANTS = {"pi": math.pi}
 _LONGEST = 200  # characters: a length in a robot table is never longer
 _HIGHEST_POWER = 8
+LARGEST_NUMBER = 1e6  # metres, kilograms, kg·m²: no robot has a part beyond this
+_PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_ODD_LITERAL = re.compile(r"(?<![\w.])(0[xXoObB]|\d[\w.]*_)")  # 0x10 and 1_000 are Python, not arithmetic
 
 
 class ExpressionError(ValueError):
     """The text is not an arithmetic expression over the known names."""
 
 
+class _UnsupportedError(Exception):
+    """A part of the expression is more than arithmetic."""
+
+
+def quoted(value: object) -> str:
+    """A value from a file as messages show it: on one line and short."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = 60
+    return short.repr(value)
+
+
+def plain_number(text: str) -> float | None:
+    """The number a text is in plain decimal notation (`-1.5e-3`), None when it is anything else."""
+    return float(text) if _PLAIN.fullmatch(text.strip()) else None
+
+
+@functools.lru_cache(maxsize=256)
 def parse(text: str) -> ast.expr:
     """The syntax tree of an arithmetic expression.
 
@@ -41,11 +67,15 @@ def parse(text: str) -> ast.expr:
         ExpressionError: When the text is not one.
     """
     if len(text) > _LONGEST:
-        raise ExpressionError(f"'{text[:30]}...' is longer than {_LONGEST} characters")
+        raise ExpressionError(f"{quoted(text)} is longer than {_LONGEST} characters")
+    if _ODD_LITERAL.search(text):
+        raise ExpressionError(f"{quoted(text)} has a number that is not in plain decimal notation")
     try:
-        return ast.parse(text.replace("^", "**").strip(), mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's remarks on odd syntax; it is refused below anyway
+            return ast.parse(text.replace("^", "**").strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise ExpressionError(f"'{text}' is not an arithmetic expression") from None
+        raise ExpressionError(f"{quoted(text)} is not an arithmetic expression") from None
 
 
 def evaluate(value: object, names: Mapping[str, Any]) -> Any:
@@ -62,19 +92,24 @@ def evaluate(value: object, names: Mapping[str, Any]) -> Any:
     if isinstance(value, bool):
         raise ExpressionError(f"{value} is not a number")
     if isinstance(value, int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ExpressionError("the number is too large") from None
     if not isinstance(value, str):
-        raise ExpressionError(f"{value!r} is not a number or an expression")
-    try:
-        return float(value)  # also the numbers YAML takes for text, such as 1e-3
-    except ValueError:
-        pass
+        raise ExpressionError(f"{quoted(value)} is not a number or an expression")
+    number = plain_number(value)  # also the numbers YAML takes for text, such as 1e-3
+    if number is not None:
+        return number
     try:
         return _walk(parse(value), names)
+    except _UnsupportedError:
+        known = f"numbers, known names, + - * / ^ and {', '.join(_FUNCTIONS)}"
+        raise ExpressionError(f"{quoted(value)} may only contain {known}") from None
     except (ZeroDivisionError, OverflowError) as error:
-        raise ExpressionError(f"'{value}' cannot be computed ({error})") from None
+        raise ExpressionError(f"{quoted(value)} cannot be computed ({error})") from None
     except RecursionError:
-        raise ExpressionError(f"'{value}' is nested too deeply") from None
+        raise ExpressionError(f"{quoted(value)} is nested too deeply") from None
 
 
 def _walk(node: ast.expr, names: Mapping[str, Any]) -> Any:
@@ -88,8 +123,7 @@ def _walk(node: ast.expr, names: Mapping[str, Any]) -> Any:
                 return names[name]
             if name in _CONSTANTS:
                 return _CONSTANTS[name]
-            known = ", ".join([*names, *_CONSTANTS])
-            raise ExpressionError(f"'{name}' is not a known name (known: {known})")
+            raise ExpressionError(f"'{name}' is not a known name{suggestion(name, [*names, *_CONSTANTS])}")
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_walk(operand, names)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -98,7 +132,10 @@ def _walk(node: ast.expr, names: Mapping[str, Any]) -> Any:
             exponent = _walk(right, names)
             if not isinstance(exponent, float) or abs(exponent) > _HIGHEST_POWER:
                 raise ExpressionError(f"exponents must be numbers up to {_HIGHEST_POWER}")
-            return _walk(left, names) ** (int(exponent) if exponent.is_integer() else exponent)
+            power = _walk(left, names) ** (int(exponent) if exponent.is_integer() else exponent)
+            if isinstance(power, complex):
+                raise ExpressionError(f"a negative number to the power {exponent:g} is not defined")
+            return power
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             return _BINARY[type(op)](_walk(left, names), _walk(right, names))
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _FUNCTIONS:
@@ -109,7 +146,7 @@ def _walk(node: ast.expr, names: Mapping[str, Any]) -> Any:
                 return _FUNCTIONS[name](operand)
             except ValueError:
                 raise ExpressionError(f"{name}({operand:g}) is not defined") from None
-    raise ExpressionError(f"'{ast.unparse(node)}' is not arithmetic over known names")
+    raise _UnsupportedError
 
 
 def linear_form(value: object, names: Mapping[str, str]) -> tuple[dict[str, float], float]:
@@ -123,18 +160,25 @@ def linear_form(value: object, names: Mapping[str, str]) -> tuple[dict[str, floa
         ({key: coefficient}, constant).
     """
     zero: dict[str, Any] = dict.fromkeys(names, 0.0)
-    constant = evaluate(value, zero)
+    constant = _sane(evaluate(value, zero), value)
     coefficients: dict[str, float] = {}
     for variable, key in names.items():
-        at_one = evaluate(value, {**zero, variable: 1.0}) - constant
+        at_one = _sane(evaluate(value, {**zero, variable: 1.0}) - constant, value)
         at_two = evaluate(value, {**zero, variable: 2.0}) - constant
-        if abs(at_two - 2 * at_one) > 1e-9 * max(1.0, abs(at_one)):
-            raise ExpressionError(f"'{value}' is not linear in {variable}")
+        if not abs(at_two - 2 * at_one) <= 1e-9 * max(1.0, abs(at_one)):
+            raise ExpressionError(f"{quoted(value)} is not linear in {variable}")
         if at_one:
             coefficients[key] = coefficients.get(key, 0.0) + at_one
     # One probe with all variables at different values catches products such as q2*q7.
     probe = {variable: 1.0 + 0.37 * i for i, variable in enumerate(names)}
     expected = constant + sum(coefficients.get(names[v], 0.0) * x for v, x in probe.items())
-    if abs(evaluate(value, probe) - expected) > 1e-9 * max(1.0, abs(expected)):
-        raise ExpressionError(f"'{value}' is not linear in {', '.join(names)}")
+    if not abs(evaluate(value, probe) - expected) <= 1e-9 * max(1.0, abs(expected)):
+        raise ExpressionError(f"{quoted(value)} is not linear in {', '.join(names)}")
     return coefficients, constant
+
+
+def _sane(number: float, value: object) -> float:
+    """A constant or coefficient of a linear form, refused when it is not finite or absurd."""
+    if not abs(number) <= LARGEST_NUMBER:
+        raise ExpressionError(f"{quoted(value)} has a number that is not finite or beyond {LARGEST_NUMBER:g}")
+    return number

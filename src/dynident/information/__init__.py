@@ -1,0 +1,1 @@
+"""The square-root information factor: accumulate, merge, save, solve."""
