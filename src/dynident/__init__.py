@@ -45,6 +45,16 @@ if TYPE_CHECKING:
         excitation as excitation,
         physical_violations as physical_violations,
     )
+    from dynident.information import (
+        Information as Information,
+        InformationFileError as InformationFileError,
+        MergeError as MergeError,
+        Solution as Solution,
+        accumulate as accumulate,
+        accumulate_blocks as accumulate_blocks,
+        accumulate_parquet as accumulate_parquet,
+        load_information as load_information,
+    )
     from dynident.robot import (
         Robot as Robot,
         bundled_names as bundled_names,
@@ -83,6 +93,16 @@ _ROOMS = {
         "base_violations",
         "excitation",
         "physical_violations",
+    ),
+    "dynident.information": (
+        "Information",
+        "InformationFileError",
+        "MergeError",
+        "Solution",
+        "accumulate",
+        "accumulate_blocks",
+        "accumulate_parquet",
+        "load_information",
     ),
     "dynident.robot": (
         "Robot",

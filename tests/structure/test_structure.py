@@ -13,7 +13,8 @@ import dynident
 
 SOURCE = Path(dynident.__file__).parent
 ROOMS = [
-    *("robot", "dynamics", "logs", "information", "identifiability", "motion", "plant", "signals"),
+    # identifiability before information: factors are written in structural base parameters
+    *("robot", "dynamics", "logs", "identifiability", "information", "motion", "plant", "signals"),
     *("estimate", "check", "validate", "export", "report", "run"),
 ]
 SHARED = {"errors", "records", "checks", "_version"}

@@ -82,7 +82,7 @@ def _run(
         n_samples = len(array)
         inputs.extend(array.T)
     assert n_samples is not None
-    run, places = kernel(robot, kind, terms)
+    run, places = kernel(robot, kind, terms, n_samples)
     out = np.zeros((int(np.prod(shape)), n_samples))
     run(inputs, out, [int(np.ravel_multi_index(place, shape)) for place in places])
     return out.reshape(*shape, n_samples)

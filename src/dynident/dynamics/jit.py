@@ -12,7 +12,7 @@ import hashlib
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,9 @@ def cache_folder() -> Path | None:
 class Code:
     """Functions loaded into this process; alive as long as this object is."""
 
-    def __init__(self, machine_code: bytes) -> None:
+    def __init__(self, machine_code: bytes, symbols: Mapping[str, int]) -> None:
+        for name, address in symbols.items():
+            llvm.add_symbol(name, address)
         target = _target_machine()
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
         self._object = llvm.ObjectFileRef.from_data(machine_code)
@@ -58,12 +60,13 @@ class Code:
         return ctypes.CFUNCTYPE(result, *arguments)(self.address(name))
 
 
-def compiled(key: str, emit: Callable[[Emitter], None]) -> Code:
+def compiled(key: str, emit: Callable[[Emitter], None], symbols: Mapping[str, int] | None = None) -> Code:
     """Machine code of the module that `emit` builds, from the cache when it is there.
 
     Args:
         key: Everything that shapes the module, apart from the machine and the versions.
         emit: Builds the module's functions.
+        symbols: Addresses of functions that the module calls and does not define.
     """
     with _lock:  # LLVM's compiler is not made for several threads
         _start()
@@ -72,11 +75,11 @@ def compiled(key: str, emit: Callable[[Emitter], None]) -> Code:
         path = None if folder is None else folder / f"{digest[:40]}.o"
         stored = None if path is None else _read(path)
         if stored is not None:
-            return Code(stored)
+            return Code(stored, symbols or {})
         machine_code = _compile(emit)
         if path is not None:
             _write(path, machine_code)
-        return Code(machine_code)
+        return Code(machine_code, symbols or {})
 
 
 def _start() -> None:

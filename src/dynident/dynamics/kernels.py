@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -11,11 +13,14 @@ from dynident.dynamics import equations as eq
 from dynident.dynamics.numpy_backend import NumpyKernel
 from dynident.dynamics.program import Program, Recorder, Value
 from dynident.dynamics.terms import Term, all_columns
+from dynident.errors import InputError
 from dynident.robot.algebra import ZERO, Number, mul, total
 from dynident.robot.model import Robot
 
 Index = tuple[int, ...]  # place of an output in the result array
-_KEPT = 64  # kernels kept in memory
+_KEPT = 64  # programs kept in memory
+BACKENDS = ("auto", "numpy", "llvm")
+WORTH_COMPILING = 20_000  # samples: NumPy needs about as long for them as compiling does
 
 
 class Kernel(Protocol):
@@ -106,15 +111,28 @@ _KINDS: dict[str, tuple[Maker, tuple[str, ...]]] = {
     "mass matrix": (_mass, ("q", "chi")),
     "forward dynamics": (_forward, ("q", "dq", "tau", "chi")),
 }
-_cache: OrderedDict[tuple[str, ...], tuple[Kernel, tuple[Index, ...]]] = OrderedDict()
 
 
-def record(robot: Robot, kind: str, terms: Sequence[Term]) -> tuple[Program, tuple[Index, ...]]:
-    """The program of one of the robot's functions and the place of each of its outputs."""
+def record(
+    robot: Robot, kind: str, terms: Sequence[Term], columns: Sequence[int] | None = None
+) -> tuple[Program, tuple[Index, ...]]:
+    """The program of one of the robot's functions and the place of each of its outputs.
+
+    Args:
+        robot: The robot.
+        kind: Which function.
+        terms: Terms of the model.
+        columns: Of a regressor, the columns to compute; what only others need is left out of the program.
+    """
     make, inputs = _KINDS[kind]
     recording = Recording(robot, terms, inputs)
     outputs = make(recording)
-    kept = {place: x for place, x in outputs.items() if isinstance(x, Value) or x != 0.0}
+    wanted = None if columns is None else set(columns)
+    kept = {
+        place: x
+        for place, x in outputs.items()
+        if (isinstance(x, Value) or x != 0.0) and (wanted is None or place[-1] in wanted)
+    }
     return recording.recorder.finish(list(kept.values())), tuple(kept)
 
 
@@ -123,13 +141,45 @@ def inputs_of(kind: str) -> tuple[str, ...]:
     return _KINDS[kind][1]
 
 
-def kernel(robot: Robot, kind: str, terms: Sequence[Term]) -> tuple[Kernel, tuple[Index, ...]]:
-    """The kernel of one of the robot's functions and the place of each of its outputs."""
+class _Prepared:
+    """A recorded program and the kernels made of it so far."""
+
+    def __init__(self, program: Program, places: tuple[Index, ...]) -> None:
+        self.program, self.places = program, places
+        self._compiled: Kernel | None = None
+
+    @functools.cached_property
+    def _plain(self) -> Kernel:
+        return NumpyKernel(self.program)
+
+    def kernel(self, n_samples: int) -> Kernel:
+        """The kernel for a batch of this size."""
+        chosen = os.environ.get("DYNIDENT_BACKEND", "auto")
+        if chosen not in BACKENDS:
+            raise InputError(f"DYNIDENT_BACKEND is '{chosen}'; expected {', '.join(BACKENDS)}")
+        if chosen == "numpy" or (chosen == "auto" and self._compiled is None and n_samples < WORTH_COMPILING):
+            return self._plain
+        if self._compiled is None:
+            from dynident.dynamics.llvm_backend import LlvmKernel  # LLVM is loaded only when something is compiled
+
+            self._compiled = LlvmKernel(self.program)
+        return self._compiled
+
+
+_cache: OrderedDict[tuple[str, ...], _Prepared] = OrderedDict()
+
+
+def kernel(robot: Robot, kind: str, terms: Sequence[Term], n_samples: int = 0) -> tuple[Kernel, tuple[Index, ...]]:
+    """The kernel of one of the robot's functions and the place of each of its outputs.
+
+    Compiling takes a few tenths of a second the first time, so short batches run on NumPy until the compiled kernel
+    exists. DYNIDENT_BACKEND=numpy or llvm makes one back end serve all.
+    """
     key = (robot.fingerprint, kind, *(term.key for term in terms))
     if key not in _cache:
-        program, places = record(robot, kind, terms)
-        _cache[key] = NumpyKernel(program), places
+        _cache[key] = _Prepared(*record(robot, kind, terms))
         if len(_cache) > _KEPT:
             _cache.popitem(last=False)
     _cache.move_to_end(key)
-    return _cache[key]
+    prepared = _cache[key]
+    return prepared.kernel(n_samples), prepared.places

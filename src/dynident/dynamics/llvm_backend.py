@@ -123,9 +123,7 @@ def _sine_and_cosine(emitter: Emitter, x: Any) -> tuple[Any, Any]:
     r = emitter.fma(turns, const(-_HALF_PI_REST), r)
     r2 = b.fmul(r, r)
     sine = emitter.fma(b.fmul(r, r2), _polynomial(emitter, r2, _SINE), r)
-    cosine = emitter.fma(
-        b.fmul(r2, r2), _polynomial(emitter, r2, _COSINE), emitter.fma(r2, const(-0.5), const(1.0))
-    )
+    cosine = emitter.fma(b.fmul(r2, r2), _polynomial(emitter, r2, _COSINE), emitter.fma(r2, const(-0.5), const(1.0)))
     quarter = emitter.intrinsic("floor", b.fmul(turns, const(0.25)))
     quadrant = emitter.fma(quarter, const(-4.0), turns)  # 0, 1, 2 or 3
     odd = b.or_(b.fcmp_ordered("==", quadrant, const(1.0)), b.fcmp_ordered("==", quadrant, const(3.0)))
@@ -169,7 +167,9 @@ def _exponential(emitter: Emitter, x: Any) -> Any:
     return b.fmul(taylor, b.bitcast(bits, emitter.vector))
 
 
-def gather(emitter: Emitter, given: Any, strides: Any, n_rows: Any, start: Any, count: Any, rows: Any, row: Any) -> None:
+def gather(
+    emitter: Emitter, given: Any, strides: Any, n_rows: Any, start: Any, count: Any, rows: Any, row: Any
+) -> None:
     """Copy samples start .. start + count of strided arrays into contiguous rows of length `row`."""
     b = emitter.builder
 

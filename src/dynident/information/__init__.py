@@ -1,1 +1,18 @@
 """The square-root information factor: accumulate, merge, save, solve."""
+
+from dynident.information.accumulate import accumulate, accumulate_blocks, accumulate_parquet
+from dynident.information.information import Information, MergeError, Segment
+from dynident.information.solution import Solution
+from dynident.information.storage import InformationFileError, load_information
+
+__all__ = [
+    "Information",
+    "InformationFileError",
+    "MergeError",
+    "Segment",
+    "Solution",
+    "accumulate",
+    "accumulate_blocks",
+    "accumulate_parquet",
+    "load_information",
+]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import keyword
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +15,7 @@ import numpy as np
 from dynident.checks import Array
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, shift, turn_x, turn_z
 from dynident.robot.draft import BASE, Draft, LoopCheck
-from dynident.robot.expressions import ExpressionError, evaluate
+from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, quoted
 from dynident.robot.model import Joint, JointKind, Transform
 from dynident.robot.options import KEYS, apply_options
 from dynident.robot.reading import Reader
@@ -24,6 +27,8 @@ CONVENTIONS = {
 _ANGLES = ("alpha", "theta", "gamma")
 _TABLE_KEYS = ("name", "convention", "lengths", "joints", "loops", *KEYS)
 REVOLUTE, PRISMATIC, FIXED = 0, 1, 2  # sigma
+_MOST_ROWS = 500
+_MOST_LENGTHS = 100
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Row:
         name: Joint name.
         antecedent: Number of the frame it is described in, 0 for the base.
         sigma: 0 revolute, 1 prismatic, 2 fixed.
-        mu: 1 when it has a motor.
+        mu: 1 when it has a motor, 0 when not, None when the table does not say.
         cells: Table entries as written, numbers or expressions.
         cut: Whether it is the frame of a cut loop joint, which carries no link.
     """
@@ -42,7 +47,7 @@ class Row:
     name: str
     antecedent: int
     sigma: int
-    mu: int
+    mu: int | None
     cells: Mapping[str, object]
     cut: bool = False
 
@@ -93,22 +98,25 @@ class Table:
             before = compose(before, step)
         return before, IDENTITY
 
-    def anchor(self, row: int, lengths: Mapping[str, Number]) -> tuple[int, Frame]:
-        """The moving row (or BASE) that carries a row's antecedent, and the antecedent frame in it."""
-        frame = IDENTITY
-        index = self.rows[row].antecedent - 1
-        while index != BASE and self.rows[index].sigma == FIXED:
-            before, after = self.parts(index, lengths)
-            frame = compose(compose(before, after), frame)
-            index = self.rows[index].antecedent - 1
-        return index, frame
+    def anchors(self, lengths: Mapping[str, Number]) -> dict[int, tuple[int, Frame]]:
+        """For each row the moving row (or BASE) that carries its antecedent, and the antecedent frame in it."""
+        result: dict[int, tuple[int, Frame]] = {}
+        for row in self.order:
+            index = self.rows[row].antecedent - 1
+            if index == BASE or self.rows[index].sigma != FIXED:
+                result[row] = index, IDENTITY
+            else:
+                carrier, frame = result[index]
+                result[row] = carrier, compose(frame, compose(*self.parts(index, lengths)))
+        return result
 
     def frames(self, lengths: Mapping[str, Number]) -> list[tuple[Frame, Frame]]:
         """(before, after) of every moving joint, fixed frames folded in."""
         result = []
+        anchors = self.anchors(lengths)
         for row in self.moving:
             before, after = self.parts(row, lengths)
-            result.append((compose(self.anchor(row, lengths)[1], before), after))
+            result.append((compose(anchors[row][1], before), after))
         return result
 
 
@@ -116,48 +124,65 @@ def read_table(given: dict[str, Any], source: str) -> Draft:
     """A draft from the mapping of a robot YAML with a `joints` table."""
     reader = Reader(source)
     reader.known_keys(given, "", _TABLE_KEYS)
-    lengths: dict[str, float] = {}
-    for name, value in reader.mapping(given.get("lengths", {}), "lengths").items():
-        if not name.isidentifier() or name == "pi":
-            raise reader.error("lengths", f"'{name}' is not a usable name")
-        lengths[name] = reader.number(value, f"length {name}")
-        reader.names[name] = lengths[name]
+    lengths = _lengths(reader, given.get("lengths", {}))
     convention = given.get("convention")
-    if convention not in CONVENTIONS:
-        raise reader.error("convention", f"is {convention!r}; expected {' or '.join(CONVENTIONS)}")
+    if not isinstance(convention, str) or convention not in CONVENTIONS:
+        raise reader.error("convention", f"is {quoted(convention)}; expected {' or '.join(CONVENTIONS)}")
     loops = _loops(reader, given.get("loops", []))
-    table = _table(reader, convention, given.get("joints"), {frame for loop in loops for frame in loop})
+    table = _table(reader, convention, given.get("joints"), loops)
+    reader.joint_count(len(table.moving))
     joints = _joints(reader, table, lengths)
     name = reader.text(given.get("name", "robot"), "name")
-    draft = Draft(reader, name, joints, lengths=lengths, geometry=table if lengths else None)
+    warnings = _suspicious_angles(table, lengths)
+    draft = Draft(reader, name, joints, lengths=lengths, geometry=table if lengths else None, warnings=warnings)
     _parametric_or_not(draft)
     apply_options(draft, given)
     _mark_passive(draft, table)
-    draft.loops = [_loop_check(reader, table, lengths, *loop) for loop in loops]
+    draft.loops = [_loop_check(table, lengths, *loop) for loop in loops]
     return draft
+
+
+def _lengths(reader: Reader, value: object) -> dict[str, float]:
+    """Named lengths, each of which may use those before it; the reader knows them from here on."""
+    given = reader.mapping(value, "lengths")
+    if len(given) > _MOST_LENGTHS:
+        raise reader.error("lengths", f"has {len(given)} entries, more than {_MOST_LENGTHS}")
+    for name, item in given.items():
+        taken = name in RESERVED or keyword.iskeyword(name) or re.fullmatch(r"(q|qm|theta)\d*", name)
+        if taken or not name.isidentifier():
+            raise reader.error(
+                "lengths", f"'{name}' is not a usable name; take a word such as d3 that means nothing else"
+            )
+        reader.names[name] = reader.number(item, f"length {name}")
+    return dict(reader.names)
 
 
 def _loops(reader: Reader, value: object) -> list[tuple[int, int]]:
     if not isinstance(value, list):
-        raise reader.error("loops", "must be a list of {cut: frame, closes_on: frame}")
-    result = []
+        raise reader.error("loops", f"is {quoted(value)}; expected a list of {{cut: frame, closes_on: frame}}")
+    result: list[tuple[int, int]] = []
     for i, item in enumerate(value):
         where = f"loops[{i + 1}]"
         record = reader.mapping(item, where, ("cut", "closes_on"))
         if set(record) != {"cut", "closes_on"}:
             raise reader.error(where, "needs the keys 'cut' and 'closes_on', two frame numbers")
-        result.append((reader.integer(record["cut"], where), reader.integer(record["closes_on"], where)))
+        loop = (reader.integer(record["cut"], where), reader.integer(record["closes_on"], where))
+        used = {frame for other in result for frame in other}
+        if loop[0] == loop[1] or used & set(loop):
+            raise reader.error(where, f"cut {loop[0]}, closes_on {loop[1]}: each loop needs two frames of its own")
+        result.append(loop)
     return result
 
 
-def _table(reader: Reader, convention: str, value: object, loop_frames: set[int]) -> Table:
+def _table(reader: Reader, convention: str, value: object, loops: list[tuple[int, int]]) -> Table:
     if not isinstance(value, list) or not value:
-        raise reader.error("joints", "must be a list with one row per joint")
-    if len(value) > 500:
-        raise reader.error("joints", f"has {len(value)} rows, more than 500")
-    for frame in loop_frames:
+        raise reader.error("joints", f"is {quoted(value)}; expected a list with one row per joint")
+    if len(value) > _MOST_ROWS:
+        raise reader.error("joints", f"has {len(value)} rows, more than {_MOST_ROWS}")
+    for frame in (frame for loop in loops for frame in loop):
         if not 1 <= frame <= len(value):
             raise reader.error("loops", f"frame {frame} is not in the table (frames 1 to {len(value)})")
+    cuts = {cut for cut, _ in loops}
     columns = CONVENTIONS[convention]
     rows: list[Row] = []
     for i, item in enumerate(value):
@@ -173,11 +198,13 @@ def _table(reader: Reader, convention: str, value: object, loop_frames: set[int]
         sigma = reader.integer(record.get("sigma", REVOLUTE), f"{where} sigma")
         if sigma not in (REVOLUTE, PRISMATIC, FIXED):
             raise reader.error(f"{where} sigma", f"is {sigma}; expected 0 revolute, 1 prismatic or 2 fixed")
-        mu = reader.integer(record.get("mu", 0 if sigma == FIXED or i + 1 in loop_frames else 1), f"{where} mu")
-        if mu not in (0, 1):
+        mu = reader.integer(record["mu"], f"{where} mu") if "mu" in record else None
+        if mu not in (None, 0, 1):
             raise reader.error(f"{where} mu", f"is {mu}; expected 1 (motor) or 0 (passive)")
+        if mu == 1 and (sigma == FIXED or i + 1 in cuts):
+            raise reader.error(f"{where} mu", "is 1, but a fixed or cut frame has no motor; remove it")
         if any(row.name == name for row in rows):
-            raise reader.error(where, f"the name '{name}' is used twice")
+            raise reader.error(where, f"the name '{name}' is used twice; change one")
         cells = {key: record.get(key, 0.0) for key in columns}
         variable = {"dh": ("theta", "d"), "modified-dh": ("theta", "r")}[convention]
         if sigma != FIXED:
@@ -185,14 +212,22 @@ def _table(reader: Reader, convention: str, value: object, loop_frames: set[int]
             cells[key] = _offset(reader, cells[key], i + 1, f"{where} {key}")
         for key, cell in cells.items():
             reader.number(cell, f"{where} {key}")
-        rows.append(Row(name, antecedent, sigma, mu, cells, cut=i + 1 in loop_frames and sigma != FIXED))
+        rows.append(Row(name, antecedent, sigma, mu, cells, cut=i + 1 in cuts))
+    for cut, closes_on in loops:
+        if rows[cut - 1].sigma == FIXED or rows[closes_on - 1].sigma != FIXED:
+            problem = f"frame {cut} must be the cut joint's, and frame {closes_on} fixed (sigma: 2) on the other branch"
+            raise reader.error(f"loop {cut}-{closes_on}", problem)
     for i, row in enumerate(rows):
         if row.antecedent and rows[row.antecedent - 1].cut:
-            raise reader.error(f"joint {i + 1}", f"frame {row.antecedent} closes a loop and carries nothing")
+            raise reader.error(
+                f"joint {i + 1}", f"frame {row.antecedent} is cut and carries nothing; change its antecedent"
+            )
     table = Table(convention, tuple(rows))
     lost = [str(i + 1) for i in range(len(rows)) if i not in table.order]
     if lost:
-        raise reader.error("joints", f"frames {', '.join(lost)} are each other's antecedents in a cycle")
+        raise reader.error(
+            "joints", f"frames {', '.join(lost)} are each other's antecedents in a cycle; start from 0, the base"
+        )
     return table
 
 
@@ -204,21 +239,23 @@ def _offset(reader: Reader, cell: object, number: int, where: str) -> object:
     try:
         at_zero = evaluate(cell, {**reader.names, **dict.fromkeys(variables, 0.0)})
         at_one = evaluate(cell, {**reader.names, **dict.fromkeys(variables, 1.0)})
+        between = evaluate(cell, {**reader.names, **dict.fromkeys(variables, 0.37)})
     except ExpressionError as error:
         raise reader.error(where, f"{error}; expected a number, or {variables[0]} plus a number") from None
     slope = at_one - at_zero
-    if slope == 0.0:
+    if slope == between - at_zero == 0.0:
         return cell
-    if abs(slope - 1.0) > 1e-12:
-        raise reader.error(where, f"'{cell}' must contain {variables[0]} with factor 1")
+    if not max(abs(slope - 1.0), abs(between - at_zero - 0.37)) <= 1e-12 * max(1.0, abs(at_zero)):
+        raise reader.error(where, f"{quoted(cell)} must contain {variables[0]} with factor 1")
     return at_zero
 
 
 def _joints(reader: Reader, table: Table, lengths: Mapping[str, float]) -> list[Joint]:
     joints: list[Joint] = []
     position = {row: i for i, row in enumerate(table.moving)}
+    anchors = table.anchors(lengths)
     for (before, after), row in zip(table.frames(lengths), table.moving, strict=True):
-        carrier = table.anchor(row, lengths)[0]
+        carrier = anchors[row][0]
         kind: JointKind = "revolute" if table.rows[row].sigma == REVOLUTE else "prismatic"
         joints.append(
             Joint(
@@ -239,23 +276,37 @@ def _parametric_or_not(draft: Draft) -> None:
     if draft.geometry is None:
         return
     try:
-        draft.geometry.frames({name: np.array([value]) for name, value in draft.lengths.items()})
+        draft.geometry.frames({name: np.array([value, value]) for name, value in draft.lengths.items()})
     except (ExpressionError, TypeError):
         draft.geometry = None  # a length inside an angle: coefficients are then shown as numbers
+
+
+def _suspicious_angles(table: Table, lengths: Mapping[str, float]) -> list[str]:
+    """Warnings for constant angles of more than a turn, which are likely meant in degrees."""
+    return [
+        f"joint {i + 1}: {key} is {angle:g} rad, more than a turn; degrees are written deg({angle:g})"
+        for i, row in enumerate(table.rows)
+        for key in _ANGLES
+        if key in row.cells and abs(angle := evaluate(row.cells[key], lengths)) > 2.0 * math.pi + 1e-9
+    ]
 
 
 def _mark_passive(draft: Draft, table: Table) -> None:
     """Joints with mu = 0 need a relation, joints with a relation are passive."""
     for index, row in enumerate(table.moving):
+        name = draft.joints[index].name
+        if table.rows[row].mu == 1 and index in draft.passive:
+            raise draft.reader.error(
+                f"joint {row + 1}", f"'{name}' has mu = 1 and a relation under 'passive'; remove one"
+            )
         if table.rows[row].mu == 0 and index not in draft.passive:
-            name = draft.joints[index].name
             raise draft.reader.error(
                 f"joint {row + 1}",
                 f"'{name}' is passive (mu = 0); give its position under 'passive', such as q{row + 1}: pi/2 - q2",
             )
 
 
-def _loop_check(reader: Reader, table: Table, lengths: Mapping[str, float], cut: int, closes_on: int) -> LoopCheck:
+def _loop_check(table: Table, lengths: Mapping[str, float], cut: int, closes_on: int) -> LoopCheck:
     """Gap of a loop: the two frames must share their origin and, turned about z if revolute, their z axis."""
 
     def pose(frame: int, tree: Array) -> tuple[Array, Array]:
@@ -279,8 +330,6 @@ def _loop_check(reader: Reader, table: Table, lengths: Mapping[str, float], cut:
         return rotation, origin
 
     sigma = table.rows[cut - 1].sigma
-    if sigma == FIXED:
-        raise reader.error(f"loop {cut}-{closes_on}", f"frame {cut} must be the frame of the cut joint, not fixed")
 
     def gap(tree: Array) -> Array:
         (r1, p1), (r2, p2) = pose(cut, tree), pose(closes_on, tree)

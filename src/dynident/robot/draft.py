@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dynident.checks import Array
-from dynident.robot.expressions import ExpressionError, linear_form
+from dynident.robot.expressions import LARGEST_NUMBER, ExpressionError, linear_form, quoted
 from dynident.robot.model import BASE, Drive, Element, Geometry, Joint, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 from dynident.robot.physicality import violations
-from dynident.robot.reading import MOST_JOINTS, Reader
+from dynident.robot.reading import Reader
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 
@@ -64,11 +64,26 @@ class Draft:
 
     def joint_index(self, name: str, where: str) -> int:
         """Index of the joint with this name, variable (q3) or number."""
-        for index, joint in enumerate(self.joints):
-            if name in (joint.name, joint.variable, str(joint.number)):
-                return index
-        valid = ", ".join(joint.name for joint in self.joints)
-        raise self.reader.error(where, f"there is no joint '{name}' (joints: {valid})")
+        found = [i for i, j in enumerate(self.joints) if name in (j.name, j.variable, str(j.number))]
+        if len(found) > 1:
+            words = " and ".join(f"joint {self.joints[i].number} ('{self.joints[i].name}')" for i in found)
+            raise self.reader.error(where, f"'{name}' means both {words}; use a name that only one of them has")
+        if not found:
+            valid = ", ".join(joint.name for joint in self.joints)
+            raise self.reader.error(where, f"there is no joint '{name}' (joints: {valid})")
+        return found[0]
+
+    def by_joint(self, given: Mapping[str, Any], where: str, *, motor: bool = False) -> dict[int, Any]:
+        """The entries of a mapping by joint index, each joint once and, if asked, none without a motor."""
+        result: dict[int, Any] = {}
+        for name, item in given.items():
+            index = self.joint_index(name, where)
+            if index in result:
+                raise self.reader.error(where, f"'{name}' is joint '{self.joints[index].name}' again; give it once")
+            if motor and index in self.passive:
+                raise self.reader.error(where, f"'{name}' is passive and has no motor; remove the entry")
+            result[index] = item
+        return result
 
     def active(self) -> list[int]:
         """Indices of the joints with a motor, in the order of their numbers."""
@@ -81,13 +96,10 @@ class Draft:
         Raises:
             RobotFileError: When the parts do not fit together.
         """
-        if not self.joints:
-            raise self.reader.error("", "has no moving joint; nothing can be identified")
-        if len(self.joints) > MOST_JOINTS:
-            raise self.reader.error("", f"has {len(self.joints)} moving joints, more than {MOST_JOINTS}")
+        self.reader.joint_count(len(self.joints))
         active = tuple(self.active())
         if not active:
-            raise self.reader.error("", "has no active joint; at least one must not be passive")
+            raise self.reader.error("joints", "all are passive; at least one must have a motor")
         follow, follow_offset = self._follow(active)
         coupling, ratios = self._coupling(active)
         closes = self._check_loops(active, follow, follow_offset)
@@ -139,11 +151,16 @@ class Draft:
             ready = [j for j, (terms, _) in waiting.items() if not any(int(k) in waiting for k in terms)]
             if not ready:
                 names = ", ".join(self.joints[j].name for j in waiting)
-                raise self.reader.error("passive joints", f"{names} follow one another in a circle")
+                raise self.reader.error("passive joints", f"{names} follow one another in a circle; use active joints")
             for joint in ready:
                 terms, constant = waiting.pop(joint)
                 offset[joint] = constant + sum(c * offset[int(k)] for k, c in terms.items())
                 follow[joint] = sum((c * follow[int(k)] for k, c in terms.items()), np.zeros(len(active)))
+                if not max(abs(offset[joint]), np.abs(follow[joint]).max()) <= LARGEST_NUMBER:
+                    where = f"passive joint '{self.joints[joint].name}'"
+                    raise self.reader.error(
+                        where, f"moves more than {LARGEST_NUMBER:g} times as far as the joint it follows"
+                    )
         return follow, offset
 
     def _coupling(self, active: tuple[int, ...]) -> tuple[Array, Array]:
@@ -166,9 +183,11 @@ class Draft:
         own = np.diag(shaft).copy()
         for i in np.flatnonzero(own == 0.0):
             own[i] = shaft[i, np.argmax(np.abs(shaft[i]))]
-        if (own == 0.0).any() or np.linalg.cond(shaft / own[:, None]) > 1e9:
+        with np.errstate(all="ignore"):  # tiny entries may overflow here; the matrix is then refused
+            regular = bool(own.all()) and np.linalg.cond(shaft / own[:, None]) <= 1e9
+        if not regular:
             raise self.reader.error(
-                "coupling", "motors and joints must determine each other: the matrix has no inverse"
+                "coupling", "the matrix has no inverse, but motors and joints must determine each other; check its rows"
             )
         return shaft / own[:, None], own
 
@@ -177,9 +196,9 @@ class Draft:
         try:
             terms, constant = linear_form(value, variables)
         except ExpressionError as error:
-            raise self.reader.error(where, str(error)) from None
+            raise self.reader.error(where, f"{error}; expected a sum of joints or motors such as q5 + q6") from None
         if constant:
-            raise self.reader.error(where, f"'{value}' must not have a constant; use joint_offsets")
+            raise self.reader.error(where, f"{quoted(value)} must not have a constant; use joint_offsets")
         row = np.zeros(n)
         for key, coefficient in terms.items():
             row[int(key)] = coefficient
@@ -238,7 +257,7 @@ class Draft:
         size = max([1e-3, *(float(np.abs(joint.before.translation).max()) for joint in self.joints)])
         for loop in self.loops:
             gap = float(loop.gap(tree).max())
-            if gap > 1e-6 * size:
+            if not gap <= 1e-6 * size:
                 raise self.reader.error(
                     f"loop {loop.words}",
                     f"does not close: gap {gap:.3g} m or rad over 20 positions; check the passive relations and the "
@@ -250,7 +269,9 @@ class Draft:
         names = robot.parameter_names
         repeated = {name for name in names if names.count(name) > 1}
         if repeated:
-            raise self.reader.error("elements", f"two elements share the parameter {', '.join(sorted(repeated))}")
+            raise self.reader.error(
+                "elements", f"two share the parameter {', '.join(sorted(repeated))}; change a label"
+            )
         known = set(names)
         sets: dict[str, Mapping[str, Any]] = {f"parameters '{key}'": value for key, value in self.values.items()}
         for where, values in {**sets, "fixed": self.fixed}.items():

@@ -32,6 +32,7 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
     "deg": math.radians,
 }
 _CONSTANTS = {"pi": math.pi}
+RESERVED = (*_FUNCTIONS, *_CONSTANTS)
 _LONGEST = 200  # characters: a length in a robot table is never longer
 _HIGHEST_POWER = 8
 LARGEST_NUMBER = 1e6  # metres, kilograms, kg·m²: no robot has a part beyond this
@@ -51,7 +52,7 @@ def quoted(value: object) -> str:
     """A value from a file as messages show it: on one line and short."""
     short = reprlib.Repr()
     short.maxstring = short.maxother = 60
-    return short.repr(value)
+    return "empty" if value is None else short.repr(value)
 
 
 def plain_number(text: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import resources
 from os import PathLike
 from pathlib import Path
@@ -15,6 +16,7 @@ from dynident.robot.options import KEYS, apply_options
 from dynident.robot.reading import Reader, parse_yaml, read_text
 
 _OVERLAY_KEYS = ("base", "name", *KEYS)
+_MOST_OVERLAYS = 10
 _BUNDLED = resources.files("dynident.robot") / "bundled"
 
 
@@ -48,16 +50,13 @@ def _draft(source: str, including: tuple[str, ...]) -> Draft:
         return read_table(parse_yaml((_BUNDLED / f"{source}.yaml").read_text(encoding="utf-8"), source), source)
     path = Path(source)
     suffix = path.suffix.lower()
-    if not path.exists() and suffix not in (".urdf", ".xml", ".yaml", ".yml"):
-        raise RobotFileError(source, "", f"is neither a file nor a bundled robot{suggestion(source, bundled_names())}")
     if suffix not in (".urdf", ".xml", ".yaml", ".yml"):
-        raise RobotFileError(source, "", "must end in .urdf or .yaml")
+        if source and os.path.exists(path):  # unlike Path.exists, False for a name that is too long
+            raise RobotFileError(source, "", "must end in .urdf or .yaml")
+        words = f"is neither a file nor a bundled robot{suggestion(source, bundled_names())}"
+        raise RobotFileError(source or "''", "", words)
     text = read_text(path)
-    if suffix == ".urdf":
-        return _urdf_draft(text, source)
-    if suffix == ".xml":
-        if "<mujoco" in text:
-            raise RobotFileError(source, "", "is MJCF, which this version cannot read; give a URDF or a DH table")
+    if suffix in (".urdf", ".xml"):
         return _urdf_draft(text, source)
     given = parse_yaml(text, source)
     if "base" in given:
@@ -71,10 +70,15 @@ def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...]) -> D
     reader.known_keys(given, "", _OVERLAY_KEYS)
     base = reader.text(given["base"], "base")
     if base not in bundled_names():
+        if not os.path.exists(path.parent / base):
+            words = f"there is neither a file '{base}' beside it nor a bundled robot{suggestion(base, bundled_names())}"
+            raise reader.error("base", words)
         base = str(path.parent / base)
     here = str(path.resolve())
     if here in including:
-        raise reader.error("base", "overlays include each other in a circle")
+        raise reader.error("base", "overlays include each other in a circle; one must stand on a robot")
+    if len(including) >= _MOST_OVERLAYS:
+        raise reader.error("base", f"more than {_MOST_OVERLAYS} overlays stand on one another; merge some")
     draft = _draft(base, (*including, here))
     draft.reader = Reader(str(path), draft.reader.names)
     draft.name = reader.text(given.get("name", draft.name), "name")

@@ -280,7 +280,7 @@ class Robot:
         rows = [[found.get(f"{symbol}{joint.number}", 0.0) for symbol in LINK_SYMBOLS] for joint in self.joints]
         return np.array(rows)
 
-    def lock(self, **positions: float) -> Robot:
+    def lock(self, /, **positions: float) -> Robot:
         """The robot with joints held at given positions: `robot.lock(q4=0.5)`.
 
         Its q has no column and its equations no row for a locked joint; every parameter keeps its name.

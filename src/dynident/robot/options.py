@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from dynident.errors import suggestion
 from dynident.robot.draft import Draft, ElementSpec
+from dynident.robot.expressions import quoted
 from dynident.robot.model import Limits, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_classical
 from dynident.robot.reading import Reader
@@ -28,6 +30,7 @@ KEYS = (
     "default_parameters",
     "tool",
 )
+_MOST_ELEMENTS = 300
 
 
 def apply_options(draft: Draft, given: dict[str, Any]) -> None:
@@ -35,20 +38,23 @@ def apply_options(draft: Draft, given: dict[str, Any]) -> None:
     reader = draft.reader
     if "gravity" in given:
         draft.gravity = tuple(reader.numbers(given["gravity"], "gravity", 3))
-    for name, relation in reader.mapping(given.get("passive", {}), "passive").items():
-        draft.passive[draft.joint_index(name, "passive")] = relation
-    draft.coupling = given.get("coupling", draft.coupling)
+    draft.passive.update(draft.by_joint(reader.mapping(given.get("passive", {}), "passive"), "passive"))
+    if "coupling" in given:
+        if not isinstance(given["coupling"], list | dict):
+            problem = f"is {quoted(given['coupling'])}; expected a matrix, or sums such as qm6: q5 + q6"
+            raise reader.error("coupling", problem)
+        draft.coupling = given["coupling"]
     _gear_ratios(draft, given)
     _per_joint(draft, given, "joint_offsets", draft.zero)
-    _drive_gains(draft, given.get("drive_gains"))
+    if "drive_gains" in given:
+        _drive_gains(draft, given["drive_gains"])
     if "torque_source" in given:
         if given["torque_source"] not in ("motor", "sensor"):
-            raise reader.error("torque_source", f"is '{given['torque_source']}'; expected motor or sensor")
+            raise reader.error("torque_source", f"is {quoted(given['torque_source'])}; expected motor or sensor")
         draft.torque_source = given["torque_source"]
-    for i, element in enumerate(_list(reader, given.get("elements", []), "elements")):
-        draft.elements.append(_element(reader, element, f"elements[{i + 1}]"))
-    for name, limits in reader.mapping(given.get("limits", {}), "limits").items():
-        _limits(draft, name, limits)
+    _elements(draft, _list(reader, given.get("elements", []), "elements"))
+    for joint, limits in draft.by_joint(reader.mapping(given.get("limits", {}), "limits"), "limits").items():
+        _limits(draft, joint, limits)
     for name, value in reader.mapping(given.get("fixed", {}), "fixed").items():
         draft.fixed[name] = reader.number(value, f"fixed {name}")
     for name, values in reader.mapping(given.get("parameters", {}), "parameters").items():
@@ -58,9 +64,11 @@ def apply_options(draft: Draft, given: dict[str, Any]) -> None:
         items = reader.mapping(values, where).items()
         draft.base_values[name] = {key: reader.number(value, f"{where} {key}") for key, value in items}
     if "default_parameters" in given:
-        if given["default_parameters"] not in draft.values:
-            raise reader.error("default_parameters", f"'{given['default_parameters']}' is not among 'parameters'")
-        draft.default_values = given["default_parameters"]
+        default = reader.text(given["default_parameters"], "default_parameters")
+        if default not in draft.values:
+            problem = f"'{default}' is not among 'parameters'{suggestion(default, draft.values)}"
+            raise reader.error("default_parameters", problem)
+        draft.default_values = default
     if "tool" in given:
         tool = reader.mapping(given["tool"], "tool", ("joint", "position"))
         if "joint" not in tool:
@@ -72,7 +80,7 @@ def apply_options(draft: Draft, given: dict[str, Any]) -> None:
 
 def _list(reader: Reader, value: object, where: str) -> list[Any]:
     if not isinstance(value, list):
-        raise reader.error(where, "must be a list")
+        raise reader.error(where, f"is {quoted(value)}; expected a list")
     return value
 
 
@@ -86,38 +94,49 @@ def _per_joint(draft: Draft, given: dict[str, Any], key: str, into: dict[int, fl
         active = draft.active()
         into.update(zip(active, reader.numbers(value, key, len(active)), strict=True))
         return
-    for name, item in reader.mapping(value, key).items():
-        into[draft.joint_index(name, key)] = reader.number(item, f"{key} {name}")
+    for joint, item in draft.by_joint(reader.mapping(value, key), key, motor=True).items():
+        into[joint] = reader.number(item, f"{key} {draft.joints[joint].name}")
 
 
 def _gear_ratios(draft: Draft, given: dict[str, Any]) -> None:
     _per_joint(draft, given, "gear_ratios", draft.gear_ratios)
     for joint, ratio in draft.gear_ratios.items():
         if ratio == 0.0:
-            raise draft.reader.error(f"gear ratio of '{draft.joints[joint].name}'", "must not be zero")
+            raise draft.reader.error(f"gear ratio of '{draft.joints[joint].name}'", "is 0; expected another number")
 
 
 def _drive_gains(draft: Draft, value: object) -> None:
     """Gains as numbers or {value, tolerance}, in a list over the motors or a mapping by joint."""
-    if value is None:
-        return
     reader, active = draft.reader, draft.active()
     if isinstance(value, list):
         if len(value) != len(active):
             raise reader.error("drive_gains", f"must have {len(active)} entries, one per motor; it has {len(value)}")
         entries = dict(zip(active, value, strict=True))
     else:
-        items = reader.mapping(value, "drive_gains").items()
-        entries = {draft.joint_index(name, "drive_gains"): item for name, item in items}
+        entries = draft.by_joint(reader.mapping(value, "drive_gains"), "drive_gains", motor=True)
     for joint, entry in entries.items():
         where = f"drive gain of '{draft.joints[joint].name}'"
         if isinstance(entry, dict):
             record = reader.mapping(entry, where, ("value", "tolerance"))
+            if "value" not in record:
+                raise reader.error(where, "needs the key 'value'")
             draft.gain_tolerances[joint] = reader.number(record.get("tolerance", 0.0), where, low=0.0)
-            entry = record.get("value")
+            entry = record["value"]
         draft.gains[joint] = reader.number(entry, where)
         if draft.gains[joint] == 0.0:
-            raise reader.error(where, "must not be zero")
+            raise reader.error(where, "is 0; expected another number")
+
+
+def _elements(draft: Draft, given: list[Any]) -> None:
+    reader, labels = draft.reader, set()
+    if len(given) > _MOST_ELEMENTS:
+        raise reader.error("elements", f"has {len(given)} entries, more than {_MOST_ELEMENTS}")
+    for i, item in enumerate(given):
+        element = _element(reader, item, f"elements[{i + 1}]")
+        if element.label in labels:
+            raise reader.error(f"elements[{i + 1}]", f"the label '{element.label}' is used twice; change one")
+        labels.add(element.label)
+        draft.elements.append(element)
 
 
 def _element(reader: Reader, value: object, where: str) -> ElementSpec:
@@ -128,14 +147,15 @@ def _element(reader: Reader, value: object, where: str) -> ElementSpec:
     carries = record.get("carries", ["Fv", "Fc"])
     for symbol in _list(reader, carries, f"{where} carries"):
         if symbol not in ELEMENT_SYMBOLS:
-            raise reader.error(where, f"cannot carry '{symbol}' (valid: {', '.join(ELEMENT_SYMBOLS)})")
+            raise reader.error(where, f"cannot carry {quoted(symbol)} (valid: {', '.join(ELEMENT_SYMBOLS)})")
+        if carries.count(symbol) > 1:
+            raise reader.error(where, f"carries '{symbol}' twice; name it once")
     label = reader.text(record["label"], f"{where} label")
     return ElementSpec(label, record["velocity"], record.get("torque"), tuple(carries))
 
 
-def _limits(draft: Draft, name: str, value: object) -> None:
-    where = f"limits of '{name}'"
-    index = draft.joint_index(name, "limits")
+def _limits(draft: Draft, index: int, value: object) -> None:
+    where = f"limits of '{draft.joints[index].name}'"
     record = draft.reader.mapping(value, where, [f.name for f in dataclasses.fields(Limits)])
     numbers = {key: draft.reader.number(item, f"{where} {key}") for key, item in record.items()}
     limits = dataclasses.replace(draft.joints[index].limits, **numbers)
@@ -146,7 +166,7 @@ def _limits(draft: Draft, name: str, value: object) -> None:
 def check_limits(reader: Reader, limits: Limits, where: str) -> None:
     """Refuse limits that no motion can respect."""
     if limits.lower is not None and limits.upper is not None and limits.lower > limits.upper:
-        raise reader.error(where, f"lower {limits.lower:g} is above upper {limits.upper:g}")
+        raise reader.error(where, f"lower {limits.lower:g} is above upper {limits.upper:g}; swap them")
     for name in ("velocity", "effort"):
         number = getattr(limits, name)
         if number is not None and number < 0.0:
@@ -158,15 +178,18 @@ def _value_set(draft: Draft, value: object, where: str) -> dict[str, float]:
     reader = draft.reader
     result: dict[str, float] = {}
     given = reader.mapping(value, where)
-    for label, link in reader.mapping(given.pop("links", {}), f"{where} links").items():
-        number = draft.joints[draft.joint_index(label, where)].number
-        result.update(_link_values(reader, link, number, f"{where} link {label}"))
+    links = reader.mapping(given.pop("links", {}), f"{where} links")
+    for joint, link in draft.by_joint(links, f"{where} links").items():
+        number = draft.joints[joint].number
+        result.update(_link_values(reader, link, number, f"{where} link {number}"))
     for symbol in ELEMENT_SYMBOLS:
         if symbol in given:
             numbers = reader.mapping(given.pop(symbol), f"{where} {symbol}")
             for label, item in numbers.items():
                 result[f"{symbol}{label}"] = reader.number(item, f"{where} {symbol}{label}")
     for name, item in given.items():
+        if name in result:
+            raise reader.error(where, f"{name} is given twice, on its own and in a list; remove one")
         result[name] = reader.number(item, f"{where} {name}")
     return result
 

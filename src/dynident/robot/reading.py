@@ -47,7 +47,7 @@ def read_text(path: Path) -> str:
 class _RefusedError(yaml.MarkedYAMLError):
     """YAML that is well-formed, but has no place in a robot file."""
 
-    def __init__(self, problem: str, mark: yaml.Mark | None) -> None:
+    def __init__(self, problem: str, mark: Any) -> None:
         super().__init__(problem=problem, problem_mark=mark)
 
 
@@ -57,7 +57,7 @@ class _StrictLoader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             raise _RefusedError("aliases (*name) are not allowed; write the value out", event.start_mark)
         if getattr(event, "tag", None) is not None:

@@ -10,25 +10,37 @@ import numpy as np
 from defusedxml import DefusedXmlException, ElementTree as SafeTree
 
 from dynident.checks import Array
-from dynident.errors import suggestion
+from dynident.errors import RobotFileError, suggestion
 from dynident.robot.draft import BASE, Draft
+from dynident.robot.expressions import plain_number, quoted
 from dynident.robot.model import Joint, JointKind, Limits, Transform
 from dynident.robot.options import check_limits
 from dynident.robot.parameters import LINK_SYMBOLS, from_urdf, in_frame
+from dynident.robot.physicality import violations
 from dynident.robot.reading import Reader
+from dynident.robot.rotations import rpy_matrix, z_to
 
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
-_JOINT_PARTS = (
-    "origin",
-    "parent",
-    "child",
-    "axis",
-    "calibration",
-    "dynamics",
-    "limit",
-    "mimic",
-    "safety_controller",
-)
+# What the format knows, whether or not it matters for dynamics; anything else is reported, it may be a typing error.
+_CHILDREN = {
+    "robot": ["link", "joint", "material", "transmission", "gazebo", "sensor", "ros2_control", "mujoco"],
+    "link": ["inertial", "visual", "collision", "contact"],
+    "inertial": ["origin", "mass", "inertia"],
+    "joint": ["origin", "parent", "child", "axis", "calibration", "dynamics", "limit", "mimic", "safety_controller"],
+}
+_ATTRIBUTES = {
+    "inertial": [],
+    "origin": ["xyz", "rpy"],
+    "mass": ["value"],
+    "inertia": ["ixx", "ixy", "ixz", "iyy", "iyz", "izz"],
+    "parent": ["link"],
+    "child": ["link"],
+    "axis": ["xyz"],
+    "dynamics": ["damping", "friction"],
+    "limit": ["lower", "upper", "velocity", "effort"],
+    "mimic": ["joint", "multiplier", "offset"],
+}
+_MOST_PARTS = 2000  # links or joints, fixed ones included
 
 
 @dataclass
@@ -58,24 +70,28 @@ class UrdfReader:
             self.root = SafeTree.fromstring(text.encode(), forbid_dtd=True)
         except DefusedXmlException:
             raise self.reader.error("", "declares a DTD or entities, which a URDF never needs; remove them") from None
-        except (ParseError, ValueError) as error:
+        except (ParseError, ValueError, LookupError) as error:  # a LookupError for an unknown encoding
             raise self.reader.error("", f"is not well-formed XML: {error}") from None
         except RecursionError:
             raise self.reader.error("", "is nested too deeply") from None
+        if self.root.tag == "mujoco":
+            raise self.reader.error("", "is MJCF, which this version cannot read; give a URDF or a DH table")
         if self.root.tag != "robot":
-            raise self.reader.error(f"<{self.root.tag}>", "is not a URDF: the root element must be <robot>")
+            raise self.reader.error(f"<{self.root.tag[:40]}>", "is not a URDF: the root element must be <robot>")
         if any("xacro" in str(node.tag) for node in self.root):
             raise self.reader.error("", "contains xacro macros; expand them with the xacro tool first")
 
     def draft(self) -> Draft:
         """The robot with fixed joints merged into the links that carry them."""
+        self._unknown_children(self.root, "robot")
         inertials = self._links()
         joints = self._joints(inertials)
         order, carrier = self._tree(list(inertials), joints)
         moving = [joint for joint in order if joint.kind != "fixed"]
+        self.reader.joint_count(len(moving))
         draft = Draft(
             self.reader,
-            self.root.get("name") or "robot",
+            self._named(self.root, "robot"),
             [self._joint(number, joint, moving, carrier) for number, joint in enumerate(moving, 1)],
             warnings=self.warnings,
         )
@@ -85,7 +101,8 @@ class UrdfReader:
             if joint.mimic is not None:
                 target, multiplier, offset = joint.mimic
                 if target not in index:
-                    raise self.reader.error(f"joint '{joint.name}'", f"mimics '{target}', which is not a moving joint")
+                    problem = f"mimics {quoted(target)}, which is not a moving joint{suggestion(target, index)}"
+                    raise self.reader.error(f"joint '{joint.name}'", problem)
                 draft.passive[index[joint.name]] = ({index[target]: multiplier}, offset)
         for name, ratio in self._transmissions(joints).items():
             if name in index:
@@ -99,7 +116,18 @@ class UrdfReader:
         found = node.findall(tag)
         if len(found) > 1:
             self.warnings.append(f"{where}: has {len(found)} <{tag}> elements; the first is used")
+        for attribute in found[0].keys() if found else ():
+            if attribute in _ATTRIBUTES[tag]:
+                continue
+            if tag == "origin":  # a pose that is half understood would be wrong
+                raise self.reader.error(where, f"<origin> has {quoted(attribute)}; expected xyz and rpy only")
+            self.warnings.append(f"{where}: <{tag}> has {quoted(attribute)}, which is not used")
         return found[0] if found else None
+
+    def _unknown_children(self, node: Node, where: str) -> None:
+        for tag in dict.fromkeys(str(child.tag) for child in node):
+            if tag not in _CHILDREN[node.tag]:
+                self.warnings.append(f"{where}: {quoted(tag)} is not part of a URDF <{node.tag}> and was not used")
 
     def _number(self, node: Node, attribute: str, where: str, default: float | None = None) -> float:
         text = node.get(attribute)
@@ -107,23 +135,18 @@ class UrdfReader:
             if default is None:
                 raise self.reader.error(where, f"<{node.tag}> has no attribute '{attribute}'")
             return default
-        try:
-            value = float(text)
-        except ValueError:
-            raise self.reader.error(where, f"<{node.tag} {attribute}='{text}'>: expected a number") from None
+        value = plain_number(text)
+        if value is None:
+            raise self.reader.error(where, f"<{node.tag} {attribute}={quoted(text)}>: expected a finite number")
         return self.reader.number(value, f"{where}: <{node.tag}> {attribute}")
 
     def _vector(self, node: Node, attribute: str, where: str, default: str | None = None) -> list[float]:
         text = node.get(attribute, default)
         if text is None:
             raise self.reader.error(where, f"<{node.tag}> has no attribute '{attribute}'")
-        parts = text.split()
-        try:
-            values = [float(part) for part in parts]
-        except ValueError:
-            values = []
-        if len(parts) != 3 or len(values) != 3:
-            raise self.reader.error(where, f"<{node.tag} {attribute}='{text}'>: expected three numbers")
+        values = [plain_number(part) for part in text.split()]
+        if len(values) != 3 or None in values:
+            raise self.reader.error(where, f"<{node.tag} {attribute}={quoted(text)}>: expected three finite numbers")
         return self.reader.numbers(values, f"{where}: <{node.tag}> {attribute}", 3)
 
     def _origin(self, node: Node, where: str) -> Transform:
@@ -131,30 +154,39 @@ class UrdfReader:
         if origin is None:
             return Transform.identity()
         roll, pitch, yaw = self._vector(origin, "rpy", where, "0 0 0")
+        if max(abs(roll), abs(pitch), abs(yaw)) > 2.0 * math.pi + 1e-3:
+            self.warnings.append(f"{where}: <origin> rpy has more than a turn; it is in radians, not degrees")
         return Transform(rpy_matrix(roll, pitch, yaw), np.array(self._vector(origin, "xyz", where, "0 0 0")))
 
     def _named(self, node: Node, kind: str) -> str:
-        name = node.get("name")
-        if not name:
-            raise self.reader.error(f"<{kind}>", "has no name")
-        return name
+        if not node.get("name"):
+            raise self.reader.error(f"<{kind}>", f"has no name; every <{kind}> needs name='...'")
+        return self.reader.text(node.get("name"), f"<{kind}> name")
+
+    def _all(self, tag: str) -> list[Node]:
+        found = self.root.findall(tag)
+        if len(found) > _MOST_PARTS:
+            raise self.reader.error(f"<{tag}>", f"there are {len(found)}, more than the {_MOST_PARTS} a robot may have")
+        return found
 
     def _links(self) -> dict[str, Array]:
         """Standard parameters (10,) of each link in its own frame; zeros where it has no inertial."""
         links: dict[str, Array] = {}
-        for node in self.root.findall("link"):
+        for node in self._all("link"):
             name = self._named(node, "link")
             if name in links:
-                raise self.reader.error(f"link '{name}'", "is defined twice")
+                raise self.reader.error(f"link '{name}'", "is defined twice; rename or remove one")
+            self._unknown_children(node, f"link '{name}'")
             links[name] = self._inertial(node, f"link '{name}'")
         if not links:
-            raise self.reader.error("", "has no <link>")
+            raise self.reader.error("<robot>", "has no <link>; a robot needs links and joints")
         return links
 
     def _inertial(self, node: Node, where: str) -> Array:
         inertial = self._only(node, "inertial", where)
         if inertial is None:
             return np.zeros(10)
+        self._unknown_children(inertial, where)
         mass_node = self._only(inertial, "mass", where)
         inertia_node = self._only(inertial, "inertia", where)
         if mass_node is None or inertia_node is None:
@@ -170,14 +202,15 @@ class UrdfReader:
 
     def _joints(self, links: dict[str, Array]) -> dict[str, _UrdfJoint]:
         joints: dict[str, _UrdfJoint] = {}
-        for node in self.root.findall("joint"):
+        for node in self._all("joint"):
             joint = self._read_joint(node)
             where = f"joint '{joint.name}'"
             if joint.name in joints:
-                raise self.reader.error(where, "is defined twice")
+                raise self.reader.error(where, "is defined twice; rename or remove one")
             for role, link in (("parent", joint.parent), ("child", joint.child)):
                 if link not in links:
-                    raise self.reader.error(where, f"{role} link '{link}' does not exist{suggestion(link, links)}")
+                    problem = f"{role} link {quoted(link)} does not exist{suggestion(link, links)}"
+                    raise self.reader.error(where, problem)
             joints[joint.name] = joint
         return joints
 
@@ -188,11 +221,9 @@ class UrdfReader:
         if kind not in _KINDS:
             raise self.reader.error(
                 where,
-                f"type is {kind!r}; dynident knows {', '.join(_KINDS)} (describe others by such joints)",
+                f"type is {quoted(kind)}; dynident knows {', '.join(_KINDS)} (describe others by such joints)",
             )
-        for child in node:
-            if child.tag not in _JOINT_PARTS and isinstance(child.tag, str):
-                self.warnings.append(f"{where}: <{child.tag}> is not part of a URDF joint and was not used")
+        self._unknown_children(node, where)
         ends = {}
         for role in ("parent", "child"):
             end = self._only(node, role, where)
@@ -205,7 +236,7 @@ class UrdfReader:
             damping = self._number(dynamics, "damping", where, 0.0)
             friction = self._number(dynamics, "friction", where, 0.0)
             if damping < 0.0 or friction < 0.0:
-                raise self.reader.error(where, "damping and friction must be zero or more")
+                raise self.reader.error(where, f"damping is {damping:g}, friction {friction:g}; expected zero or more")
         return _UrdfJoint(
             name=name,
             kind=_KINDS[kind],
@@ -238,6 +269,8 @@ class UrdfReader:
         for name in ("lower", "upper", "velocity", "effort"):
             values[name] = self._number(limit, name, where) if limit.get(name) is not None else None
         if kind == "continuous":
+            if values["lower"] is not None or values["upper"] is not None:
+                self.warnings.append(f"{where}: a continuous joint has no position limits; they are not used")
             values["lower"] = values["upper"] = None
         elif limit.get("lower") is None and limit.get("upper") is not None:
             values["lower"] = 0.0  # the format's own default
@@ -264,24 +297,24 @@ class UrdfReader:
         """Mechanical reduction by joint."""
         ratios: dict[str, float] = {}
         for node in self.root.findall("transmission"):
-            where = f"transmission '{node.get('name', '?')}'"
+            where = f"transmission {quoted(node.get('name', '?'))}"
             named = [child.get("name", "") for child in node.findall("joint")]
             for name in named:
                 if name not in joints:
-                    raise self.reader.error(where, f"joint '{name}' does not exist{suggestion(name, joints)}")
+                    raise self.reader.error(where, f"joint {quoted(name)} does not exist{suggestion(name, joints)}")
             texts = [child.text or "" for child in node.iter("mechanicalReduction")]
             if not texts or not named:
                 continue
             if len(named) > 1:
                 self.warnings.append(f"{where}: couples several joints; give it as 'coupling' in an overlay YAML")
                 continue
-            try:
-                ratio = float(texts[0])
-            except ValueError:
-                raise self.reader.error(where, f"mechanicalReduction '{texts[0]}' is not a number") from None
-            if not math.isfinite(ratio) or ratio == 0.0:
-                raise self.reader.error(where, f"mechanicalReduction is {texts[0]}; expected a non-zero number")
-            ratios[named[0]] = ratio
+            if named[0] in ratios:
+                raise self.reader.error(where, f"joint '{named[0]}' has two reductions; remove one")
+            ratio = plain_number(texts[0])
+            if not ratio:
+                problem = f"mechanicalReduction is {quoted(texts[0])}; expected a finite number other than 0"
+                raise self.reader.error(where, problem)
+            ratios[named[0]] = self.reader.number(ratio, f"{where}: mechanicalReduction")
         return ratios
 
     # --- tree -----------------------------------------------------------------------------------------------------
@@ -301,10 +334,10 @@ class UrdfReader:
             parent_of[joint.child] = joint.name
         roots = [link for link in links if link not in parent_of]
         if not roots:
-            raise self.reader.error("", "its joints form a cycle: every link is the child of another")
+            raise self._cycle(joints, parent_of, links[0])
         if len(roots) > 1:
             raise self.reader.error(
-                "",
+                "<robot>",
                 f"has {len(roots)} root links ({', '.join(roots[:5])}); connect them with joints to one base",
             )
         below: dict[str, list[_UrdfJoint]] = {}
@@ -323,9 +356,19 @@ class UrdfReader:
                 carrier[joint.child] = (joint.name, Transform.identity())
             stack.extend(reversed(below.get(joint.child, [])))
         if len(order) < len(joints):
-            lost = ", ".join(sorted(set(joints) - {joint.name for joint in order})[:5])
-            raise self.reader.error("", f"joints {lost} form a cycle that is not connected to the base")
+            raise self._cycle(joints, parent_of, next(link for link in links if link not in carrier))
         return order, carrier
+
+    def _cycle(self, joints: dict[str, _UrdfJoint], parent_of: dict[str, str], link: str) -> RobotFileError:
+        """The error for the cycle of joints that is met on the way up from a link."""
+        met: list[str] = []
+        while parent_of[link] not in met:
+            met.append(parent_of[link])
+            link = joints[met[-1]].parent
+        names = ", ".join(f"'{name}'" for name in met[met.index(parent_of[link]) :][:5])
+        return self.reader.error(
+            f"joint {names}", "closes a cycle of links; a URDF is a tree that starts at one base link"
+        )
 
     def _joint(
         self,
@@ -357,8 +400,11 @@ class UrdfReader:
     ) -> dict[str, float]:
         """Link parameters with fixed children merged in, and the joints' damping and friction."""
         chi = {joint.name: np.zeros(10) for joint in moving}
+        carried = {joint.child for joint in moving}
         for link, own in inertials.items():
             on, frame = carrier[link]
+            if link not in carried:  # merged into another or part of the base, so not checked on its own later
+                self.warnings.extend(str(violation) for violation in violations(own, link))
             if on is not None:
                 chi[on] = chi[on] + in_frame(own, frame.rotation, frame.translation)
         values: dict[str, float] = {}
@@ -370,40 +416,6 @@ class UrdfReader:
             elif joint.damping or joint.friction:
                 self.warnings.append(f"joint '{joint.name}': friction of a mimic joint is not used")
         return values
-
-
-def rpy_matrix(roll: float, pitch: float, yaw: float) -> Array:
-    """Rotation matrix of fixed-axis roll, pitch, yaw: Rz(yaw) Ry(pitch) Rx(roll)."""
-    cr, sr, cp, sp = math.cos(roll), math.sin(roll), math.cos(pitch), math.sin(pitch)
-    cy, sy = math.cos(yaw), math.sin(yaw)
-    matrix = np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
-    matrix[np.abs(matrix) < 1e-15] = 0.0
-    return matrix
-
-
-def z_to(axis: Array) -> Array:
-    """A rotation whose z column is `axis`; a signed permutation for axes along x, y or z, so that zeros stay zeros."""
-    for i in range(3):
-        if abs(abs(axis[i]) - 1.0) < 1e-12:
-            matrix = np.zeros((3, 3))
-            sign = math.copysign(1.0, axis[i])
-            # Cyclic order keeps the determinant at one; the sign goes to z and to one more axis.
-            matrix[(i + 1) % 3, 0] = 1.0
-            matrix[(i + 2) % 3, 1] = sign
-            matrix[i, 2] = sign
-            return matrix
-    x, y, z = (float(v) for v in axis)
-    if z > -0.5:  # the smallest rotation that takes z to the axis
-        k = 1.0 / (1.0 + z)
-        return np.array([[1 - k * x * x, -k * x * y, x], [-k * x * y, 1 - k * y * y, y], [-x, -y, z]])
-    k = 1.0 / (1.0 - z)
-    return np.array([[1 - k * x * x, k * x * y, x], [-k * x * y, -1 + k * y * y, y], [x, -y, z]])
 
 
 def read_urdf(text: str, source: str) -> Draft:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -20,13 +21,15 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if "invalid choice: " in message:
-            word = message.split("invalid choice: ")[1].split("'")[1]
+            word = message.split("invalid choice: ")[1].split(" (choose")[0][1:-1]
             message = f"unknown verb '{word}'{suggestion(word, _VERBS)}"
         elif "unrecognized arguments: " in message:
-            word = message.split("unrecognized arguments: ")[1].split()[0]
-            known = [option for action in self._every_action() for option in action.option_strings]
+            word = message.split("unrecognized arguments: ")[1].split(" ")[0]
+            known = list(dict.fromkeys(option for action in self._every_action() for option in action.option_strings))
             message = f"unknown argument '{word}'{suggestion(word.split('=')[0], known)}"
-        print(f"dynident: {message}", file=sys.stderr)
+            if word.split("=")[0] in known:
+                message = f"argument '{word}' belongs behind the verb: dynident {_VERBS[0]} {word}"
+        _complain(message)
         raise SystemExit(2)
 
     def _every_action(self) -> list[argparse.Action]:
@@ -39,6 +42,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 _VERBS = ("inspect",)
+
+
+def _complain(message: object) -> None:
+    """One line on stderr, whatever a file or an argument put into the message."""
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
+    print(f"dynident: {line}", file=sys.stderr)
 
 
 def _parser() -> _Parser:
@@ -69,6 +78,8 @@ def _parser() -> _Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     parser = _parser()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not stop the page
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         options = parser.parse_args(arguments)
         if options.verb is None:
@@ -76,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         return _inspect(options)
     except DynidentError as error:
-        print(f"dynident: {error}", file=sys.stderr)
+        _complain(error)
         return 2
     except BrokenPipeError:  # the reader of our output left; nothing is wrong
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -94,11 +105,12 @@ def _inspect(options: argparse.Namespace) -> int:
     from dynident.report.inspection import bundled_table, inspection
     from dynident.robot import bundled_names, load_robot
 
+    console = Console(highlight=False, markup=False, emoji=False)  # names of a file are shown as they are
     if options.list:
         if options.json:
             print(json.dumps({"robots": list(bundled_names())}))
         else:
-            Console(highlight=False).print(bundled_table(load_robot(name) for name in bundled_names()))
+            console.print(bundled_table(load_robot(name) for name in bundled_names()))
         return 0
     if options.robot is None:
         raise InputError("inspect needs a ROBOT: a file or a bundled name (dynident inspect --list)")
@@ -113,7 +125,7 @@ def _inspect(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found.as_dict(), allow_nan=False))
     else:
-        found.print(Console(highlight=False))
+        found.print(console)
     return 0
 
 
@@ -126,6 +138,8 @@ def _positions(text: str) -> dict[str, float]:
         name, equals, value = part.partition("=")
         if not equals:
             raise InputError(f"--locked {part}: expected joint=position, such as q4=0.5")
+        if name.strip() in positions:
+            raise InputError(f"--locked {part}: {name.strip()} is locked twice")
         try:
             positions[name.strip()] = evaluate(value.strip(), {})
         except ExpressionError as error:

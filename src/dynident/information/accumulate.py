@@ -1,0 +1,414 @@
+"""`accumulate`: from arrays, blocks or Parquet files to an `Information`, in bounded memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, as_samples, frozen
+from dynident.dynamics.kernels import record
+from dynident.dynamics.llvm_backend import LlvmKernel
+from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
+from dynident.errors import DynidentError, InputError
+from dynident.identifiability.base import base_parameters
+from dynident.identifiability.regrouping import Regrouping
+from dynident.information.factor import Factor, merged
+from dynident.information.householder import absorb
+from dynident.information.information import Information, Segment
+from dynident.information.streaming import Layout, Stream
+from dynident.robot.model import Robot
+
+SHORTEST_SEGMENT = 8192  # samples: merging a segment costs as much as a few hundred of them
+MOST_SEGMENTS = 32
+_BATCH = 16384  # rows of a Parquet file in memory at a time, per thread
+_EXTRA_BLOCK = 4096  # samples per block when given columns stand beside the kernel's
+Block = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # q, dq, ddq, tau
+Progress = Callable[[int, int | None], None]  # samples done, samples in all if known
+
+
+def accumulate(
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    tau: ArrayLike,
+    terms: TermsLike = None,
+    *,
+    columns: Literal["base", "standard"] = "base",
+    weights: ArrayLike | None = None,
+    extra: Mapping[str, ArrayLike] | None = None,
+    segment: int | None = None,
+    threads: int | None = None,
+    label: str = "data",
+    progress: Progress | None = None,
+) -> Information:
+    """Everything the samples say about the parameters.
+
+    Args:
+        robot: The robot.
+        q: Joint positions, (n_samples, n_joints); likewise dq, ddq.
+        dq: Joint speeds.
+        ddq: Joint accelerations.
+        tau: Torque at the actuated coordinates, as `inverse_dynamics` gives it.
+        terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
+        columns: "base": only the structural base columns; "standard": every column that has an effect.
+        weights: Weight of each row (not its root), (n_samples,) or (n_samples, n_joints).
+        extra: Further columns by name, (n_samples, n_joints) each: what they add to each channel's row.
+        segment: Samples per segment; default such that there are at most 32.
+        threads: Threads to use; default one per core.
+        label: Where the data came from.
+        progress: Called with the samples done and the samples in all.
+
+    Raises:
+        InputError: Naming sample and channel when a number is not finite.
+    """
+    names = robot.joint_names
+    arrays = _block(robot, (q, dq, ddq, tau))
+    n_samples = len(arrays[0])
+    if n_samples == 0:
+        raise InputError("there are no samples")
+    if segment is not None and segment < 1:
+        raise InputError(f"segment is {segment}; expected a positive number of samples")
+    length = segment or max(SHORTEST_SEGMENT, -(-n_samples // MOST_SEGMENTS))
+    model = _model(robot, resolve_terms(terms), columns)
+    roots = _roots(weights, n_samples, names)
+    parts = [slice(start, min(start + length, n_samples)) for start in range(0, n_samples, length)]
+    if extra:
+        return _with_extra(model, arrays, roots, extra, parts, label)
+    segments: list[Segment | None] = [None] * len(parts)
+    done = 0
+
+    def work(i: int) -> int:
+        segments[i] = model.segment([x[parts[i]] for x in arrays], None if roots is None else roots[parts[i]], label)
+        return parts[i].stop - parts[i].start
+
+    for count in _in_threads(work, len(parts), threads):
+        done += count
+        if progress is not None:
+            progress(done, n_samples)
+    return model.information([s for s in segments if s is not None])
+
+
+def accumulate_blocks(
+    robot: Robot,
+    blocks: Iterable[Block],
+    terms: TermsLike = None,
+    *,
+    columns: Literal["base", "standard"] = "base",
+    threads: int | None = None,
+    label: str = "data",
+    progress: Progress | None = None,
+    total: int | None = None,
+) -> Information:
+    """`accumulate` for data that does not fit into memory: an iterator of blocks (q, dq, ddq, tau).
+
+    Each block becomes a segment; when there are too many, neighbours are joined. Memory: one block per thread.
+    """
+    model = _model(robot, resolve_terms(terms), columns)
+    segments: list[Segment] = []
+    done = 0
+    for segment, count in _streamed(robot, model, blocks, threads, label):
+        segments.append(segment)
+        if len(segments) > 2 * MOST_SEGMENTS:
+            segments = _halved(segments)
+        done += count
+        if progress is not None:
+            progress(done, total)
+    if not segments:
+        raise InputError("there are no samples")
+    while len(segments) > MOST_SEGMENTS:
+        segments = _halved(segments)
+    return model.information(segments)
+
+
+def accumulate_parquet(
+    robot: Robot,
+    path: str | Path,
+    terms: TermsLike = None,
+    *,
+    columns: Literal["base", "standard"] = "base",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Information:
+    """`accumulate` for a Parquet file with columns q1.., dq1.., ddq1.., tau1.., read row group by row group.
+
+    Raises:
+        InputError: Naming the file, and the column when one is missing or not numeric.
+    """
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise InputError("reading Parquet needs pyarrow: pip install 'dynident[parquet]'") from None
+    try:
+        file = parquet.ParquetFile(path, memory_map=True)
+    except (OSError, arrow.ArrowException) as error:
+        raise InputError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
+    with file:
+        numbers = [name.removeprefix("q") for name in robot.position_names]
+        wanted = [f"{kind}{number}" for kind in ("q", "dq", "ddq", "tau") for number in numbers]
+        schema = file.schema_arrow
+        for name in wanted:
+            if name not in schema.names:
+                raise InputError(f"{path}: has no column '{name}' (columns: {', '.join(schema.names[:40])})")
+            if not arrow.types.is_floating(schema.field(name).type):
+                raise InputError(f"{path}: column '{name}' is {schema.field(name).type}; expected floating point")
+
+        def blocks() -> Iterator[Block]:
+            n = len(numbers)
+            for batch in file.iter_batches(batch_size=_BATCH, columns=wanted, use_threads=False):
+                data = np.empty((len(wanted), batch.num_rows))
+                for i, name in enumerate(wanted):
+                    data[i] = batch.column(name).to_numpy(zero_copy_only=False)
+                q, dq, ddq, tau = (data[k * n : (k + 1) * n].T for k in range(4))
+                yield q, dq, ddq, tau
+
+        try:
+            return accumulate_blocks(
+                robot,
+                blocks(),
+                terms,
+                columns=columns,
+                threads=threads,
+                label=str(path),
+                progress=progress,
+                total=file.metadata.num_rows,
+            )
+        except DynidentError as error:
+            raise InputError(f"{path}: {error}") from None
+        except (OSError, arrow.ArrowException) as error:
+            raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None
+
+
+class _Model:
+    """What is common to all samples of one robot, term set and choice of columns."""
+
+    def __init__(self, robot: Robot, terms: tuple[Term, ...], coordinates: Regrouping, definitions: tuple[str, ...]):
+        self.robot, self.coordinates, self.definitions = robot, coordinates, definitions
+        program, places = record(robot, "regressor", terms, coordinates.independent)
+        position = {column: i for i, column in enumerate(coordinates.independent)}
+        self.layout = Layout.of(
+            tuple((channel, position[column]) for channel, column in places), len(robot.joint_names)
+        )
+        self.program = program
+        self.stream = Stream(program, self.layout)
+
+    def segment(self, arrays: list[Array], roots: Array | None, label: str, offset: int = 0) -> Segment:
+        """The factors of a stretch of samples."""
+        q, dq, ddq, tau = arrays
+        factors = self.stream.empty()
+        inputs = [*q.T, *dq.T, *ddq.T]
+        taus = [np.asarray(x) for x in tau.T]
+        weights = None if roots is None else list(roots.T)
+        if not self.stream.absorb(inputs, taus, weights, factors, self.stream.workspace()):
+            raise _not_finite(self.robot, arrays, offset)
+        return Segment(
+            label,
+            tuple(
+                Factor(columns, np.triu(R), len(q))
+                for columns, R in zip(self.layout.columns, self.stream.split(factors), strict=True)
+            ),
+        )
+
+    def segment_beside(
+        self, arrays: list[Array], roots: Array | None, extra: Mapping[str, Array], part: slice, label: str
+    ) -> Segment:
+        """The factors of a stretch of samples with given columns beside the kernel's."""
+        n = self.coordinates.n
+        columns = [
+            (*own, *(n + i for i, values in enumerate(extra.values()) if values[part, channel].any()))
+            for channel, own in enumerate(self.layout.columns)
+        ]
+        factors = [np.zeros((len(own) + 1, len(own) + 1)) for own in columns]
+        given = list(extra.values())
+        for start in range(0, len(arrays[0]), _EXTRA_BLOCK):
+            q, dq, ddq, tau = (x[start : start + _EXTRA_BLOCK] for x in arrays)
+            slabs = np.zeros((sum(self.layout.widths), len(q)))
+            self.kernel([*q.T, *dq.T, *ddq.T], slabs, self.layout.slots)
+            first = 0
+            for channel, own in enumerate(columns):
+                width = self.layout.widths[channel]
+                slab = np.zeros((len(own) + 1, len(q)))
+                slab[: width - 1] = slabs[first : first + width - 1]
+                for i, column in enumerate(own[width - 1 :], width - 1):
+                    slab[i] = given[column - n][part][start : start + _EXTRA_BLOCK, channel]
+                slab[-1] = tau[:, channel]
+                if roots is not None:
+                    slab *= roots[start : start + _EXTRA_BLOCK, channel]
+                if not np.isfinite(slab).all():
+                    raise _not_finite(self.robot, arrays, part.start)
+                absorb(factors[channel], slab)
+                first += width
+        return Segment(
+            label, tuple(Factor(own, np.triu(R), len(arrays[0])) for own, R in zip(columns, factors, strict=True))
+        )
+
+    @functools.cached_property
+    def kernel(self) -> LlvmKernel:
+        """The program as a kernel of its own."""
+        return LlvmKernel(self.program)
+
+    def information(self, segments: Iterable[Segment]) -> Information:
+        """The result of a run."""
+        return Information(self.coordinates, self.definitions, self.robot.joint_names, tuple(segments))
+
+
+@functools.lru_cache(maxsize=16)
+def _cached_model(fingerprint: str, terms_key: tuple[str, ...], columns: str) -> list[_Model]:
+    """A place for the model of a robot; robots with equal fingerprints have equal models."""
+    return []
+
+
+def _model(robot: Robot, terms: tuple[Term, ...], columns: str) -> _Model:
+    key = f"{robot.fingerprint} {sorted(robot.fixed.items())} {robot.joint_names}"
+    place = _cached_model(key, tuple(term.key for term in terms), columns)
+    if not place:
+        place.append(_make_model(robot, terms, columns))
+    return place[0]
+
+
+def _make_model(robot: Robot, terms: tuple[Term, ...], columns: str) -> _Model:
+    described = all_columns(robot, terms)
+    free = dataclasses.replace(robot, locked={}).fingerprint
+    definitions = tuple(f"robot {free}, {term.key}" for term in terms for _ in term.columns(robot))
+    if columns == "base":
+        base = base_parameters(robot, terms)
+        coordinates = Regrouping(base.columns, base.independent, base.K, coefficients=base.coefficients)
+    elif columns == "standard":
+        effect = [j for j, column in enumerate(described) if column.fixed is None]
+        coordinates = Regrouping(described, tuple(effect), frozen(np.eye(len(described))[effect]))
+    else:
+        raise InputError(f"columns is '{columns}'; expected base or standard")
+    return _Model(robot, terms, coordinates, definitions)
+
+
+def _block(robot: Robot, block: Block) -> list[Array]:
+    """The four arrays of a block as float64 without a copy where possible; shapes checked, numbers not yet."""
+    n = len(robot.joint_names)
+    arrays: list[Array] = []
+    for name, given in zip(("q", "dq", "ddq", "tau"), block, strict=True):
+        try:
+            array = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} must be an array of numbers") from None
+        if array.ndim != 2 or array.shape[1] != n:
+            raise InputError(
+                f"{name} must have shape (n_samples, {n}), columns {', '.join(robot.joint_names)}; got {array.shape}"
+            )
+        if arrays and len(array) != len(arrays[0]):
+            raise InputError(f"{name} must have {len(arrays[0])} samples as q has; got {len(array)}")
+        aligned = all(stride % 8 == 0 for stride in array.strides)
+        arrays.append(array if aligned else np.ascontiguousarray(array))
+    return arrays
+
+
+def _not_finite(robot: Robot, arrays: list[Array], offset: int) -> InputError:
+    """The error that names the first bad sample and its channel."""
+    for name, array in zip(("q", "dq", "ddq", "tau"), arrays, strict=True):
+        bad = ~np.isfinite(array)
+        if bad.any():
+            sample, column = np.argwhere(bad)[0]
+            return InputError(
+                f"{name} is {array[sample, column]} at sample {offset + sample}, channel {robot.joint_names[column]}; "
+                "remove or repair such samples first"
+            )
+    return InputError("the equations overflow for these numbers; check the units of q, dq and ddq")
+
+
+def _roots(weights: ArrayLike | None, n_samples: int, names: tuple[str, ...]) -> Array | None:
+    """Square roots of the rows' weights, (n_samples, n_joints)."""
+    if weights is None:
+        return None
+    array = np.asarray(weights, dtype=np.float64)
+    if array.ndim == 1:
+        array = np.repeat(array[:, None], len(names), axis=1)
+    array = as_samples(array, "weights", names, n_samples)
+    if (array < 0.0).any():
+        sample, column = np.argwhere(array < 0.0)[0]
+        raise InputError(f"weight of sample {sample}, channel {names[column]} is negative")
+    return np.sqrt(array)
+
+
+def _in_threads(work: Callable[[int], int], n: int, threads: int | None) -> Iterator[int]:
+    """Results of work(0) .. work(n - 1), the compiled part of which runs in parallel."""
+    workers = min(n, threads or os.cpu_count() or 1)
+    if workers < 2:
+        yield from map(work, range(n))
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(work, range(n))
+
+
+def _streamed(
+    robot: Robot, model: _Model, blocks: Iterable[Block], threads: int | None, label: str
+) -> Iterator[tuple[Segment, int]]:
+    """Segment and length of every block, in order; no more blocks are in memory than there are threads, plus one."""
+    workers = threads or os.cpu_count() or 1
+    pending: deque[tuple[Future[Segment], int]] = deque()
+    offset = 0
+    with ThreadPoolExecutor(workers) as pool:
+        for block in blocks:
+            arrays = _block(robot, block)
+            count = len(arrays[0])
+            if count:
+                pending.append((pool.submit(model.segment, arrays, None, label, offset), count))
+            offset += count
+            if len(pending) > workers:
+                future, count = pending.popleft()
+                yield future.result(), count
+        for future, count in pending:
+            yield future.result(), count
+
+
+def _halved(segments: list[Segment]) -> list[Segment]:
+    """Neighbouring segments joined in pairs."""
+    result = []
+    for i in range(0, len(segments), 2):
+        pair = segments[i : i + 2]
+        factors = tuple(merged(factors) for factors in zip(*(s.factors for s in pair), strict=True))
+        result.append(Segment(pair[0].label, factors))
+    return result
+
+
+def _with_extra(
+    model: _Model,
+    arrays: list[Array],
+    roots: Array | None,
+    extra: Mapping[str, ArrayLike],
+    parts: list[slice],
+    label: str,
+) -> Information:
+    """Kernel columns and given columns side by side, in blocks."""
+    names = model.robot.joint_names
+    given = {name: as_samples(values, f"extra column {name}", names, len(arrays[0])) for name, values in extra.items()}
+    own = {column.name for column in model.coordinates.columns}
+    for name in given:
+        if name in own:
+            raise InputError(f"extra column '{name}' has the name of a column of the model; choose another")
+    segments = [
+        model.segment_beside([x[part] for x in arrays], None if roots is None else roots[part], given, part, label)
+        for part in parts
+    ]
+    coordinates = model.coordinates
+    n, k = coordinates.n, len(coordinates.columns)
+    K = np.zeros((n + len(given), k + len(given)))
+    K[:n, :k] = coordinates.K
+    K[n:, k:] = np.eye(len(given))
+    columns = tuple(Column(name, "", name, "", "given", "given column") for name in given)
+    wider = Regrouping(
+        (*coordinates.columns, *columns),
+        (*coordinates.independent, *range(k, k + len(given))),
+        frozen(K),
+        coefficients=coordinates.coefficients,
+    )
+    definitions = (*model.definitions, *("given" for _ in given))
+    return Information(wider, definitions, names, tuple(segments))

@@ -1,0 +1,70 @@
+"""One channel's square-root information: a triangular factor of the rows seen so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.information.householder import absorb
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The rows [W | y] of one output channel, compressed without loss to [R | z] and the residual below.
+
+    Attributes:
+        columns: Index of each column in the owner's list of columns; columns it lacks are zero.
+        R: (k + 1, k + 1) upper triangular; the last column is z, its last entry the residual norm.
+        n_rows: Rows behind it; not whole after forgetting.
+    """
+
+    columns: tuple[int, ...]
+    R: Array
+    n_rows: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "R", frozen(self.R))
+
+    @property
+    def residual(self) -> float:
+        """Norm of what no choice of parameters explains in this channel alone."""
+        return abs(float(self.R[-1, -1]))
+
+    def dense(self, n_columns: int) -> Array:
+        """The rows of the factor over all columns of the owner and y, (k + 1, n_columns + 1)."""
+        full = np.zeros((len(self.R), n_columns + 1))
+        full[:, [*self.columns, n_columns]] = self.R
+        return full
+
+    def scaled(self, factor: float) -> Factor:
+        """All rows multiplied by a number."""
+        return Factor(self.columns, self.R * factor, self.n_rows)
+
+
+def triangular(rows: Array) -> Array:
+    """Upper triangular (k, k) with the same inner products as the given rows (n, k)."""
+    R = np.zeros((rows.shape[1], rows.shape[1]))
+    absorb(R, np.ascontiguousarray(rows.T))
+    return R
+
+
+def factor_of(rows: Array, columns: Iterable[int], n_rows: float) -> Factor:
+    """The factor of rows over all columns and y, (n, n_columns + 1), keeping only the columns given."""
+    kept = tuple(columns)
+    return Factor(kept, triangular(rows[:, [*kept, rows.shape[1] - 1]]), n_rows)
+
+
+def merged(factors: Iterable[Factor]) -> Factor:
+    """One factor for the rows of several, in their order."""
+    items = list(factors)
+    columns = tuple(sorted({column for factor in items for column in factor.columns}))
+    place = {column: i for i, column in enumerate(columns)}
+    R = np.zeros((len(columns) + 1, len(columns) + 1))
+    for factor in items:
+        rows = np.zeros((len(columns) + 1, len(factor.R)))
+        rows[[*(place[column] for column in factor.columns), len(columns)]] = factor.R.T
+        absorb(R, rows)
+    return Factor(columns, R, sum(factor.n_rows for factor in items))

@@ -1,0 +1,288 @@
+"""`Information`: everything a data set says about a robot's parameters, in kilobytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.dynamics.terms import Column
+from dynident.errors import DynidentError, InputError, UnknownNameError
+from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns
+from dynident.information.factor import Factor, factor_of, merged
+
+if TYPE_CHECKING:
+    from dynident.information.solution import Solution
+
+
+class MergeError(DynidentError):
+    """Factors that speak of different things."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of data: one factor per channel.
+
+    Attributes:
+        label: Where it came from.
+        factors: In the order of the channels.
+    """
+
+    label: str
+    factors: tuple[Factor, ...]
+
+
+@dataclass(frozen=True)
+class Information:
+    """Square-root information of a data set, exact and mergeable.
+
+    Attributes:
+        coordinates: The base columns the factors are written in, and their relation K to standard parameters.
+        definitions: What each standard column means, beyond its name: robot and term options. Columns that share a name
+            but not a definition never mix.
+        channels: Names of the output channels (joints, or energy).
+        segments: Stretches of data, kept apart for cross-validation and for covariances that allow for correlation.
+    """
+
+    coordinates: Regrouping
+    definitions: tuple[str, ...]
+    channels: tuple[str, ...]
+    segments: tuple[Segment, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the base parameters."""
+        return self.coordinates.names
+
+    @property
+    def n_rows(self) -> float:
+        """Rows (equations) behind the factors."""
+        return sum(factor.n_rows for segment in self.segments for factor in segment.factors)
+
+    def channel_factors(self) -> tuple[Factor, ...]:
+        """One factor per channel over all segments."""
+        stacked = zip(*(segment.factors for segment in self.segments), strict=True)
+        return tuple(merged(factors) for factors in stacked)
+
+    def solve(self, **options: Any) -> Solution:
+        """Least-squares solution with deviations; see `solution.solve` for the options."""
+        from dynident.information.solution import solve
+
+        return solve(self, **options)
+
+    # Sets of data.
+
+    def __add__(self, other: Information) -> Information:
+        """The two data sets together. Columns are matched by name; a column that one lacks is zero there."""
+        if not isinstance(other, Information):
+            return NotImplemented
+        first, second = common(self, other)
+        channels = (*first.channels, *(name for name in second.channels if name not in first.channels))
+        segments = [
+            Segment(segment.label, tuple(_for_channels(segment, part.channels, channels)))
+            for part in (first, second)
+            for segment in part.segments
+        ]
+        return replace(first, channels=channels, segments=tuple(segments))
+
+    def joined(self) -> Information:
+        """The same data as one segment."""
+        label = self.segments[0].label if len(self.segments) == 1 else f"{len(self.segments)} segments"
+        return replace(self, segments=(Segment(label, self.channel_factors()),))
+
+    def select(self, wanted: Iterable[int]) -> Information:
+        """Only the segments with these indices."""
+        kept = tuple(self.segments[i] for i in wanted)
+        if not kept:
+            raise InputError("no segment is left")
+        return replace(self, segments=kept)
+
+    def without(self, left_out: Iterable[int]) -> Information:
+        """All but the segments with these indices, for cross-validation."""
+        gone = set(left_out)
+        return self.select(i for i in range(len(self.segments)) if i not in gone)
+
+    def outputs(self, channels: Iterable[str]) -> Information:
+        """Only some output channels (rows) of the data."""
+        wanted = tuple(channels)
+        for name in wanted:
+            if name not in self.channels:
+                raise UnknownNameError("channel", name, self.channels)
+        places = [self.channels.index(name) for name in wanted]
+        segments = tuple(Segment(s.label, tuple(s.factors[i] for i in places)) for s in self.segments)
+        return replace(self, channels=wanted, segments=segments)
+
+    def forget(self, share: float) -> Information:
+        """Older data counts `share` as much from now on (0 < share <= 1)."""
+        if not 0.0 < share <= 1.0:
+            raise InputError(f"a forgetting factor lies in (0, 1]; got {share}")
+        return self._each(lambda f: Factor(f.columns, f.R * np.sqrt(share), f.n_rows * share))
+
+    def weighted(self, weights: Mapping[str, float] | Sequence[float]) -> Information:
+        """Every row of a channel multiplied by the square root of the channel's weight."""
+        if isinstance(weights, Mapping):
+            for name in weights:
+                if name not in self.channels:
+                    raise UnknownNameError("channel", name, self.channels)
+            weights = [weights.get(name, 1.0) for name in self.channels]
+        if len(weights) != len(self.channels) or not all(w >= 0.0 for w in weights):
+            raise InputError(f"give one weight of zero or more for each of {', '.join(self.channels)}")
+        segments = tuple(
+            Segment(s.label, tuple(f.scaled(float(np.sqrt(w))) for f, w in zip(s.factors, weights, strict=True)))
+            for s in self.segments
+        )
+        return replace(self, segments=segments)
+
+    # Coordinates.
+
+    def restrict(self, names: Iterable[str]) -> Information:
+        """Only the base parameters given; the others are taken as zero."""
+        wanted = list(names)
+        for name in wanted:
+            if name not in self.names:
+                raise UnknownNameError("base parameter", name, self.names)
+        kept = [i for i, name in enumerate(self.names) if name in set(wanted)]
+        old = self.coordinates
+        coordinates = Regrouping(
+            old.columns, tuple(old.independent[i] for i in kept), frozen(old.K[kept]), coefficients={}
+        )
+        place = {i: new for new, i in enumerate(kept)}
+
+        def drop(factor: Factor) -> Factor:
+            columns = [c for c in factor.columns if c in place]
+            picked = [j for j, c in enumerate(factor.columns) if c in place] + [len(factor.columns)]
+            narrow = factor_of(factor.R[:, picked], range(len(columns)), factor.n_rows)
+            return Factor(tuple(place[c] for c in columns), narrow.R, factor.n_rows)
+
+        return replace(self, coordinates=coordinates)._each(drop)
+
+    def known(self, values: Mapping[str, float]) -> Information:
+        """Standard parameters with known values, moved to the right-hand side and no longer unknown."""
+        standard = [column.name for column in self.coordinates.columns]
+        for name in values:
+            if name not in standard:
+                raise UnknownNameError("standard parameter", name, standard)
+        given = np.array([values.get(name, 0.0) for name in standard])
+        shift = self.coordinates.K @ given
+        rest = [j for j, name in enumerate(standard) if name not in values]
+        moved = self._each(lambda factor: _shifted(factor, shift))
+        columns = tuple(self.coordinates.columns[j] for j in rest)
+        definitions = tuple(self.definitions[j] for j in rest)
+        return moved._rebased(self.coordinates.K[:, rest], columns, definitions)
+
+    def standard_rows(self) -> list[Array]:
+        """For each channel, R K and z over the standard parameters, (k + 1, n_standard + 1)."""
+        K, n = self.coordinates.K, self.coordinates.n
+        dense = [factor.dense(n) for factor in self.channel_factors()]
+        return [np.column_stack([rows[:, :n] @ K, rows[:, n]]) for rows in dense]
+
+    def transformed(self, matrix: Array, names: Sequence[str], units: Sequence[str] | None = None) -> Information:
+        """The factors in other coordinates: beta = matrix @ new.
+
+        Args:
+            matrix: (n, n_new).
+            names: Names of the new coordinates.
+            units: Their units; default none.
+        """
+        if matrix.shape != (self.coordinates.n, len(names)):
+            raise InputError(f"matrix must have shape ({self.coordinates.n}, {len(names)}); got {matrix.shape}")
+        units = [""] * len(names) if units is None else list(units)
+        columns = tuple(
+            Column(name, unit, name, "", "given", "given coordinate") for name, unit in zip(names, units, strict=True)
+        )
+        identity = Regrouping(columns, tuple(range(len(names))), np.eye(len(names)))
+        return self._mapped(matrix, identity, ("given",) * len(names))
+
+    def _each(self, change: Callable[[Factor], Factor]) -> Information:
+        segments = tuple(Segment(s.label, tuple(change(f) for f in s.factors)) for s in self.segments)
+        return replace(self, segments=segments)
+
+    def _rebased(self, K: Array, columns: tuple[Column, ...], definitions: tuple[str, ...]) -> Information:
+        """The factors over the base of K's row space: R K = (R K[:, pivots]) K_new."""
+        size = np.linalg.norm(K, axis=0)
+        pivots, _, _ = select_columns(K, [int(j) for j in np.flatnonzero(size > 1e-12)], 1e-9)
+        own = K[:, pivots]
+        return self._mapped(own, Regrouping(columns, tuple(pivots), _over(own, K)), definitions)
+
+    def _mapped(self, matrix: Array, coordinates: Regrouping, definitions: tuple[str, ...]) -> Information:
+        def change(factor: Factor) -> Factor:
+            part = matrix[list(factor.columns)]
+            used = [int(j) for j in np.flatnonzero(np.abs(part).max(0, initial=0.0) > 0.0)]
+            rows = np.column_stack([factor.R[:, :-1] @ part[:, used], factor.R[:, -1]])
+            return Factor(tuple(used), factor_of(rows, range(len(used)), factor.n_rows).R, factor.n_rows)
+
+        return replace(self, coordinates=coordinates, definitions=definitions)._each(change)
+
+    # Files.
+
+    def save(self, path: str | Path) -> None:
+        """Write the information as plain data (.npz); see `load_information`."""
+        from dynident.information.storage import save
+
+        save(self, path)
+
+
+def common(first: Information, second: Information) -> tuple[Information, Information]:
+    """Both in one set of coordinates: those of the union of what each can see."""
+    columns, definitions = _union(first, second)
+    if _same_coordinates(first, second):
+        return first, second
+    place = {column.name: j for j, column in enumerate(columns)}
+    rows = []
+    for part in (first, second):
+        K = np.zeros((part.coordinates.n, len(columns)))
+        K[:, [place[column.name] for column in part.coordinates.columns]] = part.coordinates.K
+        rows.append(K)
+    both = np.vstack(rows)
+    size = np.linalg.norm(both, axis=0)
+    pivots, _, _ = select_columns(both, [int(j) for j in np.flatnonzero(size > 1e-12)], 1e-9)
+    coordinates = Regrouping(columns, tuple(pivots), _over(both[:, pivots], both))
+    first_new, second_new = (
+        part._mapped(own[:, pivots], coordinates, definitions) for part, own in zip((first, second), rows, strict=True)
+    )
+    return first_new, second_new
+
+
+def _over(own: Array, K: Array) -> Array:
+    """K over the base whose columns are `own`: K = own @ result."""
+    return frozen(cleaned(np.asarray(np.linalg.lstsq(own, K, rcond=None)[0], dtype=np.float64)))
+
+
+def _same_coordinates(first: Information, second: Information) -> bool:
+    a, b = first.coordinates, second.coordinates
+    names = [column.name for column in a.columns]
+    return (
+        names == [column.name for column in b.columns]
+        and a.independent == b.independent
+        and bool(np.array_equal(a.K, b.K))
+    )
+
+
+def _union(first: Information, second: Information) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """Standard columns of both; a name with two definitions is refused."""
+    known: dict[str, tuple[Column, str]] = {}
+    for part in (first, second):
+        for column, definition in zip(part.coordinates.columns, part.definitions, strict=True):
+            if column.name in known and known[column.name][1] != definition:
+                raise MergeError(
+                    f"column {column.name} means different things in the two factors ({known[column.name][1]} and "
+                    f"{definition}); accumulate both with the same robot and the same term options"
+                )
+            known.setdefault(column.name, (column, definition))
+    return tuple(column for column, _ in known.values()), tuple(text for _, text in known.values())
+
+
+def _for_channels(segment: Segment, own: tuple[str, ...], wanted: tuple[str, ...]) -> Iterable[Factor]:
+    for name in wanted:
+        yield segment.factors[own.index(name)] if name in own else Factor((), np.zeros((1, 1)), 0.0)
+
+
+def _shifted(factor: Factor, beta: Array) -> Factor:
+    """y - W beta instead of y."""
+    R = factor.R.copy()
+    R[:, -1] = R[:, -1] - R[:, :-1] @ beta[list(factor.columns)]
+    return Factor(factor.columns, R, factor.n_rows)
