@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         accumulate as accumulate,
         accumulate_blocks as accumulate_blocks,
         accumulate_parquet as accumulate_parquet,
+        accumulate_rows as accumulate_rows,
         load_information as load_information,
     )
     from dynident.robot import (
@@ -102,6 +103,7 @@ _ROOMS = {
         "accumulate",
         "accumulate_blocks",
         "accumulate_parquet",
+        "accumulate_rows",
         "load_information",
     ),
     "dynident.robot": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Protocol
 
 from dynident.checks import Array
@@ -114,7 +114,7 @@ _KINDS: dict[str, tuple[Maker, tuple[str, ...]]] = {
 
 
 def record(
-    robot: Robot, kind: str, terms: Sequence[Term], columns: Sequence[int] | None = None
+    robot: Robot, kind: str, terms: Sequence[Term], wanted: Container[Index] | None = None
 ) -> tuple[Program, tuple[Index, ...]]:
     """The program of one of the robot's functions and the place of each of its outputs.
 
@@ -122,16 +122,15 @@ def record(
         robot: The robot.
         kind: Which function.
         terms: Terms of the model.
-        columns: Of a regressor, the columns to compute; what only others need is left out of the program.
+        wanted: Places to compute; what only others need is left out of the program. Default: all that are not zero.
     """
     make, inputs = _KINDS[kind]
     recording = Recording(robot, terms, inputs)
     outputs = make(recording)
-    wanted = None if columns is None else set(columns)
     kept = {
         place: x
         for place, x in outputs.items()
-        if (isinstance(x, Value) or x != 0.0) and (wanted is None or place[-1] in wanted)
+        if (isinstance(x, Value) or x != 0.0) and (wanted is None or place in wanted)
     }
     return recording.recorder.finish(list(kept.values())), tuple(kept)
 

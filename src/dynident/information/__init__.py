@@ -1,6 +1,6 @@
 """The square-root information factor: accumulate, merge, save, solve."""
 
-from dynident.information.accumulate import accumulate, accumulate_blocks, accumulate_parquet
+from dynident.information.accumulate import accumulate, accumulate_blocks, accumulate_parquet, accumulate_rows
 from dynident.information.information import Information, MergeError, Segment
 from dynident.information.solution import Solution
 from dynident.information.storage import InformationFileError, load_information
@@ -14,5 +14,6 @@ __all__ = [
     "accumulate",
     "accumulate_blocks",
     "accumulate_parquet",
+    "accumulate_rows",
     "load_information",
 ]

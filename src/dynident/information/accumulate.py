@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.checks import Array, as_samples, frozen
+from dynident.dynamics.evaluate import regressor
 from dynident.dynamics.kernels import record
 from dynident.dynamics.llvm_backend import LlvmKernel
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import DynidentError, InputError
 from dynident.identifiability.base import base_parameters
 from dynident.identifiability.regrouping import Regrouping
+from dynident.identifiability.states import random_states
 from dynident.information.factor import Factor, merged
 from dynident.information.householder import absorb
 from dynident.information.information import Information, Segment
@@ -189,12 +191,62 @@ def accumulate_parquet(
             raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None
 
 
+def accumulate_rows(
+    W: ArrayLike,
+    tau: ArrayLike,
+    coordinates: Regrouping | Sequence[str],
+    *,
+    channels: Sequence[str] | None = None,
+    definitions: Sequence[str] | None = None,
+    label: str = "data",
+) -> Information:
+    """The information of rows that somebody else made: filtered, decimated, energy, or any linear model.
+
+    Args:
+        W: (n_samples, n_channels, n): the rows over the base columns of `coordinates`.
+        tau: (n_samples, n_channels): the right-hand side.
+        coordinates: What the columns are: a robot's regrouping, or plain names.
+        channels: Names of the output channels; default 1, 2, ...
+        definitions: What each standard column means beyond its name; default "given".
+        label: Where the data came from.
+
+    Raises:
+        InputError: Naming sample and channel when a number is not finite.
+    """
+    if not isinstance(coordinates, Regrouping):
+        plain = tuple(Column(name, "", name, "", "given", "given column") for name in coordinates)
+        coordinates = Regrouping(plain, tuple(range(len(plain))), frozen(np.eye(len(plain))))
+    rows, right = np.asarray(W, dtype=np.float64), np.asarray(tau, dtype=np.float64)
+    if rows.ndim != 3 or rows.shape[2] != coordinates.n or right.shape != rows.shape[:2]:
+        raise InputError(
+            f"W must have shape (n_samples, n_channels, {coordinates.n}) and tau (n_samples, n_channels); "
+            f"got {rows.shape} and {right.shape}"
+        )
+    names = tuple(channels) if channels is not None else tuple(str(i + 1) for i in range(rows.shape[1]))
+    if len(names) != rows.shape[1] or len(rows) == 0:
+        raise InputError(f"{len(names)} channel names do not fit {rows.shape[1]} channels with {len(rows)} samples")
+    for array, what in ((rows, "W"), (right, "tau")):
+        if not np.isfinite(array).all():
+            sample, channel = np.argwhere(~np.isfinite(array))[0][:2]
+            raise InputError(f"{what} is not finite at sample {sample}, channel {names[channel]}")
+    factors = []
+    for channel in range(rows.shape[1]):
+        felt = tuple(int(j) for j in np.flatnonzero(rows[:, channel].any(0)))
+        R = np.zeros((len(felt) + 1, len(felt) + 1))
+        for start in range(0, len(rows), _EXTRA_BLOCK):
+            part = slice(start, start + _EXTRA_BLOCK)
+            absorb(R, np.vstack([rows[part, channel][:, felt].T, right[part, channel]]))
+        factors.append(Factor(felt, np.triu(R), len(rows)))
+    meaning = tuple(definitions) if definitions is not None else ("given",) * len(coordinates.columns)
+    return Information(coordinates, meaning, names, (Segment(label, tuple(factors)),))
+
+
 class _Model:
     """What is common to all samples of one robot, term set and choice of columns."""
 
     def __init__(self, robot: Robot, terms: tuple[Term, ...], coordinates: Regrouping, definitions: tuple[str, ...]):
         self.robot, self.coordinates, self.definitions = robot, coordinates, definitions
-        program, places = record(robot, "regressor", terms, coordinates.independent)
+        program, places = record(robot, "regressor", terms, felt_places(robot, terms, coordinates.independent))
         position = {column: i for i, column in enumerate(coordinates.independent)}
         self.layout = Layout.of(
             tuple((channel, position[column]) for channel, column in places), len(robot.joint_names)
@@ -260,6 +312,14 @@ class _Model:
     def information(self, segments: Iterable[Segment]) -> Information:
         """The result of a run."""
         return Information(self.coordinates, self.definitions, self.robot.joint_names, tuple(segments))
+
+
+def felt_places(robot: Robot, terms: tuple[Term, ...], columns: Sequence[int]) -> set[tuple[int, ...]]:
+    """Places (row, column) of the regressor that are more than rounding: some products cancel only in numbers."""
+    states = random_states(robot, 20)
+    W = np.abs(regressor(robot, *states, terms)).max(0)
+    size = np.maximum(W.max(0, keepdims=True), 1e-300)
+    return {(int(row), int(column)) for row, column in np.argwhere(1e-11 * size < W) if column in set(columns)}
 
 
 @functools.lru_cache(maxsize=16)

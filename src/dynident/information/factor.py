@@ -47,7 +47,7 @@ class Factor:
 def triangular(rows: Array) -> Array:
     """Upper triangular (k, k) with the same inner products as the given rows (n, k)."""
     R = np.zeros((rows.shape[1], rows.shape[1]))
-    absorb(R, np.ascontiguousarray(rows.T))
+    absorb(R, np.array(rows.T, order="C"))  # a copy: absorbing destroys it
     return R
 
 

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.dynamics import jit
+from dynident.dynamics.kernels import _KINDS, record
+from dynident.dynamics.llvm_backend import BLOCK, LlvmKernel
+from dynident.dynamics.numpy_backend import NumpyKernel
+from dynident.dynamics.program import Recorder
+from dynident.dynamics.terms import Coulomb, resolve_terms
+from tests.robots import random_urdf
+
+IN_TEST, IN_FULL = 8, 200
+SEEDS = [pytest.param(s, marks=[pytest.mark.full] if s >= IN_TEST else []) for s in range(IN_FULL)]
+
+
+def inputs_for(program, n, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        np.array(rng.uniform(0.5, 2)) if name.startswith("chi") else rng.normal(size=n) * 2 for name in program.inputs
+    ]
+
+
+def both(program, inputs, n):
+    plain, fast = np.zeros((2, len(program.outputs), n))
+    NumpyKernel(program)(inputs, plain)
+    LlvmKernel(program)(inputs, fast)
+    return plain, fast
+
+
+def assert_equal_to_rounding(plain, fast):
+    # An output that is zero but for rounding is judged beside the others.
+    size = np.maximum(np.abs(plain).max(1, keepdims=True), 1e-3 * np.abs(plain).max())
+    assert (np.abs(plain - fast) / size).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", di.bundled_names())
+def test_bundled_robots_equal_the_reference(name):
+    program, _ = record(di.load_robot(name), "regressor", resolve_terms(None))
+    assert_equal_to_rounding(*both(program, inputs_for(program, 300), 300))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in _KINDS if kind not in ("regressor", "forward dynamics")])
+def test_every_function_equals_the_reference(kind):
+    program, _ = record(di.load_robot("sr400"), kind, resolve_terms(None))
+    assert_equal_to_rounding(*both(program, inputs_for(program, 131), 131))
+
+
+@pytest.mark.parametrize("name", ["puma560", "sr400"])
+def test_forward_dynamics_undoes_inverse_dynamics_when_compiled(name, monkeypatch):
+    monkeypatch.setenv("DYNIDENT_BACKEND", "llvm")
+    robot = di.load_robot(name)
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 50, 6))
+    tau = di.inverse_dynamics(robot, q, dq, ddq)
+    np.testing.assert_allclose(di.forward_dynamics(robot, q, dq, tau), ddq, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_robots_equal_the_reference(seed):
+    robot = di.robot_from_urdf(random_urdf(500 + seed))
+    terms = resolve_terms(["rigid", "Ia", "Fv", Coulomb(0.05), "Fo"])
+    program, _ = record(robot, "regressor", terms)
+    assert_equal_to_rounding(*both(program, inputs_for(program, 90, seed), 90))
+
+
+@pytest.mark.parametrize("n", [*range(1, 20), BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 3, 600])
+def test_every_length(n):
+    program, _ = record(di.load_robot("cylindrical"), "regressor", resolve_terms(None))
+    plain, fast = both(program, inputs_for(program, n), n)
+    assert_equal_to_rounding(plain, fast)
+
+
+def test_strided_input_and_chosen_rows():
+    program, _ = record(di.load_robot("pendulum-2"), "regressor", resolve_terms("rigid"))
+    wide = np.random.default_rng(0).normal(size=(400, len(program.inputs)))
+    inputs = [wide[::-2, i] for i in range(len(program.inputs))]
+    plain = np.zeros((len(program.outputs), 200))
+    NumpyKernel(program)([np.ascontiguousarray(x) for x in inputs], plain)
+    rows = [2 * i + 1 for i in range(len(program.outputs))]
+    out = np.full((2 * len(program.outputs), 200), 7.0)
+    LlvmKernel(program)(inputs, out, rows)
+    assert_equal_to_rounding(plain, out[1::2])
+    assert (out[::2] == 7.0).all()
+
+
+def test_functions_are_accurate_everywhere():
+    recorder = Recorder(["x0"])
+    x = recorder.input("x0")
+    program = recorder.finish([recorder.sin(x), recorder.cos(x), recorder.tanh(x), recorder.sign(x)])
+    special = np.array([0.0, -0.0, 1e-300, -1e-9, 0.6249999, 0.625, 0.6250001, np.pi, 1e5, -1e6, 19.9, 20.1, 700.0])
+    values = np.concatenate([special, np.linspace(-50, 50, 20_001), np.geomspace(1e-12, 1e4, 5000)])
+    out = np.zeros((4, len(values)))
+    LlvmKernel(program)([values], out)
+    np.testing.assert_allclose(out[0], np.sin(values), atol=3e-16)
+    np.testing.assert_allclose(out[1], np.cos(values), atol=3e-16)
+    np.testing.assert_allclose(out[2], np.tanh(values), rtol=1e-15, atol=0)
+    np.testing.assert_array_equal(out[3], np.sign(values))
+
+
+class TestCache:
+    @pytest.fixture
+    def program(self):
+        return record(di.load_robot("pendulum-1"), "regressor", resolve_terms(None))[0]
+
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("DYNIDENT_CACHE", str(tmp_path / "cache"))
+        return tmp_path / "cache"
+
+    def run(self, program):
+        assert_equal_to_rounding(*both(program, inputs_for(program, 40), 40))
+
+    def test_the_second_use_does_not_compile(self, program, folder, monkeypatch):
+        self.run(program)
+        assert len(list(folder.iterdir())) == 1
+
+        def fail(emit):
+            raise AssertionError("compiled again")
+
+        monkeypatch.setattr(jit, "_compile", fail)
+        self.run(program)
+
+    @pytest.mark.parametrize(
+        "damage",
+        [lambda b: b"", lambda b: b[:-10], lambda b: b"other" + b, lambda b: b[:200] + b"\x00" * 50 + b[250:]],
+        ids=["empty", "short", "foreign", "flipped"],
+    )
+    def test_a_damaged_entry_is_made_anew(self, program, folder, damage):
+        self.run(program)
+        entry = next(folder.iterdir())
+        good = entry.read_bytes()
+        entry.write_bytes(damage(good))
+        self.run(program)
+        assert jit._read(entry) is not None
+
+    def test_entries_depend_on_the_processor(self, program, folder, monkeypatch):
+        self.run(program)
+        name, features = jit.cpu()
+        monkeypatch.setattr(jit, "cpu", lambda: (name, features + ",-made-up"))
+        monkeypatch.setattr(jit, "_target_machine", _plain_target)
+        self.run(program)
+        assert len(list(folder.iterdir())) == 2
+
+    def test_a_cache_that_cannot_be_written_is_no_obstacle(self, program, tmp_path, monkeypatch):
+        (tmp_path / "file").write_text("in the way")
+        monkeypatch.setenv("DYNIDENT_CACHE", str(tmp_path / "file" / "cache"))
+        self.run(program)
+        monkeypatch.setenv("DYNIDENT_CACHE", "")
+        assert jit.cache_folder() is None
+        self.run(program)
+
+    def test_two_processes_at_once(self, folder):
+        code = (
+            "import numpy as np, dynident as di\n"
+            "robot = di.load_robot('pendulum-3')\n"
+            "x = np.ones((50, 3))\n"
+            "print(di.accumulate(robot, x * [[1, 2, 3]], x, x, x).n_rows)"
+        )
+        running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        assert {process.communicate(timeout=60)[0].strip() for process in running} == {"150"}
+        assert all(process.returncode == 0 for process in running)
+        assert not list(folder.glob("*.part"))
+        assert all(jit._read(entry) is not None for entry in folder.iterdir())
+
+
+def _plain_target():
+    import llvmlite.binding as llvm
+
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
+    )
+
+
+def test_back_end_can_be_chosen(monkeypatch):
+    robot = di.load_robot("pendulum-2")
+    state = np.random.default_rng(0).normal(size=(3, 10, 2))
+    answers = []
+    for chosen in ("numpy", "llvm", "auto"):
+        monkeypatch.setenv("DYNIDENT_BACKEND", chosen)
+        answers.append(di.inverse_dynamics(robot, *state))
+    np.testing.assert_allclose(answers[0], answers[1], atol=1e-13)
+    monkeypatch.setenv("DYNIDENT_BACKEND", "fortran")
+    with pytest.raises(di.InputError, match="DYNIDENT_BACKEND is 'fortran'; expected auto, numpy, llvm"):
+        di.inverse_dynamics(robot, *state)
