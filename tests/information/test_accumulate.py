@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import multiprocessing
 import pickle
@@ -196,6 +197,15 @@ class TestCoordinates:
         solution = info.solve()
         truth = info.coordinates.K @ np.array([values.get(c.name, 0.0) for c in info.coordinates.columns])
         np.testing.assert_allclose(solution.values, truth, atol=1e-9)
+
+    def test_fixed_values_of_the_robot_are_subtracted(self):
+        robot = di.load_robot("puma560")
+        samples = data(robot, 400, noise=0.0)
+        declared = dataclasses.replace(robot, fixed={"ZZ3": robot.value_set()["ZZ3"], "Fv2": robot.value_set()["Fv2"]})
+        for extra in (None, {"nothing": np.zeros((400, 6))}):
+            solution = di.accumulate(declared, *samples, extra=extra).solve()
+            base = di.base_parameters(declared)
+            np.testing.assert_allclose(solution.values[: base.n], base.base_values(), atol=1e-9)
 
     def test_restriction_is_the_fit_with_the_others_at_zero(self):
         robot = di.load_robot("cmu-dd-arm-3")

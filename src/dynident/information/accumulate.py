@@ -1,38 +1,28 @@
-"""`accumulate`: from arrays, blocks or Parquet files to an `Information`, in bounded memory."""
+"""`accumulate`: from arrays, blocks or given rows to an `Information`, in bounded memory."""
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.checks import Array, as_samples, frozen
-from dynident.dynamics.evaluate import regressor
-from dynident.dynamics.kernels import record
-from dynident.dynamics.llvm_backend import LlvmKernel
-from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
-from dynident.errors import DynidentError, InputError
-from dynident.identifiability.base import base_parameters
+from dynident.dynamics.terms import Column, TermsLike, resolve_terms
+from dynident.errors import InputError
 from dynident.identifiability.regrouping import Regrouping
-from dynident.identifiability.states import random_states
 from dynident.information.factor import Factor, merged
 from dynident.information.householder import absorb
 from dynident.information.information import Information, Segment
-from dynident.information.streaming import Layout, Stream
+from dynident.information.observation_model import GIVEN_BLOCK, ObservationModel, observation_model
 from dynident.robot.model import Robot
 
 SHORTEST_SEGMENT = 8192  # samples: merging a segment costs as much as a few hundred of them
 MOST_SEGMENTS = 32
-_BATCH = 16384  # rows of a Parquet file in memory at a time, per thread
-_EXTRA_BLOCK = 4096  # samples per block when given columns stand beside the kernel's
 Block = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # q, dq, ddq, tau
 Progress = Callable[[int, int | None], None]  # samples done, samples in all if known
 
@@ -81,7 +71,7 @@ def accumulate(
     if segment is not None and segment < 1:
         raise InputError(f"segment is {segment}; expected a positive number of samples")
     length = segment or max(SHORTEST_SEGMENT, -(-n_samples // MOST_SEGMENTS))
-    model = _model(robot, resolve_terms(terms), columns)
+    model = observation_model(robot, resolve_terms(terms), columns)
     roots = _roots(weights, n_samples, names)
     parts = [slice(start, min(start + length, n_samples)) for start in range(0, n_samples, length)]
     if extra:
@@ -115,7 +105,7 @@ def accumulate_blocks(
 
     Each block becomes a segment; when there are too many, neighbours are joined. Memory: one block per thread.
     """
-    model = _model(robot, resolve_terms(terms), columns)
+    model = observation_model(robot, resolve_terms(terms), columns)
     segments: list[Segment] = []
     done = 0
     for segment, count in _streamed(robot, model, blocks, threads, label):
@@ -130,65 +120,6 @@ def accumulate_blocks(
     while len(segments) > MOST_SEGMENTS:
         segments = _halved(segments)
     return model.information(segments)
-
-
-def accumulate_parquet(
-    robot: Robot,
-    path: str | Path,
-    terms: TermsLike = None,
-    *,
-    columns: Literal["base", "standard"] = "base",
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> Information:
-    """`accumulate` for a Parquet file with columns q1.., dq1.., ddq1.., tau1.., read row group by row group.
-
-    Raises:
-        InputError: Naming the file, and the column when one is missing or not numeric.
-    """
-    try:
-        import pyarrow as arrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise InputError("reading Parquet needs pyarrow: pip install 'dynident[parquet]'") from None
-    try:
-        file = parquet.ParquetFile(path, memory_map=True)
-    except (OSError, arrow.ArrowException) as error:
-        raise InputError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
-    with file:
-        numbers = [name.removeprefix("q") for name in robot.position_names]
-        wanted = [f"{kind}{number}" for kind in ("q", "dq", "ddq", "tau") for number in numbers]
-        schema = file.schema_arrow
-        for name in wanted:
-            if name not in schema.names:
-                raise InputError(f"{path}: has no column '{name}' (columns: {', '.join(schema.names[:40])})")
-            if not arrow.types.is_floating(schema.field(name).type):
-                raise InputError(f"{path}: column '{name}' is {schema.field(name).type}; expected floating point")
-
-        def blocks() -> Iterator[Block]:
-            n = len(numbers)
-            for batch in file.iter_batches(batch_size=_BATCH, columns=wanted, use_threads=False):
-                data = np.empty((len(wanted), batch.num_rows))
-                for i, name in enumerate(wanted):
-                    data[i] = batch.column(name).to_numpy(zero_copy_only=False)
-                q, dq, ddq, tau = (data[k * n : (k + 1) * n].T for k in range(4))
-                yield q, dq, ddq, tau
-
-        try:
-            return accumulate_blocks(
-                robot,
-                blocks(),
-                terms,
-                columns=columns,
-                threads=threads,
-                label=str(path),
-                progress=progress,
-                total=file.metadata.num_rows,
-            )
-        except DynidentError as error:
-            raise InputError(f"{path}: {error}") from None
-        except (OSError, arrow.ArrowException) as error:
-            raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None
 
 
 def accumulate_rows(
@@ -233,122 +164,12 @@ def accumulate_rows(
     for channel in range(rows.shape[1]):
         felt = tuple(int(j) for j in np.flatnonzero(rows[:, channel].any(0)))
         R = np.zeros((len(felt) + 1, len(felt) + 1))
-        for start in range(0, len(rows), _EXTRA_BLOCK):
-            part = slice(start, start + _EXTRA_BLOCK)
+        for start in range(0, len(rows), GIVEN_BLOCK):
+            part = slice(start, start + GIVEN_BLOCK)
             absorb(R, np.vstack([rows[part, channel][:, felt].T, right[part, channel]]))
         factors.append(Factor(felt, np.triu(R), len(rows)))
     meaning = tuple(definitions) if definitions is not None else ("given",) * len(coordinates.columns)
     return Information(coordinates, meaning, names, (Segment(label, tuple(factors)),))
-
-
-class _Model:
-    """What is common to all samples of one robot, term set and choice of columns."""
-
-    def __init__(self, robot: Robot, terms: tuple[Term, ...], coordinates: Regrouping, definitions: tuple[str, ...]):
-        self.robot, self.coordinates, self.definitions = robot, coordinates, definitions
-        program, places = record(robot, "regressor", terms, felt_places(robot, terms, coordinates.independent))
-        position = {column: i for i, column in enumerate(coordinates.independent)}
-        self.layout = Layout.of(
-            tuple((channel, position[column]) for channel, column in places), len(robot.joint_names)
-        )
-        self.program = program
-        self.stream = Stream(program, self.layout)
-
-    def segment(self, arrays: list[Array], roots: Array | None, label: str, offset: int = 0) -> Segment:
-        """The factors of a stretch of samples."""
-        q, dq, ddq, tau = arrays
-        factors = self.stream.empty()
-        inputs = [*q.T, *dq.T, *ddq.T]
-        taus = [np.asarray(x) for x in tau.T]
-        weights = None if roots is None else list(roots.T)
-        if not self.stream.absorb(inputs, taus, weights, factors, self.stream.workspace()):
-            raise _not_finite(self.robot, arrays, offset)
-        return Segment(
-            label,
-            tuple(
-                Factor(columns, np.triu(R), len(q))
-                for columns, R in zip(self.layout.columns, self.stream.split(factors), strict=True)
-            ),
-        )
-
-    def segment_beside(
-        self, arrays: list[Array], roots: Array | None, extra: Mapping[str, Array], part: slice, label: str
-    ) -> Segment:
-        """The factors of a stretch of samples with given columns beside the kernel's."""
-        n = self.coordinates.n
-        columns = [
-            (*own, *(n + i for i, values in enumerate(extra.values()) if values[part, channel].any()))
-            for channel, own in enumerate(self.layout.columns)
-        ]
-        factors = [np.zeros((len(own) + 1, len(own) + 1)) for own in columns]
-        given = list(extra.values())
-        for start in range(0, len(arrays[0]), _EXTRA_BLOCK):
-            q, dq, ddq, tau = (x[start : start + _EXTRA_BLOCK] for x in arrays)
-            slabs = np.zeros((sum(self.layout.widths), len(q)))
-            self.kernel([*q.T, *dq.T, *ddq.T], slabs, self.layout.slots)
-            first = 0
-            for channel, own in enumerate(columns):
-                width = self.layout.widths[channel]
-                slab = np.zeros((len(own) + 1, len(q)))
-                slab[: width - 1] = slabs[first : first + width - 1]
-                for i, column in enumerate(own[width - 1 :], width - 1):
-                    slab[i] = given[column - n][part][start : start + _EXTRA_BLOCK, channel]
-                slab[-1] = tau[:, channel]
-                if roots is not None:
-                    slab *= roots[start : start + _EXTRA_BLOCK, channel]
-                if not np.isfinite(slab).all():
-                    raise _not_finite(self.robot, arrays, part.start)
-                absorb(factors[channel], slab)
-                first += width
-        return Segment(
-            label, tuple(Factor(own, np.triu(R), len(arrays[0])) for own, R in zip(columns, factors, strict=True))
-        )
-
-    @functools.cached_property
-    def kernel(self) -> LlvmKernel:
-        """The program as a kernel of its own."""
-        return LlvmKernel(self.program)
-
-    def information(self, segments: Iterable[Segment]) -> Information:
-        """The result of a run."""
-        return Information(self.coordinates, self.definitions, self.robot.joint_names, tuple(segments))
-
-
-def felt_places(robot: Robot, terms: tuple[Term, ...], columns: Sequence[int]) -> set[tuple[int, ...]]:
-    """Places (row, column) of the regressor that are more than rounding: some products cancel only in numbers."""
-    states = random_states(robot, 20)
-    W = np.abs(regressor(robot, *states, terms)).max(0)
-    size = np.maximum(W.max(0, keepdims=True), 1e-300)
-    return {(int(row), int(column)) for row, column in np.argwhere(1e-11 * size < W) if column in set(columns)}
-
-
-@functools.lru_cache(maxsize=16)
-def _cached_model(fingerprint: str, terms_key: tuple[str, ...], columns: str) -> list[_Model]:
-    """A place for the model of a robot; robots with equal fingerprints have equal models."""
-    return []
-
-
-def _model(robot: Robot, terms: tuple[Term, ...], columns: str) -> _Model:
-    key = f"{robot.fingerprint} {sorted(robot.fixed.items())} {robot.joint_names}"
-    place = _cached_model(key, tuple(term.key for term in terms), columns)
-    if not place:
-        place.append(_make_model(robot, terms, columns))
-    return place[0]
-
-
-def _make_model(robot: Robot, terms: tuple[Term, ...], columns: str) -> _Model:
-    described = all_columns(robot, terms)
-    free = dataclasses.replace(robot, locked={}).fingerprint
-    definitions = tuple(f"robot {free}, {term.key}" for term in terms for _ in term.columns(robot))
-    if columns == "base":
-        base = base_parameters(robot, terms)
-        coordinates = Regrouping(base.columns, base.independent, base.K, coefficients=base.coefficients)
-    elif columns == "standard":
-        effect = [j for j, column in enumerate(described) if column.fixed is None]
-        coordinates = Regrouping(described, tuple(effect), frozen(np.eye(len(described))[effect]))
-    else:
-        raise InputError(f"columns is '{columns}'; expected base or standard")
-    return _Model(robot, terms, coordinates, definitions)
 
 
 def _block(robot: Robot, block: Block) -> list[Array]:
@@ -369,19 +190,6 @@ def _block(robot: Robot, block: Block) -> list[Array]:
         aligned = all(stride % 8 == 0 for stride in array.strides)
         arrays.append(array if aligned else np.ascontiguousarray(array))
     return arrays
-
-
-def _not_finite(robot: Robot, arrays: list[Array], offset: int) -> InputError:
-    """The error that names the first bad sample and its channel."""
-    for name, array in zip(("q", "dq", "ddq", "tau"), arrays, strict=True):
-        bad = ~np.isfinite(array)
-        if bad.any():
-            sample, column = np.argwhere(bad)[0]
-            return InputError(
-                f"{name} is {array[sample, column]} at sample {offset + sample}, channel {robot.joint_names[column]}; "
-                "remove or repair such samples first"
-            )
-    return InputError("the equations overflow for these numbers; check the units of q, dq and ddq")
 
 
 def _roots(weights: ArrayLike | None, n_samples: int, names: tuple[str, ...]) -> Array | None:
@@ -409,7 +217,7 @@ def _in_threads(work: Callable[[int], int], n: int, threads: int | None) -> Iter
 
 
 def _streamed(
-    robot: Robot, model: _Model, blocks: Iterable[Block], threads: int | None, label: str
+    robot: Robot, model: ObservationModel, blocks: Iterable[Block], threads: int | None, label: str
 ) -> Iterator[tuple[Segment, int]]:
     """Segment and length of every block, in order; no more blocks are in memory than there are threads, plus one."""
     workers = threads or os.cpu_count() or 1
@@ -440,7 +248,7 @@ def _halved(segments: list[Segment]) -> list[Segment]:
 
 
 def _with_extra(
-    model: _Model,
+    model: ObservationModel,
     arrays: list[Array],
     roots: Array | None,
     extra: Mapping[str, ArrayLike],
