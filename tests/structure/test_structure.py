@@ -17,7 +17,7 @@ ROOMS = [
     *("robot", "dynamics", "logs", "identifiability", "information", "motion", "plant", "signals"),
     *("estimate", "check", "validate", "export", "report", "run"),
 ]
-SHARED = {"errors", "records", "checks", "_version"}
+SHARED = {"errors", "records", "checks", "blas", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

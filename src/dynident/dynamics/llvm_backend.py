@@ -13,10 +13,11 @@ from llvmlite import ir
 from dynident.checks import Array
 from dynident.dynamics.jit import compiled
 from dynident.dynamics.program import Op, Program
-from dynident.dynamics.vector_ir import FAST, INT, POINTER, Emitter, integer, lanes
+from dynident.dynamics.vector_ir import FAST, INT, POINTER, Emitter, integer
 
-BLOCK = 128  # samples: inputs and outputs of a block stay in the first-level cache
-_VERSION = "fill 1"  # change with the code below: part of the cache key
+BLOCK = 128  # samples: inputs and outputs of a block stay in the cache
+ROW = BLOCK + 8  # whole cache lines, and no power of two, which would crowd the cache
+_VERSION = "fill 2"  # change with the code below: part of the cache key
 
 # Sine and cosine on [-pi/4, pi/4], polynomials in r^2 (the classical minimax coefficients of fdlibm).
 _SINE = (
@@ -42,28 +43,29 @@ _TANH_Q = (4.84406305325125486048e3, 2.23548839060100448583e3, 1.128116784916329
 _LN2, _LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
 
 
-def emit_program(emitter: Emitter, program: Program, name: str = "fill") -> None:
-    """A function that evaluates a program on `count` samples, rounded up to whole vectors.
+def emit_program(emitter: Emitter, program: Program, slots: Sequence[int], row: int) -> None:
+    """`fill(inputs, outputs, count)`: evaluates a program on `count` samples, rounded up to whole vectors.
 
-    Arguments of the function: inputs (one row of samples per input), row length of the inputs, outputs, offset of each
-    output's row, count. The last vector may reach beyond `count`: rows need room for it.
+    Input i is the row of samples at i * row, output i goes to the row at slots[i] * row; rows have room for the
+    rounding. All of that is known here, so an address is one register and a constant.
     """
-    inputs, stride, outputs, rows, count = emitter.function(name, [POINTER, INT, POINTER, POINTER, INT])
+    inputs, outputs, count = emitter.function("fill", [POINTER, POINTER, INT])
     b = emitter.builder
-    # Row addresses do not change from vector to vector.
-    input_rows = [b.mul(stride, integer(i)) for i in range(len(program.inputs))]
-    output_rows = [emitter.load_integer(rows, integer(i)) for i in range(len(program.outputs))]
     targets: dict[int, list[int]] = {}
-    for output, node in enumerate(program.outputs):
-        targets.setdefault(node, []).append(output)
+    for slot, node in zip(slots, program.outputs, strict=True):
+        targets.setdefault(node, []).append(slot)
 
     def body(k: Any) -> None:
+        here, there = emitter.at(inputs, k), emitter.at(outputs, k)
         values: list[Any] = []
         turned: dict[int, tuple[Any, Any]] = {}
-        for node, (op, x, y) in enumerate(program.instructions):
-            values.append(_instruction(emitter, program, values, turned, (op, x, y), inputs, input_rows, k))
-            for output in targets.get(node, ()):
-                emitter.vstore(values[node], outputs, b.add(output_rows[output], k))
+        for node, instruction in enumerate(program.instructions):
+            if instruction[0] == Op.INPUT:
+                values.append(emitter.vload(here, integer(instruction[1] * row)))
+            else:
+                values.append(_instruction(emitter, program, values, turned, instruction))
+            for slot in targets.get(node, ()):
+                emitter.vstore(values[node], there, integer(slot * row))
 
     emitter.each(integer(0), count, emitter.width, body)
     b.ret_void()
@@ -75,16 +77,11 @@ def _instruction(
     values: list[Any],
     turned: dict[int, tuple[Any, Any]],
     instruction: tuple[Op, int, int],
-    inputs: Any,
-    input_rows: list[Any],
-    k: Any,
 ) -> Any:
     """The vector of one node."""
     op, x, y = instruction
     b = emitter.builder
     match op:
-        case Op.INPUT:
-            return emitter.vload(inputs, b.add(input_rows[x], k))
         case Op.CONST:
             return emitter.constant(program.constants[x])
         case Op.ADD:
@@ -191,38 +188,27 @@ def shorter(emitter: Emitter, n_samples: Any, start: Any, block: int) -> Any:
     return emitter.builder.select(emitter.builder.icmp_signed("<", left, integer(block)), left, integer(block))
 
 
-def emit_map(emitter: Emitter) -> None:
-    """`map`: gather a block of inputs into scratch rows, evaluate, go on to the next block.
+def emit_map(emitter: Emitter, n_outputs: int) -> None:
+    """`map`: gather a block of inputs into scratch rows, evaluate, copy the results out, go on to the next block.
 
-    Arguments: input pointers, their strides in doubles, number of varying inputs, samples, scratch, length of a scratch
-    row, outputs, offset of each output's row in them and (for the last block) in scratch, number of outputs.
+    Arguments: input pointers, their strides in doubles, number of varying inputs, samples, scratch rows of the inputs
+    and of the outputs, outputs, offset of each output's row in them.
     """
-    arguments = [POINTER, POINTER, INT, INT, POINTER, INT, POINTER, POINTER, POINTER, INT]
-    given, strides, n_inputs, n_samples, scratch, row, outputs, rows, aside, n_outputs = emitter.function(
-        "map", arguments
-    )
+    arguments = [POINTER, POINTER, INT, INT, POINTER, POINTER, POINTER, POINTER]
+    given, strides, n_inputs, n_samples, inputs, results, outputs, rows = emitter.function("map", arguments)
     b = emitter.builder
     fill = emitter.module.globals["fill"]
 
-    def copy_output(output: Any, start: Any, count: Any) -> None:
-        source = emitter.load_integer(aside, output)
-        target = b.add(emitter.load_integer(rows, output), start)
-
-        def copy(k: Any) -> None:
-            emitter.store(emitter.load(scratch, b.add(source, k)), outputs, b.add(target, k))
-
-        emitter.each(integer(0), count, 1, copy)
-
     def turn(start: Any) -> None:
         count = shorter(emitter, n_samples, start, BLOCK)
-        gather(emitter, given, strides, n_inputs, start, count, scratch, row)
-        whole = b.icmp_signed("==", b.and_(count, integer(emitter.width - 1)), integer(0))
-        with b.if_else(whole) as (then, otherwise):
-            with then:
-                b.call(fill, [scratch, row, emitter.at(outputs, start), rows, count])
-            with otherwise:  # the last vector would write beyond the end: compute in scratch, copy what is asked for
-                b.call(fill, [scratch, row, scratch, aside, count])
-                emitter.each(integer(0), n_outputs, 1, lambda output: copy_output(output, start, count))
+        gather(emitter, given, strides, n_inputs, start, count, inputs, integer(ROW))
+        b.call(fill, [inputs, results, count])
+
+        def copy(output: Any) -> None:
+            target = b.add(emitter.load_integer(rows, output), start)
+            emitter.copy(emitter.at(outputs, target), emitter.at(results, b.mul(output, integer(ROW))), count)
+
+        emitter.each(integer(0), integer(n_outputs), 1, copy)
 
     emitter.each(integer(0), n_samples, BLOCK, turn)
     b.ret_void()
@@ -234,14 +220,15 @@ class LlvmKernel:
     def __init__(self, program: Program) -> None:
         self.program = program
 
+        n_outputs = len(program.outputs)
+
         def emit(emitter: Emitter) -> None:
-            emit_program(emitter, program)
-            emit_map(emitter)
+            emit_program(emitter, program, range(n_outputs), ROW)
+            emit_map(emitter, n_outputs)
 
         self._code = compiled(f"{_VERSION} map {BLOCK} {program.fingerprint}", emit)
         pointer, whole = ctypes.c_void_p, ctypes.c_int64
-        arguments = [pointer, pointer, whole, whole, pointer, whole, pointer, pointer, pointer, whole]
-        self._map = self._code.function("map", arguments)
+        self._map = self._code.function("map", [pointer, pointer, whole, whole, pointer, pointer, pointer, pointer])
 
     def __call__(self, inputs: Sequence[Array], out: Array, rows: Sequence[int] | None = None) -> None:
         """Evaluate the program.
@@ -252,29 +239,24 @@ class LlvmKernel:
             rows: Row of each output; default 0, 1, 2, ...
         """
         n_samples, n_outputs = out.shape[1], len(self.program.outputs)
-        row = BLOCK + lanes()  # not a power of two, which would crowd the cache
-        scratch = aligned((len(inputs) + n_outputs) * row)
+        scratch, results = aligned(len(inputs) * ROW), aligned(n_outputs * ROW)
         arrays = [np.asarray(x, dtype=np.float64) for x in inputs]
         varying = [x for x in arrays if x.ndim]
         # Scalars come after everything that varies in a robot's programs, and are written once.
         for i, x in enumerate(arrays[len(varying) :], len(varying)):
-            scratch[i * row : (i + 1) * row] = x
+            scratch[i * ROW : (i + 1) * ROW] = x
         pointers = np.array([x.ctypes.data for x in varying], dtype=np.int64)
         strides = np.array([x.strides[0] // 8 for x in varying], dtype=np.int64)
-        places = np.arange(n_outputs) if rows is None else np.asarray(rows)
-        targets = (places * n_samples).astype(np.int64)
-        aside = (np.arange(len(inputs), len(inputs) + n_outputs) * row).astype(np.int64)
+        targets = np.asarray(range(n_outputs) if rows is None else rows, dtype=np.int64) * n_samples
         self._map(
             pointers.ctypes.data,
             strides.ctypes.data,
             len(varying),
             n_samples,
             scratch.ctypes.data,
-            row,
+            results.ctypes.data,
             out.ctypes.data,
             targets.ctypes.data,
-            aside.ctypes.data,
-            n_outputs,
         )
 
 

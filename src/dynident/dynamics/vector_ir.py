@@ -117,6 +117,15 @@ class Emitter:
         """Write a vector of doubles."""
         self.builder.store(value, self.at(pointer, offset), align=8)
 
+    def copy(self, target: Any, source: Any, count: Any) -> None:
+        """Copy `count` doubles."""
+        name = "llvm.memcpy.p0.p0.i64"
+        known = self.module.globals.get(name)
+        if known is None:
+            known = ir.Function(self.module, ir.FunctionType(VOID, [POINTER, POINTER, INT, ir.IntType(1)]), name)
+        size = self.builder.mul(count, integer(8))
+        self.builder.call(known, [target, source, size, ir.Constant(ir.IntType(1), 0)])
+
     # Arithmetic.
 
     def constant(self, value: float) -> Any:

@@ -7,12 +7,14 @@ towards the base, MZ and M go towards the base, rotor inertia goes to ZZ.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
 from dynident.dynamics.evaluate import parameters, regressor
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
@@ -43,6 +45,11 @@ class BaseParameters(Regrouping):
     strongest: float
     warnings: tuple[str, ...] = ()
 
+    @functools.cached_property
+    def texts(self) -> Mapping[tuple[int, int], str]:
+        """Coefficients recognised over the robot's named lengths; worked out when somebody wants to read them."""
+        return recognise(self.robot, self.terms, self.independent, self.K)
+
     def base_values(self, values: str | Mapping[str, float] | ArrayLike | None = None) -> Array:
         """beta = K chi of a value set, (n,). Fixed parameters are no part of it."""
         return np.asarray(self.K @ parameters(self.robot, self.terms, values))
@@ -55,6 +62,7 @@ class BaseParameters(Regrouping):
         return parameters(self.robot, self.terms, prior)
 
 
+@on_one_thread
 def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float = TOLERANCE) -> BaseParameters:
     """The structural base parameters of a robot.
 
@@ -77,17 +85,12 @@ def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float =
         scales = column_scales(robot, described)
         solution = np.linalg.lstsq(W[:, independent], W[:, dependent], rcond=None)[0]
         K[:, dependent] = solution * scales[independent][:, None] ** -1 * scales[dependent]
-    texts = recognise(robot, resolved, independent, dependent, K)
-    K = cleaned(K)
-    for (row, column), (value, _) in texts.items():
-        K[row, column] = value
     return BaseParameters(
         robot=robot,
         terms=resolved,
         columns=described,
         independent=tuple(independent),
-        K=frozen(K),
-        coefficients={place: text for place, (_, text) in texts.items()},
+        K=frozen(cleaned(K)),
         weakest=weakest,
         strongest=strongest,
         warnings=_warnings(weakest, strongest, min(faintest, weakest)),

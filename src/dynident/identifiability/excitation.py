@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynident.blas import on_one_thread
 from dynident.checks import Array, as_samples, frozen
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
@@ -64,6 +65,7 @@ class Excitation:
         return self.rank == len(self.names)
 
 
+@on_one_thread
 def excitation(base: BaseParameters, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Excitation:
     """Excitation of the base parameters by a motion, (n_samples, n_joints) each, in constant memory."""
     names = base.robot.joint_names

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dynident.blas import on_one_thread
 from dynident.checks import Array
 from dynident.dynamics.equations import NumpyFunctions, make_state, regressor_entries
 from dynident.dynamics.terms import Term, all_columns
@@ -24,13 +25,13 @@ _CHECKED = 5  # sets of lengths that only serve as a check
 Powers = tuple[int, ...]  # exponent of each length
 
 
-def recognise(
-    robot: Robot, terms: Sequence[Term], independent: Sequence[int], dependent: Sequence[int], K: Array
-) -> dict[tuple[int, int], tuple[float, str]]:
-    """Value and text of every coefficient that is an expression of lengths, {(base, column): (value, text)}.
+@on_one_thread
+def recognise(robot: Robot, terms: Sequence[Term], independent: Sequence[int], K: Array) -> dict[tuple[int, int], str]:
+    """Text of every coefficient that is an expression of lengths, {(base, column): text}.
 
     Whole numbers are left to the caller; robots without named lengths have none.
     """
+    dependent = [int(j) for j in np.flatnonzero(K.any(0)) if j not in set(independent)]
     if robot.geometry is None or not dependent:
         return {}
     wanted = [(row, column) for row in range(len(independent)) for column in dependent if abs(K[row, column]) > 1e-9]
@@ -42,7 +43,7 @@ def recognise(
     own = np.array([robot.lengths[name] for name in names])
     where = {column: i for i, column in enumerate(dependent)}
     described = all_columns(robot, terms)
-    result: dict[tuple[int, int], tuple[float, str]] = {}
+    result: dict[tuple[int, int], str] = {}
     for row, column in wanted:
         values = relations[:, row, where[column]]
         degree = _degree(described[independent[row]].symbol) - _degree(described[column].symbol)
@@ -50,7 +51,7 @@ def recognise(
         if found is not None and not _is_whole(found):
             value = sum(c * float(np.prod(own ** np.array(p))) for p, c in found.items())
             if abs(value - K[row, column]) < _AGREEMENT * max(1.0, abs(value)):
-                result[row, column] = value, _text(found, names)
+                result[row, column] = _text(found, names)
     return result
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -25,13 +25,16 @@ class Regrouping:
         columns: Standard parameters, in order.
         independent: Index into `columns` of each base parameter's own column.
         K: (n, n_columns), the identity on the independent columns.
-        coefficients: {(base, column): text} where a coefficient was recognised over the robot's named lengths.
     """
 
     columns: tuple[Column, ...]
     independent: tuple[int, ...]
     K: Array
-    coefficients: Mapping[tuple[int, int], str] = field(default_factory=dict, kw_only=True)
+
+    @property
+    def texts(self) -> Mapping[tuple[int, int], str]:
+        """{(base, column): text} of the coefficients that have a better text than their number."""
+        return {}
 
     @property
     def n(self) -> int:
@@ -138,7 +141,7 @@ class Regrouping:
 
     def terms_of(self, row: int) -> list[tuple[int, str]]:
         """(column, coefficient as text) of a relation, its own column first; named lengths where recognised."""
-        return [(j, self.coefficients.get((row, j), f"{self.K[row, j]:.6g}")) for j in self._order(row)]
+        return [(j, self.texts.get((row, j), f"{self.K[row, j]:.6g}")) for j in self._order(row)]
 
     def _expression(self, row: int) -> str:
         text = ""

@@ -276,7 +276,6 @@ def _with_extra(
         (*coordinates.columns, *columns),
         (*coordinates.independent, *range(k, k + len(given))),
         frozen(K),
-        coefficients=coordinates.coefficients,
     )
     definitions = (*model.definitions, *("given" for _ in given))
     return Information(wider, definitions, names, tuple(segments))

@@ -147,9 +147,7 @@ class Information:
                 raise UnknownNameError("base parameter", name, self.names)
         kept = [i for i, name in enumerate(self.names) if name in set(wanted)]
         old = self.coordinates
-        coordinates = Regrouping(
-            old.columns, tuple(old.independent[i] for i in kept), frozen(old.K[kept]), coefficients={}
-        )
+        coordinates = Regrouping(old.columns, tuple(old.independent[i] for i in kept), frozen(old.K[kept]))
         place = {i: new for new, i in enumerate(kept)}
 
         def drop(factor: Factor) -> Factor:

@@ -140,7 +140,7 @@ def _make_model(robot: Robot, terms: tuple[Term, ...], columns: str) -> Observat
     definitions = tuple(f"robot {free}, {term.key}" for term in terms for _ in term.columns(robot))
     if columns == "base":
         base = base_parameters(robot, terms)
-        coordinates = Regrouping(base.columns, base.independent, base.K, coefficients=base.coefficients)
+        coordinates: Regrouping = base
     elif columns == "standard":
         effect = [j for j, column in enumerate(described) if column.fixed is None]
         coordinates = Regrouping(described, tuple(effect), frozen(np.eye(len(described))[effect]))

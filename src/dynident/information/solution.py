@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
 from dynident.errors import InputError
 from dynident.identifiability.regrouping import select_columns
@@ -72,6 +73,7 @@ class Solution:
         return float(self.values[self.names.index(name)])
 
 
+@on_one_thread
 def solve(
     information: Information,
     *,

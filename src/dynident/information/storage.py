@@ -35,7 +35,6 @@ def save(information: Information, path: str | Path) -> None:
         "columns": [asdict(column) for column in coordinates.columns],
         "definitions": list(information.definitions),
         "independent": list(coordinates.independent),
-        "coefficients": [[row, column, text] for (row, column), text in coordinates.coefficients.items()],
         "channels": list(information.channels),
         "segments": [
             {
@@ -81,7 +80,6 @@ def load_information(path: str | Path) -> Information:
 
 def _rebuild(schema: dict[str, Any], arrays: dict[str, Any]) -> Information:
     columns = tuple(Column(**column) for column in schema["columns"])
-    coefficients = {(row, column): text for row, column, text in schema["coefficients"]}
     K = frozen(arrays["K"])
     independent = tuple(schema["independent"])
     if K.shape != (len(independent), len(columns)):
@@ -97,7 +95,7 @@ def _rebuild(schema: dict[str, Any], arrays: dict[str, Any]) -> Information:
             factors.append(Factor(tuple(own), R, n_rows))
         segments.append(Segment(record["label"], tuple(factors)))
     return Information(
-        Regrouping(columns, independent, K, coefficients=coefficients),
+        Regrouping(columns, independent, K),
         tuple(schema["definitions"]),
         tuple(schema["channels"]),
         tuple(segments),

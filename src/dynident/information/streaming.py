@@ -21,7 +21,8 @@ from dynident.dynamics.vector_ir import INT, POINTER, VOID, Emitter, integer, nu
 from dynident.information.householder import runtime
 
 BLOCK = 192  # samples: the slabs of a 6-joint arm fit the second-level cache
-_VERSION = "stream 1"
+ROW = BLOCK + 8  # whole cache lines, and no power of two, which would crowd the cache
+_VERSION = "stream 2"
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ class Layout:
 
 _ARGUMENTS = (
     *("given", "strides", "n_inputs", "taus", "tau_strides", "weights", "weight_strides", "weighted", "n_samples"),
-    *("scratch", "row", "slab", "slots", "widths", "n_channels", "factors", "bad"),
+    *("scratch", "slab", "widths", "n_channels", "factors", "bad"),
 )
-_NUMBERS = {"n_inputs", "weighted", "n_samples", "row", "n_channels"}
+_NUMBERS = {"n_inputs", "weighted", "n_samples", "n_channels"}
 
 
 def _emit_stream(emitter: Emitter) -> None:
@@ -66,7 +67,7 @@ def _emit_stream(emitter: Emitter) -> None:
     b, e = emitter.builder, emitter
     fill = e.module.globals["fill"]
     absorb = ir.Function(e.module, ir.FunctionType(VOID, [POINTER, INT, POINTER, INT, INT, INT]), "dynident_absorb")
-    row, slab, width = a["row"], a["slab"], integer(e.width)
+    row, slab, width = integer(ROW), a["slab"], integer(e.width)
 
     def finite(rows: Any, n_rows: Any, padded: Any, total: Any) -> Any:
         """Adds 0 x of every number: stays zero unless one is infinite or not a number."""
@@ -105,7 +106,7 @@ def _emit_stream(emitter: Emitter) -> None:
         count = shorter(e, a["n_samples"], start, BLOCK)
         padded = b.and_(b.add(count, b.sub(width, integer(1))), b.sub(integer(0), width))
         gather(e, a["given"], a["strides"], a["n_inputs"], start, count, a["scratch"], row)
-        b.call(fill, [a["scratch"], row, slab, a["slots"], count])
+        b.call(fill, [a["scratch"], slab, count])
 
         def torque(channel: Any, first: Any, own: Any, offset: Any) -> None:
             target = b.mul(b.sub(b.add(first, own), integer(1)), row)
@@ -174,20 +175,18 @@ class Stream:
         self.layout, self.n_inputs = layout, len(program.inputs)
 
         def emit(emitter: Emitter) -> None:
-            emit_program(emitter, program)
+            emit_program(emitter, program, layout.slots, ROW)
             _emit_stream(emitter)
 
         symbols = {"dynident_absorb": runtime().address("absorb")}
-        self._code = compiled(f"{_VERSION} {BLOCK} {program.fingerprint}", emit, symbols)
+        self._code = compiled(f"{_VERSION} {BLOCK} {layout.slots} {layout.widths} {program.fingerprint}", emit, symbols)
         kinds = [ctypes.c_int64 if name in _NUMBERS else ctypes.c_void_p for name in _ARGUMENTS]
         self._stream = self._code.function("stream", kinds)
-        self._row = BLOCK + 8  # whole cache lines, and no power of two
-        self._slots = np.array(layout.slots, dtype=np.int64) * self._row
         self._widths = np.array(layout.widths, dtype=np.int64)
 
     def workspace(self) -> tuple[Array, Array]:
         """Scratch for the inputs (and one row of weights) and the slabs; one pair per thread."""
-        return aligned((self.n_inputs + 1) * self._row), aligned(int(self._widths.sum()) * self._row)
+        return aligned((self.n_inputs + 1) * ROW), aligned(int(self._widths.sum()) * ROW)
 
     def empty(self) -> Array:
         """Factors of no data: one upper triangle per channel, one after the other."""
@@ -234,9 +233,7 @@ class Stream:
             "weighted": int(weights is not None),
             "n_samples": len(taus[0]),
             "scratch": scratch.ctypes.data,
-            "row": self._row,
             "slab": slab.ctypes.data,
-            "slots": self._slots.ctypes.data,
             "widths": self._widths.ctypes.data,
             "n_channels": len(taus),
             "factors": factors.ctypes.data,
