@@ -87,7 +87,7 @@ def end_to_end(robot: di.Robot, slow_peer: bool) -> list[Row]:
             ours,
             lambda: peer.lstsq(*samples),
             "Pinocchio loop + numpy lstsq",
-            repeats=3,
+            repeats=5,
         )
     ]
     if slow_peer:
@@ -97,7 +97,7 @@ def end_to_end(robot: di.Robot, slow_peer: bool) -> list[Row]:
                 ours,
                 lambda: peer.base_and_deviations(*samples),
                 "the same + pivoted QR + covariance",
-                repeats=1,
+                repeats=3,
             )
         )
     return rows

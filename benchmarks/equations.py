@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pinocchio as pin
 from tests.robots import tree_model
@@ -51,12 +53,15 @@ def rows(name: str) -> list[Row]:
             loop(lambda k: pin.aba(model, data, q[k], dq[k], ddq[k]), (n,)),
         ),
     ]
-    return [interleaved(f"{name}, {what}, per sample", ours, theirs, "Pinocchio loop") for what, ours, theirs in jobs]
+    return [interleaved(f"{name}, {what}", ours, theirs, "Pinocchio loop") for what, ours, theirs in jobs]
 
 
 def main() -> None:
-    print(f"Equations, NumPy back end, {SAMPLES} samples")
-    table([row for name in ("ur10e", "panda") for row in rows(name)], SAMPLES)
+    for back_end in ("numpy", "llvm"):
+        os.environ["DYNIDENT_BACKEND"] = back_end
+        print(f"Equations, {back_end} back end, {SAMPLES} samples, per sample")
+        table([row for name in ("ur10e", "panda") for row in rows(name)], SAMPLES)
+    del os.environ["DYNIDENT_BACKEND"]
 
 
 if __name__ == "__main__":

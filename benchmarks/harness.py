@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Job = Callable[[], object]
+PAUSE = 0.2  # [s] before each run: threads of the last one may still be spinning
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ def interleaved(what: str, ours: Job, theirs: Job, peer: str, repeats: int = 7) 
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(repeats):
         for job, into in zip((ours, theirs), times, strict=True):
+            time.sleep(PAUSE)
             start = time.perf_counter()
             job()
             into.append(time.perf_counter() - start)

@@ -305,6 +305,8 @@ class TestBadNumbers:
         with pytest.raises(di.InputError):
             _ = info + di.accumulate(robot, *wrong)
         np.testing.assert_array_equal(info.solve().values, before)
+        for n in (1, 2, 3, 5):
+            assert di.accumulate(robot, *(x[:n] for x in samples), threads=1).n_rows == 6 * n
 
     def test_a_bad_given_column_or_weight_is_named(self):
         robot = di.load_robot("kr5-planar")

@@ -21,7 +21,7 @@ from dynident.information.information import Information, Segment
 from dynident.information.observation_model import GIVEN_BLOCK, ObservationModel, observation_model
 from dynident.robot.model import Robot
 
-SHORTEST_SEGMENT = 8192  # samples: merging a segment costs as much as a few hundred of them
+SHORTEST_SEGMENT = 16384  # samples: merging a segment costs as much as a few hundred of them
 MOST_SEGMENTS = 32
 Block = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # q, dq, ddq, tau
 Progress = Callable[[int, int | None], None]  # samples done, samples in all if known
@@ -70,7 +70,7 @@ def accumulate(
         raise InputError("there are no samples")
     if segment is not None and segment < 1:
         raise InputError(f"segment is {segment}; expected a positive number of samples")
-    length = segment or max(SHORTEST_SEGMENT, -(-n_samples // MOST_SEGMENTS))
+    length = segment or -(-n_samples // _segment_count(n_samples))
     model = observation_model(robot, resolve_terms(terms), columns)
     roots = _roots(weights, n_samples, names)
     parts = [slice(start, min(start + length, n_samples)) for start in range(0, n_samples, length)]
@@ -170,6 +170,13 @@ def accumulate_rows(
         factors.append(Factor(felt, np.triu(R), len(rows)))
     meaning = tuple(definitions) if definitions is not None else ("given",) * len(coordinates.columns)
     return Information(coordinates, meaning, names, (Segment(label, tuple(factors)),))
+
+
+def _segment_count(n_samples: int) -> int:
+    """One for short data, else a multiple of four (so that threads share them evenly) up to the most."""
+    if n_samples < 2 * SHORTEST_SEGMENT:
+        return 1
+    return min(MOST_SEGMENTS, 4 * -(-n_samples // (4 * SHORTEST_SEGMENT)))
 
 
 def _block(robot: Robot, block: Block) -> list[Array]:

@@ -56,7 +56,7 @@ class ObservationModel:
         inputs = [*q.T, *dq.T, *ddq.T]
         taus = [np.asarray(x) for x in tau.T]
         weights = None if roots is None else list(roots.T)
-        if not self.stream.absorb(inputs, taus, weights, factors, self.stream.workspace()):
+        if not self.stream.absorb(inputs, taus, weights, factors):
             raise not_finite(self.robot, arrays, offset)
         return Segment(
             label,

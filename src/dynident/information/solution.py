@@ -16,6 +16,7 @@ from dynident.information.information import Information
 
 RANK_SHARE = 1e-13  # times the number of parameters: singular values below this share of the largest are zero
 _DETERMINED = 1e-8  # a parameter with a larger part in an undetermined direction is not determined
+_SURELY_FULL = 1e-6  # smallest diagonal entry of a scaled factor beyond doubt
 _ITERATIONS = 30
 
 
@@ -104,7 +105,7 @@ def solve(
     rows = np.array([factor.n_rows for factor in factors])
     tolerance = RANK_SHARE * n if rank_tolerance is None else rank_tolerance
     sigma = np.ones(len(channels))
-    found = _weighted(channels, sigma, method, tolerance)
+    found = _weighted(channels, sigma, method, tolerance, draft=weighting == "iterated")
     iterations = 1
     if weighting == "iterated":
         while iterations < _ITERATIONS:
@@ -113,9 +114,10 @@ def solve(
             updated = np.maximum(updated, max(floor, 1e-300))
             change = np.max(np.abs(updated / sigma - 1.0))
             sigma = updated
-            found = _weighted(channels, sigma, method, tolerance)
+            settled = change < 1e-9 or iterations == _ITERATIONS - 1
+            found = _weighted(channels, sigma, method, tolerance, draft=not settled)
             iterations += 1
-            if change < 1e-10:
+            if settled:
                 break
     residual = _sigmas(channels, rows, found)
     cov = found.unit_covariance
@@ -158,7 +160,8 @@ class _Weighted:
     singular: Array
 
 
-def _weighted(channels: list[Array], sigma: Array, method: str, tolerance: float) -> _Weighted:
+def _weighted(channels: list[Array], sigma: Array, method: str, tolerance: float, draft: bool = False) -> _Weighted:
+    """Solve with the channels weighted by their deviations; a draft may skip the singular values."""
     stacked = np.vstack([rows / s for rows, s in zip(channels, sigma, strict=True)])
     n = stacked.shape[1] - 1
     size = np.linalg.norm(stacked[:, :n], axis=0)
@@ -167,14 +170,13 @@ def _weighted(channels: list[Array], sigma: Array, method: str, tolerance: float
     stacked[:, :n] /= scale
     R = triangular(stacked)
     upper, z = R[:n, :n], R[:n, n]
+    if draft and not silent.any() and np.abs(np.diag(upper)).min() > _SURELY_FULL:
+        return _full_rank(upper, z, scale, np.zeros(0))
     u, singular, vt = np.linalg.svd(upper)
     rank = int(np.sum(singular > tolerance * singular[0])) if singular[0] > 0.0 else 0
     if rank == n:
-        inverse = np.linalg.inv(upper)  # back substitution: the matrix is triangular
-        x = np.linalg.solve(upper, z)
-        covariance = inverse @ inverse.T
-        determined = np.ones(n, dtype=bool)
-    elif method == "base":
+        return _full_rank(upper, z, scale, singular)
+    if method == "base":
         kept, _, _ = select_columns(upper, [int(j) for j in np.flatnonzero(~silent)], max(tolerance, 1e-12))
         kept = kept[:rank]
         part = triangular(np.column_stack([upper[:, kept], z]))
@@ -193,6 +195,15 @@ def _weighted(channels: list[Array], sigma: Array, method: str, tolerance: float
     return _Weighted(x / scale, covariance / np.outer(scale, scale), determined, rank, singular)
 
 
+def _full_rank(upper: Array, z: Array, scale: Array, singular: Array) -> _Weighted:
+    """The unique solution. Solving with a triangular matrix is back substitution, whoever does it."""
+    n = len(z)
+    inverse = np.linalg.inv(upper)
+    x = np.linalg.solve(upper, z)
+    covariance = inverse @ inverse.T
+    return _Weighted(x / scale, covariance / np.outer(scale, scale), np.ones(n, dtype=bool), n, singular)
+
+
 def _residual_square(rows: Array, x: Array) -> float:
     """||y - W x||^2 of a channel, from its factor, as a sum of squares and never as a difference."""
     return float(np.sum((rows[:, -1] - rows[:, :-1] @ x) ** 2))
@@ -201,9 +212,8 @@ def _residual_square(rows: Array, x: Array) -> float:
 def _sigmas(channels: list[Array], n_rows: Array, found: _Weighted) -> Array:
     """Residual deviation of each channel; the degrees of freedom are what the fit leaves in that channel."""
     result = []
-    leverage = [rows[:, :-1] @ found.unit_covariance @ rows[:, :-1].T for rows in channels]
     squares = [_residual_square(rows, found.x) for rows in channels]
-    used = np.array([float(np.trace(part)) for part in leverage])
+    used = np.array([float(np.sum((rows[:, :-1] @ found.unit_covariance) * rows[:, :-1])) for rows in channels])
     total = used.sum()
     share = used / total * found.rank if total > 0.0 else np.zeros(len(used))
     for square, n, p in zip(squares, n_rows, share, strict=True):

@@ -7,6 +7,7 @@ columns that channel feels, the torque becomes the last column, and each slab is
 from __future__ import annotations
 
 import ctypes
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,6 +174,7 @@ class Stream:
 
     def __init__(self, program: Program, layout: Layout) -> None:
         self.layout, self.n_inputs = layout, len(program.inputs)
+        self._own = threading.local()
 
         def emit(emitter: Emitter) -> None:
             emit_program(emitter, program, layout.slots, ROW)
@@ -184,9 +186,12 @@ class Stream:
         self._stream = self._code.function("stream", kinds)
         self._widths = np.array(layout.widths, dtype=np.int64)
 
-    def workspace(self) -> tuple[Array, Array]:
-        """Scratch for the inputs (and one row of weights) and the slabs; one pair per thread."""
-        return aligned((self.n_inputs + 1) * ROW), aligned(int(self._widths.sum()) * ROW)
+    def _workspace(self) -> tuple[Array, Array]:
+        """Scratch for the inputs (and one row of weights) and the slabs, kept for each thread."""
+        if not hasattr(self._own, "rows"):
+            self._own.rows = aligned((self.n_inputs + 1) * ROW), aligned(int(self._widths.sum()) * ROW)
+        rows: tuple[Array, Array] = self._own.rows
+        return rows
 
     def empty(self) -> Array:
         """Factors of no data: one upper triangle per channel, one after the other."""
@@ -204,7 +209,6 @@ class Stream:
         taus: list[Array],
         weights: list[Array] | None,
         factors: Array,
-        workspace: tuple[Array, Array],
     ) -> bool:
         """Absorb samples into the factors.
 
@@ -213,12 +217,11 @@ class Stream:
             taus: One (n_samples,) array per channel.
             weights: Square roots of the rows' weights, one (n_samples,) array per channel, or None.
             factors: Updated in place.
-            workspace: From `workspace`.
 
         Returns:
             False if a number was not finite; the factors are then not to be used.
         """
-        scratch, slab = workspace
+        scratch, slab = self._workspace()
         bad = np.full(1, -1, dtype=np.int64)
         columns = [_addresses(arrays) for arrays in (inputs, taus, taus if weights is None else weights)]
         (given, strides), (torque, torque_strides), (weight, weight_strides) = columns
@@ -240,7 +243,10 @@ class Stream:
             "bad": bad.ctypes.data,
         }
         self._stream(*(arguments[name] for name in _ARGUMENTS))
-        return int(bad[0]) < 0
+        if int(bad[0]) >= 0:
+            del self._own.rows  # bad numbers may linger where the next short block only pads
+            return False
+        return True
 
 
 def _addresses(arrays: list[Array]) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from dynident.robot.algebra import IDENTITY, Frame, Number, compose, shift, turn
 from dynident.robot.draft import BASE, Draft, LoopCheck
 from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, quoted
 from dynident.robot.model import Joint, JointKind, Transform
-from dynident.robot.options import KEYS, apply_options
+from dynident.robot.options import KEYS, apply_options, apply_passive
 from dynident.robot.reading import Reader
 
 CONVENTIONS = {
@@ -136,8 +136,9 @@ def read_table(given: dict[str, Any], source: str) -> Draft:
     warnings = _suspicious_angles(table, lengths)
     draft = Draft(reader, name, joints, lengths=lengths, geometry=table if lengths else None, warnings=warnings)
     _parametric_or_not(draft)
-    apply_options(draft, given)
+    apply_passive(draft, given)
     _mark_passive(draft, table)
+    apply_options(draft, given)
     draft.loops = [_loop_check(table, lengths, *loop) for loop in loops]
     return draft
 

@@ -231,8 +231,9 @@ class Draft:
             where = f"element '{spec.label}'"
             velocity = self._form(spec.velocity, basis, len(rows), where) @ stacked
             torque = velocity if spec.torque is None else self._form(spec.torque, basis, len(rows), where) @ stacked
-            if not velocity.any():
-                raise self.reader.error(where, "its velocity is always zero; name a joint (q3) or motor (qm3)")
+            for word, row in (("velocity", velocity), ("torque", torque)):
+                if not row.any():
+                    raise self.reader.error(where, f"its {word} is always zero; name a joint (q3) or motor (qm3)")
             # A rotor is always the motor's, so its inertia needs no letter to tell motor from joint.
             names = {s: s + (spec.label.removeprefix("m") if s == "Ia" else spec.label) for s in spec.carries}
             slides = prismatic.get(spec.label.removeprefix("m"), False)

@@ -12,7 +12,7 @@ from dynident.errors import RobotFileError, suggestion
 from dynident.robot.dh import read_table
 from dynident.robot.draft import Draft
 from dynident.robot.model import Robot
-from dynident.robot.options import KEYS, apply_options
+from dynident.robot.options import KEYS, apply_options, apply_passive
 from dynident.robot.reading import Reader, parse_yaml, read_text
 
 _OVERLAY_KEYS = ("base", "name", *KEYS)
@@ -82,5 +82,6 @@ def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...]) -> D
     draft = _draft(base, (*including, here))
     draft.reader = Reader(str(path), draft.reader.names)
     draft.name = reader.text(given.get("name", draft.name), "name")
+    apply_passive(draft, given)
     apply_options(draft, given)
     return draft

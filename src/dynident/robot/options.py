@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -33,12 +35,17 @@ KEYS = (
 _MOST_ELEMENTS = 300
 
 
+def apply_passive(draft: Draft, given: dict[str, Any]) -> None:
+    """Put the passive joints of a file into the draft; the other keys need to know which joints have motors."""
+    relations = draft.reader.mapping(given.get("passive", {}), "passive")
+    draft.passive.update(draft.by_joint(relations, "passive"))
+
+
 def apply_options(draft: Draft, given: dict[str, Any]) -> None:
-    """Put the common keys of a file into the draft."""
+    """Put the other common keys of a file into the draft."""
     reader = draft.reader
     if "gravity" in given:
         draft.gravity = tuple(reader.numbers(given["gravity"], "gravity", 3))
-    draft.passive.update(draft.by_joint(reader.mapping(given.get("passive", {}), "passive"), "passive"))
     if "coupling" in given:
         if not isinstance(given["coupling"], list | dict):
             problem = f"is {quoted(given['coupling'])}; expected a matrix, or sums such as qm6: q5 + q6"
@@ -56,7 +63,7 @@ def apply_options(draft: Draft, given: dict[str, Any]) -> None:
     for joint, limits in draft.by_joint(reader.mapping(given.get("limits", {}), "limits"), "limits").items():
         _limits(draft, joint, limits)
     for name, value in reader.mapping(given.get("fixed", {}), "fixed").items():
-        draft.fixed[name] = reader.number(value, f"fixed {name}")
+        draft.fixed[name] = _parameter(reader, name, value, "fixed")
     for name, values in reader.mapping(given.get("parameters", {}), "parameters").items():
         draft.values[name] = _value_set(draft, values, f"parameters '{name}'")
     for name, values in reader.mapping(given.get("base_parameters", {}), "base_parameters").items():
@@ -151,6 +158,10 @@ def _element(reader: Reader, value: object, where: str) -> ElementSpec:
         if carries.count(symbol) > 1:
             raise reader.error(where, f"carries '{symbol}' twice; name it once")
     label = reader.text(record["label"], f"{where} label")
+    if not re.fullmatch(r"\w+", label):
+        raise reader.error(where, f"the label '{label}' ends parameter names; expected letters and digits such as m6")
+    if "torque" in record and record["torque"] is None:
+        raise reader.error(where, "torque is empty; remove the key or give a sum of joints or motors")
     return ElementSpec(label, record["velocity"], record.get("torque"), tuple(carries))
 
 
@@ -190,8 +201,14 @@ def _value_set(draft: Draft, value: object, where: str) -> dict[str, float]:
     for name, item in given.items():
         if name in result:
             raise reader.error(where, f"{name} is given twice, on its own and in a list; remove one")
-        result[name] = reader.number(item, f"{where} {name}")
+        result[name] = _parameter(reader, name, item, where)
     return result
+
+
+def _parameter(reader: Reader, name: str, value: object, where: str) -> float:
+    """The value of a standard parameter; a mass is not negative."""
+    low = 0.0 if re.fullmatch(r"M\d+", name) else -math.inf
+    return reader.number(value, f"{where} {name}", low=low)
 
 
 def _link_values(reader: Reader, value: object, number: int, where: str) -> dict[str, float]:
