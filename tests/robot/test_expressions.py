@@ -172,7 +172,7 @@ def test_whole_numbers_beyond_floats():
     with pytest.raises(ExpressionError, match="too large"):
         evaluate(10**400, NAMES)
     with pytest.raises(ExpressionError, match="cannot be computed"):
-        evaluate("1 + " + "9" * 190 + "*10^8" * 0 + "e999" * 0 + "9" * 0 + "^8", NAMES)
+        evaluate("1 + " + "9" * 190 + "^8", NAMES)
 
 
 def test_unknown_names_come_with_the_nearest_one():
@@ -186,7 +186,7 @@ def test_unknown_names_come_with_the_nearest_one():
 
 
 @pytest.mark.parametrize(
-    "text", ["(" * 150 + "1" + ")" * 40, "-" * 199 + "1", "sin(" * 40 + "1" + ")" * 40, "+".join(["1"] * 100)]
+    "text", ["(" * 150 + "1" + ")" * 40, "-" * 199 + "1", "sin(" * 39 + "1" + ")" * 39, "+".join(["1"] * 100)]
 )
 def test_nested_expressions_end_in_a_number_or_an_error(text):
     try:
@@ -205,10 +205,18 @@ def test_length_is_limited_and_the_message_short():
 
 def test_refusing_takes_no_time():
     start = time.perf_counter()
-    for text in ("9^9^9^9^9", "(" * 10_000, "((((((8^8)^8)^8)^8)^8)^8)^8", "1" * 100_000, "1/" * 99 + "0"):
+    for text in (
+        "9^9^9^9^9",
+        "(" * 10_000,
+        "((((((8^8)^8)^8)^8)^8)^8)^8",
+        "1" * 100_000,
+        "1_" * 99,
+        "0.0" * 60,
+        " " * 100_000,
+    ):
         with pytest.raises(ExpressionError):
             evaluate(text + "+ nothing", {})
-    assert time.perf_counter() - start < 1.0
+    assert time.perf_counter() - start < 2.0
 
 
 def test_python_keeps_its_remarks_to_itself():
@@ -234,7 +242,7 @@ def test_any_text_is_a_number_or_an_expression_error(text):
 
 
 class TestLinearForms:
-    VARIABLES = {"q1": "0", "q2": "1", "q3": "2"}  # noqa: RUF012
+    VARIABLES = {"q1": "0", "q2": "1", "q3": "2"}
 
     def test_coefficients_and_constant(self):
         terms, constant = linear_form("pi/2 - q2 + 3*(q3 - q2)/2", self.VARIABLES)
@@ -286,5 +294,5 @@ def test_quoted_values(value, text):
     "value", ["x" * 10_000, list(range(10_000)), {i: [i] * 99 for i in range(99)}, [[["x" * 99] * 99] * 99]]
 )
 def test_quoted_values_are_short(value):
-    assert len(quoted(value)) < 2000
+    assert len(quoted(value)) < 250
     assert "\n" not in quoted(value)

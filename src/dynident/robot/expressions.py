@@ -36,7 +36,7 @@ RESERVED = (*_FUNCTIONS, *_CONSTANTS)
 _LONGEST = 200  # characters: a length in a robot table is never longer
 _HIGHEST_POWER = 8
 LARGEST_NUMBER = 1e6  # metres, kilograms, kg·m²: no robot has a part beyond this
-_PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_PLAIN = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _ODD_LITERAL = re.compile(r"(?<![\w.])(0[xXoObB]|\d[\w.]*_)")  # 0x10 and 1_000 are Python, not arithmetic
 
 
@@ -52,12 +52,13 @@ def quoted(value: object) -> str:
     """A value from a file as messages show it: on one line and short."""
     short = reprlib.Repr()
     short.maxstring = short.maxother = 60
-    return "empty" if value is None else short.repr(value)
+    text = "empty" if value is None else short.repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def plain_number(text: str) -> float | None:
     """The number a text is in plain decimal notation (`-1.5e-3`), None when it is anything else."""
-    return float(text) if _PLAIN.fullmatch(text.strip()) else None
+    return float(text) if len(text) <= _LONGEST and _PLAIN.fullmatch(text.strip()) else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -171,7 +172,7 @@ def linear_form(value: object, names: Mapping[str, str]) -> tuple[dict[str, floa
         if at_one:
             coefficients[key] = coefficients.get(key, 0.0) + at_one
     # One probe with all variables at different values catches products such as q2*q7.
-    probe = {variable: 1.0 + 0.37 * i for i, variable in enumerate(names)}
+    probe = {variable: 0.77 + 0.37 * i for i, variable in enumerate(names)}
     expected = constant + sum(coefficients.get(names[v], 0.0) * x for v, x in probe.items())
     if not abs(evaluate(value, probe) - expected) <= 1e-9 * max(1.0, abs(expected)):
         raise ExpressionError(f"{quoted(value)} is not linear in {', '.join(names)}")
