@@ -56,6 +56,11 @@ if TYPE_CHECKING:
         accumulate_rows as accumulate_rows,
         load_information as load_information,
     )
+    from dynident.logs import (
+        Log as Log,
+        LogError as LogError,
+        read_log as read_log,
+    )
     from dynident.robot import (
         Robot as Robot,
         bundled_names as bundled_names,
@@ -105,6 +110,11 @@ _ROOMS = {
         "accumulate_parquet",
         "accumulate_rows",
         "load_information",
+    ),
+    "dynident.logs": (
+        "Log",
+        "LogError",
+        "read_log",
     ),
     "dynident.robot": (
         "Robot",

@@ -1,0 +1,119 @@
+"""What the columns of a log file are: names, units in brackets, unit rows and column files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from dynident.errors import DynidentError
+from dynident.logs.log import LogError
+from dynident.logs.units import KINDS, size_in_si
+from dynident.robot.model import Robot
+
+_NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u)(?P<number>\d+)")
+_UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?P<unit>[^\])]*)[\])]\s*")
+_TIME = ("t", "time", "timestamp")
+
+
+@dataclass(frozen=True)
+class ColumnRule:
+    """What a foreign column stands for."""
+
+    column: str
+    unit: str = ""
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Understood:
+    """A column that dynident knows: place in the file, channel name and size in SI."""
+
+    place: int
+    channel: str
+    size: float
+
+
+def understand(
+    headers: Sequence[str], units: Sequence[str], rules: Mapping[str, ColumnRule], robot: Robot | None, source: str
+) -> tuple[list[Understood], list[str]]:
+    """Known columns and the names of the others.
+
+    Args:
+        headers: Header of each column, perhaps with a unit in brackets.
+        units: Unit row, or empty.
+        rules: Column file: what foreign names stand for.
+        robot: Robot whose joints the columns belong to, None for any.
+        source: File, for messages.
+    """
+    known: list[Understood] = []
+    spare: list[str] = []
+    for place, header in enumerate(headers):
+        match = _UNIT.fullmatch(header)
+        name, unit = (match["name"], match["unit"].strip()) if match else (header.strip(), "")
+        if not unit and place < len(units):
+            unit = units[place].strip().strip("[]()")
+        rule = rules.get(name) or rules.get(header.strip())
+        scale = 1.0
+        if rule is not None:
+            name, scale, unit = rule.column, rule.scale, rule.unit or unit
+        channel = "t" if name.lower() in _TIME else name
+        kind = "t" if channel == "t" else _kind(channel)
+        if kind is None:
+            spare.append(header.strip())
+            continue
+        if any(column.channel == channel for column in known):
+            raise LogError(source, f"column '{channel}' appears twice; remove or rename one")
+        _check_joint(channel, kind, robot, source)
+        try:
+            known.append(Understood(place, channel, scale * size_in_si(kind, unit)))
+        except DynidentError as error:
+            raise LogError(source, f"column '{header.strip()}': {error}") from None
+    return known, spare
+
+
+def _kind(name: str) -> str | None:
+    match = _NAME.fullmatch(name)
+    return match["kind"] if match else None
+
+
+def _check_joint(channel: str, kind: str, robot: Robot | None, source: str) -> None:
+    """A column for a joint the robot does not have is a sign of the wrong robot file."""
+    if robot is None or kind == "t":
+        return
+    number = channel.removeprefix(kind)
+    numbers = [str(joint.number) for joint in robot.joints]
+    if number not in numbers:
+        raise LogError(
+            source, f"column '{channel}' is for joint {number}, but robot {robot.name} has joints {', '.join(numbers)}"
+        )
+
+
+def read_rules(path: str | Path) -> dict[str, ColumnRule]:
+    """A column file: YAML that maps foreign names to channels, `{actual_q_0: q1, temp: {column: q2, unit: deg}}`."""
+    source = str(path)
+    try:
+        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LogError(source, f"cannot be read ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise LogError(source, "is not valid YAML; expected a mapping such as 'actual_q_0: q1'") from None
+    if not isinstance(given, dict):
+        raise LogError(source, "must map column names of the log to channels, such as 'actual_q_0: q1'")
+    rules: dict[str, ColumnRule] = {}
+    for name, value in given.items():
+        record = {"column": value} if isinstance(value, str) else value
+        if not isinstance(record, dict) or not set(record) <= {"column", "unit", "scale"} or "column" not in record:
+            raise LogError(source, f"'{name}' must be a channel such as q1, or {{column, unit, scale}}")
+        channel = str(record["column"])
+        if channel != "t" and _kind(channel) is None:
+            kinds = ", ".join(f"{kind}1" for kind in KINDS if kind != "t")
+            raise LogError(source, f"'{name}': '{channel}' is not a channel (t, {kinds}, ...)")
+        scale = record.get("scale", 1.0)
+        if isinstance(scale, bool) or not isinstance(scale, int | float) or scale == 0:
+            raise LogError(source, f"'{name}': scale is {scale!r}; expected a number other than zero")
+        rules[str(name)] = ColumnRule(channel, str(record.get("unit", "")), float(scale))
+    return rules
