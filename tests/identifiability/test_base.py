@@ -87,6 +87,17 @@ def test_rounded_angles_are_reported_not_hidden():
     assert di.base_parameters(di.robot_from_urdf(tilted), "rigid", tolerance=1e-4).n == 1
 
 
+def test_many_named_lengths_are_no_burden(tmp_path):
+    """Thirty lengths: each coefficient depends on few of them, and only those are looked at."""
+    rows = "".join(f"  - {{alpha: pi/{2 if i % 2 else -2}, d: a{i}, r: r{i}}}\n" for i in range(7))
+    lengths = ", ".join(f"{kind}{i}: {0.1 + 0.01 * i}" for kind in "arxy" for i in range(7))
+    path = tmp_path / "long.yaml"
+    path.write_text(f"convention: modified-dh\nlengths: {{{lengths}}}\njoints:\n{rows}")
+    base = di.base_parameters(di.load_robot(path), "rigid")
+    text = dict(zip(base.names, base.expressions, strict=True))
+    assert text["MXR2"].startswith("MX2 + a2 M3")
+
+
 def test_fixed_parameters_are_neither_estimated_nor_counted():
     robot = di.load_robot("minnesota")
     base = di.base_parameters(robot, "rigid")

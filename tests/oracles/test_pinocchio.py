@@ -20,7 +20,8 @@ def states(robot, seed=0, n=N):
 
 
 def assert_close(ours, theirs, tolerance=1e-9):
-    assert np.linalg.norm(ours - theirs) <= tolerance * np.linalg.norm(theirs) + 1e-14
+    # The floor is for torques that are zero: both sides leave rounding of their own.
+    assert np.linalg.norm(ours - theirs) <= tolerance * np.linalg.norm(theirs) + 1e-11
 
 
 @pytest.mark.parametrize("seed", SEEDS)

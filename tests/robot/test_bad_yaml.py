@@ -563,7 +563,7 @@ ODD_TOKENS = [
 ]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=70, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32))
 def test_mutated_text_loads_or_is_refused(seed):
     rng = random.Random(seed)
@@ -590,7 +590,7 @@ ODD_VALUES = [
 PARSED = yaml.safe_load(TABLE)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=250, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32))
 def test_mutated_values_load_or_are_refused(seed):
     rng = random.Random(seed)

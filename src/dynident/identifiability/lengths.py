@@ -1,8 +1,8 @@
 """Recognise regrouping coefficients as expressions of the robot's own named lengths.
 
-A coefficient such as 0.0625 could be many things. Here the robot is rebuilt with dozens of random values of its named
-lengths, the coefficients are worked out for each, and a sum of few products of lengths is accepted only if it gives
-all of them, including values it was not fitted to.
+A coefficient such as 0.0625 could be many things. Here the robot is rebuilt with other values of its named lengths:
+one at a time, which shows on which lengths a coefficient depends, and all at once, dozens of times. A sum of few
+products of those lengths is accepted only if it gives all the coefficients, including some it was not fitted to.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dynident.robot.model import Robot
 _AGREEMENT = 1e-7
 _MOST_TERMS = 4
 _CHECKED = 5  # sets of lengths that only serve as a check
+_RANDOM_SETS = 34  # enough for all products of two out of seven lengths
 Powers = tuple[int, ...]  # exponent of each length
 
 
@@ -38,8 +39,7 @@ def recognise(robot: Robot, terms: Sequence[Term], independent: Sequence[int], K
     if not wanted:
         return {}
     names = list(robot.lengths)
-    n_sets = len(_monomials(len(names), 2, 0)) + 5 + _CHECKED
-    lengths, relations = _relations(robot, terms, independent, dependent, n_sets)
+    lengths, relations = _relations(robot, terms, independent, dependent)
     own = np.array([robot.lengths[name] for name in names])
     where = {column: i for i, column in enumerate(dependent)}
     described = all_columns(robot, terms)
@@ -60,24 +60,29 @@ def _degree(symbol: str) -> int:
     return {"M": 0, "MX": 1, "MY": 1, "MZ": 1}.get(symbol, 2)
 
 
-def _monomials(n: int, degree: int, below: int) -> list[Powers]:
-    """Products of lengths with the given total degree and `below` lengths under the line."""
-    units = [tuple(int(i == j) for j in range(n)) for i in range(n)]
+def _monomials(among: Sequence[int], n: int, degree: int) -> list[Powers]:
+    """Products of `degree` lengths, taken from those among n with the given indices."""
     found: dict[Powers, None] = {}
-    for top in itertools.combinations_with_replacement(units, max(degree + below, 0)):
-        for bottom in itertools.combinations_with_replacement(units, below):
-            powers = tuple(int(sum(t[j] for t in top) - sum(b[j] for b in bottom)) for j in range(n))
-            if sum(powers) == degree:
-                found.setdefault(powers, None)
+    for chosen in itertools.combinations_with_replacement(among, max(degree, 0)):
+        powers = tuple(chosen.count(i) for i in range(n))
+        if sum(powers) == degree:
+            found.setdefault(powers, None)
     return list(found)
 
 
 def _relations(
-    robot: Robot, terms: Sequence[Term], independent: Sequence[int], dependent: Sequence[int], n_sets: int
+    robot: Robot, terms: Sequence[Term], independent: Sequence[int], dependent: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Random lengths (n_sets, n_lengths) and the coefficients they lead to (n_sets, n_independent, n_dependent)."""
+    """Lengths (n_sets, n_lengths) and the coefficients they lead to (n_sets, n_independent, n_dependent).
+
+    The first set is a reference, set i + 1 differs from it in length i only, the others are random.
+    """
     rng = np.random.default_rng(7)
-    drawn = rng.uniform(0.4, 1.6, (n_sets, len(robot.lengths)))
+    n = len(robot.lengths)
+    drawn = rng.uniform(0.4, 1.6, (1 + n + _RANDOM_SETS, n))
+    drawn[1 : 1 + n] = drawn[0]
+    drawn[np.arange(1, 1 + n), np.arange(n)] *= 1.3
+    n_sets = len(drawn)
     n_samples = int(np.ceil(1.6 * len(independent) / len(robot.moving))) + 4
     q, dq, ddq = (np.tile(x, (n_sets, 1)).T for x in random_states(robot, n_samples))
     lengths: Mapping[str, Array] = {name: np.repeat(drawn[:, i], n_samples) for i, name in enumerate(robot.lengths)}
@@ -94,22 +99,35 @@ def _relations(
     size = np.linalg.norm(stacked, axis=1, keepdims=True)
     size[size == 0.0] = 1.0
     R = np.asarray(np.linalg.qr(stacked / size, mode="r"))
-    n = len(independent)
-    solution = np.linalg.solve(R[:, :n, :n], R[:, :n, n:])
-    return drawn, solution / np.swapaxes(size[:, :, :n], 1, 2) * size[:, :, n:]
+    k = len(independent)
+    solution = np.linalg.solve(R[:, :k, :k], R[:, :k, k:])
+    return drawn, solution / np.swapaxes(size[:, :, :k], 1, 2) * size[:, :, k:]
 
 
 def _fit(values: Array, lengths: Array, degree: int) -> dict[Powers, float] | None:
     """Few products of lengths with simple factors that give all values, or None."""
     n = lengths.shape[1]
     size = max(1.0, float(np.abs(values).max()))
-    for powers in [*_monomials(n, degree, 0), *_monomials(n, degree, 1)]:
-        factors = values / np.prod(lengths ** np.array(powers), axis=1)
-        simple = np.round(2.0 * factors[0]) / 2.0
-        if simple and np.abs(factors - simple).max() < _AGREEMENT:
-            return {powers: float(simple)}
-    monomials = _monomials(n, degree, 0)
-    if not monomials:
+    used = [i for i in range(n) if abs(values[1 + i] - values[0]) > _AGREEMENT * size]
+    return _product(values, lengths, used) or _sum(values, lengths, used, degree, size)
+
+
+def _product(values: Array, lengths: Array, used: Sequence[int]) -> dict[Powers, float] | None:
+    """One product of whole powers of lengths with a simple factor: a straight line in logarithms."""
+    if not (values > 0.0).all() and not (values < 0.0).all():
+        return None
+    table = np.column_stack([np.ones(len(values)), np.log(lengths[:, used])])
+    fitted = np.linalg.lstsq(table, np.log(np.abs(values)), rcond=None)[0]
+    powers = tuple(round(float(fitted[1 + used.index(i)])) if i in used else 0 for i in range(lengths.shape[1]))
+    factors = values / np.prod(lengths ** np.array(powers, dtype=np.float64), axis=1)
+    simple = float(np.round(2.0 * factors[0]) / 2.0)
+    return {powers: simple} if simple and np.abs(factors - simple).max() < _AGREEMENT else None
+
+
+def _sum(values: Array, lengths: Array, used: Sequence[int], degree: int, size: float) -> dict[Powers, float] | None:
+    """A sum of few products with simple factors."""
+    monomials = _monomials(used, lengths.shape[1], degree)
+    if not monomials or len(monomials) > len(values) - _CHECKED:
         return None
     table = np.stack([np.prod(lengths ** np.array(powers), axis=1) for powers in monomials], 1)
     fitted = len(values) - _CHECKED

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dynident.errors import UnknownNameError
-from dynident.identifiability import BaseParameters, base_violations, physical_violations
+from dynident.identifiability import BaseParameters, base_parameters, base_violations, physical_violations
 from dynident.robot.model import BASE, Joint, Robot
 
 
@@ -100,12 +100,22 @@ def inspection(base: BaseParameters, values: str | None = None) -> Inspection:
         numbers = tuple(float(x) for x in base.base_values(name))
         found = physical_violations(robot, name)
     elif name in robot.base_values:
-        given = {key: value for key, value in robot.base_values[name].items() if key in base.names}
+        given = _known_base_values(base, name)
         numbers = tuple(given.get(key, 0.0) for key in base.names)
         found = base_violations(base, given)
     else:
         raise UnknownNameError("parameter set", name, [*robot.values, *robot.base_values])
     return Inspection(base, name, numbers, tuple(str(violation) for violation in found))
+
+
+def _known_base_values(base: BaseParameters, name: str) -> dict[str, float]:
+    """A set of base values, without those that belong to terms not asked for."""
+    given = base.robot.base_values[name]
+    with_all_terms = base_parameters(base.robot).names
+    for key in given:
+        if key not in base.names and key not in with_all_terms:
+            raise UnknownNameError(f"base parameter in set '{name}'", key, with_all_terms)
+    return {key: value for key, value in given.items() if key in base.names}
 
 
 def bundled_table(robots: Iterable[Robot]) -> Table:

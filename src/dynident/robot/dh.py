@@ -162,15 +162,16 @@ def _loops(reader: Reader, value: object) -> list[tuple[int, int]]:
     if not isinstance(value, list):
         raise reader.error("loops", f"is {quoted(value)}; expected a list of {{cut: frame, closes_on: frame}}")
     result: list[tuple[int, int]] = []
+    used: set[int] = set()
     for i, item in enumerate(value):
         where = f"loops[{i + 1}]"
         record = reader.mapping(item, where, ("cut", "closes_on"))
         if set(record) != {"cut", "closes_on"}:
             raise reader.error(where, "needs the keys 'cut' and 'closes_on', two frame numbers")
         loop = (reader.integer(record["cut"], where), reader.integer(record["closes_on"], where))
-        used = {frame for other in result for frame in other}
-        if loop[0] == loop[1] or used & set(loop):
+        if loop[0] == loop[1] or not used.isdisjoint(loop):
             raise reader.error(where, f"cut {loop[0]}, closes_on {loop[1]}: each loop needs two frames of its own")
+        used.update(loop)
         result.append(loop)
     return result
 

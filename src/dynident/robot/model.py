@@ -289,7 +289,11 @@ class Robot:
             **positions: Position [rad or m] by variable (`q4`) or joint name.
         """
         by_name = {self.joints[j].name: i for i, j in enumerate(self.active)}
-        by_name |= {self.joints[j].variable: i for i, j in enumerate(self.active)}
+        for i, j in enumerate(self.active):
+            variable = self.joints[j].variable
+            if by_name.get(variable, i) != i and variable in positions:
+                raise InputError(f"'{variable}' is joint {self.joints[j].name}'s variable and another joint's name")
+            by_name[variable] = i
         locked = dict(self.locked)
         for name, position in positions.items():
             if name not in by_name:

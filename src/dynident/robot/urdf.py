@@ -12,7 +12,7 @@ from defusedxml import DefusedXmlException, ElementTree as SafeTree
 from dynident.checks import Array
 from dynident.errors import RobotFileError, suggestion
 from dynident.robot.draft import BASE, Draft
-from dynident.robot.expressions import plain_number, quoted
+from dynident.robot.expressions import LARGEST_NUMBER, plain_number, quoted
 from dynident.robot.model import Joint, JointKind, Limits, Transform
 from dynident.robot.options import check_limits
 from dynident.robot.parameters import LINK_SYMBOLS, from_urdf, in_frame
@@ -267,7 +267,7 @@ class UrdfReader:
             return Limits()
         values: dict[str, float | None] = {}
         for name in ("lower", "upper", "velocity", "effort"):
-            values[name] = self._number(limit, name, where) if limit.get(name) is not None else None
+            values[name] = self._limit(limit, name, where)
         if kind == "continuous":
             if values["lower"] is not None or values["upper"] is not None:
                 self.warnings.append(f"{where}: a continuous joint has no position limits; they are not used")
@@ -279,6 +279,19 @@ class UrdfReader:
         limits = Limits(**values)
         check_limits(self.reader, limits, where)
         return limits
+
+    def _limit(self, limit: Node, name: str, where: str) -> float | None:
+        """One limit; a number such as 1e16, which many exporters write for "none", is none."""
+        text = limit.get(name)
+        if text is None:
+            return None
+        try:
+            if LARGEST_NUMBER < abs(float(text)) < math.inf:
+                self.warnings.append(f"{where}: {name} limit {text} is no limit; it is not used")
+                return None
+        except ValueError:
+            pass  # reported by the line below
+        return self._number(limit, name, where)
 
     def _mimic(self, node: Node, where: str) -> tuple[str, float, float] | None:
         mimic = self._only(node, "mimic", where)

@@ -1,0 +1,174 @@
+r"""Symmetric FIR kernels: low-pass and derivatives without phase, and the classical differentiators.
+
+A kernel of derivative order d estimates the d-th derivative at its centre from samples on both sides:
+y_k = sum_j taps_j x_{k+j-centre} / T^d, with T the sampling time. Moments are exact: a smoother reproduces constants
+(DC gain one, to rounding), a first derivative ramps, a second derivative parabolas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import upfirdn
+
+from dynident.checks import Array, frozen
+from dynident.errors import InputError
+
+_WINDOW = 4  # power of the window 1 - u^2: smooth at its ends, so that derivatives of the kernel are good as well
+_REACH = 1.8  # half-length of a low-pass kernel in periods of its cutoff
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An FIR kernel.
+
+    Attributes:
+        name: In words.
+        taps: (length,), in the order of the samples.
+        order: Derivative it gives: 0, 1 or 2.
+        centre: Index of the sample at which the result holds; the last one for a causal kernel without delay.
+    """
+
+    name: str
+    taps: Array
+    order: int
+    centre: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "taps", frozen(self.taps))
+
+    @property
+    def noise_gain(self) -> float:
+        """Standard deviation of the result for white noise of deviation one, times T^order."""
+        return float(np.linalg.norm(self.taps))
+
+    def response(self, frequency: Array, rate: float) -> Array:
+        """Complex response divided by the ideal derivative's (2 pi i f)^order; one means perfect."""
+        w = 2.0 * np.pi * np.asarray(frequency, dtype=np.float64) / rate
+        places = np.arange(len(self.taps)) - self.centre
+        actual = np.exp(1j * np.outer(w, places)) @ self.taps
+        return np.asarray(actual / np.where(w == 0.0, 1.0, (1j * w) ** self.order))
+
+    def apply(self, x: Array, rate: float, step: int = 1, first: int = 0) -> Array:
+        """The kernel on samples that are uniform at `rate` [Hz], zero phase, at every `step`-th sample from `first`.
+
+        The signal is continued at its ends by point reflection, so that slopes stay continuous.
+
+        Args:
+            x: (n_samples, ...).
+            rate: Samples per second.
+            step: Decimation.
+            first: Sample of the first result.
+        """
+        n = len(x)
+        before, after = self.centre, len(self.taps) - 1 - self.centre
+        if n <= max(before, after):
+            need = f"{self.name} ({len(self.taps)} samples)"
+            raise InputError(f"{n} samples are too few for {need}; use a longer log or a higher cutoff")
+        ahead = 2.0 * x[:1] - x[before:0:-1]
+        behind = 2.0 * x[-1:] - x[-2 : -2 - after : -1]
+        # upfirdn convolves and keeps every step-th result. Result i belongs to the window that ends at sample i, so
+        # zeros in front (or samples left out) bring the first wanted window to a multiple of the step.
+        last = len(self.taps) - 1
+        start = -(-last // step)
+        shift = start * step - last - first
+        lead = np.zeros((max(shift, 0), *x.shape[1:]))
+        longer = np.concatenate([lead, ahead, x, behind])[max(-shift, 0) :]
+        count = -(-(n - first) // step)
+        kept = upfirdn(self.taps[::-1], longer, 1, step, axis=0)[start : start + count]
+        return np.asarray(kept * rate**self.order)
+
+
+def polynomial_kernel(half_width: int, degree: int, order: int, *, causal: bool = False, name: str = "") -> Kernel:
+    """Derivative of the least-squares polynomial through 2 half_width + 1 samples (Savitzky & Golay 1964).
+
+    `half_width` 2, degree 2, order 1 is Khosla & Kanade's five-point differentiator; `half_width` 1 is the central
+    difference.
+
+    Args:
+        half_width: Samples on each side.
+        degree: Degree of the polynomial.
+        order: Derivative.
+        causal: Give the centre's derivative half_width samples late, when all samples are known.
+        name: In words.
+    """
+    if degree < order or 2 * half_width < degree:
+        raise InputError(f"a polynomial of degree {degree} does not fit {2 * half_width + 1} samples and order {order}")
+    places = np.arange(-half_width, half_width + 1, dtype=np.float64)
+    vandermonde = np.vander(places, degree + 1, increasing=True)
+    taps = np.linalg.pinv(vandermonde)[order] * float(np.prod(np.arange(1, order + 1)))
+    centre = 2 * half_width if causal else half_width
+    return Kernel(name or f"polynomial of degree {degree} over {2 * half_width + 1} samples", taps, order, centre)
+
+
+def low_pass_kernel(cutoff: float, rate: float, order: int = 0) -> Kernel:
+    """Low-pass, or derivative of the low-passed signal: a windowed sinc and its exact derivatives.
+
+    Args:
+        cutoff: Frequency of half amplitude [Hz].
+        rate: Sampling rate [Hz].
+        order: Derivative of the result.
+    """
+    if not 0.0 < cutoff < rate / 2.0:
+        raise InputError(f"a cutoff of {cutoff:g} Hz must lie between 0 and half the rate, {rate / 2.0:g} Hz")
+    half = max(2, int(np.ceil(_REACH * rate / cutoff)))
+    places = np.arange(-half, half + 1, dtype=np.float64)
+    fine = 64  # the kernel as a smooth function, differentiated between the samples
+    grid = np.arange(-(half + 2) * fine, (half + 2) * fine + 1) / fine
+    window = np.clip(1.0 - (grid / (half + 1.0)) ** 2, 0.0, None) ** _WINDOW
+    smooth = np.sinc(2.0 * cutoff / rate * grid) * window
+    for _ in range(order):
+        smooth = -np.gradient(smooth, 1.0 / fine)  # convolving with h' is correlating with -h'
+    taps = smooth[2 * fine : -2 * fine : fine]
+    return Kernel(f"low-pass at {cutoff:g} Hz" + ("'" * order), _exact_moments(taps, places, order), order, half)
+
+
+def _exact_moments(taps: Array, places: Array, order: int) -> Array:
+    """The nearest taps with exact moments: 0 below the order, order! at it."""
+    powers = np.arange(order + 1)
+    scaled = (places / len(places))[:, None] ** powers
+    wanted = np.zeros(order + 1)
+    wanted[order] = float(np.prod(np.arange(1, order + 1))) / float(len(places)) ** order
+    if order == 0:
+        return np.asarray(taps / taps.sum())
+    size = (scaled[:, order] @ taps) / wanted[order]
+    taps = taps / size  # first the overall scale, then the smallest correction
+    return np.asarray(taps + scaled @ np.linalg.solve(scaled.T @ scaled, wanted - scaled.T @ taps))
+
+
+FIVE_POINT = polynomial_kernel(2, 2, 1, name="five-point least squares")
+FIVE_POINT_CAUSAL = polynomial_kernel(2, 2, 1, causal=True, name="five-point least squares, causal")
+CENTRAL = polynomial_kernel(1, 2, 1, name="central difference")
+
+
+def differentiator_table(rate: float, band: float) -> list[dict[str, float | str]]:
+    """Noise gain, amplitude and phase error of the differentiators at the edge of a band, at the data's rate.
+
+    Args:
+        rate: Sampling rate [Hz].
+        band: Frequency at which amplitude and phase are judged [Hz].
+
+    Returns:
+        One row each with name, noise (rms of the speed for white position noise of one unit) [1/s], amplitude (one is
+        perfect) and phase [deg].
+    """
+    kernels = [
+        CENTRAL,
+        FIVE_POINT,
+        FIVE_POINT_CAUSAL,
+        polynomial_kernel(4, 4, 1, name="Savitzky-Golay, 9 samples, degree 4"),
+        low_pass_kernel(min(2.0 * band, 0.45 * rate), rate, 1),
+    ]
+    rows: list[dict[str, float | str]] = []
+    for kernel in kernels:
+        at_band = kernel.response(np.array([band]), rate)[0]
+        rows.append(
+            {
+                "name": kernel.name,
+                "noise": kernel.noise_gain * rate**kernel.order,
+                "amplitude": float(abs(at_band)),
+                "phase": float(np.degrees(np.angle(at_band))),
+            }
+        )
+    return rows
