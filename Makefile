@@ -28,8 +28,10 @@ test: lint
 test-full: lint
 	$(BIN)/pytest
 
+# `make bench PLOT=docs/scaling.svg` redraws the picture of the documentation.
+PLOT ?= build/scaling.svg
 bench: setup
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py $(PLOT)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

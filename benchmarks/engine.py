@@ -155,8 +155,7 @@ x = np.random.default_rng(0).normal(size=(4, 2000, 6))
 di.accumulate(robot, *x).solve()
 import pyarrow.parquet
 def own():
-    resident, shared = (int(v) for v in open("/proc/self/statm").read().split()[1:3])
-    return (resident - shared) * 4096 / 1e6
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
 before, peak, running = own(), [0.0], [True]
 def watch():
     while running[0]:
@@ -221,9 +220,10 @@ def main(full: bool = True) -> None:
     if full:
         from plot import scaling_plot
 
-        target = Path(__file__).parents[1] / "docs" / "scaling.svg"
+        target = Path(sys.argv[1] if len(sys.argv) > 1 else "build/scaling.svg")
+        target.parent.mkdir(exist_ok=True)
         target.write_text(scaling_plot(results))
-        print(f"plot: {target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target.name}")
+        print(f"plot: {target}")
     print(f"(this took {time.perf_counter() - start:.0f} s)")
 
 

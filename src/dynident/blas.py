@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@functools.cache
-def _controller() -> object:
-    import numpy  # noqa: F401 - its linear algebra must be loaded to be found
-    from threadpoolctl import ThreadpoolController
+class _Holder:
+    """Holds the linear algebra library to one thread while anybody needs it, whichever caller comes or goes first."""
 
-    return ThreadpoolController()
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit: Any = None
+
+    @functools.cached_property
+    def _controller(self) -> Any:
+        import numpy  # noqa: F401 - its linear algebra must be loaded to be found
+        from threadpoolctl import ThreadpoolController
+
+        return ThreadpoolController()
+
+    def enter(self) -> None:
+        """One more user."""
+        with self._lock:
+            if self._users == 0:
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._users += 1
+
+    def leave(self) -> None:
+        """One user less; the last one gives the threads back."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limit.__exit__(None, None, None)
+
+
+_holder = _Holder()
 
 
 def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
@@ -23,7 +50,10 @@ def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def held(*args: P.args, **kwargs: P.kwargs) -> T:
-        with _controller().limit(limits=1, user_api="blas"):  # type: ignore[attr-defined]
+        _holder.enter()
+        try:
             return function(*args, **kwargs)
+        finally:
+            _holder.leave()
 
     return held

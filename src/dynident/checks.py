@@ -28,6 +28,8 @@ def as_samples(values: ArrayLike, name: str, labels: Sequence[str], n_samples: i
         labels: What each column is, such as the joint names.
         n_samples: Required number of samples, None for any.
     """
+    if np.iscomplexobj(values) or np.ma.isMaskedArray(values):
+        raise InputError(f"{name} must be plain real numbers, not complex or masked ones")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

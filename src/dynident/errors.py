@@ -42,10 +42,9 @@ class SingularError(DynidentError):
 
 
 def suggestion(name: str, valid: Iterable[str]) -> str:
-    """The closing words of an unknown-name message: the nearest valid name, and all of them when they are few."""
+    """The closing words of an unknown-name message: the nearest valid name, and the valid ones."""
     choices = list(valid)
     near = difflib.get_close_matches(name, choices, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    if len(choices) <= 40:
-        hint += f" (valid: {', '.join(choices) if choices else 'none'})"
-    return hint
+    more = f" and {len(choices) - 40} more" if len(choices) > 40 else ""
+    return f"{hint} (valid: {', '.join(choices[:40]) or 'none'}{more})"

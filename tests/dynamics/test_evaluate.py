@@ -140,5 +140,5 @@ def test_a_singular_mass_matrix_is_reported():
 
 def test_locked_coupled_joint_refuses_forward_dynamics():
     robot = di.load_robot("tx40").lock(q6=0.0)
-    with pytest.raises(di.InputError, match="locked joints"):
+    with pytest.raises(di.InputError, match="locked joint6: the motor also drives"):
         di.forward_dynamics(robot, *np.zeros((3, 1, 5)))

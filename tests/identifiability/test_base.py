@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,55 @@ def test_rounded_angles_are_reported_not_hidden():
     assert rounded.n == 3
     assert "rounded" in rounded.warnings[0]
     assert di.base_parameters(di.robot_from_urdf(tilted), "rigid", tolerance=1e-4).n == 1
+
+
+def tilted_chain(axes):
+    """Links without inertia on axes through offset origins: only the structure matters."""
+    parts, parent = ['<robot name="tilted"><link name="base"/>'], "base"
+    for i, axis in enumerate(axes):
+        direction = " ".join(f"{x:.17g}" for x in axis)
+        parts.append(
+            f'<link name="l{i}"/><joint name="j{i}" type="continuous"><parent link="{parent}"/><child link="l{i}"/>'
+            f'<origin xyz="0.3 0.1 0.05"/><axis xyz="{direction}"/></joint>'
+        )
+        parent = f"l{i}"
+    return di.robot_from_urdf("".join(parts) + "</robot>")
+
+
+@pytest.mark.parametrize("tilt", [1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize("seed", range(4))
+def test_axes_a_little_off_the_frame(seed, tilt):
+    """The rank is that of the singular values and coefficients stay of size one, however the link frames lie."""
+    rng = np.random.default_rng(seed)
+    axes = [np.eye(3)[(seed + i) % 3] + tilt * rng.normal(size=3) for i in range(4)]  # no two in line
+    robot = tilted_chain([axis / np.linalg.norm(axis) for axis in axes])
+    base = di.base_parameters(robot, "rigid")
+    q, dq, ddq = rng.normal(size=(3, 200, 4)) * np.array([2.0, 3.0, 10.0])[:, None, None]
+    W = np.ascontiguousarray(di.regressor(robot, q, dq, ddq, "rigid")).reshape(-1, 40)
+    values = np.linalg.svd(W / np.maximum(np.linalg.norm(W, axis=0), 1e-9), compute_uv=False)
+    assert base.n == np.sum(values > 1e-11 * values[0])
+    assert np.abs(base.K).max() < 10
+    np.testing.assert_allclose(W[:, list(base.independent)] @ base.K, W, atol=1e-8 * np.abs(W).max())
+
+
+def test_a_single_tilted_axis_reads_naturally():
+    base = di.base_parameters(tilted_chain([(1e-3, 1.0, 0.0)]), "rigid")
+    assert base.expressions[0].startswith("YY1 + 1e-06 XX1 + 0.002 XY1")
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, 2.0, float("nan")])
+def test_tolerance_is_a_share(tolerance):
+    with pytest.raises(di.InputError, match="tolerance is"):
+        di.base_parameters(di.load_robot("pendulum-1"), tolerance=tolerance)
+
+
+def test_fixed_values_survive_any_prior():
+    robot = dataclasses.replace(di.load_robot("puma560"), fixed={"M6": 2.0})
+    base = di.base_parameters(robot, "rigid")
+    place = [column.name for column in base.columns].index("M6")
+    for prior in (None, {}, np.zeros(60), "plant"):
+        assert base.standard_values(base.base_values(), prior=prior)[place] == 2.0
+    assert di.parameters(robot, "rigid", {})[place] == 2.0
 
 
 def test_many_named_lengths_are_no_burden(tmp_path):

@@ -182,7 +182,7 @@ def test_unknown_names_come_with_the_nearest_one():
         evaluate("RL3 + 1", NAMES)
     with pytest.raises(ExpressionError) as caught:
         evaluate("zz", dict.fromkeys((f"L{i}" for i in range(1000)), 1.0))
-    assert len(str(caught.value)) < 100
+    assert str(caught.value).endswith("and 961 more)")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -96,6 +99,97 @@ class TestOverlay:
         assert set(robot.fixed) == {"XY6", "XZ6"}
 
 
+class TestTransmissions:
+    def load(self, text):
+        return di.robot_from_urdf(ARM.replace(ARM[ARM.index("  <transmission") : ARM.index("</robot>")], text))
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("<transmission name='t'><joint name='elbow'/></transmission>", "has no <mechanicalReduction>"),
+            ("<transmission name='t'><mechanicalReduction>5</mechanicalReduction></transmission>", "has no <joint"),
+            ("<ros2_control><param/><mechanical_reduction>5</mechanical_reduction></ros2_control>", "gear_ratios"),
+            (
+                "<transmission><joint name='flange'/><mechanicalReduction>5</mechanicalReduction></transmission>",
+                "'flange': has a reduction but no motor",
+            ),
+        ],
+    )
+    def test_what_is_not_used_is_said(self, text, words):
+        robot = self.load(text)
+        np.testing.assert_array_equal(robot.drive.gear_ratios, [1.0, 1.0])
+        assert any(words in warning for warning in robot.warnings)
+
+    def test_two_reductions_are_refused(self):
+        two = "<mechanicalReduction>5</mechanicalReduction>" * 2
+        with pytest.raises(di.RobotFileError, match="has 2 <mechanicalReduction>"):
+            self.load(f"<transmission name='t'><joint name='elbow'/>{two}</transmission>")
+
+    def test_macros_anywhere_are_refused(self):
+        text = ARM.replace("<robot ", "<robot xmlns:xacro='http://www.ros.org/wiki/xacro' ")
+        with pytest.raises(di.RobotFileError, match="expand them with the xacro tool"):
+            di.robot_from_urdf(text.replace("<mass", "<xacro:mass_block/><mass", 1))
+
+
+class TestTools:
+    def test_a_chain_has_its_tool_at_the_end_and_a_tree_must_say(self, tmp_path):
+        robot = di.load_robot("puma560")
+        assert robot.tool[0] == 5
+        assert di.load_robot("sr400").joints[di.load_robot("sr400").tool[0]].name == "joint6"
+        path = tmp_path / "tree.yaml"
+        path.write_text("convention: modified-dh\njoints: [{}, {d: 0.3}, {antecedent: 1, d: 0.2}]\n")
+        tree = di.load_robot(path)
+        with pytest.raises(di.InputError, match="say in its file which link carries the tool"):
+            di.inverse_dynamics(tree, *np.zeros((3, 1, 3)), tool_force=[[1.0, 0.0, 0.0]])
+
+    def test_a_turned_tool_frame(self, tmp_path):
+        path = tmp_path / "tool.yaml"
+        path.write_text("base: pendulum-2\ntool: {joint: joint2, position: [1, 0, 0], rpy: [0, 0, pi/2]}\n")
+        robot = di.load_robot(path)
+        rest = np.zeros((3, 1, 2))
+        # The tool pushes along its own x, which is the last link's y, at its far end.
+        extra = di.inverse_dynamics(robot, *rest, tool_force=[[2.0, 0.0, 0.0]]) - di.inverse_dynamics(robot, *rest)
+        np.testing.assert_allclose(extra, [[4.0, 2.0]], atol=1e-12)
+
+
+class TestElements:
+    def overlay(self, tmp_path, text, base="puma560"):
+        path = tmp_path / "overlay.yaml"
+        path.write_text(f"base: {base}\n{text}")
+        return di.load_robot(path)
+
+    def test_a_rotor_cannot_push_elsewhere(self, tmp_path):
+        with pytest.raises(di.RobotFileError, match="Ia takes no torque of its own"):
+            self.overlay(tmp_path, "elements: [{label: x, velocity: q5, torque: q4, carries: [Ia]}]")
+
+    def test_units_follow_the_joints(self, tmp_path):
+        robot = self.overlay(tmp_path, "elements: [{label: cc, velocity: q2 + q3, carries: [Fv]}]", "cylindrical")
+        units = {column.name: column.unit for column in di.columns(robot, "Fv")}
+        assert units == {"Fv1": "N·m·s/rad", "Fv2": "N·s/m", "Fv3": "N·s/m", "Fvcc": "N·s/m"}
+
+
+def test_lengths_may_be_used_in_relations(tmp_path):
+    path = tmp_path / "r.yaml"
+    path.write_text(
+        "convention: modified-dh\nlengths: {k: 0.5, s: 0.2}\njoints: [{}, {d: s}, {d: s, mu: 0}]\n"
+        "passive: {q3: s + k*q2}\ncoupling: {qm2: q2 + k*q1}\n"
+    )
+    robot = di.load_robot(path)
+    np.testing.assert_allclose(robot.follow[2], [0.0, 0.5])
+    assert robot.follow_offset[2] == 0.2
+    np.testing.assert_allclose(robot.coupling, [[1, 0], [0.5, 1]])
+
+
+def test_robots_can_be_copied_pickled_and_compared():
+    robot = di.load_robot("sr400")
+    again = pickle.loads(pickle.dumps(robot))
+    assert again.fingerprint == robot.fingerprint == copy.deepcopy(robot).fingerprint
+    assert robot != again
+    assert len({robot, again}) == 2
+    with pytest.raises(TypeError, match="immutable record"):
+        again.fixed["ZZ1"] = 1.0
+
+
 class TestTables:
     def test_offsets_may_be_written_with_the_variable(self, tmp_path):
         for i, theta in enumerate(("q1 + pi", "pi", "theta1 + pi", "q + pi")):
@@ -173,8 +267,11 @@ class TestLocking:
             robot.lock(q3=0.0)
         with pytest.raises(di.InputError, match="without a moving joint"):
             robot.lock(q1=0.0, q2=0.0)
-        with pytest.raises(di.InputError, match="finite"):
-            robot.lock(q1=float("nan"))
+        for position in (float("nan"), "a"):
+            with pytest.raises(di.InputError, match="finite"):
+                robot.lock(q1=position)
+        with pytest.raises(di.InputError, match="locked twice"):
+            robot.lock(q1=0.0, joint1=1.0)
 
 
 def test_gear_ratio_signs_do_not_turn_the_rows():

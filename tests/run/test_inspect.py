@@ -37,6 +37,35 @@ def test_values_of_a_paper_are_judged(capsys):
     assert "link 3" in capsys.readouterr().out
 
 
+def test_partial_and_foreign_values_are_not_judged_beyond_what_they_say(tmp_path, capsys):
+    path = tmp_path / "part.yaml"
+    path.write_text("base: pendulum-2\nparameters: {cad: {MX1: 1}}\ndefault_parameters: cad\n")
+    assert main(["inspect", str(path)]) == 0
+    page = capsys.readouterr().out
+    assert "give links 1 only in part" in page
+    assert "Warning" not in page
+    for terms in ("rigid", "Fv", "rigid,Ia,Fv,Fc"):
+        assert main(["inspect", "sr400", "--values", "table4-loaded", "--terms", terms]) == 0
+        assert "do not contradict physics" in capsys.readouterr().out
+    assert main(["inspect", "kr5-planar", "--values", "table4", "--locked", "q1=0"]) == 2
+    assert "belong to the robot without locked joints" in capsys.readouterr().err
+    path.write_text("base: pendulum-2\nbase_parameters: {x: {NOPE9: 1}}\n")
+    assert main(["inspect", str(path), "--values", "x"]) == 2
+    assert "unknown base parameter 'NOPE9'" in capsys.readouterr().err
+
+
+def test_closed_pipes_and_full_disks():
+    command = f"{sys.executable} -m dynident.run.command_line inspect sr400"
+    for tail in ("", " --json"):
+        answer = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {command}{tail} | head -c 1"], capture_output=True, text=True
+        )
+        assert (answer.returncode, answer.stderr) == (0, "")
+        full = subprocess.run(["bash", "-c", f"{command}{tail} > /dev/full"], capture_output=True, text=True)
+        assert full.returncode == 2
+        assert full.stderr.startswith("dynident: cannot write the answer")
+
+
 def test_list_names_the_bundled_robots(capsys):
     assert main(["inspect", "--list", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"robots": list(di.bundled_names())}

@@ -24,7 +24,7 @@ from dynident.dynamics.recursion import (
     twists,
 )
 from dynident.dynamics.terms import Term
-from dynident.robot.algebra import ZERO, Number, Vector, add, cross, mul, snapped, sub, total, vadd
+from dynident.robot.algebra import ZERO, Number, Vector, add, cross, mul, rotate, snapped, sub, total, vadd
 from dynident.robot.model import Element, Robot
 
 
@@ -257,11 +257,14 @@ def inverse_dynamics(
             continue
         for row, column, number in term.torque(state):
             torques[row] = add(torques[row], mul(own[column], number))
-    link, frame = robot.tool
-    position: Vector = tuple(frame.frame()[1])
-    force, moment = wrenches[link]
-    arm = vadd(tool_moment, cross(position, tool_force))
-    wrenches[link] = vadd(force, tool_force), vadd(moment, arm)
+    if robot.tool is not None:
+        link, frame = robot.tool
+        axes, position = frame.frame()
+        force, moment = rotate(axes, tool_force), rotate(axes, tool_moment)
+        wrenches[link] = (
+            vadd(wrenches[link][0], force),
+            vadd(wrenches[link][1], vadd(moment, cross(position, force))),
+        )
     rigid = state.to_rows(joint_torques(state.tree, state.joints, wrenches))
     return [add(a, b) for a, b in zip(rigid, torques, strict=True)]
 

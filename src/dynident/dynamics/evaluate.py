@@ -33,8 +33,8 @@ def parameters(robot: Robot, terms: TermsLike = None, values: Values = None) -> 
     Args:
         robot: The robot.
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
-        values: Name of one of the robot's value sets (default: its own), a mapping by parameter name (absent ones are
-            zero), or the vector itself.
+        values: Name of one of the robot's value sets (default: its own), a mapping by parameter name (absent ones have
+            their fixed value or are zero), or the vector itself.
 
     Returns:
         (n_columns,).
@@ -50,11 +50,15 @@ def _chi(robot: Robot, described: Sequence[Column], values: Values) -> Array:
         for name in values:
             if name not in known:
                 raise UnknownNameError("parameter", str(name), known)
-        vector = np.array([values.get(column.name, 0.0) for column in described], dtype=np.float64)
+        given = [values.get(column.name, column.fixed or 0.0) for column in described]
     else:
-        vector = np.asarray(values, dtype=np.float64)
-        if vector.shape != (len(described),):
-            raise InputError(f"values must have shape ({len(described)},), one per column; got {vector.shape}")
+        given = values  # type: ignore[assignment]
+    try:
+        vector = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("parameter values must be numbers") from None
+    if vector.shape != (len(described),):
+        raise InputError(f"values must have shape ({len(described)},), one per column; got {vector.shape}")
     for column, value in zip(described, vector, strict=True):
         if not np.isfinite(value):
             raise InputError(f"parameter {column.name} is {value}; expected a finite number")
@@ -163,6 +167,10 @@ def inverse_dynamics(
     shape = (len(robot.moving),)
     if tool_force is None and tool_moment is None:
         return _run(robot, "inverse dynamics", resolved, shape, given, chi).T
+    if robot.tool is None:
+        raise InputError(
+            f"robot {robot.name} has several branches; say in its file which link carries the tool (tool:)"
+        )
     silent = np.zeros((len(as_samples(q, "q", robot.joint_names)), 3))
     given["force"] = silent if tool_force is None else tool_force
     given["moment"] = silent if tool_moment is None else tool_moment
@@ -191,6 +199,7 @@ def mass_matrix(robot: Robot, q: ArrayLike, values: Values = None) -> Array:
 
     Kinetic energy is dq' M dq / 2. For coupled robots ``joint_torque(robot, tau) = M ddq + ...``.
     """
+    _check_held_motors(robot)
     terms = resolve_terms(_INERTIAL)
     chi = _chi(robot, all_columns(robot, terms), values)
     n = len(robot.moving)
@@ -206,12 +215,10 @@ def forward_dynamics(
         SingularError: When a mass matrix cannot be inverted, naming the sample.
     """
     resolved = resolve_terms(terms)
-    moving, held = list(robot.moving), list(robot.locked)
-    if held and np.any(robot.coupling[np.ix_(held, moving)]):
-        raise InputError("forward dynamics needs the motors of locked joints to leave the moving joints alone")
+    _check_held_motors(robot)
     chi = _chi(robot, all_columns(robot, resolved), values)
     given = {"q": q, "dq": dq, "tau": tau}
-    ddq = _run(robot, "forward dynamics", resolved, (len(moving),), given, chi).T
+    ddq = _run(robot, "forward dynamics", resolved, (len(robot.moving),), given, chi).T
     bad = ~np.isfinite(ddq)
     if bad.any():
         sample = int(np.argwhere(bad)[0, 0])
@@ -224,14 +231,24 @@ def forward_dynamics(
 
 def joint_torque(robot: Robot, tau: ArrayLike) -> Array:
     """Torque at the joints from torque at the actuated coordinates, T' tau, (n_samples, n_joints)."""
+    _check_held_motors(robot)
     return as_samples(tau, "tau", robot.joint_names) @ _own_coupling(robot)
 
 
 def actuated_torque(robot: Robot, tau: ArrayLike) -> Array:
     """Torque at the actuated coordinates from torque at the joints, T^-T tau, (n_samples, n_joints)."""
+    _check_held_motors(robot)
     return np.asarray(
         np.linalg.solve(_own_coupling(robot).T, as_samples(tau, "tau", robot.joint_names).T).T, np.float64
     )
+
+
+def _check_held_motors(robot: Robot) -> None:
+    """A locked joint's motor that also turns with a moving joint has a torque that no row tells."""
+    held = list(robot.locked)
+    if held and np.any(robot.coupling[np.ix_(held, list(robot.moving))]):
+        names = ", ".join(robot.joints[robot.active[i]].name for i in held)
+        raise InputError(f"locked {names}: the motor also drives a moving joint, so torque at the joints is not known")
 
 
 def _own_coupling(robot: Robot) -> Array:

@@ -22,7 +22,7 @@ import llvmlite.binding as llvm
 from dynident._version import __version__
 from dynident.dynamics.vector_ir import Emitter, cpu
 
-_MAGIC = b"dynident object 1\n"
+_MAGIC = b"dynident object 2\n"
 _ready = False
 _lock = threading.Lock()
 
@@ -33,7 +33,10 @@ def cache_folder() -> Path | None:
     if chosen is not None:
         return Path(chosen) if chosen else None
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "dynident"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "dynident"
+    except RuntimeError:  # a user without a home
+        return None
 
 
 class Code:
@@ -73,12 +76,12 @@ def compiled(key: str, emit: Callable[[Emitter], None], symbols: Mapping[str, in
         digest = hashlib.sha256("\0".join((key, __version__, llvmlite.__version__, *cpu())).encode()).hexdigest()
         folder = cache_folder()
         path = None if folder is None else folder / f"{digest[:40]}.o"
-        stored = None if path is None else _read(path)
+        stored = None if path is None else _read(path, digest)
         if stored is not None:
             return Code(stored, symbols or {})
         machine_code = _compile(emit)
         if path is not None:
-            _write(path, machine_code)
+            _write(path, digest, machine_code)
         return Code(machine_code, symbols or {})
 
 
@@ -109,27 +112,30 @@ def _compile(emit: Callable[[Emitter], None]) -> bytes:
     return bytes(target.emit_object(module))
 
 
-def _read(path: Path) -> bytes | None:
-    """The machine code of an entry, or None if it is missing or not what was written."""
+def _seal(digest: str, code: bytes) -> bytes:
+    """What an entry begins with: it is of this format, was made from this, and is complete."""
+    return _MAGIC + hashlib.sha256(digest.encode() + code).digest()
+
+
+def _read(path: Path, digest: str) -> bytes | None:
+    """The machine code of an entry, or None if it is missing, damaged or another entry's."""
     try:
         content = path.read_bytes()
     except OSError:
         return None
     head = len(_MAGIC) + 32
     code = content[head:]
-    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : head] != hashlib.sha256(code).digest():
-        return None
-    return code
+    return code if content[:head] == _seal(digest, code) else None
 
 
-def _write(path: Path, code: bytes) -> None:
+def _write(path: Path, digest: str, code: bytes) -> None:
     """Put an entry in place in one step; a cache that cannot be written is no reason to stop."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(code).digest() + code)
+                file.write(_seal(digest, code) + code)
             os.replace(temporary, path)
         except OSError:
             Path(temporary).unlink(missing_ok=True)

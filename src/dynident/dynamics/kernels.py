@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import functools
-import os
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Container, Sequence
 from typing import Protocol
 
 from dynident.checks import Array
 from dynident.dynamics import equations as eq
+from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.numpy_backend import NumpyKernel
 from dynident.dynamics.program import Program, Recorder, Value
 from dynident.dynamics.terms import Term, all_columns
-from dynident.errors import InputError
 from dynident.robot.algebra import ZERO, Number, mul, total
 from dynident.robot.model import Robot
 
 Index = tuple[int, ...]  # place of an output in the result array
 _KEPT = 64  # programs kept in memory
-BACKENDS = ("auto", "numpy", "llvm")
 WORTH_COMPILING = 20_000  # samples: NumPy needs about as long for them as compiling does
 
 
@@ -146,6 +145,7 @@ class _Prepared:
     def __init__(self, program: Program, places: tuple[Index, ...]) -> None:
         self.program, self.places = program, places
         self._compiled: Kernel | None = None
+        self._seen = 0
 
     @functools.cached_property
     def _plain(self) -> Kernel:
@@ -153,10 +153,9 @@ class _Prepared:
 
     def kernel(self, n_samples: int) -> Kernel:
         """The kernel for a batch of this size."""
-        chosen = os.environ.get("DYNIDENT_BACKEND", "auto")
-        if chosen not in BACKENDS:
-            raise InputError(f"DYNIDENT_BACKEND is '{chosen}'; expected {', '.join(BACKENDS)}")
-        if chosen == "numpy" or (chosen == "auto" and self._compiled is None and n_samples < WORTH_COMPILING):
+        chosen = chosen_backend()
+        self._seen += n_samples
+        if chosen == "numpy" or (chosen == "auto" and self._compiled is None and self._seen < WORTH_COMPILING):
             return self._plain
         if self._compiled is None:
             from dynident.dynamics.llvm_backend import LlvmKernel  # LLVM is loaded only when something is compiled
@@ -166,19 +165,19 @@ class _Prepared:
 
 
 _cache: OrderedDict[tuple[str, ...], _Prepared] = OrderedDict()
+_lock = threading.RLock()
 
 
 def kernel(robot: Robot, kind: str, terms: Sequence[Term], n_samples: int = 0) -> tuple[Kernel, tuple[Index, ...]]:
     """The kernel of one of the robot's functions and the place of each of its outputs.
 
     Compiling takes a few tenths of a second the first time, so short batches run on NumPy until the compiled kernel
-    exists. DYNIDENT_BACKEND=numpy or llvm makes one back end serve all.
+    exists, which it does once that many samples have come. DYNIDENT_BACKEND=numpy or llvm makes one back end serve all.
     """
     key = (robot.fingerprint, kind, *(term.key for term in terms))
-    if key not in _cache:
-        _cache[key] = _Prepared(*record(robot, kind, terms))
+    with _lock:
+        prepared = _cache.pop(key, None) or _Prepared(*record(robot, kind, terms))
+        _cache[key] = prepared
         if len(_cache) > _KEPT:
             _cache.popitem(last=False)
-    _cache.move_to_end(key)
-    prepared = _cache[key]
-    return prepared.kernel(n_samples), prepared.places
+        return prepared.kernel(n_samples), prepared.places

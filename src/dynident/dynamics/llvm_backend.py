@@ -17,7 +17,7 @@ from dynident.dynamics.vector_ir import FAST, INT, POINTER, Emitter, integer
 
 BLOCK = 128  # samples: inputs and outputs of a block stay in the cache
 ROW = BLOCK + 8  # whole cache lines, and no power of two, which would crowd the cache
-_VERSION = "fill 2"  # change with the code below: part of the cache key
+VERSION = "fill 2"  # change with the code below: part of every cache key
 
 # Sine and cosine on [-pi/4, pi/4], polynomials in r^2 (the classical minimax coefficients of fdlibm).
 _SINE = (
@@ -164,22 +164,28 @@ def _exponential(emitter: Emitter, x: Any) -> Any:
     return b.fmul(taylor, b.bitcast(bits, emitter.vector))
 
 
-def gather(
-    emitter: Emitter, given: Any, strides: Any, n_rows: Any, start: Any, count: Any, rows: Any, row: Any
+def strided_copy(
+    e: Emitter, given: Any, strides: Any, i: Any, start: Any, count: Any, target: Any, offset: Any
 ) -> None:
-    """Copy samples start .. start + count of strided arrays into contiguous rows of length `row`."""
-    b = emitter.builder
+    """Copy samples start .. start + count of strided array i to contiguous doubles."""
+    b = e.builder
+    source, stride = e.load_pointer(given, i), e.load_integer(strides, i)
+    first = b.mul(start, stride)
 
-    def one(i: Any) -> None:
-        source, stride = emitter.load_pointer(given, i), emitter.load_integer(strides, i)
-        first, target = b.mul(start, stride), b.mul(i, row)
+    def copy(k: Any) -> None:
+        e.store(e.load(source, b.add(first, b.mul(k, stride))), target, b.add(offset, k))
 
-        def copy(k: Any) -> None:
-            emitter.store(emitter.load(source, b.add(first, b.mul(k, stride))), rows, b.add(target, k))
+    e.each(integer(0), count, 1, copy)
 
-        emitter.each(integer(0), count, 1, copy)
 
-    emitter.each(integer(0), n_rows, 1, one)
+def gather(e: Emitter, given: Any, strides: Any, n_rows: Any, start: Any, count: Any, rows: Any, row: Any) -> None:
+    """Copy samples start .. start + count of several strided arrays into contiguous rows of length `row`."""
+    e.each(
+        integer(0),
+        n_rows,
+        1,
+        lambda i: strided_copy(e, given, strides, i, start, count, rows, e.builder.mul(i, row)),
+    )
 
 
 def shorter(emitter: Emitter, n_samples: Any, start: Any, block: int) -> Any:
@@ -226,7 +232,7 @@ class LlvmKernel:
             emit_program(emitter, program, range(n_outputs), ROW)
             emit_map(emitter, n_outputs)
 
-        self._code = compiled(f"{_VERSION} map {BLOCK} {program.fingerprint}", emit)
+        self._code = compiled(f"{VERSION} map {BLOCK} {program.fingerprint}", emit)
         pointer, whole = ctypes.c_void_p, ctypes.c_int64
         self._map = self._code.function("map", [pointer, pointer, whole, whole, pointer, pointer, pointer, pointer])
 
@@ -240,7 +246,7 @@ class LlvmKernel:
         """
         n_samples, n_outputs = out.shape[1], len(self.program.outputs)
         scratch, results = aligned(len(inputs) * ROW), aligned(n_outputs * ROW)
-        arrays = [np.asarray(x, dtype=np.float64) for x in inputs]
+        arrays = [whole_strides(np.asarray(x, dtype=np.float64)) for x in inputs]
         varying = [x for x in arrays if x.ndim]
         # Scalars come after everything that varies in a robot's programs, and are written once.
         for i, x in enumerate(arrays[len(varying) :], len(varying)):
@@ -258,6 +264,11 @@ class LlvmKernel:
             out.ctypes.data,
             targets.ctypes.data,
         )
+
+
+def whole_strides(x: Array) -> Array:
+    """The array, copied if its samples are not a whole number of doubles apart (a column of packed records)."""
+    return x if all(stride % 8 == 0 for stride in x.strides) else np.ascontiguousarray(x)
 
 
 def aligned(size: int) -> Array:

@@ -188,7 +188,7 @@ class Coulomb(ElementTerm):
     name = "Fc"
 
     def __init__(self, smoothing: float = 0.0) -> None:
-        if not smoothing >= 0.0:
+        if isinstance(smoothing, str) or not smoothing >= 0.0:
             raise InputError(f"smoothing of Fc is {smoothing}; expected zero or a positive speed")
         self.smoothing = float(smoothing)
 
@@ -227,11 +227,15 @@ def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
         terms = DEFAULT_TERMS
     if isinstance(terms, str):
         terms = [part.strip() for part in terms.split(",")]
+    if isinstance(terms, Term):
+        terms = [terms]
+    if not isinstance(terms, Iterable):
+        raise InputError(f"terms is {terms!r}; expected names such as 'rigid,Ia' or a sequence of terms")
     resolved: list[Term] = []
     for term in terms:
         if isinstance(term, Term):
             resolved.append(term)
-        elif term in TERMS:
+        elif isinstance(term, str) and term in TERMS:
             resolved.append(TERMS[term]())
         else:
             raise UnknownNameError("term", str(term), TERMS)

@@ -1,12 +1,15 @@
 """What can be identified: base parameters from the structure, excitation from a motion."""
 
 from dynident.identifiability.base import BaseParameters, base_parameters
-from dynident.identifiability.consistency import base_violations, physical_violations
+from dynident.identifiability.consistency import base_violations
 from dynident.identifiability.excitation import Excitation, WeakDirection, excitation
+from dynident.identifiability.regrouping import Regrouping
+from dynident.robot.physicality import physical_violations
 
 __all__ = [
     "BaseParameters",
     "Excitation",
+    "Regrouping",
     "WeakDirection",
     "base_parameters",
     "base_violations",

@@ -18,10 +18,12 @@ from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
 from dynident.dynamics.evaluate import parameters, regressor
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
+from dynident.errors import InputError
 from dynident.identifiability.lengths import recognise
 from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns
 from dynident.identifiability.states import ACCELERATION, random_states, reach
 from dynident.robot.model import Robot
+from dynident.robot.parameters import LINK_SYMBOLS, in_frame
 
 TOLERANCE = 1e-8  # share of a column that must be new for the column to count as independent
 _FAINT = 3e-5  # an effect this small beside what its kind of parameter usually has deserves a word
@@ -73,24 +75,26 @@ def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float =
     """
     resolved = resolve_terms(terms)
     described = all_columns(robot, resolved)
-    free = [j for j, column in enumerate(described) if column.fixed is None]
-    W, sizes = scaled_observation(robot, resolved, described)
-    effect = [j for j in free if sizes[j] > tolerance]
-    independent, weakest, strongest = select_columns(W, effect, tolerance)
-    faintest = min((sizes[j] for j in independent), default=1.0)
-    dependent = [j for j in effect if j not in set(independent)]
-    K = np.zeros((len(independent), len(described)))
-    K[np.arange(len(independent)), independent] = 1.0
-    if dependent:
-        scales = column_scales(robot, described)
-        solution = np.linalg.lstsq(W[:, independent], W[:, dependent], rcond=None)[0]
-        K[:, dependent] = solution * scales[independent][:, None] ** -1 * scales[dependent]
+    if not 0.0 < tolerance < 1.0:
+        raise InputError(f"tolerance is {tolerance}; expected a share between 0 and 1")
+    # The rank is decided in frames whose z axis is the joint's: there, what depends does so clearly. A link frame that
+    # is turned against its joint by a thousandth would blur it.
+    scales = column_scales(robot, described)
+    W = scaled_observation(robot, resolved, scales)
+    Z = W @ np.linalg.inv(aligning_matrix(robot, described) * scales / scales[:, None])
+    sizes = np.linalg.norm(Z, axis=0)
+    chosen, weakest, strongest = select_columns(Z, [int(j) for j in np.flatnonzero(sizes > tolerance)], tolerance)
+    seen = np.asarray(np.linalg.lstsq(Z[:, chosen], W, rcond=None)[0], dtype=np.float64)
+    seen = np.asarray(np.linalg.qr(seen.T)[0].T)  # the same combinations, none of them favoured
+    seen[:, [column.fixed is not None for column in described]] = 0.0
+    independent, K = readable_base(seen, scales)
+    faintest = float(sizes[chosen].min(initial=1.0))
     return BaseParameters(
         robot=robot,
         terms=resolved,
         columns=described,
         independent=tuple(independent),
-        K=frozen(cleaned(K)),
+        K=frozen(K),
         weakest=weakest,
         strongest=strongest,
         warnings=_warnings(weakest, strongest, min(faintest, weakest)),
@@ -105,13 +109,49 @@ def column_scales(robot: Robot, described: Sequence[Column]) -> Array:
     return np.array([kinds.get(column.symbol, ACCELERATION) for column in described])
 
 
-def scaled_observation(robot: Robot, terms: Sequence[Term], described: Sequence[Column]) -> tuple[Array, Array]:
-    """The regressor on random states with scaled columns, (n_rows, n_columns), and the size of each column."""
-    n_samples = max(30, int(np.ceil(3.0 * len(described) / len(robot.moving))))
+def aligning_matrix(robot: Robot, described: Sequence[Column]) -> Array:
+    """chi in joint frames from chi in link frames, (n_columns, n_columns); elements are left alone."""
+    X = np.eye(len(described))
+    places = {column.name: j for j, column in enumerate(described) if column.term == "rigid"}
+    for joint in robot.joints:
+        own = [places[f"{symbol}{joint.number}"] for symbol in LINK_SYMBOLS if places]
+        if own:
+            X[np.ix_(own, own)] = in_frame(np.eye(10), joint.after.rotation, joint.after.translation).T
+    return X
+
+
+def readable_base(seen: Array, scales: Array) -> tuple[list[int], Array]:
+    """Base parameters for what the rows of `seen` span, on columns chosen from the left.
+
+    A column that stands out only faintly (a thousandth of others) is passed over as long as clearer ones are left.
+
+    Args:
+        seen: (n, n_columns), the identifiable combinations of scaled parameters.
+        scales: Typical size of each column.
+
+    Returns:
+        The chosen columns, and K over parameters as they are.
+    """
+    independent: list[int] = []
+    Q = np.zeros((len(seen), 0))
+    for clear in (3e-2, 1e-4, 1e-6, 1e-9):
+        for j in range(seen.shape[1]):
+            rest = seen[:, j] - Q @ (Q.T @ seen[:, j])
+            rest = rest - Q @ (Q.T @ rest)
+            if len(independent) < len(seen) and np.linalg.norm(rest) > clear:
+                Q = np.column_stack([Q, rest / np.linalg.norm(rest)])
+                independent.append(j)
+    independent.sort()
+    over = np.linalg.lstsq(seen[:, independent], seen, rcond=None)[0]
+    return independent, cleaned(np.asarray(over / scales[independent][:, None] * scales, dtype=np.float64))
+
+
+def scaled_observation(robot: Robot, terms: Sequence[Term], scales: Array) -> Array:
+    """The regressor on random states with scaled columns, (n_rows, n_columns)."""
+    n_samples = max(30, int(np.ceil(3.0 * len(scales) / len(robot.moving))))
     W = regressor(robot, *random_states(robot, n_samples), terms)
-    stacked = np.ascontiguousarray(W).reshape(-1, len(described)) / column_scales(robot, described)
-    stacked = stacked / np.sqrt(len(stacked))
-    return stacked, np.linalg.norm(stacked, axis=0)
+    stacked = np.ascontiguousarray(W).reshape(-1, len(scales)) / scales
+    return np.asarray(stacked / np.sqrt(len(stacked)))
 
 
 def _warnings(weakest: float, strongest: float, faintest: float) -> tuple[str, ...]:

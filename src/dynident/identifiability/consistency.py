@@ -1,4 +1,4 @@
-"""Whether parameter values can belong to a real machine: link by link, or for base values by the mass matrix."""
+"""Whether base values can belong to a real machine, judged by the mass matrix."""
 
 from __future__ import annotations
 
@@ -10,23 +10,7 @@ from numpy.typing import ArrayLike
 from dynident.dynamics.evaluate import joint_torque
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.states import random_states
-from dynident.robot.model import Robot
-from dynident.robot.parameters import LINK_SYMBOLS
-from dynident.robot.physicality import Violation, violations
-
-
-def physical_violations(robot: Robot, values: str | None = None) -> list[Violation]:
-    """The conditions that a value set breaks, link by link; empty for a physical robot.
-
-    A link of which the set gives only some of the ten numbers is left out: nothing can be said about it.
-    """
-    found = robot.value_set(values)
-    result: list[Violation] = []
-    for joint, chi in zip(robot.joints, robot.link_parameters(values), strict=True):
-        if all(f"{symbol}{joint.number}" in found for symbol in LINK_SYMBOLS):
-            label = joint.link if joint.link == str(joint.number) else f"{joint.number} ({joint.link})"
-            result.extend(violations(chi, label))
-    return result
+from dynident.robot.physicality import Violation
 
 
 def base_violations(base: BaseParameters, beta: Mapping[str, float] | ArrayLike, n_poses: int = 200) -> list[Violation]:
@@ -52,10 +36,10 @@ def base_violations(base: BaseParameters, beta: Mapping[str, float] | ArrayLike,
     for name, index, value in zip(robot.joint_names, robot.moving, lowest, strict=True):
         if value < -1e-9 * size:
             slides = robot.joints[robot.active[index]].kind == "prismatic"
-            text = f"carried by joint {name}: inertia about the joint must be positive"
-            result.append(Violation("chain", text, float(value), "kg" if slides else "kg·m²"))
+            text = "the inertia it feels must be positive"
+            result.append(Violation(f"joint {name}", text, float(value), "kg" if slides else "kg·m²"))
     if not result:
         smallest = float(np.linalg.eigvalsh((M + np.swapaxes(M, 1, 2)) / 2).min())
         if smallest < -1e-9 * size:
-            result.append(Violation("chain", "the mass matrix must be positive definite", smallest, "mixed"))
+            result.append(Violation("all joints", "the mass matrix must be positive definite", smallest, "mixed"))
     return result

@@ -112,6 +112,9 @@ class Regrouping:
         if how != "minimum norm":
             raise UnknownNameError("way to fill standard parameters", how, ("minimum norm", "regrouped zero"))
         start = fixed if prior is None else self._prior(prior)
+        known = [j for j, column in enumerate(self.columns) if column.fixed is not None]
+        start = np.array(start)
+        start[known] = fixed[known]
         gap = target - self.K @ start
         return np.asarray(start + np.linalg.lstsq(self.K, gap, rcond=None)[0])
 
@@ -121,9 +124,14 @@ class Regrouping:
                 if name not in self.names:
                     raise UnknownNameError("base parameter", str(name), self.names)
             return np.array([beta.get(name, 0.0) for name in self.names])
-        vector = np.asarray(beta, dtype=np.float64)
+        try:
+            vector = np.asarray(beta, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("beta must be numbers, or a mapping by base parameter name") from None
         if vector.shape != (self.n,):
             raise InputError(f"beta must have shape ({self.n},), one value per base parameter; got {vector.shape}")
+        if not np.isfinite(vector).all():
+            raise InputError(f"beta of {self.names[int(np.argmin(np.isfinite(vector)))]} is not finite")
         return vector
 
     def _prior(self, prior: str | Mapping[str, float] | ArrayLike) -> Array:

@@ -1,8 +1,9 @@
 """The square-root information factor: accumulate, merge, save, solve."""
 
-from dynident.information.accumulate import accumulate, accumulate_blocks, accumulate_rows
+from dynident.information.accumulate import accumulate, accumulate_blocks
 from dynident.information.information import Information, MergeError, Segment
 from dynident.information.parquet import accumulate_parquet
+from dynident.information.rows import accumulate_rows
 from dynident.information.solution import Solution
 from dynident.information.storage import InformationFileError, load_information
 

@@ -1,11 +1,12 @@
-"""`accumulate`: from arrays, blocks or given rows to an `Information`, in bounded memory."""
+"""`accumulate`: from arrays or blocks to an `Information`, in bounded memory."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -15,10 +16,9 @@ from dynident.checks import Array, as_samples, frozen
 from dynident.dynamics.terms import Column, TermsLike, resolve_terms
 from dynident.errors import InputError
 from dynident.identifiability.regrouping import Regrouping
-from dynident.information.factor import Factor, merged
-from dynident.information.householder import absorb
+from dynident.information.factor import merged
 from dynident.information.information import Information, Segment
-from dynident.information.observation_model import GIVEN_BLOCK, ObservationModel, observation_model
+from dynident.information.observation_model import ObservationModel, observation_model
 from dynident.robot.model import Robot
 
 SHORTEST_SEGMENT = 16384  # samples: merging a segment costs as much as a few hundred of them
@@ -73,21 +73,22 @@ def accumulate(
     length = segment or -(-n_samples // _segment_count(n_samples))
     model = observation_model(robot, resolve_terms(terms), columns)
     roots = _roots(weights, n_samples, names)
-    parts = [slice(start, min(start + length, n_samples)) for start in range(0, n_samples, length)]
-    if extra:
-        return _with_extra(model, arrays, roots, extra, parts, label)
-    segments: list[Segment | None] = [None] * len(parts)
-    done = 0
+    given = _extra_columns(model, extra or {}, n_samples)
+    starts = range(0, n_samples, length)
 
-    def work(i: int) -> int:
-        segments[i] = model.segment([x[parts[i]] for x in arrays], None if roots is None else roots[parts[i]], label)
-        return parts[i].stop - parts[i].start
+    def work(start: int) -> Segment:
+        part = slice(start, start + length)
+        own, own_roots = [x[part] for x in arrays], None if roots is None else roots[part]
+        if given:
+            return model.segment_beside(own, own_roots, {k: v[part] for k, v in given.items()}, label, start)
+        return model.segment(own, own_roots, label, start)
 
-    for count in _in_threads(work, len(parts), threads):
-        done += count
+    segments = []
+    for start, done in zip(starts, _in_threads(work, starts, threads), strict=True):
+        segments.append(done)
         if progress is not None:
-            progress(done, n_samples)
-    return model.information([s for s in segments if s is not None])
+            progress(min(start + length, n_samples), n_samples)
+    return _wider(model.information(segments), list(given))
 
 
 def accumulate_blocks(
@@ -103,8 +104,24 @@ def accumulate_blocks(
 ) -> Information:
     """`accumulate` for data that does not fit into memory: an iterator of blocks (q, dq, ddq, tau).
 
-    Each block becomes a segment; when there are too many, neighbours are joined. Memory: one block per thread.
+    Each block becomes a segment; when there are too many, neighbours are joined. Blocks are copied, so an iterator may
+    reuse its arrays; there are as many in memory as threads, and two more.
     """
+    copied = (tuple(np.array(x, copy=True) for x in block) for block in blocks)
+    return accumulate_own_blocks(robot, copied, terms, columns, threads, label, progress, total)
+
+
+def accumulate_own_blocks(
+    robot: Robot,
+    blocks: Iterable[tuple[ArrayLike, ...]],
+    terms: TermsLike,
+    columns: Literal["base", "standard"],
+    threads: int | None,
+    label: str,
+    progress: Progress | None,
+    total: int | None,
+) -> Information:
+    """`accumulate_blocks` for blocks that nobody writes to again."""
     model = observation_model(robot, resolve_terms(terms), columns)
     segments: list[Segment] = []
     done = 0
@@ -122,56 +139,6 @@ def accumulate_blocks(
     return model.information(segments)
 
 
-def accumulate_rows(
-    W: ArrayLike,
-    tau: ArrayLike,
-    coordinates: Regrouping | Sequence[str],
-    *,
-    channels: Sequence[str] | None = None,
-    definitions: Sequence[str] | None = None,
-    label: str = "data",
-) -> Information:
-    """The information of rows that somebody else made: filtered, decimated, energy, or any linear model.
-
-    Args:
-        W: (n_samples, n_channels, n): the rows over the base columns of `coordinates`.
-        tau: (n_samples, n_channels): the right-hand side.
-        coordinates: What the columns are: a robot's regrouping, or plain names.
-        channels: Names of the output channels; default 1, 2, ...
-        definitions: What each standard column means beyond its name; default "given".
-        label: Where the data came from.
-
-    Raises:
-        InputError: Naming sample and channel when a number is not finite.
-    """
-    if not isinstance(coordinates, Regrouping):
-        plain = tuple(Column(name, "", name, "", "given", "given column") for name in coordinates)
-        coordinates = Regrouping(plain, tuple(range(len(plain))), frozen(np.eye(len(plain))))
-    rows, right = np.asarray(W, dtype=np.float64), np.asarray(tau, dtype=np.float64)
-    if rows.ndim != 3 or rows.shape[2] != coordinates.n or right.shape != rows.shape[:2]:
-        raise InputError(
-            f"W must have shape (n_samples, n_channels, {coordinates.n}) and tau (n_samples, n_channels); "
-            f"got {rows.shape} and {right.shape}"
-        )
-    names = tuple(channels) if channels is not None else tuple(str(i + 1) for i in range(rows.shape[1]))
-    if len(names) != rows.shape[1] or len(rows) == 0:
-        raise InputError(f"{len(names)} channel names do not fit {rows.shape[1]} channels with {len(rows)} samples")
-    for array, what in ((rows, "W"), (right, "tau")):
-        if not np.isfinite(array).all():
-            sample, channel = np.argwhere(~np.isfinite(array))[0][:2]
-            raise InputError(f"{what} is not finite at sample {sample}, channel {names[channel]}")
-    factors = []
-    for channel in range(rows.shape[1]):
-        felt = tuple(int(j) for j in np.flatnonzero(rows[:, channel].any(0)))
-        R = np.zeros((len(felt) + 1, len(felt) + 1))
-        for start in range(0, len(rows), GIVEN_BLOCK):
-            part = slice(start, start + GIVEN_BLOCK)
-            absorb(R, np.vstack([rows[part, channel][:, felt].T, right[part, channel]]))
-        factors.append(Factor(felt, np.triu(R), len(rows)))
-    meaning = tuple(definitions) if definitions is not None else ("given",) * len(coordinates.columns)
-    return Information(coordinates, meaning, names, (Segment(label, tuple(factors)),))
-
-
 def _segment_count(n_samples: int) -> int:
     """One for short data, else a multiple of four (so that threads share them evenly) up to the most."""
     if n_samples < 2 * SHORTEST_SEGMENT:
@@ -179,15 +146,22 @@ def _segment_count(n_samples: int) -> int:
     return min(MOST_SEGMENTS, 4 * -(-n_samples // (4 * SHORTEST_SEGMENT)))
 
 
-def _block(robot: Robot, block: Block) -> list[Array]:
+def _block(robot: Robot, block: tuple[ArrayLike, ...]) -> list[Array]:
     """The four arrays of a block as float64 without a copy where possible; shapes checked, numbers not yet."""
+    names = ("q", "dq", "ddq", "tau")
+    if not isinstance(block, tuple | list) or len(block) != len(names):
+        raise InputError("a block must be four arrays: q, dq, ddq, tau")
     n = len(robot.joint_names)
     arrays: list[Array] = []
-    for name, given in zip(("q", "dq", "ddq", "tau"), block, strict=True):
+    for name, given in zip(names, block, strict=True):
+        if np.ma.isMaskedArray(given):
+            raise InputError(f"{name} is a masked array; leave the masked samples out")
         try:
             array = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError(f"{name} must be an array of numbers") from None
+        if array.shape == (n,):
+            array = array[None, :]
         if array.ndim != 2 or array.shape[1] != n:
             raise InputError(
                 f"{name} must have shape (n_samples, {n}), columns {', '.join(robot.joint_names)}; got {array.shape}"
@@ -203,7 +177,10 @@ def _roots(weights: ArrayLike | None, n_samples: int, names: tuple[str, ...]) ->
     """Square roots of the rows' weights, (n_samples, n_joints)."""
     if weights is None:
         return None
-    array = np.asarray(weights, dtype=np.float64)
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("weights must be an array of numbers") from None
     if array.ndim == 1:
         array = np.repeat(array[:, None], len(names), axis=1)
     array = as_samples(array, "weights", names, n_samples)
@@ -213,21 +190,28 @@ def _roots(weights: ArrayLike | None, n_samples: int, names: tuple[str, ...]) ->
     return np.sqrt(array)
 
 
-def _in_threads(work: Callable[[int], int], n: int, threads: int | None) -> Iterator[int]:
-    """Results of work(0) .. work(n - 1), the compiled part of which runs in parallel."""
-    workers = min(n, threads or os.cpu_count() or 1)
+def _workers(threads: int | None) -> int:
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}; expected one or more")
+    return threads or os.cpu_count() or 1
+
+
+def _in_threads(work: Callable[[int], Segment], starts: Iterable[int], threads: int | None) -> Iterator[Segment]:
+    """Results in order; the compiled part of the work runs in parallel."""
+    todo = list(starts)
+    workers = min(len(todo), _workers(threads))
     if workers < 2:
-        yield from map(work, range(n))
+        yield from map(work, todo)
         return
     with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(work, range(n))
+        yield from pool.map(work, todo)
 
 
 def _streamed(
-    robot: Robot, model: ObservationModel, blocks: Iterable[Block], threads: int | None, label: str
+    robot: Robot, model: ObservationModel, blocks: Iterable[tuple[ArrayLike, ...]], threads: int | None, label: str
 ) -> Iterator[tuple[Segment, int]]:
-    """Segment and length of every block, in order; no more blocks are in memory than there are threads, plus one."""
-    workers = threads or os.cpu_count() or 1
+    """Segment and length of every block, in order."""
+    workers = _workers(threads)
     pending: deque[tuple[Future[Segment], int]] = deque()
     offset = 0
     with ThreadPoolExecutor(workers) as pool:
@@ -254,35 +238,25 @@ def _halved(segments: list[Segment]) -> list[Segment]:
     return result
 
 
-def _with_extra(
-    model: ObservationModel,
-    arrays: list[Array],
-    roots: Array | None,
-    extra: Mapping[str, ArrayLike],
-    parts: list[slice],
-    label: str,
-) -> Information:
-    """Kernel columns and given columns side by side, in blocks."""
+def _extra_columns(model: ObservationModel, extra: Mapping[str, ArrayLike], n_samples: int) -> dict[str, Array]:
+    """Given columns, checked: (n_samples, n_joints) each."""
     names = model.robot.joint_names
-    given = {name: as_samples(values, f"extra column {name}", names, len(arrays[0])) for name, values in extra.items()}
     own = {column.name for column in model.coordinates.columns}
-    for name in given:
+    for name in extra:
         if name in own:
             raise InputError(f"extra column '{name}' has the name of a column of the model; choose another")
-    segments = [
-        model.segment_beside([x[part] for x in arrays], None if roots is None else roots[part], given, part, label)
-        for part in parts
-    ]
-    coordinates = model.coordinates
-    n, k = coordinates.n, len(coordinates.columns)
-    K = np.zeros((n + len(given), k + len(given)))
-    K[:n, :k] = coordinates.K
-    K[n:, k:] = np.eye(len(given))
-    columns = tuple(Column(name, "", name, "", "given", "given column") for name in given)
-    wider = Regrouping(
-        (*coordinates.columns, *columns),
-        (*coordinates.independent, *range(k, k + len(given))),
-        frozen(K),
-    )
-    definitions = (*model.definitions, *("given" for _ in given))
-    return Information(wider, definitions, names, tuple(segments))
+    return {name: as_samples(values, f"extra column {name}", names, n_samples) for name, values in extra.items()}
+
+
+def _wider(information: Information, extra: list[str]) -> Information:
+    """The information with its coordinates extended by given columns."""
+    if not extra:
+        return information
+    old = information.coordinates
+    n, k, m = old.n, len(old.columns), len(extra)
+    K = np.zeros((n + m, k + m))
+    K[:n, :k] = old.K
+    K[n:, k:] = np.eye(m)
+    columns = tuple(Column(name, "", name, "", "given", "given column") for name in extra)
+    coordinates = Regrouping((*old.columns, *columns), (*old.independent, *range(k, k + m)), frozen(K))
+    return replace(information, coordinates=coordinates, definitions=(*information.definitions, *("given",) * m))

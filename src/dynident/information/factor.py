@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array, frozen
-from dynident.information.householder import absorb
+from dynident.information.absorb import absorb
 
 
 @dataclass(frozen=True)

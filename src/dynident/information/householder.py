@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from dynident.checks import Array
 from dynident.dynamics.jit import Code, compiled
-from dynident.dynamics.vector_ir import FAST, INT, POINTER, Emitter, integer, lanes, number
+from dynident.dynamics.vector_ir import FAST, INT, POINTER, Emitter, integer, number
 
 PANEL = 4  # reflections applied together
 _VERSION = "householder 1"
@@ -154,29 +152,20 @@ class _Absorb:
         e.each(integer(0), self.rows, e.width, body)
 
 
-@functools.cache
+_lock = threading.Lock()
+_code: list[Code] = []
+
+
 def runtime() -> Code:
-    """The compiled update, made once for all robots."""
-    return compiled(_VERSION, emit_absorb)
+    """The compiled update, made once for all robots and never let go: other code calls it by its address."""
+    with _lock:
+        if not _code:
+            _code.append(compiled(_VERSION, emit_absorb))
+        return _code[0]
 
 
 @functools.cache
-def _absorb() -> Any:
+def absorb_function() -> Any:
+    """`absorb` as a function of addresses and sizes."""
     pointer, whole = ctypes.c_void_p, ctypes.c_int64
     return runtime().function("absorb", [pointer, whole, pointer, whole, whole, whole])
-
-
-def absorb(R: Array, block: Array) -> None:
-    """Update a factor in place with more rows.
-
-    Args:
-        R: (p, p) upper triangular, C-contiguous, float64.
-        block: (p, n_rows): the new rows, one column of the matrix per row of this array. Destroyed.
-    """
-    p, n_rows = block.shape
-    width = lanes()
-    if n_rows % width or not block.flags.c_contiguous:
-        padded = np.zeros((p, -(-max(n_rows, 1) // width) * width))
-        padded[:, :n_rows] = block
-        block = padded
-    _absorb()(R.ctypes.data, p, block.ctypes.data, block.shape[1], block.shape[1], p)

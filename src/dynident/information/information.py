@@ -89,6 +89,15 @@ class Information:
         ]
         return replace(first, channels=channels, segments=tuple(segments))
 
+    def __radd__(self, other: object) -> Information:
+        """So that `sum` works: zero plus information is the information."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __repr__(self) -> str:
+        """A line, not the numbers."""
+        rows, parts = f"{self.n_rows:g} rows", f"{len(self.segments)} segments"
+        return f"Information({self.coordinates.n} base parameters, {', '.join(self.channels)}, {rows}, {parts})"
+
     def joined(self) -> Information:
         """The same data as one segment."""
         label = self.segments[0].label if len(self.segments) == 1 else f"{len(self.segments)} segments"
@@ -96,9 +105,13 @@ class Information:
 
     def select(self, wanted: Iterable[int]) -> Information:
         """Only the segments with these indices."""
-        kept = tuple(self.segments[i] for i in wanted)
-        if not kept:
+        indices = list(wanted)
+        n = len(self.segments)
+        if not indices:
             raise InputError("no segment is left")
+        if not all(0 <= i < n for i in indices):
+            raise InputError(f"segments {indices} are not all among 0 .. {n - 1}")
+        kept = tuple(self.segments[i] for i in indices)
         return replace(self, segments=kept)
 
     def without(self, left_out: Iterable[int]) -> Information:
@@ -129,10 +142,14 @@ class Information:
                 if name not in self.channels:
                     raise UnknownNameError("channel", name, self.channels)
             weights = [weights.get(name, 1.0) for name in self.channels]
-        if len(weights) != len(self.channels) or not all(w >= 0.0 for w in weights):
-            raise InputError(f"give one weight of zero or more for each of {', '.join(self.channels)}")
+        if len(weights) != len(self.channels) or not all(0.0 <= w < np.inf for w in weights):
+            raise InputError(f"give one weight, finite and not negative, for each of {', '.join(self.channels)}")
+
+        def scaled(factor: Factor, weight: float) -> Factor:
+            return Factor(factor.columns, factor.R * np.sqrt(weight), factor.n_rows if weight else 0.0)
+
         segments = tuple(
-            Segment(s.label, tuple(f.scaled(float(np.sqrt(w))) for f, w in zip(s.factors, weights, strict=True)))
+            Segment(s.label, tuple(scaled(f, w) for f, w in zip(s.factors, weights, strict=True)))
             for s in self.segments
         )
         return replace(self, segments=segments)
@@ -164,6 +181,10 @@ class Information:
         for name in values:
             if name not in standard:
                 raise UnknownNameError("standard parameter", name, standard)
+            if self.coordinates.columns[standard.index(name)].fixed is not None:
+                raise InputError(f"{name} is fixed in the robot file already; its value was used when accumulating")
+            if isinstance(values[name], str) or not np.isfinite(values[name]):
+                raise InputError(f"the known value of {name} is {values[name]!r}; expected a finite number")
         given = np.array([values.get(name, 0.0) for name in standard])
         shift = self.coordinates.K @ given
         rest = [j for j, name in enumerate(standard) if name not in values]
@@ -186,6 +207,9 @@ class Information:
             names: Names of the new coordinates.
             units: Their units; default none.
         """
+        matrix = np.asarray(matrix, dtype=np.float64)
+        if len(set(names)) != len(names):
+            raise InputError("the new coordinates must have different names")
         if matrix.shape != (self.coordinates.n, len(names)):
             raise InputError(f"matrix must have shape ({self.coordinates.n}, {len(names)}); got {matrix.shape}")
         units = [""] * len(names) if units is None else list(units)
@@ -201,10 +225,8 @@ class Information:
 
     def _rebased(self, K: Array, columns: tuple[Column, ...], definitions: tuple[str, ...]) -> Information:
         """The factors over the base of K's row space: R K = (R K[:, pivots]) K_new."""
-        size = np.linalg.norm(K, axis=0)
-        pivots, _, _ = select_columns(K, [int(j) for j in np.flatnonzero(size > 1e-12)], 1e-9)
-        own = K[:, pivots]
-        return self._mapped(own, Regrouping(columns, tuple(pivots), _over(own, K)), definitions)
+        coordinates = _row_space(K, columns)
+        return self._mapped(K[:, list(coordinates.independent)], coordinates, definitions)
 
     def _mapped(self, matrix: Array, coordinates: Regrouping, definitions: tuple[str, ...]) -> Information:
         def change(factor: Factor) -> Factor:
@@ -235,19 +257,20 @@ def common(first: Information, second: Information) -> tuple[Information, Inform
         K = np.zeros((part.coordinates.n, len(columns)))
         K[:, [place[column.name] for column in part.coordinates.columns]] = part.coordinates.K
         rows.append(K)
-    both = np.vstack(rows)
-    size = np.linalg.norm(both, axis=0)
-    pivots, _, _ = select_columns(both, [int(j) for j in np.flatnonzero(size > 1e-12)], 1e-9)
-    coordinates = Regrouping(columns, tuple(pivots), _over(both[:, pivots], both))
+    coordinates = _row_space(np.vstack(rows), columns)
+    pivots = list(coordinates.independent)
     first_new, second_new = (
         part._mapped(own[:, pivots], coordinates, definitions) for part, own in zip((first, second), rows, strict=True)
     )
     return first_new, second_new
 
 
-def _over(own: Array, K: Array) -> Array:
-    """K over the base whose columns are `own`: K = own @ result."""
-    return frozen(cleaned(np.asarray(np.linalg.lstsq(own, K, rcond=None)[0], dtype=np.float64)))
+def _row_space(K: Array, columns: tuple[Column, ...]) -> Regrouping:
+    """The base of what the rows of K can see: columns chosen from the left, the others written over them."""
+    size = np.linalg.norm(K, axis=0)
+    pivots, _, _ = select_columns(K, [int(j) for j in np.flatnonzero(size > 1e-12)], 1e-9)
+    over = np.asarray(np.linalg.lstsq(K[:, pivots], K, rcond=None)[0], dtype=np.float64)
+    return Regrouping(columns, tuple(pivots), frozen(cleaned(over)))
 
 
 def _same_coordinates(first: Information, second: Information) -> bool:

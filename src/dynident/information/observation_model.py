@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from dynident.checks import Array, frozen
+from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import inverse_dynamics, regressor
-from dynident.dynamics.kernels import record
-from dynident.dynamics.llvm_backend import LlvmKernel
+from dynident.dynamics.kernels import Kernel, record
+from dynident.dynamics.numpy_backend import NumpyKernel
+from dynident.dynamics.program import Program
 from dynident.dynamics.terms import Term, all_columns
 from dynident.errors import InputError
-from dynident.identifiability.base import base_parameters
+from dynident.identifiability.base import base_parameters, column_scales
 from dynident.identifiability.regrouping import Regrouping
 from dynident.identifiability.states import random_states
+from dynident.information.absorb import absorb
 from dynident.information.factor import Factor
-from dynident.information.householder import absorb
 from dynident.information.information import Information, Segment
-from dynident.information.streaming import Layout, Stream
+from dynident.information.layout import Layout
+from dynident.information.numpy_stream import NumpyStream
 from dynident.robot.model import Robot
 
 GIVEN_BLOCK = 4096  # samples per block when given columns stand beside the kernel's
+_ROUNDING = 1e-12  # entries of the regressor below this share of a typical one are rounding
+
+
+class Accumulator(Protocol):
+    """Turns samples into the factors of a layout."""
+
+    def absorb(self, inputs: list[Array], taus: list[Array], weights: list[Array] | None, factors: Array) -> bool:
+        """Absorb samples into the factors; False if a number was not finite."""
+        ...
 
 
 class ObservationModel:
@@ -32,120 +46,136 @@ class ObservationModel:
 
     def __init__(self, robot: Robot, terms: tuple[Term, ...], coordinates: Regrouping, definitions: tuple[str, ...]):
         self.robot, self.terms, self.coordinates, self.definitions = robot, terms, coordinates, definitions
-        self.known = {column.name: column.fixed for column in coordinates.columns if column.fixed is not None}
-        program, places = record(robot, "regressor", terms, felt_places(robot, terms, coordinates.independent))
+        self.known = {column.name: column.fixed for column in coordinates.columns if column.fixed}
+        self.program, places = record(robot, "regressor", terms, felt_places(robot, terms, coordinates.independent))
         position = {column: i for i, column in enumerate(coordinates.independent)}
-        self.layout = Layout.of(
-            tuple((channel, position[column]) for channel, column in places), len(robot.joint_names)
-        )
-        self.program = program
-        self.stream = Stream(program, self.layout)
-
-    def _unknown_part(self, arrays: list[Array]) -> Array:
-        """Torque without what the parameters of known value contribute."""
-        q, dq, ddq, tau = arrays
-        if not any(self.known.values()):
-            return tau
-        return np.asarray(tau - inverse_dynamics(self.robot, q, dq, ddq, self.terms, self.known))
+        own = tuple((channel, position[column]) for channel, column in places)
+        self.layout = Layout.of(own, len(robot.joint_names))
+        self._stream = _accumulator(self.program, self.layout)
 
     def segment(self, arrays: list[Array], roots: Array | None, label: str, offset: int = 0) -> Segment:
-        """The factors of a stretch of samples."""
-        q, dq, ddq, _ = arrays
-        tau = self._unknown_part(arrays)
-        factors = self.stream.empty()
-        inputs = [*q.T, *dq.T, *ddq.T]
-        taus = [np.asarray(x) for x in tau.T]
+        """The factors of a stretch of samples.
+
+        Args:
+            arrays: q, dq, ddq, tau.
+            roots: Square roots of the rows' weights, or None.
+            label: Where the samples came from.
+            offset: Number of the first sample, for messages.
+        """
+        arrays = self._without_known(arrays, offset)
+        factors = self.layout.empty()
+        inputs = [column for array in arrays[:3] for column in array.T]
         weights = None if roots is None else list(roots.T)
-        if not self.stream.absorb(inputs, taus, weights, factors):
+        fine = self._stream.absorb(inputs, list(arrays[3].T), weights, factors)
+        if not fine or not np.isfinite(factors).all():
             raise not_finite(self.robot, arrays, offset)
-        return Segment(
-            label,
-            tuple(
-                Factor(columns, np.triu(R), len(q))
-                for columns, R in zip(self.layout.columns, self.stream.split(factors), strict=True)
-            ),
-        )
+        return self._segment(label, self.layout.columns, self.layout.split(factors), roots, len(arrays[0]))
 
     def segment_beside(
-        self, arrays: list[Array], roots: Array | None, extra: Mapping[str, Array], part: slice, label: str
+        self, arrays: list[Array], roots: Array | None, extra: Mapping[str, Array], label: str, offset: int
     ) -> Segment:
         """The factors of a stretch of samples with given columns beside the kernel's."""
-        n = self.coordinates.n
+        n, given = self.coordinates.n, list(extra.values())
         columns = [
-            (*own, *(n + i for i, values in enumerate(extra.values()) if values[part, channel].any()))
+            (*own, *(n + i for i, values in enumerate(given) if values[:, channel].any()))
             for channel, own in enumerate(self.layout.columns)
         ]
         factors = [np.zeros((len(own) + 1, len(own) + 1)) for own in columns]
-        given = list(extra.values())
-        arrays = [*arrays[:3], self._unknown_part(arrays)]
+        arrays = self._without_known(arrays, offset)
         for start in range(0, len(arrays[0]), GIVEN_BLOCK):
-            q, dq, ddq, tau = (x[start : start + GIVEN_BLOCK] for x in arrays)
-            slabs = np.zeros((sum(self.layout.widths), len(q)))
-            self.kernel([*q.T, *dq.T, *ddq.T], slabs, self.layout.slots)
+            part = slice(start, start + GIVEN_BLOCK)
+            slabs = np.zeros((sum(self.layout.widths), len(arrays[0][part])))
+            self._kernel([column for array in arrays[:3] for column in array[part].T], slabs, self.layout.slots)
             first = 0
-            for channel, own in enumerate(columns):
-                width = self.layout.widths[channel]
-                slab = np.zeros((len(own) + 1, len(q)))
-                slab[: width - 1] = slabs[first : first + width - 1]
-                for i, column in enumerate(own[width - 1 :], width - 1):
-                    slab[i] = given[column - n][part][start : start + GIVEN_BLOCK, channel]
-                slab[-1] = tau[:, channel]
+            for channel, (own, width) in enumerate(zip(columns, self.layout.widths, strict=True)):
+                beside = [given[column - n][part, channel] for column in own[width - 1 :]]
+                slab = np.vstack([slabs[first : first + width - 1], *beside, arrays[3][part, channel]])
                 if roots is not None:
-                    slab *= roots[start : start + GIVEN_BLOCK, channel]
+                    slab *= roots[part, channel]
                 if not np.isfinite(slab).all():
-                    raise not_finite(self.robot, arrays, part.start)
+                    raise not_finite(self.robot, arrays, offset)
                 absorb(factors[channel], slab)
                 first += width
-        return Segment(
-            label, tuple(Factor(own, np.triu(R), len(arrays[0])) for own, R in zip(columns, factors, strict=True))
-        )
-
-    @functools.cached_property
-    def kernel(self) -> LlvmKernel:
-        """The program as a kernel of its own."""
-        return LlvmKernel(self.program)
+        return self._segment(label, columns, factors, roots, len(arrays[0]))
 
     def information(self, segments: Iterable[Segment]) -> Information:
         """The result of a run."""
         return Information(self.coordinates, self.definitions, self.robot.joint_names, tuple(segments))
 
+    @functools.cached_property
+    def _kernel(self) -> Kernel:
+        """The program as a kernel of its own."""
+        if chosen_backend() == "numpy":
+            return NumpyKernel(self.program)
+        from dynident.dynamics.llvm_backend import LlvmKernel
+
+        return LlvmKernel(self.program)
+
+    def _without_known(self, arrays: list[Array], offset: int) -> list[Array]:
+        """The arrays with what parameters of known value contribute taken out of the torque."""
+        if not self.known:
+            return arrays
+        if not all(np.isfinite(array).all() for array in arrays):
+            raise not_finite(self.robot, arrays, offset)
+        q, dq, ddq, tau = arrays
+        return [q, dq, ddq, tau - inverse_dynamics(self.robot, q, dq, ddq, self.terms, self.known)]
+
+    def _segment(
+        self, label: str, columns: Sequence[tuple[int, ...]], triangles: list[Array], roots: Array | None, n: int
+    ) -> Segment:
+        """The record of the factors; rows without weight do not count."""
+        counts = [n] * len(triangles) if roots is None else [int(c) for c in np.count_nonzero(roots, axis=0)]
+        parts = zip(columns, triangles, counts, strict=True)
+        return Segment(label, tuple(Factor(own, np.triu(R), count) for own, R, count in parts))
+
+
+def _accumulator(program: Program, layout: Layout) -> Accumulator:
+    if chosen_backend() == "numpy":
+        return NumpyStream(program, layout)
+    from dynident.information.streaming import Stream  # LLVM is loaded only when something is compiled
+
+    return Stream(program, layout)
+
 
 def felt_places(robot: Robot, terms: tuple[Term, ...], columns: Sequence[int]) -> set[tuple[int, ...]]:
     """Places (row, column) of the regressor that are more than rounding: some products cancel only in numbers."""
-    states = random_states(robot, 20)
-    W = np.abs(regressor(robot, *states, terms)).max(0)
-    size = np.maximum(W.max(0, keepdims=True), 1e-300)
-    return {(int(row), int(column)) for row, column in np.argwhere(1e-11 * size < W) if column in set(columns)}
+    scales = column_scales(robot, all_columns(robot, terms))
+    W = np.abs(regressor(robot, *random_states(robot, 20), terms)).max(0) / scales
+    wanted = set(columns)
+    return {(int(row), int(column)) for row, column in np.argwhere(W > _ROUNDING) if column in wanted}
 
 
 _KEPT = 16  # models kept in memory
 _models: OrderedDict[tuple[str, ...], ObservationModel] = OrderedDict()
+_lock = threading.Lock()
 
 
 def observation_model(robot: Robot, terms: tuple[Term, ...], columns: str) -> ObservationModel:
     """The model of a robot for these terms and columns ("base" or "standard"), made once."""
-    known = f"{sorted(robot.fixed.items())} {robot.joint_names}"
+    known = f"{sorted(robot.fixed.items())} {robot.joint_names} {chosen_backend()}"
     key = (robot.fingerprint, known, columns, *(term.key for term in terms))
-    if key not in _models:
-        _models[key] = _make_model(robot, terms, columns)
+    with _lock:
+        model = _models.pop(key, None) or _make_model(robot, terms, columns)
+        _models[key] = model
         if len(_models) > _KEPT:
             _models.popitem(last=False)
-    _models.move_to_end(key)
-    return _models[key]
+        return model
 
 
 def _make_model(robot: Robot, terms: tuple[Term, ...], columns: str) -> ObservationModel:
+    if columns not in ("base", "standard"):
+        raise InputError(f"columns is '{columns}'; expected base or standard")
     described = all_columns(robot, terms)
     free = dataclasses.replace(robot, locked={}).fingerprint
-    definitions = tuple(f"robot {free}, {term.key}" for term in terms for _ in term.columns(robot))
-    if columns == "base":
-        base = base_parameters(robot, terms)
-        coordinates: Regrouping = base
-    elif columns == "standard":
-        effect = [j for j, column in enumerate(described) if column.fixed is None]
+    keys = [term.key for term in terms for _ in term.columns(robot)]
+    definitions = tuple(
+        f"robot {free}, {key}" + ("" if column.fixed is None else f", fixed at {column.fixed!r}")
+        for key, column in zip(keys, described, strict=True)
+    )
+    coordinates: Regrouping = base_parameters(robot, terms)
+    if columns == "standard":
+        effect = [int(j) for j in np.flatnonzero(coordinates.K.any(0))]
         coordinates = Regrouping(described, tuple(effect), frozen(np.eye(len(described))[effect]))
-    else:
-        raise InputError(f"columns is '{columns}'; expected base or standard")
     return ObservationModel(robot, terms, coordinates, definitions)
 
 
@@ -159,4 +189,4 @@ def not_finite(robot: Robot, arrays: list[Array], offset: int) -> InputError:
                 f"{name} is {array[sample, column]} at sample {offset + sample}, channel {robot.joint_names[column]}; "
                 "remove or repair such samples first"
             )
-    return InputError("the equations overflow for these numbers; check the units of q, dq and ddq")
+    return InputError("the equations overflow for these numbers; check the units of q, dq, ddq and tau")

@@ -10,11 +10,11 @@ import numpy as np
 
 from dynident.dynamics.terms import TermsLike
 from dynident.errors import DynidentError, InputError
-from dynident.information.accumulate import Block, Progress, accumulate_blocks
+from dynident.information.accumulate import Block, Progress, accumulate_own_blocks
 from dynident.information.information import Information
 from dynident.robot.model import Robot
 
-_BATCH = 16384  # rows in memory at a time, per thread
+_BATCH = 8192  # rows in memory at a time, per thread
 
 
 def accumulate_parquet(
@@ -37,7 +37,8 @@ def accumulate_parquet(
     except ImportError:
         raise InputError("reading Parquet needs pyarrow: pip install 'dynident[parquet]'") from None
     try:
-        file = parquet.ParquetFile(path, memory_map=True)
+        # Neither mapped nor read ahead: memory stays that of a few batches, however long the file.
+        file = parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
     except (OSError, arrow.ArrowException) as error:
         raise InputError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
     with file:
@@ -45,6 +46,8 @@ def accumulate_parquet(
         wanted = [f"{kind}{number}" for kind in ("q", "dq", "ddq", "tau") for number in numbers]
         schema = file.schema_arrow
         for name in wanted:
+            if schema.names.count(name) > 1:
+                raise InputError(f"{path}: has two columns '{name}'; remove or rename one")
             if name not in schema.names:
                 raise InputError(f"{path}: has no column '{name}' (columns: {', '.join(schema.names[:40])})")
             if not arrow.types.is_floating(schema.field(name).type):
@@ -60,15 +63,8 @@ def accumulate_parquet(
                 yield q, dq, ddq, tau
 
         try:
-            return accumulate_blocks(
-                robot,
-                blocks(),
-                terms,
-                columns=columns,
-                threads=threads,
-                label=str(path),
-                progress=progress,
-                total=file.metadata.num_rows,
+            return accumulate_own_blocks(
+                robot, blocks(), terms, columns, threads, str(path), progress, file.metadata.num_rows
             )
         except DynidentError as error:
             raise InputError(f"{path}: {error}") from None

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
-from dynident.errors import InputError
+from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.regrouping import select_columns
 from dynident.information.factor import triangular
 from dynident.information.information import Information
@@ -40,6 +40,7 @@ class Solution:
         n_rows: Rows behind the solution.
         iterations: Rounds of weighting.
         covariance_kind: "white" or "segments".
+        warnings: What a reader should know.
     """
 
     names: tuple[str, ...]
@@ -57,6 +58,7 @@ class Solution:
     n_rows: float
     iterations: int
     covariance_kind: str
+    warnings: tuple[str, ...] = ()
 
     @property
     def relative_std(self) -> Array:
@@ -71,6 +73,8 @@ class Solution:
 
     def __getitem__(self, name: str) -> float:
         """Value of a parameter by name."""
+        if name not in self.names:
+            raise UnknownNameError("base parameter", name, self.names)
         return float(self.values[self.names.index(name)])
 
 
@@ -104,14 +108,16 @@ def solve(
     channels = [factor.dense(n) for factor in factors]
     rows = np.array([factor.n_rows for factor in factors])
     tolerance = RANK_SHARE * n if rank_tolerance is None else rank_tolerance
+    if not 0.0 < tolerance < 1.0:
+        raise InputError(f"rank_tolerance is {rank_tolerance}; expected a share between 0 and 1")
     sigma = np.ones(len(channels))
     found = _weighted(channels, sigma, method, tolerance, draft=weighting == "iterated")
     iterations = 1
+    # A channel is never trusted beyond the rounding of its own numbers.
+    floors = np.array([max(1e-15 * float(np.linalg.norm(part)), 1e-300) for part in channels])
     if weighting == "iterated":
         while iterations < _ITERATIONS:
-            updated = _sigmas(channels, rows, found)
-            floor = 1e-15 * max(float(np.linalg.norm(rows_[:, -1])) for rows_ in channels)
-            updated = np.maximum(updated, max(floor, 1e-300))
+            updated = np.maximum(_sigmas(channels, rows, found, sigma), floors)
             change = np.max(np.abs(updated / sigma - 1.0))
             sigma = updated
             settled = change < 1e-9 or iterations == _ITERATIONS - 1
@@ -119,7 +125,7 @@ def solve(
             iterations += 1
             if settled:
                 break
-    residual = _sigmas(channels, rows, found)
+    residual = _sigmas(channels, rows, found, sigma)
     cov = found.unit_covariance
     if weighting == "equal":
         freedom = max(float(rows.sum()) - found.rank, 1.0)
@@ -136,7 +142,7 @@ def solve(
         values=frozen(found.x),
         std=frozen(np.where(found.determined, std, np.inf)),
         covariance=frozen(cov),
-        determined=found.determined,
+        determined=_frozen_mask(found.determined),
         rank=found.rank,
         singular_values=frozen(found.singular),
         condition=float(found.singular[0] / found.singular[found.rank - 1]) if found.rank else float("inf"),
@@ -146,6 +152,11 @@ def solve(
         n_rows=float(rows.sum()),
         iterations=iterations,
         covariance_kind=covariance,
+        warnings=tuple(
+            f"channel {name} has no torque at all; leave it out with `outputs` if its sensor is dead"
+            for name, part, count in zip(information.channels, channels, rows, strict=True)
+            if count and not part[:, -1].any()
+        ),
     )
 
 
@@ -209,15 +220,17 @@ def _residual_square(rows: Array, x: Array) -> float:
     return float(np.sum((rows[:, -1] - rows[:, :-1] @ x) ** 2))
 
 
-def _sigmas(channels: list[Array], n_rows: Array, found: _Weighted) -> Array:
-    """Residual deviation of each channel; the degrees of freedom are what the fit leaves in that channel."""
+def _sigmas(channels: list[Array], n_rows: Array, found: _Weighted, sigma: Array) -> Array:
+    """Residual deviation of each channel, with the degrees of freedom that the fit leaves in it.
+
+    The fit was weighted by `sigma`; what it uses up in channel i is the trace of that channel's part of the hat matrix,
+    W_i C W_i' / sigma_i^2, and these add up to the rank.
+    """
     result = []
-    squares = [_residual_square(rows, found.x) for rows in channels]
-    used = np.array([float(np.sum((rows[:, :-1] @ found.unit_covariance) * rows[:, :-1])) for rows in channels])
-    total = used.sum()
-    share = used / total * found.rank if total > 0.0 else np.zeros(len(used))
-    for square, n, p in zip(squares, n_rows, share, strict=True):
-        result.append(np.sqrt(square / max(float(n) - p, 1.0)) if n else 1.0)
+    for rows, n, deviation in zip(channels, n_rows, sigma, strict=True):
+        W = rows[:, :-1] / deviation
+        used = float(np.sum((W @ found.unit_covariance) * W))
+        result.append(np.sqrt(_residual_square(rows, found.x) / max(float(n) - used, 1.0)) if n else 1.0)
     return np.array(result)
 
 
@@ -235,6 +248,12 @@ def _segment_covariance(information: Information, found: _Weighted, sigma: Array
     small_sample = len(segments) / (len(segments) - 1.0)
     middle = small_sample * scores.T @ scores
     return np.asarray(found.unit_covariance @ middle @ found.unit_covariance)
+
+
+def _frozen_mask(mask: Array) -> Array:
+    copy = mask.copy()
+    copy.setflags(write=False)
+    return copy
 
 
 def _gap(singular: Array, rank: int) -> tuple[float, float]:

@@ -50,15 +50,24 @@ def save(information: Information, path: str | Path) -> None:
         for c, factor in enumerate(segment.factors):
             arrays[f"R{s}_{c}"] = factor.R[np.triu_indices(len(factor.R))]
     target = Path(path)
+    if not target.parent.is_dir():
+        raise InformationFileError(f"{target}: the folder {target.parent} does not exist; create it first")
     text = np.frombuffer(json.dumps(schema).encode(), dtype=np.uint8)
     handle, temporary = tempfile.mkstemp(dir=target.parent if str(target.parent) else ".", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             np.savez(file, schema=text, **arrays)  # type: ignore[arg-type]
+        os.chmod(temporary, 0o666 & ~_umask())  # as any other new file
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def load_information(path: str | Path) -> Information:
@@ -84,10 +93,16 @@ def _rebuild(schema: dict[str, Any], arrays: dict[str, Any]) -> Information:
     independent = tuple(schema["independent"])
     if K.shape != (len(independent), len(columns)):
         raise ValueError("K does not fit the columns")
+    if len(schema["definitions"]) != len(columns):
+        raise ValueError("the definitions do not fit the columns")
     segments = []
     for s, record in enumerate(schema["segments"]):
+        if len(record["columns"]) != len(schema["channels"]):
+            raise ValueError("a segment does not fit the channels")
         factors = []
         for c, (own, n_rows) in enumerate(zip(record["columns"], record["n_rows"], strict=True)):
+            if not all(0 <= column < len(independent) for column in own):
+                raise ValueError("a factor names a column that does not exist")
             R = np.zeros((len(own) + 1, len(own) + 1))
             R[np.triu_indices(len(R))] = arrays[f"R{s}_{c}"]
             if not np.isfinite(R).all():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,42 +15,15 @@ from llvmlite import ir
 
 from dynident.checks import Array
 from dynident.dynamics.jit import compiled
-from dynident.dynamics.llvm_backend import aligned, emit_program, gather, shorter
+from dynident.dynamics.llvm_backend import VERSION, aligned, emit_program, gather, shorter, strided_copy
 from dynident.dynamics.program import Program
 from dynident.dynamics.vector_ir import INT, POINTER, VOID, Emitter, integer, number
 from dynident.information.householder import runtime
+from dynident.information.layout import Layout
 
 BLOCK = 192  # samples: the slabs of a 6-joint arm fit the second-level cache
 ROW = BLOCK + 8  # whole cache lines, and no power of two, which would crowd the cache
 _VERSION = "stream 2"
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the program's outputs go.
-
-    Attributes:
-        columns: For each channel, the columns it feels.
-        slots: For each program output, its place among all slab columns.
-    """
-
-    columns: tuple[tuple[int, ...], ...]
-    slots: tuple[int, ...]
-
-    @property
-    def widths(self) -> list[int]:
-        """Slab columns of each channel, torque included."""
-        return [len(own) + 1 for own in self.columns]
-
-    @staticmethod
-    def of(places: tuple[tuple[int, ...], ...], n_channels: int) -> Layout:
-        """The layout of a regressor program whose outputs are at places (channel, column)."""
-        columns = tuple(
-            tuple(sorted(place[1] for place in places if place[0] == channel)) for channel in range(n_channels)
-        )
-        first = np.concatenate([[0], np.cumsum([len(own) + 1 for own in columns])])
-        slots = tuple(int(first[channel]) + columns[channel].index(column) for channel, column in places)
-        return Layout(columns, slots)
 
 
 _ARGUMENTS = (
@@ -94,15 +66,6 @@ def _emit_stream(emitter: Emitter) -> None:
 
         e.loop(integer(0), a["n_channels"], 1, [integer(0), integer(0)], one)
 
-    def strided(source: Any, stride: Any, start: Any, count: Any, rows: Any, target: Any) -> None:
-        first = b.mul(start, stride)
-        e.each(
-            integer(0),
-            count,
-            1,
-            lambda k: e.store(e.load(source, b.add(first, b.mul(k, stride))), rows, b.add(target, k)),
-        )
-
     def turn(start: Any) -> None:
         count = shorter(e, a["n_samples"], start, BLOCK)
         padded = b.and_(b.add(count, b.sub(width, integer(1))), b.sub(integer(0), width))
@@ -111,8 +74,7 @@ def _emit_stream(emitter: Emitter) -> None:
 
         def torque(channel: Any, first: Any, own: Any, offset: Any) -> None:
             target = b.mul(b.sub(b.add(first, own), integer(1)), row)
-            source = e.load_pointer(a["taus"], channel)
-            strided(source, e.load_integer(a["tau_strides"], channel), start, count, slab, target)
+            strided_copy(e, a["taus"], a["tau_strides"], channel, start, count, slab, target)
 
             def silence(column: Any) -> None:
                 at = b.mul(b.add(first, column), row)
@@ -149,8 +111,7 @@ def _emit_stream(emitter: Emitter) -> None:
         spare = b.mul(a["n_inputs"], row)
 
         def one(channel: Any, first: Any, own: Any, offset: Any) -> None:
-            source = e.load_pointer(a["weights"], channel)
-            strided(source, e.load_integer(a["weight_strides"], channel), start, count, a["scratch"], spare)
+            strided_copy(e, a["weights"], a["weight_strides"], channel, start, count, a["scratch"], spare)
 
             def column(i: Any) -> None:
                 at = b.mul(b.add(first, i), row)
@@ -180,8 +141,11 @@ class Stream:
             emit_program(emitter, program, layout.slots, ROW)
             _emit_stream(emitter)
 
-        symbols = {"dynident_absorb": runtime().address("absorb")}
-        self._code = compiled(f"{_VERSION} {BLOCK} {layout.slots} {layout.widths} {program.fingerprint}", emit, symbols)
+        self._absorb_code = runtime()  # kept alive: the stream calls into it
+        symbols = {"dynident_absorb": self._absorb_code.address("absorb")}
+        self._code = compiled(
+            f"{_VERSION} {VERSION} {BLOCK} {layout.slots} {layout.widths} {program.fingerprint}", emit, symbols
+        )
         kinds = [ctypes.c_int64 if name in _NUMBERS else ctypes.c_void_p for name in _ARGUMENTS]
         self._stream = self._code.function("stream", kinds)
         self._widths = np.array(layout.widths, dtype=np.int64)
@@ -192,16 +156,6 @@ class Stream:
             self._own.rows = aligned((self.n_inputs + 1) * ROW), aligned(int(self._widths.sum()) * ROW)
         rows: tuple[Array, Array] = self._own.rows
         return rows
-
-    def empty(self) -> Array:
-        """Factors of no data: one upper triangle per channel, one after the other."""
-        return np.zeros(int(np.sum(self._widths**2)))
-
-    def split(self, factors: Array) -> list[Array]:
-        """The channels' triangles, (width, width) each."""
-        ends = np.cumsum(self._widths**2)
-        starts = ends - self._widths**2
-        return [factors[s:e].reshape(w, w) for s, e, w in zip(starts, ends, self._widths, strict=True)]
 
     def absorb(
         self,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 
 from dynident.checks import Array, frozen
 from dynident.errors import DynidentError, InputError
+from dynident.records import ReadOnlyDict
 from dynident.robot.model import Robot
 
 Role = Literal["train", "validation"]
@@ -29,7 +29,7 @@ class LogError(DynidentError):
         super().__init__(f"{source}: {problem}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Log:
     """A recording: time and channels in SI units.
 
@@ -53,7 +53,7 @@ class Log:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "time", frozen(self.time))
-        object.__setattr__(self, "channels", MappingProxyType({k: frozen(v) for k, v in self.channels.items()}))
+        object.__setattr__(self, "channels", ReadOnlyDict({k: frozen(v) for k, v in self.channels.items()}))
         object.__setattr__(self, "label", self.label or self.source)
 
     def __len__(self) -> int:

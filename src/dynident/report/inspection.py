@@ -15,9 +15,23 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dynident.errors import UnknownNameError
+from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability import BaseParameters, base_parameters, base_violations, physical_violations
 from dynident.robot.model import BASE, Joint, Robot
+from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.robot.physicality import complete_links
+
+
+class _PageConsole(Console):
+    """A console that leaves a closed pipe to its caller."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def page_console() -> Console:
+    """The console of the command line; names of a file are shown as they are."""
+    return _PageConsole(highlight=False, markup=False, emoji=False)
 
 
 @dataclass(frozen=True)
@@ -29,12 +43,14 @@ class Inspection:
         values: Name of the value set that was checked and is shown.
         numbers: Base values of that set, in base order.
         violations: Conditions those values break, in words.
+        verdict: What can be said about them.
     """
 
     base: BaseParameters
     values: str
     numbers: tuple[float, ...]
     violations: tuple[str, ...]
+    verdict: str
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for `--json`."""
@@ -75,6 +91,7 @@ class Inspection:
             ],
             "rank_gap": {"independent": base.weakest, "dependent": base.strongest},
             "values": self.values,
+            "verdict": self.verdict,
             "violations": list(self.violations),
             "warnings": [*robot.warnings, *base.warnings],
         }
@@ -86,7 +103,7 @@ class Inspection:
             _joint_table(self.base.robot),
             _counts(self.base),
             *_lists(self.base),
-            _relations(self),
+            *_relations(self),
             *_verdict(self),
         ):
             console.print(part)
@@ -99,23 +116,36 @@ def inspection(base: BaseParameters, values: str | None = None) -> Inspection:
     if name in robot.values:
         numbers = tuple(float(x) for x in base.base_values(name))
         found = physical_violations(robot, name)
+        verdict = _standard_verdict(robot, name)
     elif name in robot.base_values:
-        given = _known_base_values(base, name)
+        if robot.locked:
+            raise InputError(f"the base values '{name}' belong to the robot without locked joints")
+        whole = base_parameters(robot)  # inertia is judged with all that carries it, whatever terms are shown
+        given = robot.base_values[name]
         numbers = tuple(given.get(key, 0.0) for key in base.names)
-        found = base_violations(base, given)
+        found = base_violations(whole, given)
+        verdict = f"Values '{name}' do not contradict physics in the poses tried."
     else:
         raise UnknownNameError("parameter set", name, [*robot.values, *robot.base_values])
-    return Inspection(base, name, numbers, tuple(str(violation) for violation in found))
+    if found:
+        verdict = f"Values '{name}' are not physical:"
+    return Inspection(base, name, numbers, tuple(str(violation) for violation in found), verdict)
 
 
-def _known_base_values(base: BaseParameters, name: str) -> dict[str, float]:
-    """A set of base values, without those that belong to terms not asked for."""
-    given = base.robot.base_values[name]
-    with_all_terms = base_parameters(base.robot).names
-    for key in given:
-        if key not in base.names and key not in with_all_terms:
-            raise UnknownNameError(f"base parameter in set '{name}'", key, with_all_terms)
-    return {key: value for key, value in given.items() if key in base.names}
+def _standard_verdict(robot: Robot, name: str) -> str:
+    """What can be said about a value set that breaks no condition."""
+    given = robot.value_set(name)
+    complete = complete_links(robot, name)
+    partial = [
+        str(joint.number)
+        for i, joint in enumerate(robot.joints)
+        if i not in complete and any(f"{symbol}{joint.number}" in given for symbol in LINK_SYMBOLS)
+    ]
+    if not robot.link_parameters(name).any():
+        return f"Values '{name}' give no link parameters."
+    if partial:
+        return f"Values '{name}' give links {', '.join(partial)} only in part; those were not judged."
+    return f"Values '{name}' are physical."
 
 
 def bundled_table(robots: Iterable[Robot]) -> Table:
@@ -224,7 +254,7 @@ def _lists(base: BaseParameters) -> list[Padding]:
     return result
 
 
-def _relations(inspection: Inspection) -> Table:
+def _relations(inspection: Inspection) -> list[Table]:
     base = inspection.base
     table = Table(box=SIMPLE_HEAD, title="\nCombinations", title_style="bold", title_justify="left")
     table.add_column("base parameter", no_wrap=True)
@@ -234,7 +264,7 @@ def _relations(inspection: Inspection) -> Table:
     for row, (name, index) in enumerate(zip(base.names, base.independent, strict=True)):
         if name != base.columns[index].name:
             table.add_row(name, _sum(base, row), f"{inspection.numbers[row]:.4g}", base.columns[index].unit)
-    return table
+    return [table] if table.row_count else []
 
 
 class _Sum:
@@ -275,12 +305,9 @@ def _sum(base: BaseParameters, row: int) -> _Sum:
 
 
 def _verdict(inspection: Inspection) -> list[Text]:
-    lines = []
-    if inspection.violations:
-        lines.append(Text(f"Values '{inspection.values}' are not physical:", style="bold red"))
-        lines.extend(Text(f"  {violation}", style="red") for violation in inspection.violations)
-    elif any(inspection.numbers):
-        lines.append(Text(f"Values '{inspection.values}' are physical.", style="green"))
+    style = "bold red" if inspection.violations else "green" if inspection.verdict.endswith("physical.") else ""
+    lines = [Text(inspection.verdict, style=style)]
+    lines.extend(Text(f"  {violation}", style="red") for violation in inspection.violations)
     robot = inspection.base.robot
     ours = {str(violation) for violation in inspection.violations}
     for warning in (*robot.warnings, *inspection.base.warnings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,7 @@ from dynident.checks import Array
 from dynident.robot.expressions import LARGEST_NUMBER, ExpressionError, linear_form, quoted
 from dynident.robot.model import BASE, Drive, Element, Geometry, Joint, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
-from dynident.robot.physicality import violations
+from dynident.robot.physicality import physical_violations
 from dynident.robot.reading import Reader
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
@@ -122,13 +123,19 @@ class Draft:
             fixed=self.fixed,
             lengths=self.lengths,
             geometry=self.geometry,
-            tool=self.tool or (len(self.joints) - 1, Transform.identity()),
+            tool=self.tool or self._default_tool(),
             closes=closes,
         )
         self._check_names(robot)
-        physical = [str(v) for i, chi in enumerate(robot.link_parameters()) for v in violations(chi, _label(robot, i))]
+        physical = [str(violation) for violation in physical_violations(robot)]
         object.__setattr__(robot, "warnings", (*self.warnings, *physical))
         return robot
+
+    def _default_tool(self) -> tuple[int, Transform] | None:
+        """The last link of a chain; with branches the file must say which."""
+        carried = [joint.parent for joint in self.joints]
+        tips = [i for i in range(len(self.joints)) if i not in carried]
+        return (tips[0], Transform.identity()) if len(tips) == 1 else None
 
     def _follow(self, active: tuple[int, ...]) -> tuple[Array, Array]:
         """q_tree = follow @ q + offset, with passive joints resolved through one another."""
@@ -144,7 +151,7 @@ class Draft:
                 waiting[joint] = ({str(key): value for key, value in relation[0].items()}, relation[1])
                 continue
             try:
-                waiting[joint] = linear_form(relation, variables)
+                waiting[joint] = linear_form(relation, variables, self._constants(relation))
             except ExpressionError as error:
                 raise self.reader.error(where, f"{error}; expected an affine function of joints") from None
         while waiting:
@@ -191,10 +198,17 @@ class Draft:
             )
         return shaft / own[:, None], own
 
+    def _constants(self, value: object) -> Mapping[str, float]:
+        """The named lengths, for a relation that uses them; the geometry is then more than its lengths say."""
+        words = set(re.findall(r"\w+", str(value)))
+        if words & set(self.reader.names):
+            self.geometry = None
+        return self.reader.names
+
     def _form(self, value: object, variables: Mapping[str, str], n: int, where: str) -> Array:
         """Coefficients (n,) of a linear form without constant."""
         try:
-            terms, constant = linear_form(value, variables)
+            terms, constant = linear_form(value, variables, self._constants(value))
         except ExpressionError as error:
             raise self.reader.error(where, f"{error}; expected a sum of joints or motors such as q5 + q6") from None
         if constant:
@@ -223,7 +237,7 @@ class Draft:
                 specs[f"m{number}"] = ElementSpec(f"m{number}", f"qm{number}", carries=("Ia", "Fv", "Fc"))
         for spec in self.elements:
             specs[spec.label] = spec
-        prismatic = {str(self.joints[j].number): self.joints[j].kind == "prismatic" for j in active}
+        prismatic = [self.joints[j].kind == "prismatic" for j in active]
         basis = {name: str(k) for k, name in enumerate(rows)}
         stacked = np.array(list(rows.values()))
         built = []
@@ -234,9 +248,13 @@ class Draft:
             for word, row in (("velocity", velocity), ("torque", torque)):
                 if not row.any():
                     raise self.reader.error(where, f"its {word} is always zero; name a joint (q3) or motor (qm3)")
+            if "Ia" in spec.carries and not np.array_equal(velocity, torque):
+                raise self.reader.error(
+                    where, "a rotor turns and pushes in one direction; Ia takes no torque of its own"
+                )
             # A rotor is always the motor's, so its inertia needs no letter to tell motor from joint.
             names = {s: s + (spec.label.removeprefix("m") if s == "Ia" else spec.label) for s in spec.carries}
-            slides = prismatic.get(spec.label.removeprefix("m"), False)
+            slides = all(prismatic[k] for k in np.flatnonzero(velocity))
             if names:
                 built.append(Element(spec.label, velocity, torque, names, slides))
         return tuple(built)
@@ -287,11 +305,6 @@ def unknown_parameter(name: str, robot: Robot) -> str:
     numbers = ", ".join(str(joint.number) for joint in robot.joints)
     elements = ", ".join(name for element in robot.elements for name in element.names.values())
     return f"unknown parameter '{name}' (links {numbers} have {links}; elements have {elements})"
-
-
-def _label(robot: Robot, index: int) -> str:
-    joint = robot.joints[index]
-    return joint.link if joint.link == str(joint.number) else f"{joint.number} ({joint.link})"
 
 
 __all__ = ["BASE", "DEFAULT_GRAVITY", "Draft", "ElementSpec", "LoopCheck", "unknown_parameter"]

@@ -151,17 +151,20 @@ def _walk(node: ast.expr, names: Mapping[str, Any]) -> Any:
     raise _UnsupportedError
 
 
-def linear_form(value: object, names: Mapping[str, str]) -> tuple[dict[str, float], float]:
+def linear_form(
+    value: object, names: Mapping[str, str], constants: Mapping[str, float] | None = None
+) -> tuple[dict[str, float], float]:
     """Coefficients and constant of an expression that must be affine in the given variables.
 
     Args:
         value: An expression such as ``pi/2 - q2 + q7``.
         names: Allowed variables, each mapped to the key under which its coefficient is returned.
+        constants: Names with a value, such as lengths.
 
     Returns:
         ({key: coefficient}, constant).
     """
-    zero: dict[str, Any] = dict.fromkeys(names, 0.0)
+    zero: dict[str, Any] = {**(constants or {}), **dict.fromkeys(names, 0.0)}
     constant = _sane(evaluate(value, zero), value)
     coefficients: dict[str, float] = {}
     for variable, key in names.items():
@@ -174,7 +177,7 @@ def linear_form(value: object, names: Mapping[str, str]) -> tuple[dict[str, floa
     # One probe with all variables at different values catches products such as q2*q7.
     probe = {variable: 0.77 + 0.37 * i for i, variable in enumerate(names)}
     expected = constant + sum(coefficients.get(names[v], 0.0) * x for v, x in probe.items())
-    if not abs(evaluate(value, probe) - expected) <= 1e-9 * max(1.0, abs(expected)):
+    if not abs(evaluate(value, {**zero, **probe}) - expected) <= 1e-9 * max(1.0, abs(expected)):
         raise ExpressionError(f"{quoted(value)} is not linear in {', '.join(names)}")
     return coefficients, constant
 

@@ -7,13 +7,13 @@ import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal, Protocol
 
 import numpy as np
 
 from dynident.checks import Array, frozen
 from dynident.errors import InputError, UnknownNameError
+from dynident.records import ReadOnlyDict
 from dynident.robot.algebra import Frame, Number
 from dynident.robot.parameters import LINK_SYMBOLS
 
@@ -118,7 +118,7 @@ class Element:
     def __post_init__(self) -> None:
         object.__setattr__(self, "velocity", frozen(self.velocity))
         object.__setattr__(self, "torque", frozen(self.torque))
-        object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
+        object.__setattr__(self, "names", ReadOnlyDict(self.names))
 
 
 class Geometry(Protocol):
@@ -151,7 +151,7 @@ class Drive:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Robot:
     """A robot: a tree of joints and the map from its motors to that tree.
 
@@ -178,7 +178,7 @@ class Robot:
         locked: Active joint index -> the position it is held at.
         lengths: Named lengths of the geometry [m].
         geometry: The geometry over those lengths, None when it has no named lengths.
-        tool: Index of the link that carries the tool, and the tool frame in it.
+        tool: Index of the link that carries the tool, and the tool frame in it; None where the description must say.
         closes: The loops that were checked, in words.
         warnings: What the reader noticed and did not repair.
     """
@@ -201,7 +201,7 @@ class Robot:
     locked: Mapping[int, float] = field(default_factory=dict)
     lengths: Mapping[str, float] = field(default_factory=dict)
     geometry: Geometry | None = None
-    tool: tuple[int, Transform] = field(default_factory=lambda: (BASE, Transform.identity()))
+    tool: tuple[int, Transform] | None = None
     closes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -209,10 +209,10 @@ class Robot:
         for name in ("gravity", "follow", "follow_offset", "coupling", "zero"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         for name in ("values", "base_values"):
-            sets = {key: MappingProxyType(dict(value)) for key, value in getattr(self, name).items()}
-            object.__setattr__(self, name, MappingProxyType(sets))
+            sets = {key: ReadOnlyDict(value) for key, value in getattr(self, name).items()}
+            object.__setattr__(self, name, ReadOnlyDict(sets))
         for name in ("fixed", "locked", "lengths"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
 
     @property
     def moving(self) -> tuple[int, ...]:
@@ -298,8 +298,10 @@ class Robot:
         for name, position in positions.items():
             if name not in by_name:
                 raise UnknownNameError("joint to lock", name, self.position_names)
-            if not np.isfinite(position):
-                raise InputError(f"the position of locked joint {name} must be a finite number, got {position}")
+            if isinstance(position, str) or not np.isfinite(position):
+                raise InputError(f"the position of locked joint {name} must be a finite number, got {position!r}")
+            if any(by_name.get(other) == by_name[name] for other in positions if other != name):
+                raise InputError(f"joint {name} is locked twice, under two names; name it once")
             locked[by_name[name]] = float(position)
         if len(locked) == len(self.active):
             raise InputError(f"locking {', '.join(positions)} leaves {self.name} without a moving joint")

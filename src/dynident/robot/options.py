@@ -15,6 +15,7 @@ from dynident.robot.expressions import quoted
 from dynident.robot.model import Limits, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_classical
 from dynident.robot.reading import Reader
+from dynident.robot.rotations import rpy_matrix
 
 KEYS = (
     "gravity",
@@ -77,12 +78,13 @@ def apply_options(draft: Draft, given: dict[str, Any]) -> None:
             raise reader.error("default_parameters", problem)
         draft.default_values = default
     if "tool" in given:
-        tool = reader.mapping(given["tool"], "tool", ("joint", "position"))
+        tool = reader.mapping(given["tool"], "tool", ("joint", "position", "rpy"))
         if "joint" not in tool:
             raise reader.error("tool", "needs the key 'joint': the joint whose link carries the tool")
         index = draft.joint_index(reader.text(tool["joint"], "tool joint"), "tool")
         position = reader.numbers(tool.get("position", [0, 0, 0]), "tool position", 3)
-        draft.tool = (index, Transform(np.eye(3), np.array(position)))
+        turned = rpy_matrix(*reader.numbers(tool.get("rpy", [0, 0, 0]), "tool rpy", 3))
+        draft.tool = (index, Transform(turned, np.array(position)))
 
 
 def _list(reader: Reader, value: object, where: str) -> list[Any]:

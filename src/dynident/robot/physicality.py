@@ -8,28 +8,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.checks import Array
-from dynident.robot.parameters import inertia_matrix, to_classical
+from dynident.robot.model import Joint, Robot
+from dynident.robot.parameters import LINK_SYMBOLS, inertia_matrix, to_classical
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One condition that a link's parameters break.
+    """One condition that parameters break.
 
     Attributes:
-        link: Name of the link.
+        place: The link or joint, such as "link 3 (elbow)".
         condition: The condition in words.
         value: The offending number.
         unit: Its unit.
     """
 
-    link: str
+    place: str
     condition: str
     value: float
     unit: str
 
     def __str__(self) -> str:
-        """A sentence naming link, condition and number."""
-        return f"link {self.link}: {self.condition} ({self.value:.4g} {self.unit})"
+        """A sentence naming place, condition and number."""
+        return f"{self.place}: {self.condition} ({self.value:.4g} {self.unit})"
 
 
 def pseudo_inertia(chi: ArrayLike) -> Array:
@@ -46,12 +47,12 @@ def pseudo_inertia(chi: ArrayLike) -> Array:
     return np.concatenate([top, bottom], -2)
 
 
-def violations(chi: ArrayLike, link: str, tolerance: float = 1e-9) -> list[Violation]:
+def violations(chi: ArrayLike, place: str, tolerance: float = 1e-9) -> list[Violation]:
     """The conditions that one link's parameters (10,) break; empty for a physical (or massless) link.
 
     Args:
         chi: Standard parameters of the link, about its frame origin.
-        link: Name used in the messages.
+        place: Words for the link in the messages.
         tolerance: Share of the link's own size below which a negative number is rounding.
     """
     chi = np.asarray(chi, dtype=np.float64)
@@ -60,19 +61,42 @@ def violations(chi: ArrayLike, link: str, tolerance: float = 1e-9) -> list[Viola
     mass, _, about_center = to_classical(chi)
     found: list[Violation] = []
     if mass <= 0.0:
-        found.append(Violation(link, "mass must be positive", float(mass), "kg"))
+        found.append(Violation(place, "mass must be positive", float(mass), "kg"))
         return found
     size = float(np.abs(about_center).max())
     slack = tolerance * max(size, float(np.abs(chi[:6]).max()))
     principal = np.linalg.eigvalsh(about_center)
     if principal[0] < -slack:
         text = "inertia about the centre of mass must not be negative"
-        found.append(Violation(link, text, float(principal[0]), "kg·m²"))
+        found.append(Violation(place, text, float(principal[0]), "kg·m²"))
     excess = principal[0] + principal[1] - principal[2]
     if excess < -slack:
         text = "triangle inequality: the two smaller principal inertias must reach the largest"
-        found.append(Violation(link, text, float(excess), "kg·m²"))
+        found.append(Violation(place, text, float(excess), "kg·m²"))
     lowest = float(np.linalg.eigvalsh(pseudo_inertia(chi))[0])
     if lowest < -tolerance * max(1.0, float(np.abs(chi).max())):
-        found.append(Violation(link, "pseudo-inertia must not have a negative eigenvalue", lowest, "mixed"))
+        found.append(Violation(place, "pseudo-inertia must not have a negative eigenvalue", lowest, "mixed"))
     return found
+
+
+def complete_links(robot: Robot, values: str | None = None) -> list[int]:
+    """Indices of the links of which a value set gives all ten numbers; about others nothing can be said."""
+    found = robot.value_set(values)
+    return [
+        i for i, joint in enumerate(robot.joints) if all(f"{symbol}{joint.number}" in found for symbol in LINK_SYMBOLS)
+    ]
+
+
+def physical_violations(robot: Robot, values: str | None = None) -> list[Violation]:
+    """The conditions that a value set breaks, link by link; links that are given only in part are left out."""
+    chi = robot.link_parameters(values)
+    return [
+        violation
+        for i in complete_links(robot, values)
+        for violation in violations(chi[i], link_label(robot.joints[i]))
+    ]
+
+
+def link_label(joint: Joint) -> str:
+    """Such as `link 3 (elbow)`."""
+    return f"link {joint.number}" + ("" if joint.link == str(joint.number) else f" ({joint.link})")

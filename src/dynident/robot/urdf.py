@@ -78,7 +78,7 @@ class UrdfReader:
             raise self.reader.error("", "is MJCF, which this version cannot read; give a URDF or a DH table")
         if self.root.tag != "robot":
             raise self.reader.error(f"<{self.root.tag[:40]}>", "is not a URDF: the root element must be <robot>")
-        if any("xacro" in str(node.tag) for node in self.root):
+        if any("xacro" in str(node.tag) for node in self.root.iter()):
             raise self.reader.error("", "contains xacro macros; expand them with the xacro tool first")
 
     def draft(self) -> Draft:
@@ -105,8 +105,10 @@ class UrdfReader:
                     raise self.reader.error(f"joint '{joint.name}'", problem)
                 draft.passive[index[joint.name]] = ({index[target]: multiplier}, offset)
         for name, ratio in self._transmissions(joints).items():
-            if name in index:
+            if name in index and index[name] not in draft.passive:
                 draft.gear_ratios[index[name]] = ratio
+            else:
+                self.warnings.append(f"joint '{name}': has a reduction but no motor of its own; it was not used")
         return draft
 
     # --- elements -------------------------------------------------------------------------------------------------
@@ -317,7 +319,11 @@ class UrdfReader:
                     raise self.reader.error(where, f"joint {quoted(name)} does not exist{suggestion(name, joints)}")
             texts = [child.text or "" for child in node.iter("mechanicalReduction")]
             if not texts or not named:
+                lack = "<joint name='..'>" if texts else "<mechanicalReduction>"
+                self.warnings.append(f"{where}: has no {lack} and was not used")
                 continue
+            if len(texts) > 1:
+                raise self.reader.error(where, f"has {len(texts)} <mechanicalReduction>; keep the one that counts")
             if len(named) > 1:
                 self.warnings.append(f"{where}: couples several joints; give it as 'coupling' in an overlay YAML")
                 continue
@@ -328,6 +334,8 @@ class UrdfReader:
                 problem = f"mechanicalReduction is {quoted(texts[0])}; expected a finite number other than 0"
                 raise self.reader.error(where, problem)
             ratios[named[0]] = self.reader.number(ratio, f"{where}: mechanicalReduction")
+        if any("mechanical_reduction" in str(node.tag) for node in self.root.iter()):
+            self.warnings.append("<ros2_control>: reductions are not read; give 'gear_ratios' in an overlay YAML")
         return ratios
 
     # --- tree -----------------------------------------------------------------------------------------------------
@@ -417,7 +425,7 @@ class UrdfReader:
         for link, own in inertials.items():
             on, frame = carrier[link]
             if link not in carried:  # merged into another or part of the base, so not checked on its own later
-                self.warnings.extend(str(violation) for violation in violations(own, link))
+                self.warnings.extend(str(violation) for violation in violations(own, f"link {link}"))
             if on is not None:
                 chi[on] = chi[on] + in_frame(own, frame.rotation, frame.translation)
         values: dict[str, float] = {}

@@ -85,13 +85,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.verb is None:
             parser.print_help()
             return 0
-        return _inspect(options)
+        code = _inspect(options)
+        sys.stdout.flush()
+        return code
     except DynidentError as error:
         _complain(error)
         return 2
     except BrokenPipeError:  # the reader of our output left; nothing is wrong
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full disk, a closed terminal
+        _complain(f"cannot write the answer ({error.strerror})")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
     except KeyboardInterrupt:
         print("dynident: interrupted", file=sys.stderr)
         return 130
@@ -99,13 +105,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _inspect(options: argparse.Namespace) -> int:
     # Imported here so that --help does not wait for them.
-    from rich.console import Console
-
     from dynident.identifiability.base import TOLERANCE, base_parameters
-    from dynident.report.inspection import bundled_table, inspection
+    from dynident.report.inspection import bundled_table, inspection, page_console
     from dynident.robot import bundled_names, load_robot
 
-    console = Console(highlight=False, markup=False, emoji=False)  # names of a file are shown as they are
+    console = page_console()
     if options.list:
         if options.json:
             print(json.dumps({"robots": list(bundled_names())}))
