@@ -15,6 +15,7 @@ from dynident.information.information import Information
 from dynident.robot.model import Robot
 
 _BATCH = 8192  # rows in memory at a time, per thread
+_BUFFER = 1 << 16  # bytes of a column read from the file at a time
 
 
 def accumulate_parquet(
@@ -38,7 +39,7 @@ def accumulate_parquet(
         raise InputError("reading Parquet needs pyarrow: pip install 'dynident[parquet]'") from None
     try:
         # Neither mapped nor read ahead: memory stays that of a few batches, however long the file.
-        file = parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
+        file = parquet.ParquetFile(path, memory_map=False, pre_buffer=False, buffer_size=_BUFFER)
     except (OSError, arrow.ArrowException) as error:
         raise InputError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
     with file:
