@@ -306,3 +306,21 @@ def test_tx40_matches_the_published_structure(inspect):
     assert zz1["M5"] == pytest.approx(0.05185)
     assert zz1["MZ3"] == pytest.approx(0.07)
     assert relation(answer, "XZR2")["M4"] == pytest.approx(-0.007875)
+
+
+def test_cylindrical_experiment_of_khosla():
+    """The corrected model (eq. 18-20) and the torque printed for sample 10."""
+    robot = di.load_robot("cylindrical")
+    t = np.arange(25)[:, None] * 0.02
+    A, w = np.array([np.pi / 2, 0.5, 0.5]), 2 * np.pi
+    q, dq, ddq = A / 2 * (1 - np.cos(w * t)), A / 2 * w * np.sin(w * t), A / 2 * w**2 * np.cos(w * t)
+    tau = di.inverse_dynamics(robot, q, dq, ddq, "rigid")
+    np.testing.assert_allclose(tau[10], [52.3907, 96.4491, -29.4215], atol=5e-5)
+    m3, s3z, m2, S, g = 2.5, 0.5, 5.0, 2.5, 9.81
+    d3, dd3, ddd3 = q[:, 2], dq[:, 2], ddq[:, 2]
+    expected = [
+        (S + m3 * (2 * s3z * d3 + d3**2)) * ddq[:, 0] + 2 * m3 * (s3z + d3) * dd3 * dq[:, 0],
+        (m2 + m3) * (ddq[:, 1] + g),
+        m3 * ddd3 - m3 * (s3z + d3) * dq[:, 0] ** 2,
+    ]
+    np.testing.assert_allclose(tau.T, expected, atol=1e-10)
