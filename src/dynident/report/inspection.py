@@ -19,7 +19,7 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability import BaseParameters, base_parameters, base_violations, physical_violations
 from dynident.robot.model import BASE, Joint, Robot
 from dynident.robot.parameters import LINK_SYMBOLS
-from dynident.robot.physicality import complete_links
+from dynident.robot.physicality import complete_links, sentences
 
 
 class _PageConsole(Console):
@@ -129,7 +129,7 @@ def inspection(base: BaseParameters, values: str | None = None) -> Inspection:
         raise UnknownNameError("parameter set", name, [*robot.values, *robot.base_values])
     if found:
         verdict = f"Values '{name}' are not physical:"
-    return Inspection(base, name, numbers, tuple(str(violation) for violation in found), verdict)
+    return Inspection(base, name, numbers, tuple(sentences(found)), verdict)
 
 
 def _standard_verdict(robot: Robot, name: str) -> str:
@@ -259,11 +259,14 @@ def _relations(inspection: Inspection) -> list[Table]:
     table = Table(box=SIMPLE_HEAD, title="\nCombinations", title_style="bold", title_justify="left")
     table.add_column("base parameter", no_wrap=True)
     table.add_column("stands for")
-    table.add_column("value", justify="right", no_wrap=True)
+    known = any(inspection.numbers)
+    if known:
+        table.add_column("value", justify="right", no_wrap=True)
     table.add_column("unit", no_wrap=True)
     for row, (name, index) in enumerate(zip(base.names, base.independent, strict=True)):
         if name != base.columns[index].name:
-            table.add_row(name, _sum(base, row), f"{inspection.numbers[row]:.4g}", base.columns[index].unit)
+            value = [f"{inspection.numbers[row]:.4g}"] if known else []
+            table.add_row(name, _sum(base, row), *value, base.columns[index].unit)
     return [table] if table.row_count else []
 
 

@@ -13,7 +13,7 @@ from dynident.checks import Array
 from dynident.robot.expressions import LARGEST_NUMBER, ExpressionError, linear_form, quoted
 from dynident.robot.model import BASE, Drive, Element, Geometry, Joint, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
-from dynident.robot.physicality import physical_violations
+from dynident.robot.physicality import physical_violations, sentences
 from dynident.robot.reading import Reader
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
@@ -127,7 +127,7 @@ class Draft:
             closes=closes,
         )
         self._check_names(robot)
-        physical = [str(violation) for violation in physical_violations(robot)]
+        physical = sentences(physical_violations(robot))
         object.__setattr__(robot, "warnings", (*self.warnings, *physical))
         return robot
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,6 +96,15 @@ def physical_violations(robot: Robot, values: str | None = None) -> list[Violati
         for i in complete_links(robot, values)
         for violation in violations(chi[i], link_label(robot.joints[i]))
     ]
+
+
+def sentences(found: Iterable[Violation]) -> list[str]:
+    """One sentence per place, with all the conditions it breaks."""
+    by_place: dict[str, list[str]] = {}
+    for violation in found:
+        words = f"{violation.condition} ({violation.value:.4g} {violation.unit})"
+        by_place.setdefault(violation.place, []).append(words)
+    return [f"{place}: {'; '.join(conditions)}" for place, conditions in by_place.items()]
 
 
 def link_label(joint: Joint) -> str:

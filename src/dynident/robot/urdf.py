@@ -16,7 +16,7 @@ from dynident.robot.expressions import LARGEST_NUMBER, plain_number, quoted
 from dynident.robot.model import Joint, JointKind, Limits, Transform
 from dynident.robot.options import check_limits
 from dynident.robot.parameters import LINK_SYMBOLS, from_urdf, in_frame
-from dynident.robot.physicality import violations
+from dynident.robot.physicality import sentences, violations
 from dynident.robot.reading import Reader
 from dynident.robot.rotations import rpy_matrix, z_to
 
@@ -425,7 +425,7 @@ class UrdfReader:
         for link, own in inertials.items():
             on, frame = carrier[link]
             if link not in carried:  # merged into another or part of the base, so not checked on its own later
-                self.warnings.extend(str(violation) for violation in violations(own, f"link {link}"))
+                self.warnings.extend(sentences(violations(own, f"link {link}")))
             if on is not None:
                 chi[on] = chi[on] + in_frame(own, frame.rotation, frame.translation)
         values: dict[str, float] = {}
