@@ -18,6 +18,7 @@ RANK_SHARE = 1e-13  # times the number of parameters: singular values below this
 _DETERMINED = 1e-8  # a parameter with a larger part in an undetermined direction is not determined
 _SURELY_FULL = 1e-6  # smallest diagonal entry of a scaled factor beyond doubt
 _ITERATIONS = 30
+_WEIGHTINGS, _METHODS, _COVARIANCES = ("iterated", "equal"), ("minimum norm", "base"), ("white", "segments")
 
 
 @dataclass(frozen=True)
@@ -98,43 +99,29 @@ def solve(
         covariance: "white" assumes independent residuals; "segments" allows any correlation within a segment.
         rank_tolerance: Share of the largest singular value below which one counts as zero.
     """
-    for value, valid in ((weighting, ("iterated", "equal")), (method, ("minimum norm", "base"))):
+    for value, valid in ((weighting, _WEIGHTINGS), (method, _METHODS), (covariance, _COVARIANCES)):
         if value not in valid:
             raise InputError(f"'{value}' is not a choice here; expected {' or '.join(valid)}")
     n = information.coordinates.n
     if n == 0 or information.n_rows == 0:
         raise InputError("there is nothing to solve: no columns or no rows")
-    factors = information.channel_factors()
-    channels = [factor.dense(n) for factor in factors]
-    rows = np.array([factor.n_rows for factor in factors])
     tolerance = RANK_SHARE * n if rank_tolerance is None else rank_tolerance
     if not 0.0 < tolerance < 1.0:
         raise InputError(f"rank_tolerance is {rank_tolerance}; expected a share between 0 and 1")
-    sigma = np.ones(len(channels))
-    found = _weighted(channels, sigma, method, tolerance, draft=weighting == "iterated")
-    iterations = 1
-    # A channel is never trusted beyond the rounding of its own numbers.
-    floors = np.array([max(1e-15 * float(np.linalg.norm(part)), 1e-300) for part in channels])
+    factors = information.channel_factors()
+    channels = [factor.dense(n) for factor in factors]
+    rows = np.array([factor.n_rows for factor in factors])
     if weighting == "iterated":
-        while iterations < _ITERATIONS:
-            updated = np.maximum(_sigmas(channels, rows, found, sigma), floors)
-            change = np.max(np.abs(updated / sigma - 1.0))
-            sigma = updated
-            settled = change < 1e-9 or iterations == _ITERATIONS - 1
-            found = _weighted(channels, sigma, method, tolerance, draft=not settled)
-            iterations += 1
-            if settled:
-                break
-    residual = _sigmas(channels, rows, found, sigma)
+        found, sigma, iterations = _iterated(channels, rows, method, tolerance)
+    else:
+        sigma, iterations = np.ones(len(channels)), 1
+        found = _weighted(channels, sigma, method, tolerance)
     cov = found.unit_covariance
-    if weighting == "equal":
-        freedom = max(float(rows.sum()) - found.rank, 1.0)
-        overall = sum(_residual_square(part, found.x) for part in channels) / freedom
-        cov = cov * overall
     if covariance == "segments":
         cov = _segment_covariance(information, found, sigma)
-    elif covariance != "white":
-        raise InputError(f"'{covariance}' is not a choice here; expected white or segments")
+    elif weighting == "equal":
+        freedom = max(float(rows.sum()) - found.rank, 1.0)
+        cov = cov * (sum(_residual_square(part, found.x) for part in channels) / freedom)
     std = np.sqrt(np.maximum(np.diag(cov), 0.0))
     return Solution(
         names=information.names,
@@ -148,7 +135,7 @@ def solve(
         condition=float(found.singular[0] / found.singular[found.rank - 1]) if found.rank else float("inf"),
         gap=_gap(found.singular, found.rank),
         channels=information.channels,
-        sigma=frozen(residual),
+        sigma=frozen(_sigmas(channels, rows, found, sigma)),
         n_rows=float(rows.sum()),
         iterations=iterations,
         covariance_kind=covariance,
@@ -158,6 +145,24 @@ def solve(
             if count and not part[:, -1].any()
         ),
     )
+
+
+def _iterated(channels: list[Array], rows: Array, method: str, tolerance: float) -> tuple[_Weighted, Array, int]:
+    """Weigh each channel by its own residual deviation until that settles: the solution, the deviations, the rounds."""
+    sigma = np.ones(len(channels))
+    # A channel is never trusted beyond the rounding of its own numbers.
+    floors = np.array([max(1e-15 * float(np.linalg.norm(part)), 1e-300) for part in channels])
+    found = _weighted(channels, sigma, method, tolerance, draft=True)
+    rounds = 1
+    while rounds < _ITERATIONS:
+        rounds += 1
+        updated = np.maximum(_sigmas(channels, rows, found, sigma), floors)
+        settled = np.max(np.abs(updated / sigma - 1.0)) < 1e-9
+        sigma = updated
+        if settled:
+            break
+        found = _weighted(channels, sigma, method, tolerance, draft=True)
+    return _weighted(channels, sigma, method, tolerance), sigma, rounds
 
 
 @dataclass

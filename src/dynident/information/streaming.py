@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,20 +34,105 @@ _ARGUMENTS = (
 _NUMBERS = {"n_inputs", "weighted", "n_samples", "n_channels"}
 
 
-def _emit_stream(emitter: Emitter) -> None:
-    """`stream`: gather, fill, check, weigh and absorb block after block; stops at a block with a bad number."""
-    kinds = [INT if name in _NUMBERS else POINTER for name in _ARGUMENTS]
-    a = dict(zip(_ARGUMENTS, emitter.function("stream", kinds), strict=True))
-    b, e = emitter.builder, emitter
-    fill = e.module.globals["fill"]
-    absorb = ir.Function(e.module, ir.FunctionType(VOID, [POINTER, INT, POINTER, INT, INT, INT]), "dynident_absorb")
-    row, slab, width = integer(ROW), a["slab"], integer(e.width)
+class _StreamEmitter:
+    """Emits `stream`: gather, fill, weigh, check and absorb block after block; stops at a block with a bad number."""
 
-    def finite(rows: Any, n_rows: Any, padded: Any, total: Any) -> Any:
-        """Adds 0 x of every number: stays zero unless one is infinite or not a number."""
+    def __init__(self, emitter: Emitter) -> None:
+        kinds = [INT if name in _NUMBERS else POINTER for name in _ARGUMENTS]
+        self.e, self.b = emitter, emitter.builder
+        self.a = dict(zip(_ARGUMENTS, emitter.function("stream", kinds), strict=True))
+        self.row = integer(ROW)
+        absorbs = ir.FunctionType(VOID, [POINTER, INT, POINTER, INT, INT, INT])
+        self.absorb = ir.Function(emitter.module, absorbs, "dynident_absorb")
+
+    def emit(self) -> None:
+        """The whole function."""
+        self.e.each(integer(0), self.a["n_samples"], BLOCK, self._turn)
+        self.b.ret_void()
+
+    def _turn(self, start: Any) -> None:
+        """One block."""
+        e, b, a = self.e, self.b, self.a
+        count = shorter(e, a["n_samples"], start, BLOCK)
+        width = integer(e.width)
+        padded = b.and_(b.add(count, b.sub(width, integer(1))), b.sub(integer(0), width))
+        gather(e, a["given"], a["strides"], a["n_inputs"], start, count, a["scratch"], self.row)
+        b.call(e.module.globals["fill"], [a["scratch"], a["slab"], count])
+        self._channels(lambda channel, first, own, _: self._torque(channel, first, own, start, count, padded))
+        with b.if_then(b.icmp_signed("!=", a["weighted"], integer(0))):
+            self._channels(lambda channel, first, own, _: self._weigh(channel, first, own, start, count, padded))
+        with b.if_else(self._is_bad(padded)) as (then, otherwise):
+            with then:
+                b.store(start, a["bad"])
+                b.ret_void()
+            with otherwise:
+                self._channels(lambda _, first, own, offset: self._absorb(first, own, offset, padded))
+
+    def _channels(self, body: Callable[[Any, Any, Any, Any], None]) -> None:
+        """body(channel, first slab column, width, factor offset) for every channel."""
+        e, b = self.e, self.b
+
+        def one(channel: Any, carried: list[Any]) -> list[Any]:
+            first, offset = carried
+            own = e.load_integer(self.a["widths"], channel)
+            body(channel, first, own, offset)
+            return [b.add(first, own), b.add(offset, b.mul(own, own))]
+
+        e.loop(integer(0), self.a["n_channels"], 1, [integer(0), integer(0)], one)
+
+    def _last(self, first: Any, own: Any) -> Any:
+        """Offset of a channel's torque, the last column of its slab."""
+        return self.b.mul(self.b.sub(self.b.add(first, own), integer(1)), self.row)
+
+    def _torque(self, channel: Any, first: Any, own: Any, start: Any, count: Any, padded: Any) -> None:
+        """Put the torque beside the columns, and zeros where a short block has no samples."""
+        e, b, slab = self.e, self.b, self.a["slab"]
+        target = self._last(first, own)
+        strided_copy(e, self.a["taus"], self.a["tau_strides"], channel, start, count, slab, target)
+
+        def silence(column: Any) -> None:
+            at = b.mul(b.add(first, column), self.row)
+            e.each(count, padded, 1, lambda k: e.store(number(0.0), slab, b.add(at, k)))
+
+        e.each(integer(0), own, 1, silence)
+
+    def _weigh(self, channel: Any, first: Any, own: Any, start: Any, count: Any, padded: Any) -> None:
+        """Multiply a channel's rows by the roots of their weights, which pass through a spare row of scratch."""
+        e, b, a = self.e, self.b, self.a
+        spare = b.mul(a["n_inputs"], self.row)
+        strided_copy(e, a["weights"], a["weight_strides"], channel, start, count, a["scratch"], spare)
+
+        def column(i: Any) -> None:
+            at = b.mul(b.add(first, i), self.row)
+
+            def multiply(k: Any) -> None:
+                w = e.vload(a["scratch"], b.add(spare, k))
+                e.vstore(b.fmul(w, e.vload(a["slab"], b.add(at, k))), a["slab"], b.add(at, k))
+
+            e.each(integer(0), padded, e.width, multiply)
+
+        e.each(integer(0), own, 1, column)
+
+    def _is_bad(self, padded: Any) -> Any:
+        """Whether an input or a torque is infinite or not a number."""
+        e, b, a = self.e, self.b, self.a
+        total = self._zero_times(a["scratch"], a["n_inputs"], padded, e.constant(0.0))
+
+        def one(channel: Any, carried: list[Any]) -> list[Any]:
+            first, so_far = carried
+            own = e.load_integer(a["widths"], channel)
+            torque = e.at(a["slab"], self._last(first, own))
+            return [b.add(first, own), self._zero_times(torque, integer(1), padded, so_far)]
+
+        total = e.loop(integer(0), a["n_channels"], 1, [integer(0), total], one)[1]
+        return b.fcmp_unordered("!=", e.total(total), number(0.0))
+
+    def _zero_times(self, rows: Any, n_rows: Any, padded: Any, total: Any) -> Any:
+        """total + 0 x for every number x: stays zero unless one is bad."""
+        e, b = self.e, self.b
 
         def one(i: Any, sums: list[Any]) -> list[Any]:
-            start = b.mul(i, row)
+            start = b.mul(i, self.row)
 
             def add(k: Any, inner: list[Any]) -> list[Any]:
                 return [e.fma(e.vload(rows, b.add(start, k)), e.constant(0.0), inner[0])]
@@ -55,79 +141,10 @@ def _emit_stream(emitter: Emitter) -> None:
 
         return e.loop(integer(0), n_rows, 1, [total], one)[0]
 
-    def channels(body: Any) -> None:
-        """body(channel, first slab column, width, factor offset) for every channel."""
-
-        def one(channel: Any, carried: list[Any]) -> list[Any]:
-            first, offset = carried
-            own = e.load_integer(a["widths"], channel)
-            body(channel, first, own, offset)
-            return [b.add(first, own), b.add(offset, b.mul(own, own))]
-
-        e.loop(integer(0), a["n_channels"], 1, [integer(0), integer(0)], one)
-
-    def turn(start: Any) -> None:
-        count = shorter(e, a["n_samples"], start, BLOCK)
-        padded = b.and_(b.add(count, b.sub(width, integer(1))), b.sub(integer(0), width))
-        gather(e, a["given"], a["strides"], a["n_inputs"], start, count, a["scratch"], row)
-        b.call(fill, [a["scratch"], slab, count])
-
-        def torque(channel: Any, first: Any, own: Any, offset: Any) -> None:
-            target = b.mul(b.sub(b.add(first, own), integer(1)), row)
-            strided_copy(e, a["taus"], a["tau_strides"], channel, start, count, slab, target)
-
-            def silence(column: Any) -> None:
-                at = b.mul(b.add(first, column), row)
-                e.each(count, padded, 1, lambda k: e.store(number(0.0), slab, b.add(at, k)))
-
-            e.each(integer(0), own, 1, silence)
-
-        channels(torque)
-        with b.if_then(b.icmp_signed("!=", a["weighted"], integer(0))):
-            weigh(start, count, padded)
-        total = finite(a["scratch"], a["n_inputs"], padded, e.constant(0.0))
-
-        def last_columns(channel: Any, carried: list[Any]) -> list[Any]:
-            first, acc = carried
-            own = e.load_integer(a["widths"], channel)
-            last = b.mul(b.sub(b.add(first, own), integer(1)), row)
-            acc = finite(e.at(slab, last), integer(1), padded, acc)
-            return [b.add(first, own), acc]
-
-        total = e.loop(integer(0), a["n_channels"], 1, [integer(0), total], last_columns)[1]
-        wrong = b.fcmp_unordered("!=", e.total(total), number(0.0))
-        with b.if_else(wrong) as (then, otherwise):
-            with then:
-                b.store(start, a["bad"])
-                b.ret_void()
-            with otherwise:
-                channels(
-                    lambda channel, first, own, offset: b.call(
-                        absorb, [e.at(a["factors"], offset), own, e.at(slab, b.mul(first, row)), row, padded, own]
-                    )
-                )
-
-    def weigh(start: Any, count: Any, padded: Any) -> None:
-        spare = b.mul(a["n_inputs"], row)
-
-        def one(channel: Any, first: Any, own: Any, offset: Any) -> None:
-            strided_copy(e, a["weights"], a["weight_strides"], channel, start, count, a["scratch"], spare)
-
-            def column(i: Any) -> None:
-                at = b.mul(b.add(first, i), row)
-
-                def multiply(k: Any) -> None:
-                    w = e.vload(a["scratch"], b.add(spare, k))
-                    e.vstore(b.fmul(w, e.vload(slab, b.add(at, k))), slab, b.add(at, k))
-
-                e.each(integer(0), padded, e.width, multiply)
-
-            e.each(integer(0), own, 1, column)
-
-        channels(one)
-
-    e.each(integer(0), a["n_samples"], BLOCK, turn)
-    b.ret_void()
+    def _absorb(self, first: Any, own: Any, offset: Any, padded: Any) -> None:
+        """A channel's slab into its factor."""
+        slab = self.e.at(self.a["slab"], self.b.mul(first, self.row))
+        self.b.call(self.absorb, [self.e.at(self.a["factors"], offset), own, slab, self.row, padded, own])
 
 
 class Stream:
@@ -139,7 +156,7 @@ class Stream:
 
         def emit(emitter: Emitter) -> None:
             emit_program(emitter, program, layout.slots, ROW)
-            _emit_stream(emitter)
+            _StreamEmitter(emitter).emit()
 
         self._absorb_code = runtime()  # kept alive: the stream calls into it
         symbols = {"dynident_absorb": self._absorb_code.address("absorb")}
