@@ -46,7 +46,10 @@ def test_rows_obey_the_model(robot):
     """Filtered torque equals filtered regressor times the true base parameters, away from the ends and at them."""
     base = di.base_parameters(robot, "rigid")
     time, W, tau, _ = collected(observe(make_log(robot), robot), base)
+    inner = np.concatenate([block.inner for block in observe(make_log(robot), robot).rows(base)])
+    assert 0.9 < inner.mean() < 1.0
     residual = np.linalg.norm(W @ base.base_values() - tau, axis=1) / np.linalg.norm(tau, axis=1).mean()
+    assert residual[inner].max() < 1e-3
     inner = (time > 0.5) & (time < 19.5)
     assert residual[inner].max() < 2e-3
     assert residual[(time > 0.2) & (time < 19.8)].max() < 0.02

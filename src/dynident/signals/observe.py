@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.checks import Array
+from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
 from dynident.logs.log import Log
 from dynident.robot.model import Robot
@@ -51,6 +52,7 @@ class Piece:
         start: Time of the first sample [s].
         rate: Samples per second.
         q, dq, ddq: (n_samples, n_joints).
+        reach: Half-length of the kernels that made them [s].
         tau: Torque at the actuated coordinates, filtered like the positions, or None.
     """
 
@@ -60,6 +62,7 @@ class Piece:
     dq: Array
     ddq: Array
     tau: Array | None
+    reach: float
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,19 @@ class Rows:
         W: (n_rows, n_joints, n) over the base columns.
         tau: (n_rows, n_joints), zero where the log has no torque.
         moving: (n_rows, n_joints), whether the joint is in motion.
+        inner: (n_rows,), whether the filters saw only measured samples; near the ends of a stretch they did not.
     """
 
     time: Array
     W: Array
     tau: Array
     moving: NDArray[np.bool_]
+    inner: NDArray[np.bool_]
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """(n_rows, n_joints), the rows that estimation uses: joints in motion, away from the ends."""
+        return self.moving & self.inner[:, None]
 
 
 @dataclass(frozen=True)
@@ -109,9 +119,24 @@ class Observations:
             every: One row per sample of the pieces instead of the decimated rate.
         """
         for piece in self.pieces:
-            kernel = low_pass_kernel(self.band, piece.rate)
-            step = 1 if every else max(1, int(piece.rate / (_ROWS_PER_BAND * self.band)))
+            kernel, step = self._row_filter(piece, every)
             yield from _piece_rows(piece, base, kernel, step, self.options.rest_speed)
+
+    def torque_rows(self, further_delay: float = 0.0) -> Array:
+        """The torque of all rows, (n_rows, n_joints), as if it were stamped later still by `further_delay` [s]."""
+        parts = []
+        for piece in self.pieces:
+            kernel, step = self._row_filter(piece, every=False)
+            if piece.tau is not None and len(piece.q) > 2 * kernel.centre:
+                parts.append(kernel.apply(_shifted(piece.tau, further_delay * piece.rate), piece.rate, step))
+        if not parts:
+            raise InputError(f"{self.label} has no torque, or no stretch long enough for its band")
+        return np.concatenate(parts)
+
+    def _row_filter(self, piece: Piece, every: bool) -> tuple[Kernel, int]:
+        """The kernel that makes rows of a piece, and their distance in samples."""
+        step = 1 if every else max(1, int(piece.rate / (_ROWS_PER_BAND * self.band)))
+        return low_pass_kernel(self.band, piece.rate), step
 
 
 def observe(log: Log, robot: Robot, options: SignalOptions | None = None, *, torque: bool = True) -> Observations:
@@ -153,7 +178,7 @@ def _piece(stretch: Stretch, band: float, delay: float) -> Piece:
     tau = None
     if stretch.tau is not None:
         tau = _shifted(kernels[0].apply(stretch.tau, stretch.rate), delay * stretch.rate)[::step]
-    return Piece(stretch.start, stretch.rate / step, q, dq, ddq, tau)
+    return Piece(stretch.start, stretch.rate / step, q, dq, ddq, tau, kernels[0].centre / stretch.rate)
 
 
 def _shifted(x: Array, samples: float) -> Array:
@@ -189,10 +214,12 @@ def _piece_rows(piece: Piece, base: BaseParameters, kernel: Kernel, step: int, r
         count = -(-(min(first + block, n) - first) // step)
         kept = kept[:count]
         k, joints = base.n, piece.q.shape[1]
-        time = piece.start + (first + step * np.arange(len(kept))) / piece.rate
+        place = (first + step * np.arange(len(kept))) / piece.rate  # from the beginning of the piece [s]
+        reach = piece.reach + halo / piece.rate
         yield Rows(
-            time,
+            piece.start + place,
             kept[:, : k * joints].reshape(-1, joints, k),
             kept[:, k * joints : (k + 1) * joints],
             kept[:, (k + 1) * joints :] > 0.5,
+            (place >= reach) & (place <= (n - 1) / piece.rate - reach),
         )
