@@ -40,8 +40,9 @@ class DelayEstimate:
 def estimate_delay(observations: Sequence[Observations], base: BaseParameters) -> DelayEstimate:
     """The delay that training data prefers, beyond the one the observations already allow for.
 
-    The regressor is made once; for each delay only the torque is shifted and the fit repeated. Channels are compared on
-    their own scales: the residual is the geometric mean of the channels' deviations.
+    The regressor is made once; for each delay only the torque is shifted and the fit repeated. What counts is the total
+    residual torque: joints that carry weight and inertia tell the delay, while in small ones the lag of friction passes
+    for it.
     """
     blocks = [list(one.rows(base)) for one in observations]
     W = np.concatenate([rows.W for part in blocks for rows in part])
@@ -52,8 +53,8 @@ def estimate_delay(observations: Sequence[Observations], base: BaseParameters) -
     def residual(delay: float) -> float:
         tau = np.concatenate([one.torque_rows(delay) for one in observations])
         masked = W[keep] * used[keep][:, :, None], tau[keep] * used[keep]
-        sigma = accumulate_rows(*masked, base, channels=base.robot.joint_names).solve().sigma
-        return float(np.exp(np.mean(np.log(np.maximum(sigma[used[keep].any(0)], 1e-300)))))
+        solution = accumulate_rows(*masked, base, channels=base.robot.joint_names).solve(weighting="equal")
+        return float(np.linalg.norm(solution.sigma[used[keep].any(0)]))
 
     values = np.array([residual(float(delay)) for delay in tried])
     values = values / values[_STEPS // 2]
