@@ -60,6 +60,18 @@ def test_no_sample_is_lost_at_the_end_of_a_block(n):
         np.testing.assert_allclose(factor.R.T @ factor.R, rows.T @ rows, atol=1e-10 * np.abs(rows).max() ** 2 * n)
 
 
+def test_every_length_from_1_to_600():
+    robot = di.load_robot("pendulum-2")
+    q, dq, ddq, tau = data(robot, 600)
+    W = di.base_parameters(robot).regressor(q, dq, ddq)
+    for n in range(1, 601):
+        factors = di.accumulate(robot, q[:n], dq[:n], ddq[:n], tau[:n]).channel_factors()
+        for channel, factor in enumerate(factors):
+            rows = np.column_stack([W[:n, channel, factor.columns], tau[:n, channel]])
+            gram = rows.T @ rows
+            np.testing.assert_allclose(factor.R.T @ factor.R, gram, atol=1e-12 * np.abs(gram).max())
+
+
 def test_strided_and_single_precision_input():
     robot = di.load_robot("puma560")
     samples = data(robot, 500)

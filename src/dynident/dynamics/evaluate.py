@@ -50,11 +50,9 @@ def _chi(robot: Robot, described: Sequence[Column], values: Values) -> Array:
         for name in values:
             if name not in known:
                 raise UnknownNameError("parameter", str(name), known)
-        given = [values.get(column.name, column.fixed or 0.0) for column in described]
-    else:
-        given = values  # type: ignore[assignment]
+        values = [values.get(column.name, column.fixed or 0.0) for column in described]
     try:
-        vector = np.asarray(given, dtype=np.float64)
+        vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError("parameter values must be numbers") from None
     if vector.shape != (len(described),):

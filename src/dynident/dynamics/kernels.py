@@ -14,7 +14,7 @@ from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.numpy_backend import NumpyKernel
 from dynident.dynamics.program import Program, Recorder, Value
 from dynident.dynamics.terms import Term, all_columns
-from dynident.robot.algebra import ZERO, Number, mul, total
+from dynident.robot.algebra import ZERO, Number, Vector, mul, total
 from dynident.robot.model import Robot
 
 Index = tuple[int, ...]  # place of an output in the result array
@@ -73,8 +73,13 @@ def _potential(recording: Recording) -> dict[Index, Number]:
 
 def _torque(recording: Recording, weightless: bool = False) -> dict[Index, Number]:
     given = recording.given
-    force, moment = (tuple(given[key]) if key in given else ZERO for key in ("force", "moment"))
-    torques = eq.inverse_dynamics(recording.state(weightless), recording.terms, given["chi"], force, moment)  # type: ignore[arg-type]
+
+    def wrench_part(key: str) -> Vector:
+        x, y, z = given.get(key, ZERO)
+        return x, y, z
+
+    state = recording.state(weightless)
+    torques = eq.inverse_dynamics(state, recording.terms, given["chi"], wrench_part("force"), wrench_part("moment"))
     return {(row,): torque for row, torque in enumerate(torques)}
 
 

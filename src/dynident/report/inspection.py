@@ -246,8 +246,10 @@ def _counts(base: BaseParameters) -> Table:
 
 def _lists(base: BaseParameters) -> list[Padding]:
     result = []
-    for title, category in (("No effect", "no effect"), ("One by one", "unique")):
-        names = base.of_category(category)  # type: ignore[arg-type]
+    for title, names in (
+        ("No effect", base.of_category("no effect")),
+        ("One by one", base.of_category("unique")),
+    ):
         if names:
             text = Text.assemble((f"{title}: ", "bold"), "  ".join(names))
             result.append(Padding(text, (1, 0, 0, 0)))
