@@ -19,8 +19,8 @@ def frozen(values: ArrayLike) -> Array:
     return array
 
 
-def as_samples(values: ArrayLike, name: str, labels: Sequence[str], n_samples: int | None = None) -> Array:
-    """`values` as (n_samples, len(labels)) float64, finite; one sample may be given without its axis.
+def as_matrix(values: ArrayLike, name: str, labels: Sequence[str], n_samples: int | None = None) -> Array:
+    """`values` as (n_samples, len(labels)) float64; one sample may be given without its axis.
 
     Args:
         values: What the caller passed.
@@ -28,8 +28,10 @@ def as_samples(values: ArrayLike, name: str, labels: Sequence[str], n_samples: i
         labels: What each column is, such as the joint names.
         n_samples: Required number of samples, None for any.
     """
-    if np.iscomplexobj(values) or np.ma.isMaskedArray(values):
-        raise InputError(f"{name} must be plain real numbers, not complex or masked ones")
+    if np.ma.isMaskedArray(values):
+        raise InputError(f"{name} is a masked array; leave the masked samples out")
+    if np.iscomplexobj(values):
+        raise InputError(f"{name} must be real numbers, not complex ones")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -42,6 +44,12 @@ def as_samples(values: ArrayLike, name: str, labels: Sequence[str], n_samples: i
         )
     if n_samples is not None and array.shape[0] != n_samples:
         raise InputError(f"{name} must have {n_samples} samples as q has; got {array.shape[0]}")
+    return array
+
+
+def as_samples(values: ArrayLike, name: str, labels: Sequence[str], n_samples: int | None = None) -> Array:
+    """`as_matrix`, and every number finite."""
+    array = as_matrix(values, name, labels, n_samples)
     bad = ~np.isfinite(array)
     if bad.any():
         sample, column = np.argwhere(bad)[0]
@@ -50,3 +58,8 @@ def as_samples(values: ArrayLike, name: str, labels: Sequence[str], n_samples: i
             "remove or repair such samples first"
         )
     return array
+
+
+def whole_strides(x: Array) -> Array:
+    """The array, copied if its samples are not a whole number of doubles apart (a column of packed records)."""
+    return x if all(stride % 8 == 0 for stride in x.strides) else np.ascontiguousarray(x)

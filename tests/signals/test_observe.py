@@ -101,6 +101,18 @@ def test_rest_is_marked_per_joint(robot):
     assert not tau.any()
 
 
+def test_a_short_stretch_is_left_out_and_counted(robot):
+    log = make_log(robot, 10.0)
+    gap = np.where(np.arange(len(log)) < len(log) - 30, 0.0, 5.0)
+    cut = di.Log("cut", "0", log.time + gap, log.channels)
+    observations = observe(cut, robot, SignalOptions(band=4.0))
+    assert len(observations.pieces) == 1
+    assert observations.timing.too_short == 30
+    short = di.Log("short", "0", log.time[:40], {name: x[:40] for name, x in log.channels.items()})
+    with pytest.raises(di.LogError, match="no stretch is long enough for a band of 1 Hz"):
+        observe(short, robot, SignalOptions(band=1.0))
+
+
 def test_every_sample_gives_a_row_when_asked(robot):
     base = di.base_parameters(robot, "rigid")
     observations = observe(make_log(robot), robot)

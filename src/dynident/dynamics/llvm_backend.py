@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from dynident.checks import Array
+from dynident.checks import Array, whole_strides
 from dynident.dynamics.jit import compiled
 from dynident.dynamics.program import Op, Program
 from dynident.dynamics.vector_ir import FAST, INT, POINTER, Emitter, integer
@@ -264,11 +264,6 @@ class LlvmKernel:
             out.ctypes.data,
             targets.ctypes.data,
         )
-
-
-def whole_strides(x: Array) -> Array:
-    """The array, copied if its samples are not a whole number of doubles apart (a column of packed records)."""
-    return x if all(stride % 8 == 0 for stride in x.strides) else np.ascontiguousarray(x)
 
 
 def aligned(size: int) -> Array:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, as_samples, frozen
+from dynident.checks import Array, as_matrix, as_samples, frozen, whole_strides
 from dynident.dynamics.terms import Column, TermsLike, resolve_terms
 from dynident.errors import InputError
 from dynident.identifiability.regrouping import Regrouping
@@ -151,25 +151,10 @@ def _block(robot: Robot, block: tuple[ArrayLike, ...]) -> list[Array]:
     names = ("q", "dq", "ddq", "tau")
     if not isinstance(block, tuple | list) or len(block) != len(names):
         raise InputError("a block must be four arrays: q, dq, ddq, tau")
-    n = len(robot.joint_names)
     arrays: list[Array] = []
     for name, given in zip(names, block, strict=True):
-        if np.ma.isMaskedArray(given):
-            raise InputError(f"{name} is a masked array; leave the masked samples out")
-        try:
-            array = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"{name} must be an array of numbers") from None
-        if array.shape == (n,):
-            array = array[None, :]
-        if array.ndim != 2 or array.shape[1] != n:
-            raise InputError(
-                f"{name} must have shape (n_samples, {n}), columns {', '.join(robot.joint_names)}; got {array.shape}"
-            )
-        if arrays and len(array) != len(arrays[0]):
-            raise InputError(f"{name} must have {len(arrays[0])} samples as q has; got {len(array)}")
-        aligned = all(stride % 8 == 0 for stride in array.strides)
-        arrays.append(array if aligned else np.ascontiguousarray(array))
+        array = as_matrix(given, name, robot.joint_names, len(arrays[0]) if arrays else None)
+        arrays.append(whole_strides(array))
     return arrays
 
 
@@ -177,13 +162,9 @@ def _roots(weights: ArrayLike | None, n_samples: int, names: tuple[str, ...]) ->
     """Square roots of the rows' weights, (n_samples, n_joints)."""
     if weights is None:
         return None
-    try:
-        array = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("weights must be an array of numbers") from None
-    if array.ndim == 1:
-        array = np.repeat(array[:, None], len(names), axis=1)
-    array = as_samples(array, "weights", names, n_samples)
+    if np.ndim(weights) == 1:
+        weights = np.repeat(np.asarray(weights)[:, None], len(names), axis=1)
+    array = as_samples(weights, "weights", names, n_samples)
     if (array < 0.0).any():
         sample, column = np.argwhere(array < 0.0)[0]
         raise InputError(f"weight of sample {sample}, channel {names[column]} is negative")

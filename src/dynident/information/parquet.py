@@ -27,7 +27,7 @@ def accumulate_parquet(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Information:
-    """`accumulate` for a Parquet file with columns q1.., dq1.., ddq1.., tau1.., read row group by row group.
+    """`accumulate` for a Parquet file with columns q1.., dq1.., ddq1.., tau1.., read batch by batch.
 
     Raises:
         InputError: Naming the file, and the column when one is missing or not numeric.

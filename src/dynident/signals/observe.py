@@ -8,7 +8,7 @@ regressor and the torque pass one more low-pass at the band, and are decimated.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dynident.checks import Array
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
-from dynident.logs.log import Log
+from dynident.logs.log import Log, LogError
 from dynident.robot.model import Robot
 from dynident.signals.grid import Stretch, Timing, uniform_stretches
 from dynident.signals.kernels import Kernel, low_pass_kernel
@@ -52,8 +52,8 @@ class Piece:
         start: Time of the first sample [s].
         rate: Samples per second.
         q, dq, ddq: (n_samples, n_joints).
-        reach: Half-length of the kernels that made them [s].
         tau: Torque at the actuated coordinates, filtered like the positions, or None.
+        reach: Half-length of the kernels that made them [s].
     """
 
     start: float
@@ -152,7 +152,14 @@ def observe(log: Log, robot: Robot, options: SignalOptions | None = None, *, tor
     stretches, timing = uniform_stretches(log, robot, torque=torque)
     band = options.band or typical_band(stretches)
     band = min(band, timing.rate / (2.0 * KINEMATIC_FACTOR) * 0.9)
-    pieces = tuple(_piece(stretch, band, options.delay) for stretch in stretches)
+    kernels = [low_pass_kernel(KINEMATIC_FACTOR * band, timing.rate, order) for order in range(3)]
+    long_enough = [stretch for stretch in stretches if len(stretch.q) > kernels[0].centre]
+    if not long_enough:
+        need = f"more than {kernels[0].centre / timing.rate:.3g} s without a gap"
+        raise LogError(log.source, f"no stretch is long enough for a band of {band:.3g} Hz, which takes {need}")
+    dropped = sum(len(stretch.q) for stretch in stretches) - sum(len(stretch.q) for stretch in long_enough)
+    timing = replace(timing, too_short=timing.too_short + dropped)
+    pieces = tuple(_piece(stretch, kernels, band, options.delay) for stretch in long_enough)
     return Observations(robot, log.label, log.digest, band, options, timing, pieces)
 
 
@@ -171,9 +178,9 @@ def typical_band(stretches: list[Stretch]) -> float:
     return max(_BAND_FACTOR * highest, 1.0)
 
 
-def _piece(stretch: Stretch, band: float, delay: float) -> Piece:
+def _piece(stretch: Stretch, kernels: list[Kernel], band: float, delay: float) -> Piece:
+    """A stretch filtered and differentiated by the kernels of order 0, 1 and 2, at a reduced rate."""
     step = max(1, int(stretch.rate / (_PER_BAND * band)))
-    kernels = [low_pass_kernel(KINEMATIC_FACTOR * band, stretch.rate, order) for order in range(3)]
     q, dq, ddq = (kernel.apply(stretch.q, stretch.rate, step) for kernel in kernels)
     tau = None
     if stretch.tau is not None:
@@ -207,8 +214,6 @@ def _piece_rows(piece: Piece, base: BaseParameters, kernel: Kernel, step: int, r
         tau = np.zeros_like(piece.q[part]) if piece.tau is None else piece.tau[part]
         moving = (np.abs(piece.dq[part]) > rest_speed).astype(np.float64)
         stacked = np.concatenate([W.reshape(len(W), -1), tau, moving], axis=1)
-        if len(stacked) <= halo:
-            continue
         # Ends inside the piece have real samples as halo; only the piece's own ends are continued by the kernel.
         kept = kernel.apply(stacked, piece.rate, step, first - low)
         count = -(-(min(first + block, n) - first) // step)
