@@ -84,9 +84,9 @@ def test_the_files_are_fine_without_their_faults(tmp_path, capsys):
 
 BAD_ARGUMENTS = {
     "unknown verb": (["inspct"], "unknown verb 'inspct'; did you mean 'inspect'?"),
-    "verb with a quote": (["it's"], "unknown verb 'it's' (valid: inspect)"),
+    "verb with a quote": (["it's"], "unknown verb 'it's' (valid: inspect, "),
     "unknown option": (["inspect", "puma560", "--jsn"], "unknown argument '--jsn'; did you mean '--json'?"),
-    "option before the verb": (["--list"], "'--list' belongs behind the verb: dynident inspect --list"),
+    "option before the verb": (["--list"], "'--list' belongs behind the verb: dynident VERB --list"),
     "two robots": (["inspect", "puma560", "kr5"], "unknown argument 'kr5'"),
     "empty second robot": (["inspect", "puma560", ""], "unknown argument ''"),
     "no robot": (["inspect"], "inspect needs a ROBOT"),

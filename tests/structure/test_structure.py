@@ -15,9 +15,9 @@ SOURCE = Path(dynident.__file__).parent
 ROOMS = [
     # identifiability before information: factors are written in structural base parameters
     *("robot", "dynamics", "logs", "identifiability", "information", "motion", "plant", "signals"),
-    *("estimate", "check", "validate", "export", "report", "run"),
+    *("estimate", "check", "validation", "export", "report", "run"),
 ]
-SHARED = {"errors", "records", "checks", "blas", "_version"}
+SHARED = {"errors", "records", "checks", "blas", "files", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

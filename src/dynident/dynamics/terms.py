@@ -235,10 +235,8 @@ def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
     for term in terms:
         if isinstance(term, Term):
             resolved.append(term)
-        elif isinstance(term, str) and term in TERMS:
-            resolved.append(TERMS[term]())
         else:
-            raise UnknownNameError("term", str(term), TERMS)
+            resolved.append(_term(str(term)))
     names = [term.name for term in resolved]
     if not names:
         raise InputError(f"no terms given; choose among {', '.join(TERMS)}")
@@ -246,6 +244,22 @@ def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
         if names.count(name) > 1:
             raise InputError(f"term {name} is given twice")
     return tuple(resolved)
+
+
+def _term(text: str) -> Term:
+    """A term from its key: a name, with its option in brackets where it has one: Fc(0.02)."""
+    name, bracket, rest = text.partition("(")
+    if name not in TERMS:
+        raise UnknownNameError("term", text, TERMS)
+    if not bracket:
+        return TERMS[name]()
+    try:
+        option = float(rest.removesuffix(")"))
+    except ValueError:
+        option = -1.0
+    if name != Coulomb.name or not rest.endswith(")") or option < 0.0:
+        raise InputError(f"term '{text}' cannot be understood; only Fc has an option, its smoothing speed: Fc(0.02)")
+    return Coulomb(option)
 
 
 def all_columns(robot: Robot, terms: Sequence[Term]) -> tuple[Column, ...]:

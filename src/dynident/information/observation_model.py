@@ -51,6 +51,8 @@ class ObservationModel:
         position = {column: i for i, column in enumerate(coordinates.independent)}
         own = tuple((channel, position[column]) for channel, column in places)
         self.layout = Layout.of(own, len(robot.joint_names))
+        # In a slab a line for the torque follows each channel's columns; without torque the lines move together.
+        self._felt = [slot - channel for slot, (channel, _) in zip(self.layout.slots, own, strict=True)]
         self._stream = _accumulator(self.program, self.layout)
 
     def segment(self, arrays: list[Array], roots: Array | None, label: str, offset: int = 0) -> Segment:
@@ -71,6 +73,16 @@ class ObservationModel:
             raise not_finite(self.robot, arrays, offset)
         return self._segment(label, self.layout.columns, self.layout.split(factors), roots, len(arrays[0]))
 
+    def felt_columns(self, inputs: list[Array]) -> Array:
+        """The columns that each channel feels, channel after channel, (n_felt, n_samples).
+
+        Args:
+            inputs: Positions, speeds and accelerations, one (n_samples,) array per joint each.
+        """
+        columns = np.zeros((len(self._felt), len(inputs[0])))
+        self._kernel(inputs, columns, self._felt)
+        return columns
+
     def segment_beside(
         self, arrays: list[Array], roots: Array | None, extra: Mapping[str, Array], label: str, offset: int
     ) -> Segment:
@@ -84,12 +96,12 @@ class ObservationModel:
         arrays = self._without_known(arrays, offset)
         for start in range(0, len(arrays[0]), GIVEN_BLOCK):
             part = slice(start, start + GIVEN_BLOCK)
-            slabs = np.zeros((sum(self.layout.widths), len(arrays[0][part])))
-            self._kernel([column for array in arrays[:3] for column in array[part].T], slabs, self.layout.slots)
+            felt = self.felt_columns([column for array in arrays[:3] for column in array[part].T])
             first = 0
-            for channel, (own, width) in enumerate(zip(columns, self.layout.widths, strict=True)):
-                beside = [given[column - n][part, channel] for column in own[width - 1 :]]
-                slab = np.vstack([slabs[first : first + width - 1], *beside, arrays[3][part, channel]])
+            for channel, (own, modelled) in enumerate(zip(columns, self.layout.columns, strict=True)):
+                width = len(modelled)
+                beside = [given[column - n][part, channel] for column in own[width:]]
+                slab = np.vstack([felt[first : first + width], *beside, arrays[3][part, channel]])
                 if roots is not None:
                     slab *= roots[part, channel]
                 if not np.isfinite(slab).all():

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.checks import Array, frozen
 from dynident.errors import InputError
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.absorb import absorb
@@ -134,3 +134,68 @@ class _Growing:
     def segment(self) -> Segment:
         parts = zip(self.columns, self.factors, self.counts, strict=True)
         return Segment(self.label, tuple(Factor(columns, np.triu(R), count) for columns, R, count in parts))
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Rows that somebody else made, as a source that can be gone through again.
+
+    Attributes:
+        W: (n_samples, n_channels, n): the rows over the base columns of `coordinates`.
+        tau: (n_samples, n_channels): the right-hand side.
+        coordinates: What the columns are.
+        channels: Names of the output channels; default 1, 2, ...
+        definitions: What each standard column means beyond its name; default "given".
+        label: Where the data came from.
+        block: Samples at a time.
+        segment: Samples of a segment; default all.
+
+    Rows that are zero throughout (masked out) are left out.
+    """
+
+    W: Array
+    tau: Array
+    coordinates: Regrouping
+    channels: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    label: str = "data"
+    block: int = 1024
+    segment: int | None = None
+
+    def __post_init__(self) -> None:
+        W, tau = frozen(self.W), frozen(self.tau)
+        if W.ndim != 3 or W.shape[2] != self.coordinates.n or tau.shape != W.shape[:2]:
+            raise InputError(
+                f"W must have shape (n_samples, n_channels, {self.coordinates.n}) and tau (n_samples, n_channels); "
+                f"got {W.shape} and {tau.shape}"
+            )
+        channels = tuple(self.channels) or tuple(str(i + 1) for i in range(W.shape[1]))
+        definitions = tuple(self.definitions) or ("given",) * len(self.coordinates.columns)
+        if len(channels) != W.shape[1] or len(set(channels)) != len(channels):
+            raise InputError(f"give {W.shape[1]} different channel names; got {', '.join(channels)}")
+        if len(definitions) != len(self.coordinates.columns):
+            raise InputError(f"{len(definitions)} definitions do not fit {len(self.coordinates.columns)} columns")
+        if self.block < 1 or (self.segment is not None and self.segment < 1):
+            raise InputError(f"block is {self.block} and segment {self.segment}; expected at least one sample")
+        for array, what in ((W, "W"), (tau, "tau")):
+            if not np.isfinite(array).all():
+                sample, channel = np.argwhere(~np.isfinite(array))[0][:2]
+                raise InputError(f"{what} is not finite at sample {sample}, channel {channels[channel]}")
+        for name, value in (("W", W), ("tau", tau), ("channels", channels), ("definitions", definitions)):
+            object.__setattr__(self, name, value)
+
+    def blocks(self) -> Iterator[SlabBlock]:
+        """All rows, in order."""
+        n = len(self.W)
+        felt = [tuple(int(j) for j in np.flatnonzero(self.W[:, c].any(0))) for c in range(self.W.shape[1])]
+        length = n if self.segment is None else self.segment
+        for number, start in enumerate(range(0, n, max(length, 1))):
+            end = min(start + length, n)
+            for first in range(start, end, self.block):
+                part = slice(first, min(first + self.block, end))
+                slabs = tuple(self._slab(part, channel, columns) for channel, columns in enumerate(felt))
+                yield SlabBlock(self.label, number, slabs)
+
+    def _slab(self, part: slice, channel: int, columns: tuple[int, ...]) -> Slab:
+        rows = np.vstack([self.W[part, channel][:, list(columns)].T, self.tau[part, channel]])
+        return Slab(columns, rows[:, rows.any(0)])

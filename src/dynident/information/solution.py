@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
@@ -18,6 +20,8 @@ RANK_SHARE = 1e-13  # times the number of parameters: singular values below this
 _DETERMINED = 1e-8  # a parameter with a larger part in an undetermined direction is not determined
 _SURELY_FULL = 1e-6  # smallest diagonal entry of a scaled factor beyond doubt
 _ITERATIONS = 30
+Method = Literal["minimum norm", "base"]
+Prior = Callable[[Array], Array]  # (norms of the weighted columns) -> rows over parameters and right-hand side
 _WEIGHTINGS, _METHODS, _COVARIANCES = ("iterated", "equal"), ("minimum norm", "base"), ("white", "segments")
 
 
@@ -49,7 +53,7 @@ class Solution:
     values: Array
     std: Array
     covariance: Array
-    determined: Array
+    determined: NDArray[np.bool_]
     rank: int
     singular_values: Array
     condition: float
@@ -84,7 +88,7 @@ def solve(
     information: Information,
     *,
     weighting: Literal["iterated", "equal"] = "iterated",
-    method: Literal["minimum norm", "base"] = "minimum norm",
+    method: Method = "minimum norm",
     covariance: Literal["white", "segments"] = "white",
     rank_tolerance: float | None = None,
 ) -> Solution:
@@ -102,26 +106,19 @@ def solve(
     for value, valid in ((weighting, _WEIGHTINGS), (method, _METHODS), (covariance, _COVARIANCES)):
         if value not in valid:
             raise InputError(f"'{value}' is not a choice here; expected {' or '.join(valid)}")
-    n = information.coordinates.n
-    if n == 0 or information.n_rows == 0:
-        raise InputError("there is nothing to solve: no columns or no rows")
-    tolerance = RANK_SHARE * n if rank_tolerance is None else rank_tolerance
-    if not 0.0 < tolerance < 1.0:
-        raise InputError(f"rank_tolerance is {rank_tolerance}; expected a share between 0 and 1")
-    factors = information.channel_factors()
-    channels = [factor.dense(n) for factor in factors]
-    rows = np.array([factor.n_rows for factor in factors])
+    tolerance = tolerance_for(information, rank_tolerance)
+    channels, rows = dense_channels(information)
     if weighting == "iterated":
-        found, sigma, iterations = _iterated(channels, rows, method, tolerance)
+        found, sigma, iterations = solve_iterated(channels, rows, tolerance, method=method)
     else:
         sigma, iterations = np.ones(len(channels)), 1
-        found = _weighted(channels, sigma, method, tolerance)
-    cov = found.unit_covariance
+        found = solve_weighted(channels, sigma, tolerance, method=method)
+    cov = found.inverse
     if covariance == "segments":
         cov = _segment_covariance(information, found, sigma)
     elif weighting == "equal":
         freedom = max(float(rows.sum()) - found.rank, 1.0)
-        cov = cov * (sum(_residual_square(part, found.x) for part in channels) / freedom)
+        cov = cov * (sum(residual_square(part, found.x) for part in channels) / freedom)
     std = np.sqrt(np.maximum(np.diag(cov), 0.0))
     return Solution(
         names=information.names,
@@ -129,62 +126,162 @@ def solve(
         values=frozen(found.x),
         std=frozen(np.where(found.determined, std, np.inf)),
         covariance=frozen(cov),
-        determined=_frozen_mask(found.determined),
+        determined=frozen_mask(found.determined),
         rank=found.rank,
         singular_values=frozen(found.singular),
-        condition=float(found.singular[0] / found.singular[found.rank - 1]) if found.rank else float("inf"),
-        gap=_gap(found.singular, found.rank),
+        condition=found.condition,
+        gap=found.gap,
         channels=information.channels,
-        sigma=frozen(_sigmas(channels, rows, found, sigma)),
+        sigma=frozen(residual_deviations(channels, rows, found, sigma)),
         n_rows=float(rows.sum()),
         iterations=iterations,
         covariance_kind=covariance,
-        warnings=tuple(
-            f"channel {name} has no torque at all; leave it out with `outputs` if its sensor is dead"
-            for name, part, count in zip(information.channels, channels, rows, strict=True)
-            if count and not part[:, -1].any()
-        ),
+        warnings=dead_channels(information.channels, channels, rows),
     )
 
 
-def _iterated(channels: list[Array], rows: Array, method: str, tolerance: float) -> tuple[_Weighted, Array, int]:
-    """Weigh each channel by its own residual deviation until that settles: the solution, the deviations, the rounds."""
+def tolerance_for(information: Information, rank_tolerance: float | None) -> float:
+    """Share of the largest singular value below which one counts as zero: the one wished for, or the default."""
+    tolerance = RANK_SHARE * max(information.coordinates.n, 1) if rank_tolerance is None else rank_tolerance
+    if isinstance(tolerance, str) or not 0.0 < tolerance < 1.0:
+        raise InputError(f"rank_tolerance is {rank_tolerance}; expected a share between 0 and 1")
+    return tolerance
+
+
+def dense_channels(information: Information) -> tuple[list[Array], Array]:
+    """For each channel its factor's rows over all parameters and y, (k + 1, n + 1), and the rows behind it."""
+    n = information.coordinates.n
+    if n == 0 or information.n_rows == 0:
+        raise InputError("there is nothing to solve: no columns or no rows")
+    factors = information.channel_factors()
+    channels = [factor.dense(n) for factor in factors]
+    for name, part in zip(information.channels, channels, strict=True):
+        if not np.isfinite(part).all():
+            raise InputError(f"the rows of channel {name} are not all finite; remove or repair such samples first")
+    return channels, np.array([factor.n_rows for factor in factors])
+
+
+def dead_channels(names: Sequence[str], channels: list[Array], rows: Array) -> tuple[str, ...]:
+    """A warning for each channel whose torque is zero throughout."""
+    return tuple(
+        f"channel {name} has no torque at all; leave it out with `outputs` if its sensor is dead"
+        for name, part, count in zip(names, channels, rows, strict=True)
+        if count and not part[:, -1].any()
+    )
+
+
+def rounding_floors(channels: list[Array]) -> Array:
+    """Deviation below which a channel is never trusted: the rounding of its own numbers, (n_channels,)."""
+    return np.array([max(1e-15 * float(np.linalg.norm(part)), 1e-300) for part in channels])
+
+
+@dataclass
+class Weighted:
+    """A weighted least-squares solution on factors.
+
+    Attributes:
+        x: (n,) values.
+        half: (n, r) root of the inverse, see there.
+        determined: (n,) whether the data alone determines each parameter.
+        settled: (n,) the same for data and prior together.
+        rank: Directions the data determines.
+        singular: Singular values of the data with scaled columns; empty in a draft.
+    """
+
+    x: Array
+    half: Array
+    determined: NDArray[np.bool_]
+    settled: NDArray[np.bool_]
+    rank: int
+    singular: Array
+
+    @property
+    def inverse(self) -> Array:
+        """(n, n) inverse of the information matrix solved, W' S^-1 W plus that of a prior, over its directions."""
+        return np.asarray(self.half @ self.half.T)
+
+    @property
+    def condition(self) -> float:
+        """Ratio of the first to the last of the singular values that count."""
+        return float(self.singular[0] / self.singular[self.rank - 1]) if self.rank else float("inf")
+
+    @property
+    def gap(self) -> tuple[float, float]:
+        """The last singular value kept and the first dropped, as shares of the largest."""
+        largest = float(self.singular[0]) or 1.0
+        kept = float(self.singular[self.rank - 1]) / largest if self.rank else 0.0
+        dropped = float(self.singular[self.rank]) / largest if self.rank < len(self.singular) else 0.0
+        return kept, dropped
+
+
+@on_one_thread
+def solve_iterated(
+    channels: list[Array],
+    rows: Array,
+    tolerance: float,
+    *,
+    method: Method = "minimum norm",
+    prior: Prior | None = None,
+) -> tuple[Weighted, Array, int]:
+    """Weigh each channel by its own residual deviation until that settles: the solution, the deviations, the rounds.
+
+    Args:
+        channels: Dense rows of each channel, see `dense_channels`.
+        rows: (n_channels,) rows behind each.
+        tolerance: Share of the largest singular value below which one counts as zero.
+        method: What to do in directions that nothing determines, see `solve`.
+        prior: Rows to add that are weighted already.
+    """
     sigma = np.ones(len(channels))
     # A channel is never trusted beyond the rounding of its own numbers.
-    floors = np.array([max(1e-15 * float(np.linalg.norm(part)), 1e-300) for part in channels])
-    found = _weighted(channels, sigma, method, tolerance, draft=True)
+    floors = rounding_floors(channels)
+    found = solve_weighted(channels, sigma, tolerance, method=method, prior=prior, draft=True)
     rounds = 1
     while rounds < _ITERATIONS:
         rounds += 1
-        updated = np.maximum(_sigmas(channels, rows, found, sigma), floors)
+        updated = np.maximum(residual_deviations(channels, rows, found, sigma), floors)
         settled = np.max(np.abs(updated / sigma - 1.0)) < 1e-9
         sigma = updated
         if settled:
             break
-        found = _weighted(channels, sigma, method, tolerance, draft=True)
-    return _weighted(channels, sigma, method, tolerance), sigma, rounds
+        found = solve_weighted(channels, sigma, tolerance, method=method, prior=prior, draft=True)
+    return solve_weighted(channels, sigma, tolerance, method=method, prior=prior), sigma, rounds
 
 
-@dataclass
-class _Weighted:
-    """A weighted least-squares solution on factors."""
+@on_one_thread
+def solve_weighted(
+    channels: list[Array],
+    sigma: Array,
+    tolerance: float,
+    *,
+    method: Method = "minimum norm",
+    prior: Prior | None = None,
+    draft: bool = False,
+) -> Weighted:
+    """Solve with the channels weighted by their deviations; a draft may skip the singular values.
 
-    x: Array
-    unit_covariance: Array  # (W' S^-1 W)^-1 over the determined directions
-    determined: Array
-    rank: int
-    singular: Array
-
-
-def _weighted(channels: list[Array], sigma: Array, method: str, tolerance: float, draft: bool = False) -> _Weighted:
-    """Solve with the channels weighted by their deviations; a draft may skip the singular values."""
+    With a prior, rank, singular values and `determined` are still those of the data alone.
+    """
     stacked = np.vstack([rows / s for rows, s in zip(channels, sigma, strict=True)])
+    if prior is None:
+        return _solve_rows(stacked, tolerance, method, draft)
+    n = stacked.shape[1] - 1
+    more = np.vstack([stacked, prior(np.linalg.norm(stacked[:, :n], axis=0))])
+    # What the user wants to count as zero in the data is what the prior is there for: only rounding is dropped.
+    both = _solve_rows(more, RANK_SHARE * n, method, draft)
+    if draft:
+        return both
+    data = _solve_rows(stacked, tolerance, method, draft)
+    return replace(both, determined=data.determined, rank=data.rank, singular=data.singular)
+
+
+def _solve_rows(stacked: Array, tolerance: float, method: Method, draft: bool) -> Weighted:
+    """Least squares on rows that are weighted already, (m, n + 1), with columns scaled to unit norm."""
     n = stacked.shape[1] - 1
     size = np.linalg.norm(stacked[:, :n], axis=0)
     silent = size == 0.0
     scale = np.where(silent, 1.0, size)
-    stacked[:, :n] /= scale
-    R = triangular(stacked)
+    R = triangular(np.column_stack([stacked[:, :n] / scale, stacked[:, n]]))
     upper, z = R[:n, :n], R[:n, n]
     if draft and not silent.any() and np.abs(np.diag(upper)).min() > _SURELY_FULL:
         return _full_rank(upper, z, scale, np.zeros(0))
@@ -199,47 +296,55 @@ def _weighted(channels: list[Array], sigma: Array, method: str, tolerance: float
         inverse = np.linalg.inv(part[: len(kept), : len(kept)])
         x = np.zeros(n)
         x[kept] = inverse @ part[: len(kept), len(kept)]
-        covariance = np.zeros((n, n))
-        covariance[np.ix_(kept, kept)] = inverse @ inverse.T
+        half = np.zeros((n, len(kept)))
+        half[kept] = inverse
         determined = np.zeros(n, dtype=bool)
         determined[kept] = True
     else:
-        v = vt[:rank].T / singular[:rank]
-        x = v @ (u[:, :rank].T @ z)
-        covariance = v @ v.T
+        half = vt[:rank].T / singular[:rank]
+        x = half @ (u[:, :rank].T @ z)
         determined = np.sqrt(np.sum(vt[rank:] ** 2, axis=0)) < _DETERMINED
-    return _Weighted(x / scale, covariance / np.outer(scale, scale), determined, rank, singular)
+    return Weighted(x / scale, half / scale[:, None], determined, determined, rank, singular)
 
 
-def _full_rank(upper: Array, z: Array, scale: Array, singular: Array) -> _Weighted:
+def _full_rank(upper: Array, z: Array, scale: Array, singular: Array) -> Weighted:
     """The unique solution. Solving with a triangular matrix is back substitution, whoever does it."""
     n = len(z)
-    inverse = np.linalg.inv(upper)
+    half = np.linalg.inv(upper)
     x = np.linalg.solve(upper, z)
-    covariance = inverse @ inverse.T
-    return _Weighted(x / scale, covariance / np.outer(scale, scale), np.ones(n, dtype=bool), n, singular)
+    known = np.ones(n, dtype=bool)
+    return Weighted(x / scale, half / scale[:, None], known, known, n, singular)
 
 
-def _residual_square(rows: Array, x: Array) -> float:
+def residual_square(rows: Array, x: Array) -> float:
     """||y - W x||^2 of a channel, from its factor, as a sum of squares and never as a difference."""
     return float(np.sum((rows[:, -1] - rows[:, :-1] @ x) ** 2))
 
 
-def _sigmas(channels: list[Array], n_rows: Array, found: _Weighted, sigma: Array) -> Array:
+def residual_deviations(channels: list[Array], n_rows: Array, found: Weighted, sigma: Array) -> Array:
     """Residual deviation of each channel, with the degrees of freedom that the fit leaves in it.
 
     The fit was weighted by `sigma`; what it uses up in channel i is the trace of that channel's part of the hat matrix,
     W_i C W_i' / sigma_i^2, and these add up to the rank.
     """
     result = []
-    for rows, n, deviation in zip(channels, n_rows, sigma, strict=True):
-        W = rows[:, :-1] / deviation
-        used = float(np.sum((W @ found.unit_covariance) * W))
-        result.append(np.sqrt(_residual_square(rows, found.x) / max(float(n) - used, 1.0)) if n else 1.0)
+    used = freedom_used(channels, found.half, sigma)
+    for rows, n, spent in zip(channels, n_rows, used, strict=True):
+        result.append(np.sqrt(residual_square(rows, found.x) / max(float(n - spent), 1.0)) if n else 1.0)
     return np.array(result)
 
 
-def _segment_covariance(information: Information, found: _Weighted, sigma: Array) -> Array:
+def freedom_used(channels: list[Array], half: Array, sigma: Array) -> Array:
+    """Trace of each channel's part of the hat matrix, (n_channels,), for a fit weighted by `sigma`.
+
+    Taken with the root of the inverse: where only a faint prior holds a direction, the inverse itself is so large that
+    W C W' is all rounding.
+    """
+    weighted = (rows[:, :-1] / deviation for rows, deviation in zip(channels, sigma, strict=True))
+    return np.array([float(np.sum((W @ half) ** 2)) for W in weighted])
+
+
+def _segment_covariance(information: Information, found: Weighted, sigma: Array) -> Array:
     """Sandwich covariance with one score per segment: right for any correlation within segments."""
     segments = information.segments
     if len(segments) < 2:
@@ -252,17 +357,11 @@ def _segment_covariance(information: Information, found: _Weighted, sigma: Array
             scores[s] += rows[:, :n].T @ (rows[:, n] - rows[:, :n] @ found.x)
     small_sample = len(segments) / (len(segments) - 1.0)
     middle = small_sample * scores.T @ scores
-    return np.asarray(found.unit_covariance @ middle @ found.unit_covariance)
+    return np.asarray(found.inverse @ middle @ found.inverse)
 
 
-def _frozen_mask(mask: Array) -> Array:
+def frozen_mask(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """A read-only copy."""
     copy = mask.copy()
     copy.setflags(write=False)
     return copy
-
-
-def _gap(singular: Array, rank: int) -> tuple[float, float]:
-    largest = float(singular[0]) or 1.0
-    kept = float(singular[rank - 1]) / largest if rank else 0.0
-    dropped = float(singular[rank]) / largest if rank < len(singular) else 0.0
-    return kept, dropped

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 from dynident.checks import frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError
+from dynident.files import write_whole
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import Factor
 from dynident.information.information import Information, Segment
@@ -49,25 +48,8 @@ def save(information: Information, path: str | Path) -> None:
     for s, segment in enumerate(information.segments):
         for c, factor in enumerate(segment.factors):
             arrays[f"R{s}_{c}"] = factor.R[np.triu_indices(len(factor.R))]
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise InformationFileError(f"{target}: the folder {target.parent} does not exist; create it first")
     text = np.frombuffer(json.dumps(schema).encode(), dtype=np.uint8)
-    handle, temporary = tempfile.mkstemp(dir=target.parent if str(target.parent) else ".", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, schema=text, **arrays)  # type: ignore[arg-type]
-        os.chmod(temporary, 0o666 & ~_umask())  # as any other new file
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_whole(path, lambda file: np.savez(file, schema=text, **arrays))  # type: ignore[arg-type]
 
 
 def load_information(path: str | Path) -> Information:

@@ -1,15 +1,31 @@
-"""Recordings: the log record, its readers, and a robot's signals in it."""
+"""Recordings: the log record, its readers in memory and streamed, and a robot's signals in it."""
 
-from dynident.logs.log import Log, LogError, channel_names, has_torque, joint_positions, joint_speeds, row_torques
-from dynident.logs.read import read_log
+from dynident.logs.log import (
+    BLOCK,
+    Log,
+    LogError,
+    channel_names,
+    joint_positions,
+    joint_speeds,
+    row_torques,
+    torque_kind,
+)
+from dynident.logs.read import open_log, read_log, stream_log
+from dynident.logs.source import LogSource
+from dynident.logs.stream import LogFile
 
 __all__ = [
+    "BLOCK",
     "Log",
     "LogError",
+    "LogFile",
+    "LogSource",
     "channel_names",
-    "has_torque",
     "joint_positions",
     "joint_speeds",
+    "open_log",
     "read_log",
     "row_torques",
+    "stream_log",
+    "torque_kind",
 ]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
-import yaml
-
-from dynident.errors import DynidentError
+from dynident.errors import DynidentError, RobotFileError
 from dynident.logs.log import LogError
 from dynident.logs.units import KINDS, size_in_si
 from dynident.robot.model import Robot
+from dynident.robot.reading import parse_yaml, read_text
 
 _NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u)(?P<number>\d+)")
 _UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?P<unit>[^\])]*)[\])]\s*")
@@ -92,17 +93,28 @@ def _check_joint(channel: str, kind: str, robot: Robot | None, source: str) -> N
         )
 
 
-def read_rules(path: str | Path) -> dict[str, ColumnRule]:
+def read_rules(path: str | PathLike[str]) -> dict[str, ColumnRule]:
     """A column file: YAML that maps foreign names to channels, `{actual_q_0: q1, temp: {column: q2, unit: deg}}`."""
     source = str(path)
     try:
-        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LogError(source, f"cannot be read ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise LogError(source, "is not valid YAML; expected a mapping such as 'actual_q_0: q1'") from None
-    if not isinstance(given, dict):
-        raise LogError(source, "must map column names of the log to channels, such as 'actual_q_0: q1'")
+        text = read_text(Path(path))
+    except RobotFileError as error:
+        raise LogError(source, error.problem) from None
+    try:
+        given = parse_yaml(text, source)
+    except RobotFileError as error:
+        # Without a line it is the whole that is wrong, and the strict reader then speaks of robots.
+        expected = "must map column names of the log to channels, such as 'actual_q_0: q1'"
+        raise LogError(source, f"{error.where}: {error.problem}" if error.where else expected) from None
+    return column_rules(given, source)
+
+
+def column_rules(given: Mapping[str, object], source: str) -> dict[str, ColumnRule]:
+    """Checked rules from a mapping of foreign names to channels or {column, unit, scale}.
+
+    Raises:
+        LogError: Naming the entry that cannot be used.
+    """
     rules: dict[str, ColumnRule] = {}
     for name, value in given.items():
         record = {"column": value} if isinstance(value, str) else value
@@ -113,7 +125,7 @@ def read_rules(path: str | Path) -> dict[str, ColumnRule]:
             kinds = ", ".join(f"{kind}1" for kind in KINDS if kind != "t")
             raise LogError(source, f"'{name}': '{channel}' is not a channel (t, {kinds}, ...)")
         scale = record.get("scale", 1.0)
-        if isinstance(scale, bool) or not isinstance(scale, int | float) or scale == 0:
+        if isinstance(scale, bool) or not isinstance(scale, int | float) or not math.isfinite(scale) or scale == 0:
             raise LogError(source, f"'{name}': scale is {scale!r}; expected a number other than zero")
-        rules[str(name)] = ColumnRule(channel, str(record.get("unit", "")), float(scale))
+        rules[name] = ColumnRule(channel, str(record.get("unit", "")), float(scale))
     return rules

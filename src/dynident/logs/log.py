@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array, frozen
 from dynident.errors import DynidentError, InputError
 from dynident.records import ReadOnlyDict
 from dynident.robot.model import Robot
 
+BLOCK = 16384  # samples: long enough for fast arithmetic, short enough for the processor's cache
 Role = Literal["train", "validation"]
+TorqueKind = Literal["tau", "taum", "i"]
 
 
 class LogError(DynidentError):
@@ -52,8 +55,8 @@ class Log:
     label: str = field(default="")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "time", frozen(self.time))
-        object.__setattr__(self, "channels", ReadOnlyDict({k: frozen(v) for k, v in self.channels.items()}))
+        object.__setattr__(self, "time", _kept(self.time))
+        object.__setattr__(self, "channels", ReadOnlyDict({k: _kept(v) for k, v in self.channels.items()}))
         object.__setattr__(self, "label", self.label or self.source)
 
     def __len__(self) -> int:
@@ -94,20 +97,39 @@ class Log:
         if stop is not None:
             keep &= self.time <= stop
         if not keep.any():
-            span = f"{self.time[0]:g} to {self.time[-1]:g} s"
-            raise InputError(f"{self.source}: no sample lies between {start} and {stop} s; the log has {span}")
+            raise empty_window(self.source, start, stop, self.time[0], self.time[-1])
         return self.samples(keep)
 
-    def samples(self, keep: Array | slice | Sequence[int]) -> Log:
+    def samples(self, keep: NDArray[Any] | slice | Sequence[int]) -> Log:
         """Only some samples, given as a mask, a slice or indices."""
         return replace(
             self, time=self.time[keep], channels={name: values[keep] for name, values in self.channels.items()}
         )
 
+    def blocks(self) -> Iterator[Log]:
+        """Successive parts of at most `BLOCK` samples, which share this log's memory."""
+        for first in range(0, len(self), BLOCK):
+            yield self.samples(slice(first, first + BLOCK))
+
     def _columns_hint(self) -> str:
         known = ", ".join(self.channels) or "none that dynident knows"
         spare = f"; not understood: {', '.join(self.unused[:20])} (map them in a column file)" if self.unused else ""
         return f"columns: {known}{spare}"
+
+
+def empty_window(source: str, start: float | None, stop: float | None, first: float, last: float) -> InputError:
+    """The error for a window [s] without a sample of a log that goes from `first` to `last` [s]."""
+    return InputError(f"{source}: no sample lies between {start} and {stop} s; the log has {first:g} to {last:g} s")
+
+
+def _kept(values: Array) -> Array:
+    """The array itself if nobody can write to its memory, else a read-only copy."""
+    part = values
+    while isinstance(part, np.ndarray) and part.dtype == np.float64 and not part.flags.writeable:
+        if part.base is None:
+            return values
+        part = part.base
+    return frozen(values)
 
 
 def channel_names(kind: str, robot: Robot) -> list[str]:
@@ -129,27 +151,33 @@ def joint_speeds(log: Log, robot: Robot) -> Array | None:
     return _from_motors(log.array("dqm", robot), robot) if log.has("dqm", robot) else None
 
 
-def has_torque(log: Log, robot: Robot) -> bool:
-    """Whether the log says anything about torque."""
-    return any(log.has(kind, robot) for kind in ("tau", "taum", "i"))
+def torque_kind(log: Log, robot: Robot) -> TorqueKind:
+    """What tells the torque in a log: tau at the joints, taum at the motor shafts, or the current i.
+
+    Raises:
+        LogError: Naming the columns that are missing, when there is none for every joint.
+    """
+    for kind in get_args(TorqueKind):
+        if log.has(kind, robot):
+            if kind == "i" and robot.drive.gains is None:
+                need = f"robot {robot.name} has no drive_gains; give them in its file or an overlay"
+                raise LogError(log.source, f"has motor currents, but {need}")
+            return kind  # type: ignore[no-any-return]
+    log.array("tau", robot)  # says which columns are missing
+    raise AssertionError
 
 
 def row_torques(log: Log, robot: Robot) -> Array:
     """Torque at the actuated coordinates, from tau, taum or current and drive gains, (n_samples, n_joints)."""
-    moving = list(robot.moving)
-    if log.has("tau", robot):
+    moving, kind = list(robot.moving), torque_kind(log, robot)
+    values = log.array(kind, robot)
+    if kind == "tau":
         own = robot.coupling[np.ix_(moving, moving)]
-        return np.asarray(np.linalg.solve(own.T, log.array("tau", robot).T).T, dtype=np.float64)
-    if log.has("taum", robot):
-        return log.array("taum", robot) * robot.drive.gear_ratios[moving]
-    if log.has("i", robot):
-        if robot.drive.gains is None:
-            raise LogError(
-                log.source,
-                f"has motor currents, but robot {robot.name} has no drive_gains; give them in its file or an overlay",
-            )
-        return log.array("i", robot) * robot.drive.gains[moving]
-    return log.array("tau", robot)
+        return np.asarray(np.linalg.solve(own.T, values.T).T, dtype=np.float64)
+    if kind == "taum":
+        return values * robot.drive.gear_ratios[moving]
+    assert robot.drive.gains is not None
+    return values * robot.drive.gains[moving]
 
 
 def _from_motors(values: Array, robot: Robot) -> Array:

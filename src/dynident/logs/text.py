@@ -2,77 +2,165 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import hashlib
 import io
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 
 from dynident.checks import Array
 from dynident.logs.log import LogError
+from dynident.logs.table import PART
 
+SMALL_TEXT = 1 << 26  # bytes after unpacking that may be kept in memory
 LARGEST_TEXT = 4_000_000_000  # bytes after unpacking: a day of a 7-joint arm at 1 kHz is smaller
 LARGEST_RATIO = 200  # unpacked to packed: numbers never shrink this much
+LONGEST_LINE = 1 << 20  # characters: ten thousand columns
 _DELIMITERS = (",", ";", "\t")
 
 
-@dataclass(frozen=True)
 class TextTable:
-    """A table as read: header and unit row as written, numbers as they stand."""
+    """A delimited text: a header, perhaps a unit row, and rows of numbers.
 
-    headers: list[str]
-    units: list[str]
-    values: Array  # (n_rows, n_columns)
+    Blank lines and lines that start with # are skipped. The file is unpacked once when it is opened: its hash is
+    taken, and one that is cut off or unpacks beyond reason is refused before a number is read.
+
+    Args:
+        path: The file; .gz is unpacked.
+        keep: Whether to keep the content of a small file, so that it need not be unpacked again.
+
+    Raises:
+        LogError: If it cannot be read or has no header.
+    """
+
+    def __init__(self, path: Path, *, keep: bool = True) -> None:
+        self.path = path
+        self.digest, self._content = _examine(path, SMALL_TEXT if keep else 0)
+        first, second = [*islice(chain.from_iterable(self._lines()), 2), "", ""][:2]
+        if not first:
+            raise self._error("is empty")
+        self._delimiter = next((d for d in _DELIMITERS if d in first), None)
+        self.headers = self._names(first)
+        if all(_is_number(cell) for cell in self.headers):
+            raise self._error("has no header; the first line must name the columns, such as t,q1,q2,tau1,tau2")
+        units = self._names(second)
+        self.units = [] if any(_is_number(cell) for cell in units) else units
+
+    def fits(self, n_columns: int) -> bool:
+        """Whether the unpacked text was small enough to be kept."""
+        return self._content is not None
+
+    def parts(self, places: Sequence[int]) -> Iterator[Array]:
+        """The columns at these places, (n_places, n) each; every cell of a row must be a number all the same."""
+        n_rows, skip = 0, 2 if self.units else 1
+        for lines in self._lines():
+            rows = lines[skip:]
+            skip = max(0, skip - len(lines))
+            if rows:
+                yield self._numbers(rows, n_rows).T[list(places)]
+                n_rows += len(rows)
+        if n_rows < 2:
+            raise self._error(f"has {n_rows} rows of numbers; a log needs many")
+
+    def _lines(self) -> Iterator[list[str]]:
+        """The lines that count, a part of the file at a time."""
+        decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
+        rest = ""
+        with _reading(self.path), _opened(self.path, self._content) as file:
+            while part := file.read(PART):
+                *lines, rest = (rest + decoder.decode(part)).split("\n")
+                if len(rest) > LONGEST_LINE:
+                    raise self._error(f"has a line of more than {LONGEST_LINE} characters; that is no log")
+                yield [line for line in lines if (words := line.lstrip()) and words[0] != "#"]
+            rest = (rest + decoder.decode(b"", final=True)).strip("\n")
+        if rest.strip() and not rest.lstrip().startswith("#"):
+            yield [rest]
+
+    def _names(self, line: str) -> list[str]:
+        return [cell.strip().strip('"') for cell in _cells(line, self._delimiter)] if line else []
+
+    def _numbers(self, rows: list[str], before: int) -> Array:
+        """The numbers of some rows, (n_rows, n_columns); `before` rows precede them."""
+        try:
+            values = np.loadtxt(rows, delimiter=self._delimiter, ndmin=2, comments=None)
+        except ValueError:
+            raise self._first_problem(rows, before) from None
+        if values.shape[1] != len(self.headers):
+            raise self._first_problem(rows, before)
+        return values
+
+    def _first_problem(self, rows: list[str], before: int) -> LogError:
+        """The row and column that cannot be read."""
+        for i, row in enumerate(rows):
+            cells = _cells(row, self._delimiter)
+            where = f"row {before + i + 1} of the numbers"
+            if len(cells) != len(self.headers):
+                return self._error(f"{where} has {len(cells)} cells, but the header has {len(self.headers)}")
+            for header, cell in zip(self.headers, cells, strict=True):
+                if not _is_number(cell):
+                    return self._error(f"{where}, column '{header}': '{cell.strip()[:30]}' is not a number")
+        return self._error(f"cannot be read as a table of numbers from row {before + 1} on")
+
+    def _error(self, problem: str) -> LogError:
+        return LogError(str(self.path), problem)
 
 
-def read_bytes(path: Path) -> bytes:
-    """Content of a plain or gzip file; one that unpacks beyond reason is refused while it unpacks."""
+def _examine(path: Path, limit: int) -> tuple[str, bytes | None]:
+    """Hash of the unpacked content, and the content itself if it has at most `limit` bytes."""
+    digest, size = hashlib.sha256(), 0
+    kept: list[bytes] = []
+    with _reading(path), _opened(path) as file:
+        packed = path.stat().st_size
+        limit = 0 if _stated_size(path, packed) > limit else limit
+        while part := file.read(PART):
+            size += len(part)
+            if path.suffix.lower() == ".gz" and (
+                size > LARGEST_TEXT or (size > 1 << 26 and size > LARGEST_RATIO * packed)
+            ):
+                raise LogError(str(path), f"unpacks to more than {size} bytes from {packed}; that is no log")
+            digest.update(part)
+            if size <= limit:
+                kept.append(part)
+            else:
+                kept.clear()
+    return digest.hexdigest(), b"".join(kept) if size <= limit else None
+
+
+def _stated_size(path: Path, packed: int) -> int:
+    """Bytes of the content as the file says; a gzip file of several members tells only those of the last."""
+    if path.suffix.lower() != ".gz" or packed < 4:
+        return packed
+    with path.open("rb") as file:
+        file.seek(-4, io.SEEK_END)
+        return int.from_bytes(file.read(4), "little")
+
+
+def _opened(path: Path, content: bytes | None = None) -> io.BufferedIOBase:
+    if content is not None:
+        return io.BytesIO(content)
+    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """What goes wrong in reading a text becomes a `LogError`."""
     source = str(path)
     try:
-        packed = path.stat().st_size
-        if path.suffix.lower() != ".gz":
-            return path.read_bytes()
-        parts, size = [], 0
-        with gzip.open(path) as file:
-            while part := file.read(1 << 22):
-                size += len(part)
-                if size > LARGEST_TEXT or (size > 1 << 26 and size > LARGEST_RATIO * packed):
-                    raise LogError(source, f"unpacks to more than {size} bytes from {packed}; that is no log")
-                parts.append(part)
-        return b"".join(parts)
+        yield
     except FileNotFoundError:
         raise LogError(source, "no such file; check the path") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise LogError(source, "is not a complete gzip file; copy it again") from None
-    except OSError as error:
-        raise LogError(source, f"cannot be read ({error.strerror})") from None
-
-
-def parse_table(content: bytes, source: str) -> TextTable:
-    """Header, unit row and numbers of a delimited text."""
-    try:
-        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise LogError(source, "is not text; give a CSV, Parquet or npz file") from None
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if not lines:
-        raise LogError(source, "is empty")
-    delimiter = next((d for d in _DELIMITERS if d in lines[0]), None)
-    headers = [cell.strip().strip('"') for cell in _cells(lines[0], delimiter)]
-    if all(_is_number(cell) for cell in headers):
-        raise LogError(source, "has no header; the first line must name the columns, such as t,q1,q2,tau1,tau2")
-    units: list[str] = []
-    first = 1
-    if len(lines) > 1:
-        second = [cell.strip().strip('"') for cell in _cells(lines[1], delimiter)]
-        if not any(_is_number(cell) for cell in second):
-            units, first = second, 2
-    rows = lines[first:]
-    if len(rows) < 2:
-        raise LogError(source, f"has {len(rows)} rows of numbers; a log needs many")
-    return TextTable(headers, units, _numbers(rows, delimiter, headers, first, source))
+    except OSError as error:
+        raise LogError(source, f"cannot be read ({error.strerror})") from None
 
 
 def _cells(line: str, delimiter: str | None) -> list[str]:
@@ -80,31 +168,9 @@ def _cells(line: str, delimiter: str | None) -> list[str]:
 
 
 def _is_number(cell: str) -> bool:
+    """Whether a cell is a number in a table; Python's own 1_000 is not."""
     try:
         float(cell)
     except ValueError:
         return False
-    return True
-
-
-def _numbers(rows: list[str], delimiter: str | None, headers: list[str], first: int, source: str) -> Array:
-    try:
-        values = np.loadtxt(io.StringIO("\n".join(rows)), delimiter=delimiter, ndmin=2, comments=None)
-    except ValueError:
-        raise _first_problem(rows, delimiter, headers, first, source) from None
-    if values.shape[1] != len(headers):
-        raise _first_problem(rows, delimiter, headers, first, source)
-    return np.asarray(values, dtype=np.float64)
-
-
-def _first_problem(rows: list[str], delimiter: str | None, headers: list[str], first: int, source: str) -> LogError:
-    """The line and column that cannot be read."""
-    for i, row in enumerate(rows):
-        cells = _cells(row, delimiter)
-        where = f"row {i + 1} of the numbers"
-        if len(cells) != len(headers):
-            return LogError(source, f"{where} has {len(cells)} cells, but the header has {len(headers)}")
-        for header, cell in zip(headers, cells, strict=True):
-            if not _is_number(cell):
-                return LogError(source, f"{where}, column '{header}': '{cell.strip()[:30]}' is not a number")
-    return LogError(source, f"cannot be read as a table of numbers from line {first + 1} on")
+    return "_" not in cell

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from dynident._version import __version__
-from dynident.errors import DynidentError, InputError, suggestion
+from dynident.errors import DynidentError, suggestion
 
 _EPILOG = "Robots are files (.urdf, .yaml) or bundled names; `dynident inspect --list` shows those."
+_VERBS = {
+    "inspect": "what a robot is and which of its parameters can be identified",
+    "identify": "parameters of a robot from logs of its motion",
+    "validate": "how well an identified model predicts logs it has not seen",
+    "predict": "torque of a log from position and time",
+}
+_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
 
 
 class _Parser(argparse.ArgumentParser):
     """argparse with one-line errors and the nearest valid word."""
 
     def error(self, message: str) -> NoReturn:
-        if "invalid choice: " in message:
+        if "invalid choice: " in message and "argument VERB" in message:
             word = message.split("invalid choice: ")[1].split(" (choose")[0][1:-1]
             message = f"unknown verb '{word}'{suggestion(word, _VERBS)}"
         elif "unrecognized arguments: " in message:
@@ -28,8 +34,11 @@ class _Parser(argparse.ArgumentParser):
             known = list(dict.fromkeys(option for action in self._every_action() for option in action.option_strings))
             message = f"unknown argument '{word}'{suggestion(word.split('=')[0], known)}"
             if word.split("=")[0] in known:
-                message = f"argument '{word}' belongs behind the verb: dynident {_VERBS[0]} {word}"
-        _complain(message)
+                message = f"argument '{word}' belongs behind the verb: dynident VERB {word}"
+        elif message.startswith("the following arguments are required: "):
+            need = message.removeprefix("the following arguments are required: ")
+            message = f"missing {need}; see {self.prog} --help"
+        complain(" ".join(message.split()))
         raise SystemExit(2)
 
     def _every_action(self) -> list[argparse.Action]:
@@ -41,10 +50,7 @@ class _Parser(argparse.ArgumentParser):
         return actions
 
 
-_VERBS = ("inspect",)
-
-
-def _complain(message: object) -> None:
+def complain(message: object) -> None:
     """One line on stderr, whatever a file or an argument put into the message."""
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
     print(f"dynident: {line}", file=sys.stderr)
@@ -53,26 +59,77 @@ def _complain(message: object) -> None:
 def _parser() -> _Parser:
     parser = _Parser(prog="dynident", description="The true dynamics of your robot.", epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"dynident {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
-    inspect = verbs.add_parser(
-        "inspect",
-        help="what a robot is and which of its parameters can be identified",
-        description="What a robot is and which of its parameters can be identified.",
-        epilog=_EPILOG,
-    )
-    inspect.add_argument("robot", nargs="?", metavar="ROBOT", help="robot file or bundled name")
-    inspect.add_argument("--list", action="store_true", help="show the bundled robots")
-    inspect.add_argument("--terms", default="rigid", help="comma-separated: rigid, Ia, Fv, Fc, Fo (default: rigid)")
-    inspect.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
-    inspect.add_argument("--values", metavar="SET", help="value set to show and check (default: the robot's own)")
-    inspect.add_argument(
-        "--tolerance",
-        type=float,
-        default=None,
-        help="share of a column that must be new to count (default 1e-8)",
-    )
-    inspect.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    group = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
+    verbs = {
+        verb: group.add_parser(verb, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=_EPILOG)
+        for verb, text in _VERBS.items()
+    }
+    _inspect_arguments(verbs["inspect"])
+    _identify_arguments(verbs["identify"])
+    _validate_arguments(verbs["validate"])
+    _predict_arguments(verbs["predict"])
+    for verb in verbs.values():
+        if verb is not verbs["predict"]:
+            verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
+
+
+def _inspect_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("robot", nargs="?", metavar="ROBOT", help="robot file or bundled name")
+    verb.add_argument("--list", action="store_true", help="show the bundled robots")
+    verb.add_argument("--terms", default="rigid", help=f"{_TERMS} (default: rigid)")
+    verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
+    verb.add_argument("--values", metavar="SET", help="value set to show and check (default: the robot's own)")
+    help_tolerance = "share of a column that must be new to count (default 1e-8)"
+    verb.add_argument("--tolerance", type=float, default=None, help=help_tolerance)
+
+
+def _identify_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("robot", metavar="ROBOT", help="robot file or bundled name")
+    verb.add_argument("logs", nargs="+", metavar="LOG", help="logs to learn from: CSV, CSV.gz, Parquet or npz")
+    verb.add_argument("-o", "--output", required=True, metavar="OUT", help="folder for fit.yaml and report.html")
+    help_validation = "logs to judge the result with; they shape nothing"
+    verb.add_argument("--validation", nargs="+", default=[], metavar="LOG", help=help_validation)
+    _log_arguments(verb)
+    verb.add_argument("--terms", default=None, help=f"{_TERMS} (default: all, Fc smoothed below 0.02 rad/s)")
+    verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
+    help_estimator = "ordinary, weighted (default), robust, total, ridge or prior"
+    verb.add_argument("--estimator", default="weighted", help=help_estimator)
+    help_prior = "with --estimator prior: relative deviation of the robot's own values (default 0.5)"
+    verb.add_argument("--prior-std", type=float, default=None, metavar="SHARE", help=help_prior)
+    help_band = "band of the fit (default: from the motion)"
+    verb.add_argument("--band", type=float, default=None, metavar="HZ", help=help_band)
+    help_delay = "time by which torque is stamped late (default: from the data)"
+    verb.add_argument("--delay", type=float, default=None, metavar="SECONDS", help=help_delay)
+    help_speed = "position or measured (default: what suits the data better)"
+    verb.add_argument("--speed", default=None, metavar="SOURCE", help=help_speed)
+    help_rest = "joints slower than this are at rest (default 0.01 rad/s)"
+    verb.add_argument("--rest-speed", type=float, default=None, metavar="SPEED", help=help_rest)
+    help_differentiator = "low-pass (default), five-point, five-point causal, central or savitzky-golay"
+    verb.add_argument("--differentiator", default=None, metavar="NAME", help=help_differentiator)
+    verb.add_argument("--fresh", action="store_true", help="do not continue an earlier run in OUT")
+    verb.add_argument("--quiet", action="store_true", help="no progress and no page")
+
+
+def _validate_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("fit", metavar="FIT", help="fit.yaml, or the folder that identify wrote")
+    verb.add_argument("logs", nargs="+", metavar="LOG", help="logs that were not used for the fit")
+    _log_arguments(verb)
+    help_band = "band in which torque is compared (default: that of the fit)"
+    verb.add_argument("--band", type=float, default=None, metavar="HZ", help=help_band)
+
+
+def _predict_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("fit", metavar="FIT", help="fit.yaml, or the folder that identify wrote")
+    verb.add_argument("log", metavar="LOG", help="log with time and position; torque is not looked at")
+    help_output = "file for t,tau1.. at the log's own stamps"
+    verb.add_argument("-o", "--output", required=True, metavar="F.csv", help=help_output)
+    _log_arguments(verb)
+
+
+def _log_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--columns", default=None, metavar="FILE", help="YAML file for logs with other column names")
+    verb.add_argument("--window", default=None, metavar="START:STOP", help="only this time of every log [s]")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,70 +142,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.verb is None:
             parser.print_help()
             return 0
-        code = _inspect(options)
+        from dynident.run import verbs  # here, so that --help does not wait for it
+
+        code: int = getattr(verbs, f"run_{options.verb}")(options)
         sys.stdout.flush()
         return code
     except DynidentError as error:
-        _complain(error)
+        complain(error)
         return 2
     except BrokenPipeError:  # the reader of our output left; nothing is wrong
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a full disk, a closed terminal
-        _complain(f"cannot write the answer ({error.strerror})")
+        complain(f"cannot write the answer ({error.strerror or error})")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
+    except MemoryError:
+        complain("out of memory; give large logs as Parquet, which is streamed")
+        return 2
     except KeyboardInterrupt:
-        print("dynident: interrupted", file=sys.stderr)
+        complain("interrupted")
         return 130
-
-
-def _inspect(options: argparse.Namespace) -> int:
-    # Imported here so that --help does not wait for them.
-    from dynident.identifiability.base import TOLERANCE, base_parameters
-    from dynident.report.inspection import bundled_table, inspection, page_console
-    from dynident.robot import bundled_names, load_robot
-
-    console = page_console()
-    if options.list:
-        if options.json:
-            print(json.dumps({"robots": list(bundled_names())}))
-        else:
-            console.print(bundled_table(load_robot(name) for name in bundled_names()))
-        return 0
-    if options.robot is None:
-        raise InputError("inspect needs a ROBOT: a file or a bundled name (dynident inspect --list)")
-    tolerance = TOLERANCE if options.tolerance is None else options.tolerance
-    if not 0.0 < tolerance < 1.0:
-        raise InputError(f"--tolerance is {tolerance}; expected a share between 0 and 1")
-    robot = load_robot(options.robot)
-    locked = _positions(options.locked)
-    if locked:
-        robot = robot.lock(**locked)
-    found = inspection(base_parameters(robot, options.terms, tolerance=tolerance), options.values)
-    if options.json:
-        print(json.dumps(found.as_dict(), allow_nan=False))
-    else:
-        found.print(console)
-    return 0
-
-
-def _positions(text: str) -> dict[str, float]:
-    """Joint positions from `q4=0.5,q1=pi/2`."""
-    from dynident.robot.expressions import ExpressionError, evaluate
-
-    positions: dict[str, float] = {}
-    for part in filter(None, (item.strip() for item in text.split(","))):
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise InputError(f"--locked {part}: expected joint=position, such as q4=0.5")
-        if name.strip() in positions:
-            raise InputError(f"--locked {part}: {name.strip()} is locked twice")
-        try:
-            positions[name.strip()] = evaluate(value.strip(), {})
-        except ExpressionError as error:
-            raise InputError(f"--locked {part}: {error}") from None
-    return positions
 
 
 if __name__ == "__main__":

@@ -1,31 +1,42 @@
 """From logs as they come to signals that equations can use: uniform time, derivatives, filters."""
 
-from dynident.signals.grid import Stretch, Timing, uniform_stretches
+from dynident.signals.fir import FilterStream, filtered
+from dynident.signals.grid import Grid, fresh_blocks, uniform_chunks
 from dynident.signals.kernels import (
     CENTRAL,
     FIVE_POINT,
     FIVE_POINT_CAUSAL,
+    NINE_POINT,
     Kernel,
     differentiator_table,
     low_pass_kernel,
     polynomial_kernel,
 )
-from dynident.signals.observe import Observations, Rows, SignalOptions, observe, typical_band
+from dynident.signals.observe import Motion, Observations, SignalOptions, observe
+from dynident.signals.rows import ObservedRows, RowBlock, row_blocks
+from dynident.signals.survey import Survey, survey
 
 __all__ = [
     "CENTRAL",
     "FIVE_POINT",
     "FIVE_POINT_CAUSAL",
+    "NINE_POINT",
+    "FilterStream",
+    "Grid",
     "Kernel",
+    "Motion",
     "Observations",
-    "Rows",
+    "ObservedRows",
+    "RowBlock",
     "SignalOptions",
-    "Stretch",
-    "Timing",
+    "Survey",
     "differentiator_table",
+    "filtered",
+    "fresh_blocks",
     "low_pass_kernel",
     "observe",
     "polynomial_kernel",
-    "typical_band",
-    "uniform_stretches",
+    "row_blocks",
+    "survey",
+    "uniform_chunks",
 ]

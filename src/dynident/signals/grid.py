@@ -1,122 +1,172 @@
-"""From stamps as they came to uniform stretches: repeated rows dropped, gaps cut, the rest resampled."""
+"""From stamps as they came to uniform stretches: repeated rows dropped, gaps cut, irregular time resampled.
+
+All of it works along a stream of blocks, and the result does not depend on where the blocks end.
+"""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from dynident.checks import Array
-from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_torques
-from dynident.robot.model import Robot
+from dynident.logs.log import Log
 
 GAP_STEPS, GAP_SECONDS = 5.0, 0.05  # a step longer than both of these is a gap
-_SHORTEST = 16  # samples of a stretch worth keeping
+UNIFORM = 1e-3  # share of a step by which stamps may differ from a uniform grid
 _LONGEST_REPEAT = 3  # rows: a longer run of equal rows is standstill, not a stuttering logger
-_UNIFORM = 1e-3  # share of a step by which stamps may differ from a uniform grid
+_SPLINE_HALO = 40  # samples: the influence of a spline's end falls by 3.7 per sample
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A uniformly sampled piece of a log.
+class Grid:
+    """The uniform time of a log.
 
     Attributes:
-        start: Time of the first sample [s].
         rate: Samples per second.
-        q: Joint positions, (n_samples, n_joints).
-        dq: Measured joint speeds, or None.
-        tau: Torque at the actuated coordinates, or None.
+        irregular: Whether stamps differ from a uniform grid, so that signals are resampled.
+    """
+
+    rate: float
+    irregular: bool
+
+    @property
+    def gap(self) -> float:
+        """A step longer than this begins a new stretch [s]."""
+        return max(GAP_STEPS / self.rate, GAP_SECONDS)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive samples of one stretch.
+
+    Attributes:
+        start: Time of the stretch's first sample [s].
+        values: (n_signals, n_samples).
+        last: Whether the stretch ends with this chunk.
     """
 
     start: float
-    rate: float
-    q: Array
-    dq: Array | None
-    tau: Array | None
-
-    @property
-    def time(self) -> Array:
-        """Stamps of the samples [s]."""
-        return self.start + np.arange(len(self.q)) / self.rate
+    values: Array
+    last: bool
 
 
-@dataclass(frozen=True)
-class Timing:
-    """What was found in a log's stamps.
+def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
+    """The blocks without rows that repeat the one before, by stamp or (in short runs) by value."""
+    held: Log | None = None  # rows whose fate the next block decides
+    standing = False
+    for block in blocks:
+        log = block if held is None else _joined(held, block)
+        still, same = _repeats(log)
+        runs = _runs(same)
+        if runs and standing and runs[0][0] == 0:
+            runs[0] = (-_LONGEST_REPEAT - 1, runs[0][1])
+        drop = still.copy()
+        for first, last in runs:
+            if last - first <= _LONGEST_REPEAT:
+                drop[max(first, 0) : last] = True
+        # A run that reaches the end of the block goes on, perhaps: the row before it and the run are held back.
+        open_run = runs[-1] if runs and runs[-1][1] == len(same) else (len(same), len(same))
+        standing = open_run[1] - open_run[0] > _LONGEST_REPEAT
+        border = len(log) - 1 if standing else max(open_run[0], 0)
+        keep = np.concatenate([[True], ~drop])
+        if border:
+            given = log.samples(np.flatnonzero(keep[:border]))
+            if len(given):
+                yield given
+        held = log.samples(slice(border, None))
+    if held is not None:
+        still, same = _repeats(held)
+        short = len(same) <= _LONGEST_REPEAT and not standing
+        yield held.samples(np.flatnonzero(np.concatenate([[True], ~(still | (same & short))])))
 
-    Attributes:
-        rate: Rate of the uniform grid [Hz].
-        repeated: Rows dropped because they repeat the one before.
-        gaps: Times at which a gap begins [s].
-        resampled: Whether stamps were irregular.
-        too_short: Samples dropped because their stretch was too short.
-    """
 
-    rate: float
-    repeated: int
-    gaps: tuple[float, ...]
-    resampled: bool
-    too_short: int
+def _joined(first: Log, second: Log) -> Log:
+    channels = {name: np.concatenate([first.channels[name], values]) for name, values in second.channels.items()}
+    return replace(second, time=np.concatenate([first.time, second.time]), channels=channels)
 
 
-def uniform_stretches(log: Log, robot: Robot, *, torque: bool = True) -> tuple[list[Stretch], Timing]:
-    """The log as uniformly sampled stretches.
+def _repeats(log: Log) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """For each row but the first: whether its stamp does not advance, whether all its values equal the row before."""
+    same = np.full(len(log) - 1, bool(log.channels))
+    for values in log.channels.values():
+        same &= values[1:] == values[:-1]
+    return np.diff(log.time) <= 0.0, same
+
+
+def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """(first, end) of each run of true flags."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def uniform_chunks(blocks: Iterable[tuple[Array, Array]], grid: Grid) -> Iterator[Chunk]:
+    """Stretches of uniformly sampled signals.
 
     Args:
-        log: The log.
-        robot: The robot.
-        torque: Whether torque is wanted; without it the log may have none, and what it has is not looked at.
+        blocks: Stamps (n,) and signals (n_signals, n), in order, without repeated rows.
+        grid: Rate and regularity.
     """
-    fresh = ~_repeats(log)
-    t = log.time[fresh]
-    signals = [joint_positions(log, robot)[fresh]]
-    speeds = joint_speeds(log, robot)
-    if speeds is not None:
-        signals.append(speeds[fresh])
-    if torque:
-        signals.append(row_torques(log, robot)[fresh])
-    values = np.hstack(signals)
-    steps = np.diff(t)
-    if len(steps) < _SHORTEST:
-        raise LogError(log.source, f"has {len(t)} different samples; at least {_SHORTEST} are needed")
-    step = float(np.median(steps))
-    cuts = np.flatnonzero(steps > max(GAP_STEPS * step, GAP_SECONDS))
-    edges = [0, *(int(cut) + 1 for cut in cuts), len(t)]
-    irregular = bool(np.abs(np.delete(steps, cuts) - step).max() > _UNIFORM * step)
-    n = signals[0].shape[1]
-    stretches: list[Stretch] = []
-    short = 0
-    for first, last in itertools.pairwise(edges):
-        if last - first < _SHORTEST:
-            short += last - first
-            continue
-        own_t, own = t[first:last], values[first:last]
-        if irregular:
-            count = int((own_t[-1] - own_t[0]) / step) + 1
-            own = CubicSpline(own_t, own)(own_t[0] + step * np.arange(count))
-        parts = [own[:, i * n : (i + 1) * n] for i in range(len(signals))]
-        dq = parts[1] if speeds is not None else None
-        tau = parts[-1] if len(parts) > 1 + (speeds is not None) else None
-        stretches.append(Stretch(float(own_t[0]), 1.0 / step, parts[0], dq, tau))
-    if not stretches:
-        raise LogError(log.source, f"no stretch without a gap has {_SHORTEST} samples; check the time column")
-    timing = Timing(1.0 / step, int((~fresh).sum()), tuple(float(t[c]) for c in cuts), irregular, short)
-    return stretches, timing
+    builder: _Stretch | None = None
+    for time, values in blocks:
+        edges = [0, *(int(cut) + 1 for cut in np.flatnonzero(np.diff(time) > grid.gap)), len(time)]
+        for number, (first, end) in enumerate(itertools.pairwise(edges)):
+            new = number > 0 or builder is None or time[0] - builder.until > grid.gap
+            if new:
+                if builder is not None:
+                    yield builder.finish()
+                builder = _Stretch(float(time[first]), grid)
+            assert builder is not None
+            yield from builder.push(time[first:end], values[:, first:end])
+    if builder is not None:
+        yield builder.finish()
 
 
-def _repeats(log: Log) -> NDArray[np.bool_]:
-    """Rows that repeat the one before, by stamp or (in short runs) by value."""
-    still = np.diff(log.time) <= 0.0
-    same = np.ones(len(log) - 1, dtype=bool)
-    for values in log.channels.values():
-        same &= np.diff(values) == 0.0
-    if log.channels:
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
-        for first, last in zip(edges[::2], edges[1::2], strict=True):
-            if last - first > _LONGEST_REPEAT:
-                same[first:last] = False
-        still = still | same
-    return np.concatenate([[False], still])
+class _Stretch:
+    """A stretch without gaps while its samples come in."""
+
+    def __init__(self, start: float, grid: Grid) -> None:
+        self.start, self.grid, self.until = start, grid, start
+        self._time = np.zeros(0)
+        self._values: Array | None = None
+        self._done = 0  # grid points given so far
+
+    def push(self, time: Array, values: Array) -> Iterator[Chunk]:
+        """More samples; gives what can be told already."""
+        self.until = float(time[-1])
+        self._values = values if self._values is None else np.concatenate([self._values, values], axis=1)
+        self._time = np.concatenate([self._time, time])
+        if not self.grid.irregular:
+            # One sample is held back, so that the stretch always has something to end with.
+            ready, self._values, self._time = self._values[:, :-1], self._values[:, -1:], self._time[-1:]
+            if ready.shape[1]:
+                yield Chunk(self.start, ready, last=False)
+        elif len(self._time) > 4 * _SPLINE_HALO:
+            border = self._time[-_SPLINE_HALO - 1]
+            yield Chunk(self.start, self._resampled(float(border), inclusive=False), last=False)
+            keep = max(0, int(np.searchsorted(self._time, border)) - _SPLINE_HALO)
+            self._time, self._values = self._time[keep:], self._values[:, keep:]
+
+    def finish(self) -> Chunk:
+        """The end of the stretch."""
+        assert self._values is not None
+        if self.grid.irregular:
+            return Chunk(self.start, self._resampled(self.until, inclusive=True), last=True)
+        return Chunk(self.start, self._values, last=True)
+
+    def _resampled(self, border: float, inclusive: bool) -> Array:
+        """The signals at the grid points not given yet, up to the border."""
+        assert self._values is not None
+        places = (border - self.start) * self.grid.rate
+        count = int(np.floor(places + 1e-9)) + 1 if inclusive else int(np.ceil(places - 1e-9))
+        wanted = self.start + np.arange(self._done, max(count, self._done)) / self.grid.rate
+        self._done = max(count, self._done)
+        if not len(wanted):
+            return self._values[:, :0]
+        if len(self._time) < 4:
+            return np.array([np.interp(wanted, self._time, row) for row in self._values])
+        return np.asarray(CubicSpline(self._time, self._values, axis=1)(wanted))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import upfirdn
 
 from dynident.checks import Array, frozen
 from dynident.errors import InputError
@@ -50,34 +49,11 @@ class Kernel:
         actual = np.exp(1j * np.outer(w, places)) @ self.taps
         return np.asarray(actual / np.where(w == 0.0, 1.0, (1j * w) ** self.order))
 
-    def apply(self, x: Array, rate: float, step: int = 1, first: int = 0) -> Array:
-        """The kernel on samples that are uniform at `rate` [Hz], zero phase, at every `step`-th sample from `first`.
-
-        The signal is continued at its ends by point reflection, so that slopes stay continuous.
-
-        Args:
-            x: (n_samples, ...).
-            rate: Samples per second.
-            step: Decimation.
-            first: Sample of the first result.
-        """
-        n = len(x)
-        before, after = self.centre, len(self.taps) - 1 - self.centre
-        if n <= max(before, after):
-            need = f"{self.name} ({len(self.taps)} samples)"
-            raise InputError(f"{n} samples are too few for {need}; use a longer log or a higher cutoff")
-        ahead = 2.0 * x[:1] - x[before:0:-1]
-        behind = 2.0 * x[-1:] - x[-2 : -2 - after : -1]
-        # upfirdn convolves and keeps every step-th result. Result i belongs to the window that ends at sample i, so
-        # zeros in front (or samples left out) bring the first wanted window to a multiple of the step.
-        last = len(self.taps) - 1
-        start = -(-last // step)
-        shift = start * step - last - first
-        lead = np.zeros((max(shift, 0), *x.shape[1:]))
-        longer = np.concatenate([lead, ahead, x, behind])[max(-shift, 0) :]
-        count = -(-(n - first) // step)
-        kept = upfirdn(self.taps[::-1], longer, 1, step, axis=0)[start : start + count]
-        return np.asarray(kept * rate**self.order)
+    def then(self, other: Kernel) -> Kernel:
+        """Both kernels one after the other, as one."""
+        name = f"{self.name}, {other.name}"
+        taps = np.convolve(self.taps, other.taps)
+        return Kernel(name, taps, self.order + other.order, self.centre + other.centre)
 
 
 def polynomial_kernel(half_width: int, degree: int, order: int, *, causal: bool = False, name: str = "") -> Kernel:
@@ -102,44 +78,48 @@ def polynomial_kernel(half_width: int, degree: int, order: int, *, causal: bool 
     return Kernel(name or f"polynomial of degree {degree} over {2 * half_width + 1} samples", taps, order, centre)
 
 
-def low_pass_kernel(cutoff: float, rate: float, order: int = 0) -> Kernel:
+def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float = 0.0) -> Kernel:
     """Low-pass, or derivative of the low-passed signal: a windowed sinc and its exact derivatives.
 
     Args:
         cutoff: Frequency of half amplitude [Hz].
         rate: Sampling rate [Hz].
         order: Derivative of the result.
+        shift: Give the result as it will be this much later [s]; undoes a delay, between samples as well.
     """
     if not 0.0 < cutoff < rate / 2.0:
         raise InputError(f"a cutoff of {cutoff:g} Hz must lie between 0 and half the rate, {rate / 2.0:g} Hz")
-    half = max(2, int(np.ceil(_REACH * rate / cutoff)))
-    places = np.arange(-half, half + 1, dtype=np.float64)
-    fine = 64  # the kernel as a smooth function, differentiated between the samples
-    grid = np.arange(-(half + 2) * fine, (half + 2) * fine + 1) / fine
-    window = np.clip(1.0 - (grid / (half + 1.0)) ** 2, 0.0, None) ** _WINDOW
-    smooth = np.sinc(2.0 * cutoff / rate * grid) * window
+    span = max(2, int(np.ceil(_REACH * rate / cutoff)))
+    half = span + int(np.ceil(abs(shift) * rate))
+    places = np.arange(-half, half + 1, dtype=np.float64) - shift * rate
+    taps = _smooth_kernel(places, 2.0 * cutoff / rate, span + 1.0, order)
+    name = f"low-pass at {cutoff:g} Hz" + ("'" * order)
+    return Kernel(name, _exact_moments(taps, places, order), order, half)
+
+
+def _smooth_kernel(places: Array, band: float, span: float, order: int) -> Array:
+    """The windowed sinc as a smooth function, or its derivative of the given order, at some places [samples]."""
+    fine = 64  # differentiated between the samples
+    grid = np.arange(-(int(span) + 2) * fine, (int(span) + 2) * fine + 1) / fine
+    smooth = np.sinc(band * grid) * np.clip(1.0 - (grid / span) ** 2, 0.0, None) ** _WINDOW
     for _ in range(order):
         smooth = -np.gradient(smooth, 1.0 / fine)  # convolving with h' is correlating with -h'
-    taps = smooth[2 * fine : -2 * fine : fine]
-    return Kernel(f"low-pass at {cutoff:g} Hz" + ("'" * order), _exact_moments(taps, places, order), order, half)
+    return np.interp(places, grid, smooth, left=0.0, right=0.0)
 
 
 def _exact_moments(taps: Array, places: Array, order: int) -> Array:
-    """The nearest taps with exact moments: 0 below the order, order! at it."""
-    powers = np.arange(order + 1)
-    scaled = (places / len(places))[:, None] ** powers
-    wanted = np.zeros(order + 1)
+    """The nearest taps with exact moments: 0 below the order, order! at it, and no shift."""
+    scaled = (places / len(places))[:, None] ** np.arange(max(order, 1) + 1)
+    wanted = np.zeros(scaled.shape[1])
     wanted[order] = float(np.prod(np.arange(1, order + 1))) / float(len(places)) ** order
-    if order == 0:
-        return np.asarray(taps / taps.sum())
-    size = (scaled[:, order] @ taps) / wanted[order]
-    taps = taps / size  # first the overall scale, then the smallest correction
+    taps = taps * (wanted[order] / (scaled[:, order] @ taps))  # first the overall scale, then the smallest correction
     return np.asarray(taps + scaled @ np.linalg.solve(scaled.T @ scaled, wanted - scaled.T @ taps))
 
 
 FIVE_POINT = polynomial_kernel(2, 2, 1, name="five-point least squares")
 FIVE_POINT_CAUSAL = polynomial_kernel(2, 2, 1, causal=True, name="five-point least squares, causal")
 CENTRAL = polynomial_kernel(1, 2, 1, name="central difference")
+NINE_POINT = polynomial_kernel(4, 4, 1, name="Savitzky-Golay, 9 samples, degree 4")
 
 
 def differentiator_table(rate: float, band: float) -> list[dict[str, float | str]]:
@@ -157,7 +137,7 @@ def differentiator_table(rate: float, band: float) -> list[dict[str, float | str
         CENTRAL,
         FIVE_POINT,
         FIVE_POINT_CAUSAL,
-        polynomial_kernel(4, 4, 1, name="Savitzky-Golay, 9 samples, degree 4"),
+        NINE_POINT,
         low_pass_kernel(min(2.0 * band, 0.45 * rate), rate, 1),
     ]
     rows: list[dict[str, float | str]] = []

@@ -1,32 +1,39 @@
-"""`Observations`: motion and torque of a log, filtered alike, ready to become rows of the linear model.
+"""`Observations`: a log that can be gone through as filtered motion and torque, in bounded memory, again and again.
 
-Positions are low-passed and differentiated at twice the band, torque is low-passed with the same kernel, and both are
-brought to a lower rate. Rows then come from parallel filtering (Gautier et al. 1995, section 4.3): every column of the
-regressor and the torque pass one more low-pass at the band, and are decimated.
+Positions are low-passed and differentiated at twice the band by kernels that share one response, torque is low-passed
+with the same kernel, and both are brought to a lower rate. `rows.py` makes equations of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynident.checks import Array
-from dynident.errors import InputError
-from dynident.identifiability.base import BaseParameters
-from dynident.logs.log import Log, LogError
+from dynident.errors import InputError, UnknownNameError
+from dynident.logs.log import Log, joint_positions, joint_speeds, row_torques
+from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
-from dynident.signals.grid import Stretch, Timing, uniform_stretches
-from dynident.signals.kernels import Kernel, low_pass_kernel
+from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.grid import fresh_blocks, uniform_chunks
+from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
+from dynident.signals.survey import Survey, survey
 
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
-_PER_BAND = 16.0  # samples per second kept for the regressor, in units of the band
-_ROWS_PER_BAND = 4.0  # rows per second, in units of the band
-_BLOCK = 4096  # regressor samples in memory at a time
-_TYPICAL_SHARE = 0.9  # of a motion's kinetic energy lies below its typical frequency
-_BAND_FACTOR = 12.0  # the band reaches this many typical frequencies
+BAND_FACTOR = 12.0  # the band reaches this many typical frequencies of the motion
+_LOWEST_BAND = 1.0  # [Hz]
+_PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
+Speed = Literal["position", "measured"]
+Differentiator = Literal["low-pass", "five-point", "five-point causal", "central", "savitzky-golay"]
+_DIFFERENTIATORS = {
+    "five-point": FIVE_POINT,
+    "five-point causal": FIVE_POINT_CAUSAL,
+    "central": CENTRAL,
+    "savitzky-golay": NINE_POINT,
+}
 
 
 @dataclass(frozen=True)
@@ -34,197 +41,168 @@ class SignalOptions:
     """How logs become observations.
 
     Attributes:
-        band: Frequency up to which motion and torque are compared [Hz]; None chooses it from the data.
+        band: Frequency up to which motion and torque are compared [Hz]; None chooses it from the motion.
         delay: Time by which torque is stamped late against position [s].
         rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s or m/s].
+        speed: Speeds by differentiating positions, or as the log has them.
+        differentiator: What differentiates the low-passed signals; "low-pass" differentiates the kernel itself.
     """
 
     band: float | None = None
     delay: float = 0.0
     rest_speed: float = 0.01
+    speed: Speed = "position"
+    differentiator: Differentiator = "low-pass"
+
+    def __post_init__(self) -> None:
+        for name, value in (("band", self.band), ("rest_speed", self.rest_speed), ("delay", self.delay)):
+            if value is not None and (isinstance(value, str) or not np.isfinite(value)):
+                raise InputError(f"{name} is {value!r}; expected a finite number")
+        if self.band is not None and self.band <= 0.0:
+            raise InputError(f"band is {self.band:g} Hz; expected a positive frequency")
+        if self.rest_speed < 0.0:
+            raise InputError(f"rest_speed is {self.rest_speed:g}; expected zero or a positive speed")
+        for what, choice, valid in (
+            ("source of speed", self.speed, get_args(Speed)),
+            ("differentiator", self.differentiator, get_args(Differentiator)),
+        ):
+            if choice not in valid:
+                raise UnknownNameError(what, choice, valid)
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A stretch of filtered motion at a uniform, reduced rate.
+class Motion:
+    """A block of filtered motion; blocks of one stretch follow each other without a gap.
 
     Attributes:
-        start: Time of the first sample [s].
+        start: Time of the stretch's first sample [s].
+        first: Number of the block's first sample within the stretch.
         rate: Samples per second.
-        q, dq, ddq: (n_samples, n_joints).
-        tau: Torque at the actuated coordinates, filtered like the positions, or None.
-        reach: Half-length of the kernels that made them [s].
+        q, dq, ddq: (n_joints, n_samples).
+        tau: Torque at the actuated coordinates for each delay asked for, (n_delays, n_joints, n_samples).
+        inner: (n_samples,), whether the filters saw measured samples alone; near the ends of a stretch they did not.
+        last: Whether the stretch ends with this block.
     """
 
     start: float
+    first: int
     rate: float
     q: Array
     dq: Array
     ddq: Array
-    tau: Array | None
-    reach: float
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of the linear model.
-
-    Attributes:
-        time: (n_rows,) [s].
-        W: (n_rows, n_joints, n) over the base columns.
-        tau: (n_rows, n_joints), zero where the log has no torque.
-        moving: (n_rows, n_joints), whether the joint is in motion.
-        inner: (n_rows,), whether the filters saw only measured samples; near the ends of a stretch they did not.
-    """
-
-    time: Array
-    W: Array
     tau: Array
-    moving: NDArray[np.bool_]
-    inner: NDArray[np.bool_]
+    inner: Mask
+    last: bool
 
     @property
-    def usable(self) -> NDArray[np.bool_]:
-        """(n_rows, n_joints), the rows that estimation uses: joints in motion, away from the ends."""
-        return self.moving & self.inner[:, None]
+    def time(self) -> Array:
+        """Stamps of the samples [s]."""
+        return self.start + (self.first + np.arange(self.q.shape[1])) / self.rate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Observations:
-    """A log after the signal pipeline; only `observe` makes them.
+    """A log after a first look, ready to be filtered; only `observe` makes them.
 
     Attributes:
-        robot: The robot.
-        label: Name of the log.
-        digest: Hash of the log.
-        band: Band of the rows [Hz].
-        options: What shaped it.
-        timing: What was found in the stamps.
-        pieces: Filtered motion, a piece per stretch without gaps.
-    """
-
-    robot: Robot
-    label: str
-    digest: str
-    band: float
-    options: SignalOptions
-    timing: Timing
-    pieces: tuple[Piece, ...]
-
-    def rows(self, base: BaseParameters, *, every: bool = False) -> Iterator[Rows]:
-        """Rows of the model in blocks, in order; memory does not grow with the length of the log.
-
-        Args:
-            base: Base parameters whose columns are wanted.
-            every: One row per sample of the pieces instead of the decimated rate.
-        """
-        for piece in self.pieces:
-            kernel, step = self._row_filter(piece, every)
-            yield from _piece_rows(piece, base, kernel, step, self.options.rest_speed)
-
-    def torque_rows(self, further_delay: float = 0.0) -> Array:
-        """The torque of all rows, (n_rows, n_joints), as if it were stamped later still by `further_delay` [s]."""
-        parts = []
-        for piece in self.pieces:
-            kernel, step = self._row_filter(piece, every=False)
-            if piece.tau is not None and len(piece.q) > 2 * kernel.centre:
-                parts.append(kernel.apply(_shifted(piece.tau, further_delay * piece.rate), piece.rate, step))
-        if not parts:
-            raise InputError(f"{self.label} has no torque, or no stretch long enough for its band")
-        return np.concatenate(parts)
-
-    def _row_filter(self, piece: Piece, every: bool) -> tuple[Kernel, int]:
-        """The kernel that makes rows of a piece, and their distance in samples."""
-        step = 1 if every else max(1, int(piece.rate / (_ROWS_PER_BAND * self.band)))
-        return low_pass_kernel(self.band, piece.rate), step
-
-
-def observe(log: Log, robot: Robot, options: SignalOptions | None = None, *, torque: bool = True) -> Observations:
-    """Clean, resample and filter a log.
-
-    Args:
         log: The log.
         robot: The robot.
-        options: Band, delay, rest speed.
-        torque: Whether torque is wanted; prediction uses position and time only.
+        options: What shapes the filtering.
+        survey: What the first look found.
+        band: Band in use [Hz].
+    """
+
+    log: LogSource
+    robot: Robot
+    options: SignalOptions
+    survey: Survey
+    band: float
+
+    @property
+    def step(self) -> int:
+        """Samples of the log for each sample of the motion."""
+        return max(1, int(self.survey.grid.rate / (_PER_BAND * self.band)))
+
+    @property
+    def reach(self) -> float:
+        """Time from the ends of a stretch in which the filters lack measured samples [s]."""
+        return self._position_kernels()[0].centre / self.survey.grid.rate
+
+    def with_options(self, **changes: object) -> Observations:
+        """The same log, filtered otherwise."""
+        options = replace(self.options, **changes)  # type: ignore[arg-type]
+        return Observations(self.log, self.robot, options, self.survey, chosen_band(self.survey, options.band))
+
+    def motion(self, delays: Sequence[float] | None = None) -> Iterator[Motion]:
+        """The log as filtered motion.
+
+        Args:
+            delays: Delays of the torque to undo [s]; default that of the options. An empty one leaves torque alone:
+                prediction uses position and time only.
+        """
+        wanted = [self.options.delay] if delays is None else list(delays)
+        measured = self.options.speed == "measured"
+        grid, n = self.survey.grid, len(self.robot.joint_names)
+        stream: FilterStream | None = None
+        signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))
+        for chunk in uniform_chunks(signals, grid):
+            stream = stream or FilterStream(self._groups(wanted, measured, n), grid.rate, self.step, "polynomial")
+            results, inner, first = stream.push(chunk.values, chunk.last)
+            if len(inner):
+                q, dq, ddq = (*results[0], *results[1]) if measured else results[0]
+                tau = results[-1] if wanted else np.zeros((0, n, len(inner)))
+                yield Motion(chunk.start, first, grid.rate / self.step, q, dq, ddq, tau, inner, chunk.last)
+            if chunk.last:
+                stream = None
+
+    def _signals(self, block: Log, measured: bool, torque: bool) -> tuple[Array, Array]:
+        """Stamps, and the signals to filter one above the other."""
+        parts = [joint_positions(block, self.robot)]
+        if measured:
+            speeds = joint_speeds(block, self.robot)
+            parts.append(block.array("dq", self.robot) if speeds is None else speeds)
+        if torque:
+            parts.append(row_torques(block, self.robot))
+        return block.time, np.ascontiguousarray(np.hstack(parts).T)
+
+    def _groups(self, delays: Sequence[float], measured: bool, n: int) -> list[tuple[int, Sequence[Kernel]]]:
+        """Which kernels the signals pass."""
+        smooth, first, second = self._position_kernels()
+        groups: list[tuple[int, Sequence[Kernel]]] = [(n, [smooth, first, second])]
+        if measured:
+            groups = [(n, [smooth]), (n, [smooth, first])]
+        if delays:
+            cutoff, rate = KINEMATIC_FACTOR * self.band, self.survey.grid.rate
+            groups.append((n, [low_pass_kernel(cutoff, rate, shift=delay) for delay in delays]))
+        return groups
+
+    def _position_kernels(self) -> tuple[Kernel, Kernel, Kernel]:
+        """Low-pass, and first and second derivative of what it lets through."""
+        cutoff, rate = KINEMATIC_FACTOR * self.band, self.survey.grid.rate
+        smooth = low_pass_kernel(cutoff, rate)
+        if self.options.differentiator == "low-pass":
+            return smooth, low_pass_kernel(cutoff, rate, 1), low_pass_kernel(cutoff, rate, 2)
+        once = _DIFFERENTIATORS[self.options.differentiator]
+        return smooth, smooth.then(once), smooth.then(once).then(once)
+
+
+def observe(log: LogSource, robot: Robot, options: SignalOptions | None = None) -> Observations:
+    """Look through a log and choose its band.
+
+    Args:
+        log: The log, in memory or streamed.
+        robot: The robot.
+        options: Band, delay, rest speed, source of speed.
+
+    Raises:
+        LogError: Naming the file and what is wrong with it.
     """
     options = options or SignalOptions()
-    stretches, timing = uniform_stretches(log, robot, torque=torque)
-    band = options.band or typical_band(stretches)
-    band = min(band, timing.rate / (2.0 * KINEMATIC_FACTOR) * 0.9)
-    kernels = [low_pass_kernel(KINEMATIC_FACTOR * band, timing.rate, order) for order in range(3)]
-    long_enough = [stretch for stretch in stretches if len(stretch.q) > kernels[0].centre]
-    if not long_enough:
-        need = f"more than {kernels[0].centre / timing.rate:.3g} s without a gap"
-        raise LogError(log.source, f"no stretch is long enough for a band of {band:.3g} Hz, which takes {need}")
-    dropped = sum(len(stretch.q) for stretch in stretches) - sum(len(stretch.q) for stretch in long_enough)
-    timing = replace(timing, too_short=timing.too_short + dropped)
-    pieces = tuple(_piece(stretch, kernels, band, options.delay) for stretch in long_enough)
-    return Observations(robot, log.label, log.digest, band, options, timing, pieces)
+    found = survey(log, robot)
+    return Observations(log, robot, options, found, chosen_band(found, options.band))
 
 
-def typical_band(stretches: list[Stretch]) -> float:
-    """A band from the motion itself: a multiple of the frequency below which most of its kinetic energy lies [Hz]."""
-    highest = 0.0
-    for stretch in stretches:
-        speed = np.diff(stretch.q, axis=0) * np.hanning(len(stretch.q) - 1)[:, None]
-        power = np.abs(np.fft.rfft(speed, axis=0)) ** 2
-        total = power.sum(0)
-        moved = total > 1e-6 * total.max(initial=0.0)
-        share = np.cumsum(power[:, moved], axis=0) / total[moved]
-        frequency = np.fft.rfftfreq(len(speed), 1.0 / stretch.rate)
-        if share.shape[1]:
-            highest = max(highest, float(frequency[np.argmax(share >= _TYPICAL_SHARE, axis=0)].max()))
-    return max(_BAND_FACTOR * highest, 1.0)
-
-
-def _piece(stretch: Stretch, kernels: list[Kernel], band: float, delay: float) -> Piece:
-    """A stretch filtered and differentiated by the kernels of order 0, 1 and 2, at a reduced rate."""
-    step = max(1, int(stretch.rate / (_PER_BAND * band)))
-    q, dq, ddq = (kernel.apply(stretch.q, stretch.rate, step) for kernel in kernels)
-    tau = None
-    if stretch.tau is not None:
-        tau = _shifted(kernels[0].apply(stretch.tau, stretch.rate), delay * stretch.rate)[::step]
-    return Piece(stretch.start, stretch.rate / step, q, dq, ddq, tau, kernels[0].centre / stretch.rate)
-
-
-def _shifted(x: Array, samples: float) -> Array:
-    """The signal `samples` later in its own record, between samples by cubic interpolation; ends are held."""
-    if samples == 0.0:
-        return x
-    places = np.clip(np.arange(len(x)) + samples, 0.0, len(x) - 1.0)
-    left = np.clip(np.floor(places).astype(int), 1, len(x) - 3)
-    u = (places - left)[:, None]
-    a, b, c, d = (x[left + k] for k in (-1, 0, 1, 2))
-    # Catmull-Rom: exact for parabolas, enough for a signal that was low-passed far below the rate.
-    return np.asarray(b + 0.5 * u * (c - a + u * (2 * a - 5 * b + 4 * c - d + u * (3 * (b - c) + d - a))))
-
-
-def _piece_rows(piece: Piece, base: BaseParameters, kernel: Kernel, step: int, rest_speed: float) -> Iterator[Rows]:
-    """Parallel filtering in blocks: each block is made with as much overlap as the kernel is long."""
-    n = len(piece.q)
-    halo = kernel.centre
-    if n <= 2 * halo:
-        return
-    block = max(step, _BLOCK // step * step)
-    for first in range(0, n, block):
-        low, high = max(0, first - halo), min(n, first + block + halo)
-        part = slice(low, high)
-        W = np.ascontiguousarray(base.regressor(piece.q[part], piece.dq[part], piece.ddq[part]))
-        tau = np.zeros_like(piece.q[part]) if piece.tau is None else piece.tau[part]
-        moving = (np.abs(piece.dq[part]) > rest_speed).astype(np.float64)
-        stacked = np.concatenate([W.reshape(len(W), -1), tau, moving], axis=1)
-        # Ends inside the piece have real samples as halo; only the piece's own ends are continued by the kernel.
-        kept = kernel.apply(stacked, piece.rate, step, first - low)
-        count = -(-(min(first + block, n) - first) // step)
-        kept = kept[:count]
-        k, joints = base.n, piece.q.shape[1]
-        place = (first + step * np.arange(len(kept))) / piece.rate  # from the beginning of the piece [s]
-        reach = piece.reach + halo / piece.rate
-        yield Rows(
-            piece.start + place,
-            kept[:, : k * joints].reshape(-1, joints, k),
-            kept[:, k * joints : (k + 1) * joints],
-            kept[:, (k + 1) * joints :] > 0.5,
-            (place >= reach) & (place <= (n - 1) / piece.rate - reach),
-        )
+def chosen_band(found: Survey, band: float | None) -> float:
+    """The band asked for, or one that holds the motion with room to spare, below what the rate allows [Hz]."""
+    wanted = max(BAND_FACTOR * found.typical, _LOWEST_BAND) if band is None else band
+    return min(wanted, 0.9 * found.grid.rate / (2.0 * KINEMATIC_FACTOR))

@@ -1,0 +1,128 @@
+"""How well predicted torque matches measured torque, joint by joint: errors, and traces to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+
+
+@dataclass(frozen=True)
+class TorqueErrors:
+    """Sums over samples from which every figure follows, so that logs can be put together.
+
+    Attributes:
+        joints: Names of the joints.
+        band: Band in which torque was compared [Hz].
+        count: (n_joints,) samples.
+        error_square: (n_joints,) sum of squared errors.
+        torque: (n_joints,) sum of measured torque.
+        torque_square: (n_joints,) sum of its squares.
+    """
+
+    joints: tuple[str, ...]
+    band: float
+    count: Array
+    error_square: Array
+    torque: Array
+    torque_square: Array
+
+    def __post_init__(self) -> None:
+        for name in ("count", "error_square", "torque", "torque_square"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def relative(self) -> float:
+        """||tau - tau_hat|| / ||tau|| over all joints."""
+        return float(np.sqrt(self.error_square.sum() / max(float(self.torque_square.sum()), 1e-300)))
+
+    @property
+    def per_joint(self) -> Array:
+        """The same for each joint, (n_joints,); zero where there is neither torque nor error."""
+        return np.sqrt(self.error_square / np.maximum(self.torque_square, 1e-300))
+
+    @property
+    def rmse(self) -> Array:
+        """Root mean square error of each joint [N·m or N]."""
+        return np.sqrt(self.error_square / np.maximum(self.count, 1.0))
+
+    @property
+    def fit(self) -> Array:
+        """Share of each joint's torque variation that is explained: 1 - ||tau - tau_hat|| / ||tau - mean||."""
+        variation = self.torque_square - self.torque**2 / np.maximum(self.count, 1.0)
+        return 1.0 - np.sqrt(self.error_square / np.maximum(variation, 1e-300))
+
+    def __add__(self, other: TorqueErrors) -> TorqueErrors:
+        """Both sets of samples together; the wider band is named."""
+        sums = (getattr(self, name) + getattr(other, name) for name in _SUMS)
+        return TorqueErrors(self.joints, max(self.band, other.band), *sums)
+
+    @staticmethod
+    def of(joints: tuple[str, ...], band: float) -> TorqueErrors:
+        """No samples yet."""
+        return TorqueErrors(joints, band, *(np.zeros(len(joints)) for _ in _SUMS))
+
+    def including(self, measured: Array, predicted: Array) -> TorqueErrors:
+        """With more samples, (n_joints, n_samples) each."""
+        return TorqueErrors(
+            self.joints,
+            self.band,
+            self.count + measured.shape[1],
+            self.error_square + ((measured - predicted) ** 2).sum(1),
+            self.torque + measured.sum(1),
+            self.torque_square + (measured**2).sum(1),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data: relative errors are fractions."""
+        return {
+            "relative_error": self.relative,
+            "per_joint": [float(x) for x in self.per_joint],
+            "fit": [float(x) for x in self.fit],
+            "rmse": [float(x) for x in self.rmse],
+            "band": self.band,
+            "samples": int(self.count.max(initial=0.0)),
+        }
+
+    def stored(self) -> dict[str, Any]:
+        """Plain data from which `from_stored` makes the record again."""
+        return {"band": self.band, **{name: [float(x) for x in getattr(self, name)] for name in _SUMS}}
+
+    @staticmethod
+    def from_stored(joints: tuple[str, ...], data: Mapping[str, Any]) -> TorqueErrors:
+        """The record of `stored`."""
+        return TorqueErrors(joints, float(data["band"]), *(np.array(data[name], dtype=float) for name in _SUMS))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Torque over time, thinned for plotting.
+
+    Attributes:
+        time: (n,) [s].
+        measured: (n_joints, n) [N·m or N].
+        predicted: (n_joints, n).
+    """
+
+    time: Array
+    measured: Array
+    predicted: Array
+
+    def __post_init__(self) -> None:
+        for name in ("time", "measured", "predicted"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+
+_SUMS = tuple(field.name for field in fields(TorqueErrors))[2:]
+
+
+def together(errors: Iterable[TorqueErrors]) -> TorqueErrors:
+    """Several sets of samples as one."""
+    first, *others = errors
+    for other in others:
+        first = first + other
+    return first

@@ -1,0 +1,139 @@
+"""What the training data itself decides before anything is estimated: the delay of the torque, the source of speeds.
+
+A choice is judged by the total residual torque of a plain fit. Joints that carry weight and inertia decide it then,
+while in small ones the lag of friction passes for delay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.blas import on_one_thread
+from dynident.checks import Array, frozen
+from dynident.identifiability.base import BaseParameters
+from dynident.information.absorb import absorb
+from dynident.information.observation_model import ObservationModel, observation_model
+from dynident.logs.log import joint_speeds
+from dynident.signals.observe import Observations
+from dynident.signals.rows import row_blocks
+
+LARGEST_DELAY = 0.02  # [s]
+_STEPS = 17  # delays tried
+_DELAY_BAND = 2.0  # times the band of the rows: milliseconds show in the faster part of the motion
+_MOST_ROWS = 6000  # rows used of each log: minutes of motion, enough to tell milliseconds
+_WORTH = 5e-4  # share by which a delay must lower the residual to be believed
+_SPEED_WORTH = 0.02  # share by which measured speeds must lower it: predictions have to do without them
+
+
+@dataclass(frozen=True)
+class DelayChoice:
+    """Time by which torque is stamped late against position.
+
+    Attributes:
+        delay: Delay to use [s]; zero when the data prefers none clearly.
+        gain: Share by which it lowers the residual.
+        tried: (n,) delays tried [s].
+        residual: (n,) residual torque of each, as a share of that without delay.
+        reason: Why the delay is what it is, in words.
+    """
+
+    delay: float
+    gain: float
+    tried: Array
+    residual: Array
+    reason: str
+
+
+@dataclass(frozen=True)
+class SpeedChoice:
+    """Whether speeds come from differentiated positions or from the log.
+
+    Attributes:
+        speed: "position" or "measured".
+        ratio: Residual torque with measured speeds over that with differentiated positions; None without measured ones.
+        reason: In words.
+    """
+
+    speed: str
+    ratio: float | None
+    reason: str
+
+
+def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> DelayChoice:
+    """The delay that training data prefers.
+
+    The torque is filtered for all delays at once beside one regressor, so trying many costs little more than one.
+    """
+    tried = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, _STEPS)
+    values = residual_torque(
+        [one.with_options(band=_DELAY_BAND * one.band) for one in observations], base, tried.tolist()
+    )
+    values = values / max(float(values[_STEPS // 2]), 1e-300)
+    best = int(np.argmin(values))
+
+    def choice(delay: float, gain: float, reason: str) -> DelayChoice:
+        return DelayChoice(delay, gain, frozen(tried), frozen(values), reason)
+
+    if best in (0, _STEPS - 1):
+        reason = f"the best delay lies beyond {1e3 * LARGEST_DELAY:.0f} ms; check the stamps, none is used"
+        return choice(0.0, 0.0, reason)
+    left, here, right = values[best - 1 : best + 2] ** 2  # variance is a parabola in the delay, deviation is not
+    bend = left - 2.0 * here + right
+    vertex = 0.5 * (left - right) / bend if bend > 0.0 else 0.0
+    delay = float(tried[best] + vertex * (tried[1] - tried[0]))
+    gain = 1.0 - float(np.sqrt(max(here - 0.25 * (left - right) * vertex, 0.0)))
+    if gain < _WORTH:
+        return choice(0.0, gain, f"no delay lowers the residual by more than {100 * _WORTH:g} %; none is used")
+    side = "after" if delay > 0.0 else "before"
+    shown = f"torque is stamped {1e3 * abs(delay):.1f} ms {side} its motion"
+    return choice(delay, gain, f"{shown}, which lowers the residual by {100 * gain:.1f} %")
+
+
+def choose_speed(observations: Sequence[Observations], base: BaseParameters, delay: float) -> SpeedChoice:
+    """Measured speeds against differentiated positions (Gautier et al. 1995 found their tachometers worse)."""
+    if any(joint_speeds(next(iter(one.log.blocks())), one.robot) is None for one in observations):
+        return SpeedChoice("position", None, "not every log has measured speeds; positions are differentiated")
+    derived, measured = (
+        float(residual_torque([one.with_options(speed=speed) for one in observations], base, [delay])[0])
+        for speed in ("position", "measured")
+    )
+    ratio = measured / max(derived, 1e-300)
+    if ratio < 1.0 - _SPEED_WORTH:
+        better = f"measured speeds leave {100 * (1.0 - ratio):.1f} % less residual than differentiated positions"
+        return SpeedChoice("measured", ratio, f"{better} and are used")
+    change = f"{100 * abs(1.0 - ratio):.1f} % {'less' if ratio < 1.0 else 'more'}"
+    reason = f"positions are differentiated; measured speeds would leave {change} residual"
+    return SpeedChoice("position", ratio, reason)
+
+
+@on_one_thread
+def residual_torque(observations: Sequence[Observations], base: BaseParameters, delays: Sequence[float]) -> Array:
+    """Norm of the torque that a fit leaves unexplained, all joints together, for each delay, (n_delays,)."""
+    model = observation_model(base.robot, base.terms, "base")
+    n, n_delays = model.coordinates.n, len(delays)
+    total = np.zeros((n + n_delays, n + n_delays))
+    for one in observations:
+        for factor, own in zip(_factors(one, model, delays), model.layout.columns, strict=True):
+            wide = np.zeros((n + n_delays, len(factor)))
+            wide[[*own, *range(n, n + n_delays)]] = factor.T
+            absorb(total, wide)
+    # Below the columns' own triangle stands what they do not explain.
+    return np.asarray(np.linalg.norm(total[n:, n:], axis=0))
+
+
+def _factors(one: Observations, model: ObservationModel, delays: Sequence[float]) -> list[Array]:
+    """For each channel the triangle of [columns, torque for each delay], from the first rows of a log."""
+    factors = [np.zeros((len(own) + len(delays),) * 2) for own in model.layout.columns]
+    rows = 0
+    for block in row_blocks(one, model, delays):
+        for channel, columns in enumerate(block.columns):
+            used = block.usable[channel]
+            if used.any():
+                absorb(factors[channel], np.concatenate([columns[:, used], block.tau[:, channel, used]]))
+        rows += int(block.usable.any(0).sum())
+        if rows > _MOST_ROWS:
+            break
+    return factors

@@ -1,0 +1,247 @@
+"""`Estimate`: parameters as evidence, with deviations, the data they came from and every option that shaped them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.errors import UnknownNameError
+from dynident.estimate.accuracy import TorqueErrors, Trace
+from dynident.estimate.prediction import TorqueModel, predicted_blocks
+from dynident.identifiability.base import BaseParameters
+from dynident.logs.source import LogSource
+from dynident.robot.model import Robot
+from dynident.signals.observe import Observations, SignalOptions, observe
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """A log that was used.
+
+    Attributes:
+        label: Name in reports.
+        source: File.
+        digest: Hash of the file.
+        n_samples: Rows.
+        duration: [s].
+        rate: Of the uniform grid [Hz].
+        band: Band it was filtered to [Hz].
+        repeated: Rows dropped because they repeat the one before.
+        gaps: Number of gaps.
+        resampled: Whether stamps were irregular.
+    """
+
+    label: str
+    source: str
+    digest: str
+    n_samples: int
+    duration: float
+    rate: float
+    band: float
+    repeated: int
+    gaps: int
+    resampled: bool
+
+    @staticmethod
+    def of(observations: Observations) -> LogRecord:
+        """What to remember of a log."""
+        log, found = observations.log, observations.survey
+        return LogRecord(
+            label=log.label,
+            source=log.source,
+            digest=log.digest,
+            n_samples=found.n_samples,
+            duration=found.duration,
+            rate=found.grid.rate,
+            band=observations.band,
+            repeated=found.repeated,
+            gaps=found.n_gaps,
+            resampled=found.grid.irregular,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Identified base parameters of a robot.
+
+    Attributes:
+        base: What the parameters are; names, expressions and the robot.
+        beta: (n,) values.
+        covariance: (n, n), with all that is known to make estimates uncertain.
+        covariance_kind: What that is, in words.
+        white_std: (n,) deviations by the textbook formula for white noise.
+        determined: (n,) whether the data determines each parameter.
+        rank: Directions the data determines.
+        condition: Condition number of the weighted data with scaled columns.
+        sigma: (n_joints,) deviation of the residual of each output channel [N·m or N].
+        inflation: (n_joints,) rows that weigh as much as one independent row.
+        estimator: Name of the method.
+        estimator_options: Its options.
+        signals: How logs were filtered; its band is None when chosen from each log.
+        band: Widest band of the training logs [Hz].
+        data: Training logs.
+        train: Errors on the training logs.
+        nominal: Errors of the robot's own values on them, None when it has none.
+        validation: Errors on logs that were not used, by label.
+        cross_validation: Result of cross-validation as plain data.
+        traces: Measured and predicted torque of training and validation logs, by label, thinned for plots.
+        notes: What was decided on the way, in words.
+        warnings: What a reader should know.
+        version: Version of dynident.
+    """
+
+    base: BaseParameters
+    beta: Array
+    covariance: Array
+    covariance_kind: str
+    white_std: Array
+    determined: NDArray[np.bool_]
+    rank: int
+    condition: float
+    sigma: Array
+    inflation: Array
+    estimator: str
+    estimator_options: Mapping[str, Any]
+    signals: SignalOptions
+    band: float
+    data: tuple[LogRecord, ...]
+    train: TorqueErrors
+    nominal: TorqueErrors | None = None
+    validation: Mapping[str, TorqueErrors] = field(default_factory=dict)
+    cross_validation: Mapping[str, Any] | None = None
+    traces: Mapping[str, Trace] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("beta", "covariance", "white_std", "sigma", "inflation"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self.base.robot
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the base parameters."""
+        return self.base.names
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Their units."""
+        return self.base.units
+
+    @property
+    def std(self) -> Array:
+        """(n,) standard deviations; infinite where the data says nothing."""
+        return np.where(self.determined, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)), np.inf)
+
+    @property
+    def relative_std(self) -> Array:
+        """(n,) deviations as a share of the values; infinite at zero."""
+        with np.errstate(divide="ignore"):
+            return np.where(self.beta == 0.0, np.inf, self.std / np.abs(np.where(self.beta == 0.0, 1.0, self.beta)))
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Parameters the data cannot determine."""
+        return tuple(name for name, known in zip(self.names, self.determined, strict=True) if not known)
+
+    def __getitem__(self, name: str) -> float:
+        """Value of a base parameter by name."""
+        if name not in self.names:
+            raise UnknownNameError("base parameter", name, self.names)
+        return float(self.beta[self.names.index(name)])
+
+    def __repr__(self) -> str:
+        """A line, not the numbers."""
+        error = f"{100.0 * self.train.relative:.2f} % training error"
+        return f"Estimate({self.robot.name}: {len(self.names)} base parameters, rank {self.rank}, {error})"
+
+    @functools.cached_property
+    def model(self) -> TorqueModel:
+        """Standard parameters that predict the torque of the estimate; the dependent ones are zero in it."""
+        chi = self.base.standard_values(self.beta, "regrouped zero")
+        return TorqueModel(self.robot, self.base.terms, frozen(chi))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The parameters as plain data, one mapping each; what is not known is None."""
+        columns, categories = self.base.columns, self.base.categories
+        result = []
+        for i, (name, expression, index) in enumerate(
+            zip(self.names, self.base.expressions, self.base.independent, strict=True)
+        ):
+            result.append(
+                {
+                    "name": name,
+                    "value": float(self.beta[i]),
+                    "std": _finite(self.std[i]),
+                    "relative_std": _finite(self.relative_std[i]),
+                    "white_std": _finite(self.white_std[i]),
+                    "unit": columns[index].unit,
+                    "category": categories[columns[index].name],
+                    "determined": bool(self.determined[i]),
+                    "expression": expression,
+                }
+            )
+        return result
+
+    def table(self) -> str:
+        """The parameters as text: name, value, deviation, relative deviation, unit, category, expression."""
+        head = ("parameter", "value", "std", "rel. std", "unit", "category", "stands for")
+        lines = [head, *(_cells(row) for row in self.rows())]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(head) - 1)]
+        right = (False, True, True, True, False, False)
+        text = []
+        for line in lines:
+            cells = [
+                cell.rjust(width) if flush else cell.ljust(width)
+                for cell, width, flush in zip(line[:-1], widths, right, strict=True)
+            ]
+            text.append("  ".join([*cells, line[-1]]).rstrip())
+        return "\n".join(text)
+
+    def observe(self, log: LogSource, band: float | None = None) -> Observations:
+        """A log filtered as for this estimate; without a band, at least to the band of the training."""
+        found = observe(log, self.robot, replace(self.signals, band=band, speed="position"))
+        wanted = max(found.band, self.band) if band is None else band
+        return found.with_options(band=wanted)
+
+    def predict(self, log: LogSource) -> Array:
+        """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""
+        blocks = [tau for _, tau in predicted_blocks(self.model, self.observe(log))]
+        return np.ascontiguousarray(np.concatenate(blocks, axis=1).T)
+
+    def save(self, path: str | Path) -> None:
+        """Write `fit.yaml` and `fit.npz` into a folder, or to the path of a .yaml file; see `load_estimate`."""
+        from dynident.estimate.storage import save
+
+        save(self, path)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    std, relative = row["std"], row["relative_std"]
+    return (
+        row["name"],
+        f"{row['value']:.5g}",
+        "not known" if std is None else f"{std:.2g}",
+        "" if relative is None else f"{100.0 * relative:.3g} %",
+        row["unit"],
+        row["category"],
+        row["expression"],
+    )

@@ -1,0 +1,112 @@
+"""Torque from position and time: at the rate of the filtered motion, or at a log's own stamps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
+from dynident.dynamics.terms import Term
+from dynident.logs.source import LogSource
+from dynident.robot.model import Robot
+from dynident.signals.observe import Observations
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueModel:
+    """A robot with parameter values.
+
+    Attributes:
+        robot: The robot.
+        terms: Terms of the model.
+        chi: (n_columns,) values of the standard parameters, or any that predict the same torque.
+    """
+
+    robot: Robot
+    terms: tuple[Term, ...]
+    chi: Array
+
+    def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Torque at the actuated coordinates, samples last as in everything given, (n_joints, n_samples)."""
+        return inverse_dynamics(self.robot, q.T, dq.T, ddq.T, self.terms, self.chi).T
+
+
+def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator[tuple[Array, Array]]:
+    """Predicted joint torque at the log's own stamps, in blocks: stamps (n,) and torque (n_joints, n).
+
+    Torque that is stamped late by the delay of the options shows at time t what happened at t - delay.
+    """
+    pieces = _predicted_pieces(model, observations)
+    held = _Curve(next(pieces))
+    ahead = next(pieces, None)
+    for stamps in _stamps(observations.log):
+        wanted = stamps - observations.options.delay
+        given = np.zeros((len(model.robot.joint_names), 0))
+        while given.shape[1] < len(stamps):
+            rest = wanted[given.shape[1] :]
+            while ahead is not None and held.continued_by(ahead) and held.until < rest[-1]:
+                held.extend(ahead, rest[0])
+                ahead = next(pieces, None)
+            if ahead is None or held.until >= rest[-1]:
+                count = len(rest)
+            else:  # a gap: the stamps before it belong to this stretch, those behind to the next
+                count = int(np.searchsorted(rest, 0.5 * (held.time[-1] + ahead[0][0]), side="right"))
+            given = np.concatenate([given, held.at(rest[:count])], axis=1)
+            if count < len(rest):
+                assert ahead is not None
+                held, ahead = _Curve(ahead), next(pieces, None)
+        yield stamps, given
+
+
+def _stamps(log: LogSource) -> Iterator[Array]:
+    for block in log.blocks():
+        yield block.time
+
+
+Piece = tuple[Array, Array, bool]  # stamps, torque (n_joints, n), whether a new stretch begins
+
+
+def _predicted_pieces(model: TorqueModel, observations: Observations) -> Iterator[Piece]:
+    """Predicted torque along the filtered motion."""
+    for motion in observations.motion(delays=()):
+        tau = joint_torque(model.robot, model.torque(motion.q, motion.dq, motion.ddq).T).T
+        yield motion.time, tau, motion.first == 0
+
+
+class _Curve:
+    """Torque of one stretch around the stamps that are asked for next."""
+
+    def __init__(self, piece: Piece) -> None:
+        self.time, self.values, _ = piece
+
+    @property
+    def until(self) -> float:
+        """Time up to which interpolation has a sample on the far side [s]."""
+        return float(self.time[max(len(self.time) - 3, 0)])
+
+    def continued_by(self, piece: Piece) -> bool:
+        return not piece[2]
+
+    def extend(self, piece: Piece, needed_from: float) -> None:
+        """More of the stretch; samples long before what is still needed are dropped."""
+        keep = max(0, int(np.searchsorted(self.time, needed_from)) - 4)
+        self.time = np.concatenate([self.time[keep:], piece[0]])
+        self.values = np.concatenate([self.values[:, keep:], piece[1]], axis=1)
+
+    def at(self, wanted: Array) -> Array:
+        """Cubic interpolation; beyond the ends the last value holds."""
+        n = len(self.time)
+        if n < 4:
+            return np.array([np.interp(wanted, self.time, row) for row in self.values])
+        rate = (n - 1) / (self.time[-1] - self.time[0])
+        places = np.clip((wanted - self.time[0]) * rate, 0.0, n - 1.0)
+        left = np.clip(np.floor(places).astype(int), 1, n - 3)
+        u = places - left
+        a, b, c, d = (self.values[:, left + k] for k in (-1, 0, 1, 2))
+        # The cubic through four neighbours; a signal sampled at sixteen times its band needs no more.
+        p, q = u + 1.0, u - 1.0
+        r = u - 2.0
+        return np.asarray(-a * u * q * r / 6.0 + b * p * q * r / 2.0 - c * p * u * r / 2.0 + d * p * u * q / 6.0)

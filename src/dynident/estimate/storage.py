@@ -1,0 +1,184 @@
+"""Estimates on disk: a YAML file for people and programs, and an .npz of the large arrays beside it; never pickle."""
+
+from __future__ import annotations
+
+import dataclasses
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from dynident.checks import Array, frozen
+from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.errors import DynidentError, RobotFileError
+from dynident.estimate.accuracy import TorqueErrors, Trace
+from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.files import write_text, write_whole
+from dynident.identifiability.base import BaseParameters
+from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
+from dynident.signals.observe import SignalOptions
+
+FORMAT = "dynident fit 1"
+_FILE = "fit.yaml"
+_DAMAGE = (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, EOFError, zipfile.BadZipFile)
+
+
+class FitFileError(DynidentError):
+    """A file that does not hold an estimate."""
+
+
+def fit_path(path: str | Path) -> Path:
+    """The YAML file of an estimate, given as the file itself or as the folder that holds fit.yaml."""
+    given = Path(path)
+    return given if given.suffix.lower() in (".yaml", ".yml") else given / _FILE
+
+
+def save(estimate: Estimate, path: str | Path) -> None:
+    """Write an estimate; a folder is created when it does not exist."""
+    target = fit_path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    base = estimate.base
+    arrays = {
+        "beta": estimate.beta,
+        "covariance": estimate.covariance,
+        "white_std": estimate.white_std,
+        "determined": estimate.determined,
+        "K": base.K,
+        "independent": np.array(base.independent),
+    }
+    for number, trace in enumerate(estimate.traces.values()):
+        arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured, trace.predicted])
+    # The arrays first: a YAML file is there only when everything it needs is.
+    write_whole(target.with_suffix(".npz"), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+    write_text(target, _text(estimate))
+
+
+def _text(estimate: Estimate) -> str:
+    base = estimate.base
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "dynident": estimate.version,
+        "name": estimate.robot.name,
+        "terms": [term.key for term in base.terms],
+        "estimator": {"name": estimate.estimator, **estimate.estimator_options},
+        "signals": dataclasses.asdict(estimate.signals),
+        "band": estimate.band,
+        "rank": estimate.rank,
+        "condition": estimate.condition,
+        "deviations": estimate.covariance_kind,
+        "base": {"weakest": base.weakest, "strongest": base.strongest, "warnings": list(base.warnings)},
+        "residual": {
+            "sigma": [float(x) for x in estimate.sigma],
+            "inflation": [float(x) for x in estimate.inflation],
+        },
+        "parameters": [_without_expression(row) for row in estimate.rows()],
+        "data": [dataclasses.asdict(record) for record in estimate.data],
+        "train": _errors(estimate.train),
+        "nominal": None if estimate.nominal is None else _errors(estimate.nominal),
+        "validation": {label: _errors(errors) for label, errors in estimate.validation.items()},
+        "cross_validation": None if estimate.cross_validation is None else dict(estimate.cross_validation),
+        "traces": list(estimate.traces),
+        "notes": list(estimate.notes),
+        "warnings": list(estimate.warnings),
+        "robot": robot_to_data(estimate.robot),
+    }
+    return f"# Identified with dynident. Large arrays (covariance, regrouping) are in the .npz beside it.\n{yaml_text(data)}"
+
+
+def _without_expression(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A parameter; its expression last, where a long one does not hide the numbers."""
+    short = {key: value for key, value in row.items() if key != "expression"}
+    return {**short, "stands_for": row["expression"]}
+
+
+def _errors(errors: TorqueErrors) -> dict[str, Any]:
+    return {**errors.as_dict(), "sums": errors.stored()}
+
+
+def load_estimate(path: str | Path) -> Estimate:
+    """Read what `Estimate.save` wrote.
+
+    Raises:
+        FitFileError: Naming the file and what is wrong with it.
+    """
+    file = fit_path(path)
+    try:
+        data = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    except FileNotFoundError:
+        raise FitFileError(f"{file}: no such file; give the fit.yaml that identify wrote, or its folder") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise FitFileError(f"{file}: cannot be read ({str(error).splitlines()[0]})") from None
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+        raise FitFileError(f"{file}: format is {found!r}; expected '{FORMAT}', as identify writes it")
+    beside = file.with_suffix(".npz")
+    try:
+        with np.load(beside, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise FitFileError(f"{file}: {beside.name} is not beside it; keep the two files together") from None
+    except _DAMAGE as error:
+        raise FitFileError(f"{beside}: is damaged ({error}); identify again") from None
+    try:
+        return _rebuilt(data, arrays, str(file))
+    except RobotFileError:
+        raise
+    except (*_DAMAGE, DynidentError) as error:
+        what = f"has no {error}" if isinstance(error, KeyError) else str(error)
+        raise FitFileError(f"{file}: is damaged ({what}); identify again") from None
+
+
+def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Estimate:
+    robot = robot_from_data(data["robot"], source)
+    terms = resolve_terms(data["terms"])
+    base = BaseParameters(
+        robot=robot,
+        terms=terms,
+        columns=all_columns(robot, terms),
+        independent=tuple(int(i) for i in arrays["independent"]),
+        K=frozen(arrays["K"]),
+        weakest=float(data["base"]["weakest"]),
+        strongest=float(data["base"]["strongest"]),
+        warnings=tuple(data["base"]["warnings"]),
+    )
+    n = base.n
+    if base.K.shape != (n, len(base.columns)) or arrays["covariance"].shape != (n, n):
+        raise ValueError("the arrays do not fit the robot and its terms")
+    names, values = [row["name"] for row in data["parameters"]], [row["value"] for row in data["parameters"]]
+    if tuple(names) != base.names or not np.array_equal(np.array(values, dtype=float), arrays["beta"]):
+        raise ValueError("the parameters of the two files differ; were they edited?")
+    joints = robot.joint_names
+    options = dict(data["estimator"])
+    return Estimate(
+        base=base,
+        beta=arrays["beta"],
+        covariance=arrays["covariance"],
+        covariance_kind=str(data["deviations"]),
+        white_std=arrays["white_std"],
+        determined=arrays["determined"].astype(bool),
+        rank=int(data["rank"]),
+        condition=float(data["condition"]),
+        sigma=np.array(data["residual"]["sigma"], dtype=float),
+        inflation=np.array(data["residual"]["inflation"], dtype=float),
+        estimator=options.pop("name"),
+        estimator_options=options,
+        signals=SignalOptions(**data["signals"]),
+        band=float(data["band"]),
+        data=tuple(LogRecord(**record) for record in data["data"]),
+        train=TorqueErrors.from_stored(joints, data["train"]["sums"]),
+        nominal=None if data["nominal"] is None else TorqueErrors.from_stored(joints, data["nominal"]["sums"]),
+        validation={k: TorqueErrors.from_stored(joints, v["sums"]) for k, v in data["validation"].items()},
+        cross_validation=data["cross_validation"],
+        traces={label: _trace(arrays[f"trace{i}"], len(joints)) for i, label in enumerate(data["traces"])},
+        notes=tuple(data["notes"]),
+        warnings=tuple(data["warnings"]),
+        version=str(data["dynident"]),
+    )
+
+
+def _trace(stored: Array, n_joints: int) -> Trace:
+    time, measured, predicted = np.split(stored, [1, 1 + n_joints])
+    return Trace(time[0], measured, predicted)

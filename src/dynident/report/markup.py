@@ -1,0 +1,102 @@
+"""HTML as a type: text becomes markup only by being escaped, so nothing from a file can act as markup."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dynident.report.words import printable
+
+_VOID = {"meta", "br", "wbr"}
+_BLOCKS = {"section", "div", "p", "h1", "h2", "h3", "table", "caption", "thead", "tbody", "tr", "ul", "li", "figure"}
+_BLOCKS |= {"details", "summary", "dl", "nav", "header", "main", "footer", "svg", "style", "title", "head", "body"}
+
+
+class Html(str):
+    """Text that is markup."""
+
+    __slots__ = ()
+
+
+def escaped(content: object) -> Html:
+    """Markup as it is, anything else as text."""
+    return content if isinstance(content, Html) else Html(html.escape(printable(content)))
+
+
+def joined(parts: Iterable[object]) -> Html:
+    """Parts one after the other."""
+    return Html("".join(escaped(part) for part in parts))
+
+
+def element(tag: str, *content: object, **attributes: object) -> Html:
+    """An element. `class_` is the attribute class, `aria_label` is aria-label; an attribute of None is left out."""
+    own = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{html.escape(printable(value))}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    end = "\n" if tag in _BLOCKS else ""
+    if tag in _VOID:
+        return Html(f"<{tag}{own}>\n")
+    return Html(f"<{tag}{own}>{joined(content)}</{tag}>{end}")
+
+
+@dataclass(frozen=True)
+class Head:
+    """Head of a table's column.
+
+    Attributes:
+        text: What it says.
+        numeric: Whether its cells are numbers, set flush right.
+        class_: Class of its cells.
+    """
+
+    text: str
+    numeric: bool = False
+    class_: str = ""
+
+    @property
+    def classes(self) -> str | None:
+        """Classes of a cell."""
+        return " ".join(filter(None, ("number" if self.numeric else "", self.class_))) or None
+
+
+def table(caption: str, heads: Sequence[Head], rows: Iterable[Sequence[object]], *, last: Sequence[object] = ()) -> Html:
+    """A table in a box of its own that scrolls sideways when it is wider than the page.
+
+    Args:
+        caption: What the table shows.
+        heads: Columns; the first one names the rows.
+        rows: Cells, text or markup.
+        last: A closing row, set apart.
+    """
+    head = element("tr", *(element("th", one.text, scope="col", class_=one.classes) for one in heads))
+    body = [_row(heads, row) for row in rows]
+    if last:
+        body.append(_row(heads, last, "total"))
+    whole = element(
+        "table", element("caption", caption), element("thead", head), element("tbody", *body)
+    )
+    return element("div", whole, class_="wide", role="region", aria_label=caption, tabindex=0)
+
+
+def _row(heads: Sequence[Head], cells: Sequence[object], class_: str | None = None) -> Html:
+    first, *others = zip(heads, cells, strict=True)
+    named = element("th", first[1], scope="row", class_=first[0].classes)
+    return element("tr", named, *(element("td", cell, class_=one.classes) for one, cell in others), class_=class_)
+
+
+def section(name: str, title: str, *content: object) -> Html:
+    """A section of the page with a heading and a name to link to."""
+    return element("section", element("h2", title), *content, id=name)
+
+
+def paragraphs(*texts: object, class_: str | None = None) -> Html:
+    """A paragraph each."""
+    return joined(element("p", text, class_=class_) for text in texts)
+
+
+def bullets(texts: Iterable[object]) -> Html:
+    """A list."""
+    return element("ul", *(element("li", text) for text in texts))

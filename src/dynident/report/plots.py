@@ -1,0 +1,178 @@
+"""Torque over time as inline SVG, written by hand: measured and predicted above, their difference below.
+
+Lengths are in units of the view box, about half a pixel on a screen, so that whole numbers are fine enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.estimate.accuracy import Trace
+from dynident.report.markup import Html, element
+from dynident.report.words import number
+
+WIDTH, HEIGHT = 960, 500  # of the view box
+_LEFT, _RIGHT = 104, 12  # margins
+_TORQUE, _RESIDUAL = (14, 280), (318, 130)  # top and height of the two frames
+_GAP = 3.0  # times the usual step from which a line is broken
+_POINT_BYTES = 4.7  # of a path, as a rule
+MOST_BYTES = 560_000  # for the lines of all plots of a page
+FEWEST_COLUMNS, MOST_COLUMNS = 30, 380  # a line has two points in each column
+
+
+def columns_for(n_lines: int) -> int:
+    """Columns for each of so many lines, so that they fit a page together."""
+    return int(np.clip(MOST_BYTES / (2.0 * _POINT_BYTES * max(n_lines, 1)), FEWEST_COLUMNS, MOST_COLUMNS))
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where numbers lie in the view box.
+
+    Attributes:
+        top: Of the frame.
+        height: Of the frame.
+        x: Times at its left and right edge [s].
+        y: Torques at its lower and upper edge.
+    """
+
+    top: int
+    height: int
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+    def across(self, value: Array | float) -> Array:
+        """Whole places from the left."""
+        share = (np.asarray(value) - self.x[0]) / (self.x[1] - self.x[0])
+        return np.asarray(np.rint(_LEFT + share * (WIDTH - _LEFT - _RIGHT)))
+
+    def down(self, value: Array | float) -> Array:
+        """Whole places from the top."""
+        return np.asarray(np.rint(self.top + (self.y[1] - np.asarray(value)) / (self.y[1] - self.y[0]) * self.height))
+
+
+def torque_plot(trace: Trace, joint: int, *, name: str, unit: str, key: str, columns: int) -> Html:
+    """The plot of one joint.
+
+    Args:
+        trace: Torque of a log.
+        joint: Index of the joint.
+        name: Of joint and log, for those who cannot see the plot.
+        unit: Of the torque.
+        key: Start of ids that are unique on the page.
+        columns: Points of a line are thinned to two per column, its lowest and highest.
+    """
+    time, measured, predicted = trace.time, trace.measured[joint], trace.predicted[joint]
+    residual = measured - predicted
+    x = _span(time, 0.0)
+    upper = _Frame(*_TORQUE, x, _span(np.concatenate([measured, predicted])))
+    lower = _Frame(*_RESIDUAL, x, _span(residual))
+    described = (
+        f"Measured torque between {_ends(measured)} {unit}, predicted between {_ends(predicted)} {unit}, residual "
+        f"between {_ends(residual)} {unit}."
+    )
+    return element(
+        "svg",
+        element("title", f"Torque of {name}", id=f"{key}t"),
+        element("desc", described, id=f"{key}d"),
+        _axes(upper, unit),
+        _axes(lower, "", seconds=True),
+        *(
+            element("path", d=_path(frame, time, values, columns), class_=kind)
+            for frame, values, kind in (
+                (upper, measured, "measured"),
+                (upper, predicted, "predicted"),
+                (lower, residual, "residual"),
+            )
+        ),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        role="img",
+        aria_labelledby=f"{key}t {key}d",
+    )
+
+
+def _ends(values: Array) -> str:
+    known = values[np.isfinite(values)]
+    return f"{number(known.min(), 3)} and {number(known.max(), 3)}" if len(known) else "no known values"
+
+
+def _span(values: Array, margin: float = 0.06) -> tuple[float, float]:
+    """The range of some values with a margin; never empty."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        room = max(abs(low), 1e-9)
+        low, high = low - room, high + room
+    return low - margin * (high - low), high + margin * (high - low)
+
+
+def ticks(low: float, high: float, most: int) -> list[float]:
+    """Round numbers between two others, at most so many: steps of 1, 2 or 5 times a power of ten."""
+    step = 10.0 ** np.floor(np.log10((high - low) / most))
+    step *= next(factor for factor in (1, 2, 5, 10, 20) if (high - low) / (factor * step) <= most)
+    return [float(i * step) for i in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
+
+
+def _axes(frame: _Frame, unit: str, *, seconds: bool = False) -> Html:
+    """Grid, tick labels and units of a frame."""
+    parts, right = [], WIDTH - _RIGHT
+    rows, places = ticks(*frame.y, 5 if frame.height > 200 else 3), ticks(*frame.x, 6)
+    for value in rows:
+        y = int(frame.down(value))
+        parts.append(element("path", d=f"M{_LEFT} {y}H{right}", class_="zero" if value == 0.0 else "grid"))
+        parts.append(element("text", _label(value, rows), x=_LEFT - 10, y=y + 8, class_="end"))
+    for value in places:
+        x = int(frame.across(value))
+        parts.append(element("path", d=f"M{x} {frame.top}v{frame.height}", class_="grid"))
+        if seconds:
+            text = _label(value, places) + (" s" if value == places[-1] else "")
+            parts.append(element("text", text, x=min(x, right - 24), y=frame.top + frame.height + 32, class_="mid"))
+    if unit:
+        parts.append(element("text", unit, x=_LEFT + 8, y=frame.top + 24))
+    return element("g", *parts)
+
+
+def _label(value: float, beside: list[float]) -> str:
+    """A tick with the decimals that its neighbours need."""
+    step = abs(beside[1] - beside[0]) if len(beside) > 1 else abs(value)
+    return f"{value:.4g}" if step == 0.0 or not 1e-3 <= step < 1e5 else f"{value:.{max(0, -int(np.floor(np.log10(step))))}f}"
+
+
+def _path(frame: _Frame, time: Array, values: Array, columns: int) -> str:
+    """A line as a path of whole, relative steps; broken at gaps and where nothing is known."""
+    return "".join(
+        _steps(frame.across(time[own]), frame.down(values[own])) for own in _pieces(time, values, columns)
+    )
+
+
+def _pieces(time: Array, values: Array, columns: int) -> Iterator[Array]:
+    """Indices of the points to draw, stretch by stretch."""
+    known = np.flatnonzero(np.isfinite(values) & np.isfinite(time))
+    if len(known) == 0:
+        return
+    usual = float(np.median(np.diff(time[known]))) if len(known) > 1 else 0.0
+    breaks = (np.diff(time[known]) > _GAP * usual) | (np.diff(known) > 1)
+    per_column = max(1, -(-len(known) // columns))
+    for stretch in np.split(known, np.flatnonzero(breaks) + 1):
+        yield stretch[_extremes(values[stretch], per_column)] if per_column > 2 else stretch
+
+
+def _extremes(values: Array, size: int) -> Array:
+    """Places of the lowest and highest of every `size` neighbours, and of the ends."""
+    n = len(values)
+    filled = np.concatenate([values, np.full(-n % size, values[-1])]).reshape(-1, size)
+    first = np.arange(len(filled)) * size
+    found = np.concatenate([[0], first + filled.argmin(1), first + filled.argmax(1), [n - 1]])
+    return np.unique(np.minimum(found, n - 1))
+
+
+def _steps(x: Array, y: Array) -> str:
+    places = np.column_stack([x, y]).astype(int)
+    moves = np.diff(places, axis=0)
+    moves = moves[moves.any(1)]
+    text = "".join(f"{' ' if i else ''}{dx}{'' if dy < 0 else ' '}{dy}" for i, (dx, dy) in enumerate(moves.tolist()))
+    return f"M{places[0, 0]} {places[0, 1]}l{text or '0 0'}"

@@ -1,0 +1,128 @@
+"""The look of the page: light and dark, screen and paper, wide and narrow.
+
+The colours are told apart with any colour vision (after Okabe & Ito 2008), and none stands alone: lines differ in width
+and place, marks of trust in shape and word.
+"""
+
+from __future__ import annotations
+
+CSS = """
+:root {
+  color-scheme: light dark;
+  --paper: #ffffff; --box: #f5f7f9; --line: #d4dae0; --text: #1b2026; --soft: #57616c; --link: #0a58a0;
+  --measured: #a9b4bf; --predicted: #00508c; --residual: #b34700;
+  --good: #00694c; --fair: #0a5f9e; --weak: #8a5300; --none: #6a2c70; --alert: #fff4e0; --alert-edge: #c47f00;
+}
+@media screen and (prefers-color-scheme: dark) {
+  :root {
+    --paper: #14181c; --box: #1d2329; --line: #39424b; --text: #e6eaee; --soft: #a3aeb9; --link: #7cc0f5;
+    --measured: #66727e; --predicted: #7cc8ff; --residual: #ffa04d;
+    --good: #4fd1a5; --fair: #7cc0f5; --weak: #f0b429; --none: #dba3e0; --alert: #33290f; --alert-edge: #d99a1f;
+  }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body {
+  margin: 0; background: var(--paper); color: var(--text);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif;
+}
+header, main, footer { max-width: 1160px; margin: 0 auto; padding: 0 20px; }
+header { padding-top: 28px; }
+h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 4px; overflow-wrap: anywhere; }
+h2 { font-size: 1.3rem; line-height: 1.3; margin: 44px 0 10px; padding-top: 10px; border-top: 1px solid var(--line); }
+h3 { font-size: 1.05rem; margin: 24px 0 8px; overflow-wrap: anywhere; }
+p { margin: 8px 0; max-width: 46rem; overflow-wrap: anywhere; }
+ul { margin: 8px 0; padding-left: 22px; max-width: 46rem; }
+li { margin: 4px 0; overflow-wrap: anywhere; }
+a { color: var(--link); }
+nav { font-size: 0.9rem; line-height: 1.9; margin: 12px 0 0; }
+nav a { margin-right: 14px; white-space: nowrap; }
+.soft { color: var(--soft); font-size: 0.9rem; }
+code { font: 0.88em/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; }
+code.command {
+  display: block; padding: 10px 12px; background: var(--box); border: 1px solid var(--line); border-radius: 6px;
+  white-space: pre-wrap; overflow-wrap: anywhere;
+}
+.verdict { background: var(--box); border: 1px solid var(--line); border-radius: 8px; padding: 16px 20px; margin-top: 20px; }
+.verdict h2 { border: 0; margin: 0; padding: 0; font-size: 1.5rem; }
+.verdict p { max-width: 52rem; }
+.caveat, .warnings {
+  background: var(--alert); border-left: 4px solid var(--alert-edge); border-radius: 4px; padding: 8px 12px; max-width: 52rem;
+}
+.warnings ul { margin: 0; }
+.share { display: flex; gap: 2px; height: 14px; margin: 14px 0 6px; border-radius: 4px; overflow: hidden; max-width: 52rem; }
+.share span { display: block; min-width: 3px; }
+.key { display: flex; flex-wrap: wrap; gap: 2px 20px; margin: 0; padding: 0; list-style: none; font-size: 0.9rem; max-width: none; }
+.share .good { background: var(--good); } .share .fair { background: var(--fair); opacity: 0.75; }
+.share .weak { background: repeating-linear-gradient(45deg, var(--weak) 0 3px, transparent 3px 6px); }
+.share .none { border: 1px solid var(--none); }
+.mark { white-space: nowrap; font-size: 0.9em; }
+.mark b { letter-spacing: 1px; margin-right: 4px; font-weight: normal; }
+.mark.good { color: var(--good); } .mark.fair { color: var(--fair); } .mark.weak { color: var(--weak); }
+.mark.none { color: var(--none); }
+.wide { overflow-x: auto; margin: 12px 0; border: 1px solid var(--line); border-radius: 6px; }
+.wide:focus-visible, summary:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
+table { border-collapse: collapse; font-size: 0.9rem; width: 100%; font-variant-numeric: tabular-nums; }
+caption { text-align: left; padding: 8px 12px; color: var(--soft); background: var(--box); font-size: 0.9rem; }
+th, td { text-align: left; vertical-align: top; padding: 5px 12px; border-top: 1px solid var(--line); }
+thead th { vertical-align: bottom; background: var(--box); font-weight: 600; }
+tbody th { font-weight: 600; position: sticky; left: 0; background: var(--paper); max-width: 16rem; overflow-wrap: anywhere; }
+th.number, td.number { text-align: right; }
+td.number { white-space: nowrap; }
+tr.total th, tr.total td { border-top: 2px solid var(--soft); font-weight: 600; }
+td.long { min-width: 15rem; overflow-wrap: anywhere; }
+td.long code { color: var(--soft); display: block; }
+td.text { min-width: 9rem; overflow-wrap: anywhere; }
+tr.lost td.number { color: var(--soft); }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 22px; font-size: 0.9rem; margin: 8px 0; padding: 0; list-style: none; }
+.legend i { display: inline-block; width: 26px; vertical-align: middle; margin-right: 7px; }
+.legend .measured { border-top: 5px solid var(--measured); } .legend .predicted { border-top: 2px solid var(--predicted); }
+.legend .residual { border-top: 2px solid var(--residual); }
+.tag {
+  font-size: 0.78rem; font-weight: 600; border: 1px solid currentColor; border-radius: 9px; padding: 1px 8px;
+  color: var(--soft); white-space: nowrap;
+}
+.tag.unseen { color: var(--good); }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 400px), 1fr)); gap: 14px 20px; }
+.panels figure { margin: 0; break-inside: avoid; min-width: 0; }
+.panels figcaption { font-size: 0.9rem; font-weight: 600; overflow-wrap: anywhere; }
+svg { display: block; width: 100%; height: auto; overflow: hidden; }
+svg text { font: 24px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; fill: var(--soft); }
+svg .end { text-anchor: end; } svg .mid { text-anchor: middle; }
+svg .grid { stroke: var(--line); stroke-width: 1.5; fill: none; } svg .zero { stroke: var(--soft); stroke-width: 1.5; }
+svg path { fill: none; stroke-linejoin: round; stroke-linecap: round; }
+svg .measured { stroke: var(--measured); stroke-width: 6; } svg .predicted { stroke: var(--predicted); stroke-width: 2.2; }
+svg .residual { stroke: var(--residual); stroke-width: 2; }
+details { margin: 12px 0; border: 1px solid var(--line); border-radius: 6px; padding: 0 14px; }
+details > summary { cursor: pointer; padding: 9px 0; font-weight: 600; overflow-wrap: anywhere; }
+details[open] { padding-bottom: 14px; }
+dl { display: grid; grid-template-columns: minmax(9rem, auto) 1fr; gap: 4px 18px; margin: 8px 0; font-size: 0.95rem; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+footer { margin-top: 44px; padding-bottom: 30px; color: var(--soft); font-size: 0.9rem; }
+@media (max-width: 600px) {
+  header, main, footer { padding-left: 14px; padding-right: 14px; }
+  .verdict { padding: 12px 14px; }
+  .verdict h2 { font-size: 1.3rem; }
+  h1 { font-size: 1.4rem; }
+  th, td { padding: 5px 9px; }
+  tbody th { max-width: 8.5rem; }
+  dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: 8px; }
+  svg text { font-size: 29px; }
+}
+@media print {
+  @page { margin: 14mm; }
+  body { font-size: 10.5pt; }
+  header, main, footer { max-width: none; padding: 0; }
+  nav { display: none; }
+  h2, h3, figcaption { break-after: avoid; }
+  tr, figure, .verdict { break-inside: avoid; }
+  thead { display: table-header-group; }
+  .wide { overflow: visible; }
+  table { font-size: 8.5pt; }
+  th, td { padding: 3px 6px; }
+  tbody th { position: static; }
+  .panels { grid-template-columns: 1fr 1fr; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  details::details-content { content-visibility: visible; block-size: auto; }
+}
+"""

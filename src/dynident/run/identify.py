@@ -1,0 +1,337 @@
+"""`identify`: from a robot and its logs to an estimate with everything that a reader needs to trust it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident._version import __version__
+from dynident.checks import Array
+from dynident.dynamics.evaluate import parameters
+from dynident.dynamics.terms import TermsLike, resolve_terms
+from dynident.errors import DynidentError, InputError, UnknownNameError
+from dynident.estimate.accuracy import TorqueErrors, Trace, together
+from dynident.estimate.choices import choose_delay, choose_speed
+from dynident.estimate.deviations import common_inflation, correlated_covariance, gain_covariance
+from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.prediction import TorqueModel
+from dynident.estimate.robust import RobustLeastSquares
+from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.information.information import Information
+from dynident.information.slabs import accumulate_slabs
+from dynident.information.storage import load_information
+from dynident.logs.log import Log, LogError, torque_kind
+from dynident.logs.source import LogSource
+from dynident.robot.model import Robot
+from dynident.signals.observe import Observations, SignalOptions, observe
+from dynident.signals.rows import ObservedRows
+from dynident.validation.compare import Comparison, compare
+from dynident.validation.cross import CrossValidation, cross_validate
+
+TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"  # the sign of the speed is smoothed below 0.02 rad/s
+ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
+Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+
+
+@dataclass(frozen=True)
+class IdentifyOptions:
+    """What shapes an identification; the defaults are meant to be right for any arm.
+
+    Attributes:
+        terms: Terms of the model.
+        estimator: Method by name, or an estimator.
+        band: Band of the rows [Hz]; None chooses it from the motion of each log.
+        delay: Delay of the torque [s]; None lets the training data decide.
+        speed: "position", "measured", or None to let the training data decide.
+        rest_speed: A joint slower than this is at rest [rad/s or m/s].
+        differentiator: What differentiates the low-passed positions.
+    """
+
+    terms: TermsLike = TERMS
+    estimator: str | Estimator = "weighted"
+    band: float | None = None
+    delay: float | None = None
+    speed: str | None = None
+    rest_speed: float = SignalOptions.rest_speed
+    differentiator: str = SignalOptions.differentiator
+
+
+def identify(
+    robot: Robot,
+    logs: LogSource | Sequence[LogSource],
+    *,
+    store: str | Path | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Estimate:
+    """Identify a robot from logs.
+
+    Args:
+        robot: The robot.
+        logs: Logs in memory or streamed; those whose role is "validation" judge the result and shape nothing.
+        store: Folder for the factor of each finished log. A later run with the same logs and options continues there.
+        progress: Called with what is being done, and how much of it is done.
+        **options: See `IdentifyOptions`.
+
+    Raises:
+        LogError, InputError: Naming log, column or option, what was expected and what to do.
+    """
+    try:
+        chosen = IdentifyOptions(**options)
+    except TypeError:
+        unknown = next(name for name in options if name not in IdentifyOptions.__dataclass_fields__)
+        raise UnknownNameError("option", unknown, IdentifyOptions.__dataclass_fields__) from None
+    given = [logs] if isinstance(logs, Log) or not isinstance(logs, Iterable) else list(logs)
+    return _Run(robot, given, chosen, Path(store) if store is not None else None, progress).estimate()
+
+
+class _Run:
+    """One identification, step by step."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        logs: Sequence[LogSource],
+        options: IdentifyOptions,
+        store: Path | None,
+        progress: Progress | None,
+    ) -> None:
+        self.robot, self.options, self.store = robot, options, store
+        self.logs = _distinct(logs)
+        if not any(log.role == "train" for log in self.logs):
+            raise InputError("there is no log to learn from; give at least one whose role is train")
+        self.notes: list[str] = []
+        self.warnings: list[str] = list(robot.warnings)
+        self._progress = progress or (lambda what, done, total: None)
+
+    def estimate(self) -> Estimate:
+        """Everything."""
+        estimator = _estimator(self.options.estimator)
+        base = base_parameters(self.robot, resolve_terms(self.options.terms))
+        train, held_out = self._observed()
+        train = self._choose(train, base)
+        rows = ObservedRows(tuple(train), base)
+        information = self._gather(train, base)
+        fitted = estimator.fit(rows if isinstance(estimator, RobustLeastSquares) else information)
+        model = TorqueModel(self.robot, base.terms, base.standard_values(fitted.values_, "regrouped zero"))
+        nominal = _nominal(self.robot, base)
+        seen = self._compare([model, *nominal], train, "comparing")
+        inflation = common_inflation([one.correlation for one in seen])
+        covariance, kind = self._covariance(fitted, inflation, train)
+        unseen = self._compare([model], [_like(one, train) for one in held_out], "validating")
+        crossed = cross_validate(fitted.information_, _for_folds(estimator), inflation)
+        self._remark(fitted, information, base)
+        return Estimate(
+            base=base,
+            beta=fitted.values_,
+            covariance=covariance,
+            covariance_kind=kind,
+            white_std=fitted.std_,
+            determined=fitted.determined_,
+            rank=fitted.rank_,
+            condition=fitted.condition_,
+            sigma=fitted.sigma_,
+            inflation=inflation,
+            estimator=_name(estimator),
+            estimator_options=_plain(estimator),
+            signals=replace(train[0].options, band=self.options.band),
+            band=max(one.band for one in train),
+            data=tuple(LogRecord.of(one) for one in train),
+            train=together(one.errors[0] for one in seen),
+            nominal=together(one.errors[1] for one in seen) if nominal else None,
+            validation=_errors_by_label(unseen),
+            cross_validation=None if crossed is None else crossed.as_dict(),
+            traces=_traces([*seen, *unseen]),
+            notes=tuple(self.notes + _cross_note(crossed)),
+            warnings=tuple(dict.fromkeys(self.warnings)),
+            version=__version__,
+        )
+
+    def _observed(self) -> tuple[list[Observations], list[Observations]]:
+        """A first look at every log: those to learn from, and those to judge with."""
+        options = SignalOptions(
+            band=self.options.band,
+            delay=self.options.delay or 0.0,
+            rest_speed=self.options.rest_speed,
+            speed=self.options.speed or "position",  # type: ignore[arg-type]
+            differentiator=self.options.differentiator,  # type: ignore[arg-type]
+        )
+        train: list[Observations] = []
+        held_out: list[Observations] = []
+        for number, log in enumerate(self.logs):
+            self._progress("looking at logs", number, len(self.logs))
+            first = next(iter(log.blocks()))
+            torque_kind(first, self.robot)  # a log without torque is refused before anything is done
+            one = observe(log, self.robot, options)
+            (train if log.role == "train" else held_out).append(one)
+        self._progress("looking at logs", len(self.logs), len(self.logs))
+        return train, held_out
+
+    def _choose(self, train: list[Observations], base: BaseParameters) -> list[Observations]:
+        """Let the training data decide what the user did not."""
+        if self.options.band is None:
+            shown = ", ".join(dict.fromkeys(f"{one.band:.3g}" for one in train))
+            self.notes.append(f"band {shown} Hz, chosen from the motion")
+        if self.options.delay is None:
+            self._progress("choosing the delay", 0, 1)
+            delay = choose_delay(train, base)
+            self.notes.append(delay.reason)
+            train = [one.with_options(delay=delay.delay) for one in train]
+        if self.options.speed is None:
+            self._progress("choosing the source of speed", 0, 1)
+            speed = choose_speed(train, base, train[0].options.delay)
+            self.notes.append(speed.reason)
+            train = [one.with_options(speed=speed.speed) for one in train]
+        return train
+
+    def _gather(self, train: Sequence[Observations], base: BaseParameters) -> Information:
+        """The factors of all logs, each taken from the store where an earlier run left it."""
+        parts = []
+        for number, one in enumerate(train):
+            self._progress("gathering equations", number, len(train))
+            parts.append(self._factor(one, base))
+        self._progress("gathering equations", len(train), len(train))
+        return sum(parts[1:], start=parts[0])
+
+    def _factor(self, one: Observations, base: BaseParameters) -> Information:
+        rows = ObservedRows((one,), base)
+        file = None if self.store is None else self.store / f"{_key(rows)}.npz"
+        if file is not None and file.exists():
+            try:
+                return load_information(file)
+            except DynidentError:
+                file.unlink()  # damaged: made again
+        try:
+            information = accumulate_slabs(rows)
+        except InputError as error:
+            if isinstance(error, LogError) or one.log.label in str(error):
+                raise
+            raise LogError(one.log.label, "no joint is in motion for long enough; rest alone teaches nothing") from None
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            information.save(file)
+        return information
+
+    def _compare(
+        self, models: Sequence[TorqueModel], observations: Sequence[Observations], what: str
+    ) -> list[Comparison]:
+        result = []
+        for number, one in enumerate(observations):
+            self._progress(what, number, len(observations))
+            result.append(compare(models, one))
+        if observations:
+            self._progress(what, len(observations), len(observations))
+        return result
+
+    def _covariance(self, fitted: Estimator, inflation: Array, train: Sequence[Observations]) -> tuple[Array, str]:
+        covariance = correlated_covariance(fitted, inflation)
+        kind = "allow for correlation between neighbouring residuals"
+        drive, moving = self.robot.drive, list(self.robot.moving)
+        kinds = {torque_kind(next(iter(one.log.blocks())), self.robot) for one in train}
+        if kinds == {"i"} and drive.gains is not None and drive.gain_tolerances is not None:
+            tolerances = np.abs(drive.gain_tolerances / drive.gains)[moving]
+            covariance = covariance + gain_covariance(fitted, tolerances)
+            kind += " and for the tolerance of the drive gains"
+        return covariance, kind
+
+    def _remark(self, fitted: Estimator, information: Information, base: BaseParameters) -> None:
+        """What a reader should know."""
+        self.warnings.extend([*base.warnings, *fitted.warnings_])
+        if fitted.undetermined_:
+            names = ", ".join(fitted.undetermined_)
+            self.warnings.append(
+                f"the data cannot determine {len(fitted.undetermined_)} of {base.n} parameters ({names}); "
+                "their values are one choice among many"
+            )
+        per_parameter = information.n_rows / base.n
+        if per_parameter < ENOUGH_EQUATIONS:
+            self.warnings.append(
+                f"{per_parameter:.0f} equations per parameter; {ENOUGH_EQUATIONS} are a good rule: record longer motion"
+            )
+
+
+def _distinct(logs: Sequence[LogSource]) -> list[LogSource]:
+    """The logs, each with a label of its own."""
+    seen: dict[str, int] = {}
+    result = []
+    for log in logs:
+        count = seen[log.label] = seen.get(log.label, 0) + 1
+        result.append(log if count == 1 else _relabelled(log, f"{log.label} ({count})"))
+    return result
+
+
+def _relabelled(log: LogSource, label: str) -> LogSource:
+    return replace(log, label=label)  # type: ignore[type-var]
+
+
+def _estimator(given: str | Estimator) -> Estimator:
+    if isinstance(given, Estimator):
+        return given.clone()
+    if given not in ESTIMATORS:
+        raise UnknownNameError("estimator", given, ESTIMATORS)
+    if given == "prior":
+        raise InputError("the estimator 'prior' needs nominal values; give PriorLeastSquares(values, std)")
+    return ESTIMATORS[given]()
+
+
+def _for_folds(estimator: Estimator) -> Estimator:
+    """The method for the folds of a cross-validation, which have factors but no rows."""
+    return ESTIMATORS["weighted"]() if isinstance(estimator, RobustLeastSquares) else estimator
+
+
+def _name(estimator: Estimator) -> str:
+    return next(name for name, kind in ESTIMATORS.items() if type(estimator) is kind)
+
+
+def _plain(estimator: Estimator) -> dict[str, Any]:
+    """An estimator's options as plain data."""
+    return {
+        name: {k: float(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+        for name, value in estimator.get_params().items()
+        if value is not None
+    }
+
+
+def _nominal(robot: Robot, base: BaseParameters) -> list[TorqueModel]:
+    """The robot's own values as a model, where its description gives any."""
+    if not robot.link_parameters().any():
+        return []
+    return [TorqueModel(robot, base.terms, parameters(robot, base.terms))]
+
+
+def _like(one: Observations, train: Sequence[Observations]) -> Observations:
+    """A log to judge with, filtered like the training; prediction has no measured speed."""
+    band = max(other.band for other in train)
+    return one.with_options(band=band, delay=train[0].options.delay, speed="position")
+
+
+def _errors_by_label(comparisons: Sequence[Comparison]) -> dict[str, TorqueErrors]:
+    return {one.label: one.errors[0] for one in comparisons}
+
+
+def _traces(comparisons: Sequence[Comparison]) -> dict[str, Trace]:
+    return {one.label: one.trace for one in comparisons}
+
+
+def _cross_note(crossed: CrossValidation | None) -> list[str]:
+    if crossed is None:
+        return ["one short log: nothing could be left out for cross-validation"]
+    worst, best = 100.0 * crossed.totals.max(), 100.0 * crossed.totals.min()
+    return [f"leaving out {len(crossed.labels)} {crossed.over} in turn: error {best:.2f} to {worst:.2f} %"]
+
+
+def _key(rows: ObservedRows) -> str:
+    """Name of a log's factor: everything that shaped it."""
+    one = rows.observations[0]
+    parts = [one.log.digest, one.log.label, one.band, sorted(asdict(one.options).items()), one.survey.grid]
+    parts += [one.survey.start, one.survey.stop, rows.definitions, rows.coordinates.independent]
+    drive = one.robot.drive
+    parts += [drive.gear_ratios.tolist(), None if drive.gains is None else drive.gains.tolist()]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]

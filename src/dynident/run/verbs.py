@@ -1,0 +1,255 @@
+"""What the verbs of the command line do; heavy imports wait until a verb needs them."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from dynident.errors import InputError
+
+if TYPE_CHECKING:
+    from dynident.estimate.estimate import Estimate
+    from dynident.estimate.estimator import Estimator
+    from dynident.logs import LogSource
+    from dynident.robot import Robot
+    from dynident.run.identify import Progress
+
+_FACTORS = "factors"  # folder beside fit.yaml that keeps what finished logs said
+
+
+def run_inspect(options: Namespace) -> int:
+    """`dynident inspect`."""
+    from dynident.identifiability.base import TOLERANCE, base_parameters
+    from dynident.report.inspection import bundled_table, inspection, page_console
+    from dynident.robot import bundled_names, load_robot
+
+    console = page_console()
+    if options.list:
+        if options.json:
+            print(json.dumps({"robots": list(bundled_names())}))
+        else:
+            console.print(bundled_table(load_robot(name) for name in bundled_names()))
+        return 0
+    if options.robot is None:
+        raise InputError("inspect needs a ROBOT: a file or a bundled name (dynident inspect --list)")
+    tolerance = TOLERANCE if options.tolerance is None else options.tolerance
+    if not 0.0 < tolerance < 1.0:
+        raise InputError(f"--tolerance is {tolerance}; expected a share between 0 and 1")
+    found = inspection(base_parameters(_robot(options), options.terms, tolerance=tolerance), options.values)
+    if options.json:
+        print(json.dumps(found.as_dict(), allow_nan=False))
+    else:
+        found.print(console)
+    return 0
+
+
+def run_identify(options: Namespace) -> int:
+    """`dynident identify`."""
+    from dynident.files import write_text
+    from dynident.report.identification import print_estimate
+    from dynident.report.inspection import page_console
+    from dynident.report.page import report_html
+    from dynident.run.identify import identify
+
+    out = Path(options.output)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: is a file; -o needs a folder for fit.yaml and report.html")
+    robot = _robot(options)
+    roles = [(options.logs, "train"), (options.validation, "validation")]
+    logs = [log for paths, role in roles for log in _logs(paths, robot, options, role)]
+    store = out / _FACTORS
+    if options.fresh and store.is_dir():
+        for file in store.glob("*.npz"):
+            file.unlink()
+    try:
+        with _progress(options.quiet or options.json) as progress:
+            estimate = identify(robot, logs, store=store, progress=progress, **_identify_options(options, robot))
+    except KeyboardInterrupt:
+        kept = len(list(store.glob("*.npz"))) if store.is_dir() else 0
+        print(f"dynident: {kept} finished logs are kept in {store}; the same command goes on there", file=sys.stderr)
+        raise
+    estimate.save(out)
+    write_text(out / "report.html", report_html(estimate, command=_command(options)))
+    if options.json:
+        print(json.dumps(_answer(estimate, out), allow_nan=False))
+    elif not options.quiet:
+        console = page_console()
+        print_estimate(estimate, console)
+        console.print(f"Model:  {out / 'fit.yaml'}\nReport: {out / 'report.html'}", soft_wrap=True)
+    return 0
+
+
+def run_validate(options: Namespace) -> int:
+    """`dynident validate`."""
+    from dynident.estimate.storage import load_estimate
+    from dynident.report.identification import print_validation
+    from dynident.report.inspection import page_console
+    from dynident.validation import validate
+
+    fit = load_estimate(options.fit)
+    logs = _logs(options.logs, fit.robot, options, "validation")
+    _positive(options.band, "--band")
+    found = validate(fit, logs, band=options.band)
+    if options.json:
+        print(json.dumps(found.as_dict(), allow_nan=False))
+    else:
+        print_validation(found, page_console())
+    return 0
+
+
+def run_predict(options: Namespace) -> int:
+    """`dynident predict`."""
+    from dynident.estimate.prediction import predicted_blocks
+    from dynident.estimate.storage import load_estimate
+    from dynident.files import write_whole
+
+    fit = load_estimate(options.fit)
+    (log,) = _logs([options.log], fit.robot, options, "validation")
+    observed = fit.observe(log)
+    head = ["t", *(f"tau{name.removeprefix('q')}" for name in fit.robot.position_names)]
+
+    def write(file: IO[bytes]) -> None:
+        file.write((",".join(head) + "\n").encode())
+        for stamps, torque in predicted_blocks(fit.model, observed):
+            pattern = ",%.9g" * len(torque) + "\n"
+            rows = zip(stamps.tolist(), torque.T.tolist(), strict=True)
+            file.write("".join(repr(t) + pattern % tuple(tau) for t, tau in rows).encode())
+
+    write_whole(options.output, write)
+    return 0
+
+
+def _robot(options: Namespace) -> Robot:
+    from dynident.robot import load_robot
+
+    robot = load_robot(options.robot)
+    locked = _positions(options.locked)
+    return robot.lock(**locked) if locked else robot
+
+
+def _positions(text: str) -> dict[str, float]:
+    """Joint positions from `q4=0.5,q1=pi/2`."""
+    from dynident.robot.expressions import ExpressionError, evaluate
+
+    positions: dict[str, float] = {}
+    for part in filter(None, (item.strip() for item in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"--locked {part}: expected joint=position, such as q4=0.5")
+        if name.strip() in positions:
+            raise InputError(f"--locked {part}: {name.strip()} is locked twice")
+        try:
+            positions[name.strip()] = evaluate(value.strip(), {})
+        except ExpressionError as error:
+            raise InputError(f"--locked {part}: {error}") from None
+    return positions
+
+
+def _logs(paths: Sequence[str], robot: Robot, options: Namespace, role: Any) -> list[LogSource]:
+    from dynident.logs import open_log
+
+    start, stop = _window(options.window)
+    return [open_log(path, robot, columns=options.columns, start=start, stop=stop, role=role) for path in paths]
+
+
+def _window(text: str | None) -> tuple[float | None, float | None]:
+    """Start and stop from `2:8.5`, either of which may be left out."""
+    if text is None:
+        return None, None
+    first, colon, last = text.partition(":")
+    try:
+        start, stop = (float(part) if part.strip() else None for part in (first, last))
+    except ValueError:
+        colon = ""
+    if not colon or not all(x is None or math.isfinite(x) for x in (start, stop)):
+        raise InputError(f"--window {text}: expected START:STOP in seconds, such as 2:8.5 or 2:")
+    return start, stop
+
+
+def _identify_options(options: Namespace, robot: Robot) -> dict[str, Any]:
+    """The options that were given; defaults stay where they are defined."""
+    _positive(options.band, "--band")
+    names = ("terms", "band", "delay", "speed", "rest_speed", "differentiator")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if options.estimator != "prior" and options.prior_std is not None:
+        raise InputError("--prior-std belongs to --estimator prior")
+    given["estimator"] = _prior(robot, options.prior_std) if options.estimator == "prior" else options.estimator
+    return given
+
+
+def _prior(robot: Robot, share: float | None) -> Estimator:
+    from dynident.estimate.estimators import PriorLeastSquares
+
+    _positive(share, "--prior-std")
+    values = robot.value_set()
+    if not any(values.values()):
+        raise InputError(f"--estimator prior: robot {robot.name} has no values of its own to start from")
+    return PriorLeastSquares(values=values, std=0.5 if share is None else share)
+
+
+def _positive(value: float | None, name: str) -> None:
+    if value is not None and not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"{name} is {value}; expected a positive number")
+
+
+@contextmanager
+def _progress(silent: bool) -> Iterator[Progress | None]:
+    """A progress bar on stderr, on a terminal only."""
+    if silent or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield show
+
+
+def _command(options: Namespace) -> str:
+    """The command that makes the same result again."""
+    words = ["dynident", "identify", options.robot, *options.logs, "-o", options.output]
+    if options.validation:
+        words += ["--validation", *options.validation]
+    for name in ("columns", "window", "terms", "estimator", "prior_std", "band", "delay", "speed", "rest_speed"):
+        value = getattr(options, name)
+        if value is not None and (name, value) != ("estimator", "weighted"):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    for name in ("differentiator", "locked"):
+        if getattr(options, name):
+            words += [f"--{name}", getattr(options, name)]
+    return shlex.join(words)
+
+
+def _answer(estimate: Estimate, out: Path) -> dict[str, Any]:
+    """The answer of `identify --json`."""
+    return {
+        "robot": estimate.robot.name,
+        "rank": estimate.rank,
+        "condition": estimate.condition if math.isfinite(estimate.condition) else None,
+        "parameters": estimate.rows(),
+        "undetermined": list(estimate.undetermined),
+        "deviations": estimate.covariance_kind,
+        "train": estimate.train.as_dict(),
+        "nominal": None if estimate.nominal is None else estimate.nominal.as_dict(),
+        "validation": {label: errors.as_dict() for label, errors in estimate.validation.items()},
+        "cross_validation": estimate.cross_validation,
+        "signals": {"band": estimate.band, "delay": estimate.signals.delay, "speed": estimate.signals.speed},
+        "notes": list(estimate.notes),
+        "warnings": list(estimate.warnings),
+        "files": {"fit": str(out / "fit.yaml"), "report": str(out / "report.html")},
+    }

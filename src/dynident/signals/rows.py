@@ -1,0 +1,165 @@
+"""Rows of the linear model from observations, by parallel filtering (Gautier et al. 1995, section 4.3).
+
+Every column of the regressor and the torque pass one more low-pass at the band and are decimated. Joints at rest, held
+by friction that no column describes, and the ends of stretches, where filters continue signals by guess, give no rows.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.errors import InputError
+from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.regrouping import Regrouping
+from dynident.information.observation_model import ObservationModel, observation_model
+from dynident.information.slabs import Slab, SlabBlock
+from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.kernels import low_pass_kernel
+from dynident.signals.observe import Motion, Observations
+
+ROWS_PER_BAND = 4.0  # rows per second, in units of the band
+SEGMENT_SECONDS = 4.0  # residuals of filtered data are correlated; over this time hardly
+MOST_SEGMENTS = 64  # of a log: what is kept of a long log stays small
+_BLOCK = 2048  # samples of motion made into columns at a time
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Filtered rows.
+
+    Attributes:
+        time: (n_rows,) [s].
+        columns: For each channel, (k, n_rows) over the columns that it feels.
+        tau: (n_delays, n_channels, n_rows).
+        usable: (n_channels, n_rows), the rows that estimation uses: joints in motion, away from the ends.
+    """
+
+    time: Array
+    columns: tuple[Array, ...]
+    tau: Array
+    usable: Mask
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedRows:
+    """The rows of several observations, which can be gone through again.
+
+    Attributes:
+        observations: The logs.
+        base: Base parameters whose columns are wanted.
+    """
+
+    observations: tuple[Observations, ...]
+    base: BaseParameters
+
+    @functools.cached_property
+    def model(self) -> ObservationModel:
+        """What makes the columns."""
+        return observation_model(self.base.robot, self.base.terms, "base")
+
+    @property
+    def coordinates(self) -> Regrouping:
+        """The base parameters."""
+        return self.model.coordinates
+
+    @property
+    def definitions(self) -> tuple[str, ...]:
+        """What each standard column means."""
+        return self.model.definitions
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The joints."""
+        return self.base.robot.joint_names
+
+    def blocks(self) -> Iterator[SlabBlock]:
+        """Usable rows in slabs, cut at the borders of segments."""
+        for one in self.observations:
+            length = max(SEGMENT_SECONDS, one.survey.duration / MOST_SEGMENTS)
+            count = max(1, round(one.survey.duration / length))
+            for block in row_blocks(one, self.model):
+                share = (block.time - one.survey.start) / max(one.survey.duration, 1e-12)
+                number = np.clip((share * count).astype(int), 0, count - 1)
+                for segment in np.unique(number):
+                    yield self._slabs(one, block, int(segment), number == segment)
+
+    def _slabs(self, one: Observations, block: RowBlock, segment: int, own: Mask) -> SlabBlock:
+        slabs = []
+        for channel, columns in enumerate(block.columns):
+            used = own & block.usable[channel]
+            rows = np.concatenate([columns[:, used], block.tau[:1, channel, used]])
+            slabs.append(Slab(self.model.layout.columns[channel], rows))
+        return SlabBlock(one.log.label, segment, tuple(slabs))
+
+
+def row_blocks(one: Observations, model: ObservationModel, delays: Sequence[float] | None = None) -> Iterator[RowBlock]:
+    """All rows of a log in order, in bounded memory.
+
+    Args:
+        one: The log.
+        model: The robot's columns.
+        delays: Delays of the torque to undo [s]; default that of the options.
+
+    Raises:
+        InputError: When no stretch of the log is long enough for its filters.
+    """
+    stream: FilterStream | None = None
+    n, widths = len(model.robot.joint_names), [len(own) for own in model.layout.columns]
+    any_inner = False
+    for motion in one.motion(delays):
+        step = max(1, int(motion.rate / (ROWS_PER_BAND * one.band)))
+        for part in _parts(motion):
+            if stream is None:
+                total = sum(widths) + n * (len(motion.tau) + 1)
+                stream = FilterStream([(total, [low_pass_kernel(one.band, motion.rate)])], motion.rate, step)
+            stacked = _stacked(part, model, one.options.rest_speed)
+            (results,), inner, first = stream.push(stacked, part.last, part.inner)
+            if part.last:
+                stream = None
+            if len(inner):
+                any_inner = any_inner or bool(inner.any())
+                split = np.cumsum([*widths, n * len(motion.tau)])
+                *columns, tau, moving = np.split(results[0], split)
+                time = part.start + (first + np.arange(len(inner))) * step / motion.rate
+                yield RowBlock(time, tuple(columns), tau.reshape(-1, n, len(inner)), (moving > 0.5) & inner)
+    if not any_inner:
+        need = 2.0 * (one.reach + low_pass_kernel(one.band, one.survey.grid.rate).centre / one.survey.grid.rate)
+        raise InputError(
+            f"{one.log.label}: no stretch is long enough for a band of {one.band:.3g} Hz, whose filters take "
+            f"{need:.3g} s without a gap; use a longer log or a higher band"
+        )
+
+
+def _parts(motion: Motion) -> Iterator[Motion]:
+    """A block of motion in smaller ones: regressor columns take far more memory than the motion."""
+    n = motion.q.shape[1]
+    for first in range(0, n, _BLOCK):
+        own = slice(first, min(first + _BLOCK, n))
+        yield Motion(
+            motion.start,
+            motion.first + first,
+            motion.rate,
+            motion.q[:, own],
+            motion.dq[:, own],
+            motion.ddq[:, own],
+            motion.tau[:, :, own],
+            motion.inner[own],
+            motion.last and own.stop == n,
+        )
+
+
+def _stacked(motion: Motion, model: ObservationModel, rest_speed: float) -> Array:
+    """What passes the parallel filter: felt columns, torques, and whether each joint moves, one above the other."""
+    tau = motion.tau
+    if model.known:
+        known = inverse_dynamics(model.robot, motion.q.T, motion.dq.T, motion.ddq.T, model.terms, model.known)
+        tau = tau - known.T
+    moving = np.abs(motion.dq) > rest_speed
+    columns = model.felt_columns([*motion.q, *motion.dq, *motion.ddq])
+    return np.concatenate([columns, tau.reshape(-1, motion.q.shape[1]), moving.astype(np.float64)])

@@ -1,0 +1,186 @@
+"""A first look at a log: its rate, its repeats and gaps, and how fast the robot moves in it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.logs.log import Log, LogError, joint_positions
+from dynident.logs.source import LogSource
+from dynident.robot.model import Robot
+from dynident.signals.grid import UNIFORM, Grid, fresh_blocks
+
+SHORTEST = 16  # samples of a log or a stretch worth looking at
+_STEPS_LOOKED_AT = 16384  # for the typical step
+_GAPS_NAMED = 100  # gaps whose times are kept
+_SPECTRUM = 32768  # samples of a spectrum
+_TYPICAL_SHARE = 0.9  # of a motion's kinetic energy lies below its typical frequency
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found in a log.
+
+    Attributes:
+        n_samples: Rows of the log.
+        repeated: Rows dropped because they repeat the one before.
+        grid: Uniform time for its signals.
+        gaps: Times at which a gap begins [s]; at most the first hundred.
+        n_gaps: How many there are.
+        stretches: Samples of each stretch between gaps.
+        start: Time of the first sample [s].
+        stop: Time of the last sample [s].
+        typical: Frequency below which 90 % of the fastest joint's kinetic energy lies [Hz].
+        lowest: (n_joints,) smallest position of each joint [rad or m].
+        highest: (n_joints,) largest position.
+    """
+
+    n_samples: int
+    repeated: int
+    grid: Grid
+    gaps: tuple[float, ...]
+    n_gaps: int
+    stretches: tuple[int, ...]
+    start: float
+    stop: float
+    typical: float
+    lowest: Array
+    highest: Array
+
+    @property
+    def duration(self) -> float:
+        """From first to last sample [s]."""
+        return self.stop - self.start
+
+
+def survey(log: LogSource, robot: Robot) -> Survey:
+    """Go through a log once.
+
+    Raises:
+        LogError: When it has too few samples for any filter.
+    """
+    look = _Look(_typical_step(log), len(robot.joint_names))
+    for block in fresh_blocks(look.counting(log)):
+        look.add(block.time, joint_positions(block, robot).T)
+    return look.survey()
+
+
+def _typical_step(log: LogSource) -> float:
+    """The median step of the first samples [s]."""
+    steps = np.zeros(0)
+    before = np.zeros(0)
+    for block in fresh_blocks(log.blocks()):
+        steps = np.concatenate([steps, np.diff(np.concatenate([before, block.time]))])
+        before = block.time[-1:]
+        if len(steps) >= _STEPS_LOOKED_AT:
+            break
+    if len(steps) < SHORTEST:
+        raise LogError(log.source, f"has {len(steps) + 1} different samples; at least {SHORTEST + 1} are needed")
+    return float(np.median(steps[:_STEPS_LOOKED_AT]))
+
+
+class _Look:
+    """What is known about a log so far."""
+
+    def __init__(self, step: float, n_joints: int) -> None:
+        self.step = step
+        self.spectrum = _Spectrum(n_joints, 1.0 / step)
+        self.n_samples, self.kept = 0, 0
+        self.gaps: list[float] = []
+        self.n_gaps = 0
+        self.stretches = [0]
+        self.start, self.stop = np.nan, np.nan
+        self.usual_time, self.usual_steps, self.deviation = 0.0, 0, 0.0
+        self.lowest, self.highest = np.full(n_joints, np.inf), np.full(n_joints, -np.inf)
+
+    def counting(self, log: LogSource) -> Iterator[Log]:
+        """The log's blocks, counted."""
+        for block in log.blocks():
+            self.n_samples += len(block)
+            yield block
+
+    def add(self, time: Array, q: Array) -> None:
+        """More samples: stamps (n,) and positions (n_joints, n)."""
+        begin = not self.kept
+        if begin:
+            self.start = self.stop = float(time[0])
+        steps = np.diff(time, prepend=self.stop)
+        is_gap = steps > Grid(1.0 / self.step, irregular=False).gap
+        usual = steps[~is_gap][1 if begin else 0 :]
+        self.deviation = max(self.deviation, float(np.abs(usual - self.step).max(initial=0.0)))
+        self.usual_time, self.usual_steps = self.usual_time + float(usual.sum()), self.usual_steps + len(usual)
+        cuts = np.flatnonzero(is_gap)
+        self.gaps.extend(float(x) for x in (time - steps)[cuts][: _GAPS_NAMED - len(self.gaps)])
+        self.n_gaps += len(cuts)
+        edges = [0, *(int(cut) for cut in cuts), len(time)]
+        for number, (first, end) in enumerate(itertools.pairwise(edges)):
+            if number:
+                self.spectrum.cut()
+                self.stretches.append(0)
+            self.stretches[-1] += end - first
+            self.spectrum.push(time[first:end], q[:, first:end])
+        self.lowest, self.highest = np.minimum(self.lowest, q.min(1)), np.maximum(self.highest, q.max(1))
+        self.kept, self.stop = self.kept + len(time), float(time[-1])
+
+    def survey(self) -> Survey:
+        """The record."""
+        irregular = self.deviation > UNIFORM * self.step
+        # A long regular log must not drift from its stamps, so its step is the mean; an irregular one keeps the usual.
+        step = self.step if irregular else self.usual_time / self.usual_steps
+        return Survey(
+            n_samples=self.n_samples,
+            repeated=self.n_samples - self.kept,
+            grid=Grid(1.0 / step, irregular),
+            gaps=tuple(self.gaps),
+            n_gaps=self.n_gaps,
+            stretches=tuple(self.stretches),
+            start=self.start,
+            stop=self.stop,
+            typical=self.spectrum.typical(),
+            lowest=frozen(self.lowest),
+            highest=frozen(self.highest),
+        )
+
+
+class _Spectrum:
+    """Power of the joint speeds over frequency, averaged over pieces of a log."""
+
+    def __init__(self, n_joints: int, rate: float) -> None:
+        self.rate = rate
+        self.power = np.zeros((n_joints, _SPECTRUM // 2 + 1))
+        self.held = np.zeros((n_joints + 1, 0))  # stamps above positions
+
+    def push(self, time: Array, q: Array) -> None:
+        """More samples of a stretch."""
+        self.held = np.concatenate([self.held, np.vstack([time, q])], axis=1)
+        while self.held.shape[1] > _SPECTRUM:
+            self._add(self.held[:, : _SPECTRUM + 1])
+            self.held = self.held[:, _SPECTRUM:]
+
+    def cut(self) -> None:
+        """The stretch ends."""
+        if self.held.shape[1] > SHORTEST:
+            self._add(self.held)
+        self.held = self.held[:, :0]
+
+    def _add(self, samples: Array) -> None:
+        time, *q = samples
+        count = min(int((time[-1] - time[0]) * self.rate) + 1, _SPECTRUM + 1)
+        even = time[0] + np.arange(count) / self.rate  # stamps that jitter would look like fast motion
+        speed = np.diff([np.interp(even, time, own) for own in q], axis=1)
+        self.power += np.abs(np.fft.rfft(speed * np.hanning(count - 1), _SPECTRUM, axis=1)) ** 2
+
+    def typical(self) -> float:
+        """Frequency below which most of the power of the fastest joint lies [Hz]; zero without motion."""
+        self.cut()
+        total = self.power.sum(1)
+        moved = total > 1e-6 * total.max(initial=0.0)
+        if not moved.any():
+            return 0.0
+        share = np.cumsum(self.power[moved], axis=1) / total[moved][:, None]
+        places = np.argmax(share >= _TYPICAL_SHARE, axis=1)
+        return float(places.max() * self.rate / _SPECTRUM)

@@ -1,0 +1,7 @@
+"""Is the model true? Prediction against measurement, on motion that was not used."""
+
+from dynident.validation.compare import Comparison, compare
+from dynident.validation.cross import CrossValidation, cross_validate
+from dynident.validation.validate import Validation, validate
+
+__all__ = ["Comparison", "CrossValidation", "Validation", "compare", "cross_validate", "validate"]

@@ -1,0 +1,154 @@
+"""Measured against predicted torque: both low-passed alike, in a stated band, at the joints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.evaluate import joint_torque
+from dynident.errors import InputError
+from dynident.estimate.accuracy import TorqueErrors, Trace
+from dynident.estimate.deviations import LagSums, ResidualCorrelation
+from dynident.estimate.prediction import TorqueModel
+from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.kernels import low_pass_kernel
+from dynident.signals.observe import Observations
+from dynident.signals.rows import ROWS_PER_BAND
+
+END_SECONDS = 0.2  # left out at the ends of a stretch, where filters lack samples
+MOST_POINTS = 1500  # of a trace, for plots
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How predictions match one log.
+
+    Attributes:
+        label: Name of the log.
+        source: Its file.
+        errors: While the robot moves, one for each model.
+        whole: At all times, rest included, one for each model.
+        trace: Of the first model.
+        correlation: How residuals of the first model follow each other, at the outputs of the model, joints in motion.
+        lag: Time between rows [s].
+    """
+
+    label: str
+    source: str
+    errors: tuple[TorqueErrors, ...]
+    whole: tuple[TorqueErrors, ...]
+    trace: Trace
+    correlation: ResidualCorrelation
+    lag: float
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Filtered rows.
+
+    Attributes:
+        time: (n,) [s].
+        torque: (1 + n_models, n_joints, n), measured first, at the outputs of the model.
+        moving: (n_joints, n), whether each joint moves.
+        new: Whether a stretch begins.
+    """
+
+    time: Array
+    torque: Array
+    moving: Mask
+    new: bool
+
+    def part(self, own: slice) -> _Block:
+        return _Block(self.time[own], self.torque[:, :, own], self.moving[:, own], self.new and own.start == 0)
+
+    def then(self, other: _Block) -> _Block:
+        return _Block(
+            np.concatenate([self.time, other.time]),
+            np.concatenate([self.torque, other.torque], axis=2),
+            np.concatenate([self.moving, other.moving], axis=1),
+            self.new,
+        )
+
+
+def compare(models: Sequence[TorqueModel], observations: Observations) -> Comparison:
+    """Compare the predictions of some models with a log, in the band of the observations.
+
+    The robot counts as moving while any of its joints does; at rest, friction hides what the model cannot know.
+
+    Raises:
+        InputError: When the log is too short to compare anything.
+    """
+    robot, band = observations.robot, observations.band
+    moving = [TorqueErrors.of(robot.joint_names, band) for _ in models]
+    whole = list(moving)
+    lags = LagSums(len(robot.joint_names))
+    times, traces, seen = [], [], 0
+    rate = row_rate(observations)
+    thin = max(1, -(-int(observations.survey.duration * rate) // MOST_POINTS))
+    for block in _rows(models, observations):
+        for channel, residual in enumerate(block.torque[0] - block.torque[1]):
+            lags.add(channel, residual[block.moving[channel]], restart=block.new)
+        torque = np.stack([joint_torque(robot, part.T).T for part in block.torque])
+        moves = block.moving.any(0)
+        for i, predicted in enumerate(torque[1:]):
+            whole[i] = whole[i].including(torque[0], predicted)
+            moving[i] = moving[i].including(torque[0][:, moves], predicted[:, moves])
+        picked = slice(-seen % thin, None, thin)
+        times.append(block.time[picked])
+        traces.append(torque[:2, :, picked])
+        seen += len(block.time)
+    if not seen:
+        raise InputError(
+            f"{observations.log.label}: is too short to compare torque in a band of {band:.3g} Hz; use a longer log "
+            "or a higher band"
+        )
+    shown = np.concatenate(traces, axis=2)
+    return Comparison(
+        observations.log.label,
+        observations.log.source,
+        tuple(moving),
+        tuple(whole),
+        Trace(np.concatenate(times), shown[0], shown[1]),
+        lags.correlation(robot.joint_names),
+        1.0 / rate,
+    )
+
+
+def row_rate(observations: Observations) -> float:
+    """Rows per second that torque is compared at."""
+    rate = observations.survey.grid.rate / observations.step
+    return rate / _row_step(observations)
+
+
+def _row_step(observations: Observations) -> int:
+    return max(1, int(observations.survey.grid.rate / observations.step / (ROWS_PER_BAND * observations.band)))
+
+
+def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator[_Block]:
+    """Filtered rows away from the ends of stretches."""
+    n, step, rate = len(observations.robot.joint_names), _row_step(observations), row_rate(observations)
+    margin = int(np.ceil(END_SECONDS * rate))
+    stream: FilterStream | None = None
+    held: _Block | None = None
+    for motion in observations.motion():
+        if stream is None:
+            kernel = low_pass_kernel(observations.band, motion.rate)
+            stream = FilterStream([(n * (2 + len(models)), [kernel])], motion.rate, step)
+            held = None
+        predicted = [model.torque(motion.q, motion.dq, motion.ddq) for model in models]
+        moves = np.abs(motion.dq) > observations.options.rest_speed
+        (results,), _, first = stream.push(np.vstack([motion.tau[0], *predicted, moves]), motion.last)
+        time = motion.start + (first + np.arange(results.shape[2])) / rate
+        parts = results[0].reshape(2 + len(models), n, -1)
+        begin = slice(max(0, margin - first), None)  # without the stretch's first rows
+        block = _Block(time[begin], parts[:-1, :, begin], parts[-1, :, begin] > 0.5, held is None)
+        held = block if held is None else held.then(block)
+        ready = max(0, len(held.time) - margin)  # the last rows wait: the stretch may end with them
+        if ready:
+            yield held.part(slice(0, ready))
+            held = held.part(slice(ready, None))
+        if motion.last:
+            stream = held = None

@@ -1,0 +1,131 @@
+"""`validate`: an estimate on logs it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.errors import InputError
+from dynident.estimate.accuracy import TorqueErrors, together
+from dynident.estimate.estimate import Estimate
+from dynident.logs.log import Log
+from dynident.logs.source import LogSource
+from dynident.signals.observe import Observations
+from dynident.signals.rows import ObservedRows
+from dynident.validation.compare import Comparison, compare
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How an estimate predicts some logs.
+
+    Attributes:
+        joints: Names of the joints.
+        comparisons: One per log.
+        coverage: (n_joints,) share of the residuals within two stated deviations of the prediction (parameters and
+            noise together), at the outputs of the model; 95 % if the deviations are right.
+        white: (n_joints,) whether the residual of each output looks like white noise in every log.
+        seen: Labels of logs that the estimate was trained on, for which errors prove nothing.
+    """
+
+    joints: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    coverage: Array
+    white: tuple[bool, ...]
+    seen: tuple[str, ...]
+
+    @property
+    def errors(self) -> TorqueErrors:
+        """Errors while the robot moves, over all logs."""
+        return together(one.errors[0] for one in self.comparisons)
+
+    @property
+    def whole(self) -> TorqueErrors:
+        """Errors at all times, rest included."""
+        return together(one.whole[0] for one in self.comparisons)
+
+    @property
+    def relative_error(self) -> float:
+        """||tau - tau_hat|| / ||tau||, a fraction."""
+        return self.errors.relative
+
+    @property
+    def per_joint(self) -> Array:
+        """The same for each joint, (n_joints,)."""
+        return self.errors.per_joint
+
+    @property
+    def fit(self) -> Array:
+        """Share of each joint's torque variation that is explained, (n_joints,)."""
+        return self.errors.fit
+
+    @property
+    def rmse(self) -> Array:
+        """Root mean square error of each joint, (n_joints,) [N·m or N]."""
+        return self.errors.rmse
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; relative errors and fit are fractions."""
+        return {
+            **self.errors.as_dict(),
+            "joints": list(self.joints),
+            "rest_included": self.whole.as_dict(),
+            "coverage": [float(x) for x in self.coverage],
+            "white_residual": list(self.white),
+            "logs": [{"label": one.label, "source": one.source, **one.errors[0].as_dict()} for one in self.comparisons],
+            "seen_in_training": list(self.seen),
+        }
+
+
+def validate(fit: Estimate, logs: LogSource | Sequence[LogSource], *, band: float | None = None) -> Validation:
+    """Predict the torque of logs from position and time and compare it with what was measured.
+
+    Args:
+        fit: The estimate.
+        logs: One log or several.
+        band: Band in which both are compared [Hz]; default the band of the training.
+
+    Raises:
+        InputError: When there is no log, or one has no torque.
+    """
+    given: list[LogSource] = list(logs) if isinstance(logs, Iterable) and not isinstance(logs, Log) else [logs]
+    if not given:
+        raise InputError("there is no log to validate with")
+    observed = [fit.observe(log, fit.band if band is None else band) for log in given]
+    comparisons = tuple(compare([fit.model], one) for one in observed)
+    known = {record.digest for record in fit.data}
+    return Validation(
+        joints=fit.robot.joint_names,
+        comparisons=comparisons,
+        coverage=coverage(fit, observed),
+        white=tuple(bool(x) for x in np.all([one.correlation.white for one in comparisons], axis=0)),
+        seen=tuple(one.log.label for one in observed if one.log.digest in known),
+    )
+
+
+def coverage(fit: Estimate, observations: Sequence[Observations]) -> Array:
+    """Share of residuals within two deviations of the prediction, (n_joints,).
+
+    A prediction deviates by what the parameters are uncertain, w C w', and by the noise of the channel, sigma^2.
+    """
+    rows = ObservedRows(tuple(observations), fit.base)
+    vectors, eigenvalues = _square_root(fit.covariance)
+    inside, count = np.zeros(len(rows.channels)), np.zeros(len(rows.channels))
+    for block in rows.blocks():
+        for channel, slab in enumerate(block.slabs):
+            residual = slab.residual(fit.beta)
+            spread = (vectors[list(slab.columns)] * eigenvalues).T @ slab.rows[:-1]
+            deviation = np.sqrt((spread**2).sum(0) + fit.sigma[channel] ** 2)
+            inside[channel] += np.count_nonzero(np.abs(residual) <= 2.0 * deviation)
+            count[channel] += len(residual)
+    return frozen(np.where(count > 0.0, inside / np.maximum(count, 1.0), 0.0))
+
+
+def _square_root(covariance: Array) -> tuple[Array, Array]:
+    """Eigenvectors and roots of the eigenvalues."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors, np.sqrt(np.maximum(values, 0.0))
