@@ -15,7 +15,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Ready: $(BIN)/dynident"
 
 demo: setup
-	@$(BIN)/dynident inspect sr400 --terms rigid,Ia,Fv,Fc
+	@$(BIN)/dynident identify examples/demo/arm.yaml examples/demo/fourier_1.csv.gz examples/demo/fourier_2.csv.gz \
+		--validation examples/demo/wandering.csv.gz -o build/demo
 
 lint: setup
 	$(BIN)/ruff check .

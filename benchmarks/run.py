@@ -9,11 +9,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import engine
 import equations
+import main_job
 import start_up
 
 if __name__ == "__main__":
     equations.main()
     print()
     engine.main()
+    print()
+    main_job.main()
     print()
     start_up.main()

@@ -37,6 +37,20 @@ if TYPE_CHECKING:
         SingularError as SingularError,
         UnknownNameError as UnknownNameError,
     )
+    from dynident.estimate import (
+        Estimate as Estimate,
+        Estimator as Estimator,
+        FitFileError as FitFileError,
+        NotFittedError as NotFittedError,
+        OrdinaryLeastSquares as OrdinaryLeastSquares,
+        PriorLeastSquares as PriorLeastSquares,
+        RidgeLeastSquares as RidgeLeastSquares,
+        RobustLeastSquares as RobustLeastSquares,
+        TorqueErrors as TorqueErrors,
+        TotalLeastSquares as TotalLeastSquares,
+        WeightedLeastSquares as WeightedLeastSquares,
+        load_estimate as load_estimate,
+    )
     from dynident.identifiability import (
         BaseParameters as BaseParameters,
         Excitation as Excitation,
@@ -59,6 +73,9 @@ if TYPE_CHECKING:
     from dynident.logs import (
         Log as Log,
         LogError as LogError,
+        LogFile as LogFile,
+        LogSource as LogSource,
+        open_log as open_log,
         read_log as read_log,
     )
     from dynident.robot import (
@@ -66,6 +83,18 @@ if TYPE_CHECKING:
         bundled_names as bundled_names,
         load_robot as load_robot,
         robot_from_urdf as robot_from_urdf,
+    )
+    from dynident.run.identify import (
+        identify as identify,
+    )
+    from dynident.signals import (
+        Observations as Observations,
+        SignalOptions as SignalOptions,
+        observe as observe,
+    )
+    from dynident.validation import (
+        Validation as Validation,
+        validate as validate,
     )
 
 _ROOMS = {
@@ -114,6 +143,9 @@ _ROOMS = {
     "dynident.logs": (
         "Log",
         "LogError",
+        "LogFile",
+        "LogSource",
+        "open_log",
         "read_log",
     ),
     "dynident.robot": (
@@ -122,6 +154,30 @@ _ROOMS = {
         "load_robot",
         "robot_from_urdf",
     ),
+    "dynident.estimate": (
+        "Estimate",
+        "Estimator",
+        "FitFileError",
+        "NotFittedError",
+        "OrdinaryLeastSquares",
+        "PriorLeastSquares",
+        "RidgeLeastSquares",
+        "RobustLeastSquares",
+        "TorqueErrors",
+        "TotalLeastSquares",
+        "WeightedLeastSquares",
+        "load_estimate",
+    ),
+    "dynident.signals": (
+        "Observations",
+        "SignalOptions",
+        "observe",
+    ),
+    "dynident.validation": (
+        "Validation",
+        "validate",
+    ),
+    "dynident.run.identify": ("identify",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = ["__version__", *_ROOM_OF]

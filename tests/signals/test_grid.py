@@ -1,87 +1,224 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings, strategies as st
 
 import dynident as di
-from dynident.signals import uniform_stretches
+from dynident.signals import Grid, fresh_blocks, uniform_chunks
+from tests.signals.made import Pieces
+
+STEP = 0.01
+LAST_STAMP = pytest.mark.xfail(strict=True, reason="a repeated stamp in the last row of a block is kept")
+UNSHRUNK = [Phase.explicit, Phase.reuse, Phase.generate]  # the examples are small as they come
 
 
-@pytest.fixture
-def robot():
-    return di.load_robot("kr5-planar")
+def log_of(t, values) -> di.Log:
+    return di.Log("made", "0", np.asarray(t, dtype=float), {"q1": values, "tau1": np.zeros(len(t))})
 
 
-def make_log(t, q, tau=None, dq=None):
-    channels = {f"q{i + 1}": q[:, i] for i in range(3)}
-    if tau is not None:
-        channels |= {f"tau{i + 1}": tau[:, i] for i in range(3)}
-    if dq is not None:
-        channels |= {f"dq{i + 1}": dq[:, i] for i in range(3)}
-    return di.Log("made.csv", "0", t, channels)
+def kept(log, sizes=(10**6,)) -> np.ndarray:
+    """Stamps and values of the rows that are not repeats, (n, 2)."""
+    blocks = list(fresh_blocks(Pieces(log, sizes).blocks()))
+    return np.vstack([np.column_stack([block.time, block.channels["q1"]]) for block in blocks])
 
 
-def motion(t):
-    return np.column_stack([np.sin(2 * t), np.cos(3 * t), 0.3 * t])
+def reference(t, values, longest=3) -> np.ndarray:
+    """The rule, row by row: no stamp twice; a value repeated at most `longest` times is a stutter, more is rest."""
+    rows = []
+    start = 0
+    for value, run in itertools.groupby(values):
+        count = len(list(run))
+        for i in range(start, start + count):
+            again = i > 0 and t[i] <= t[i - 1]
+            stutter = i > start and count - 1 <= longest
+            if not (again or stutter):
+                rows.append((t[i], value))
+        start += count
+    return np.array(rows)
 
 
-def test_uniform_data_is_left_as_it_is(robot):
-    t = np.arange(300) * 0.01
-    stretches, timing = uniform_stretches(make_log(t, motion(t), motion(t)), robot)
-    assert len(stretches) == 1
-    assert not timing.resampled
-    np.testing.assert_array_equal(stretches[0].q, motion(t))
-    np.testing.assert_allclose(stretches[0].time, t, atol=1e-12)
+def chunks(t, x, grid, edges=()) -> list:
+    """Stretches as (start, values), put together from chunks."""
+    blocks = [(t[a:b], x[:, a:b]) for a, b in itertools.pairwise([0, *edges, len(t)])]
+    stretches, open_one = [], None
+    for chunk in uniform_chunks(blocks, grid):
+        open_one = [chunk.start, []] if open_one is None else open_one
+        assert chunk.start == open_one[0]
+        open_one[1].append(chunk.values)
+        if chunk.last:
+            assert chunk.values.shape[1] > 0 or grid.irregular
+            stretches.append((open_one[0], np.concatenate(open_one[1], axis=1)))
+            open_one = None
+    assert open_one is None
+    return stretches
 
 
-def test_jitter_is_resampled(robot):
-    rng = np.random.default_rng(0)
-    t = np.arange(500) * 0.01 + rng.uniform(-0.003, 0.003, 500)
-    stretches, timing = uniform_stretches(make_log(t, motion(t), motion(t), motion(t)), robot)
-    assert timing.resampled
-    stretch = stretches[0]
-    np.testing.assert_allclose(stretch.q, motion(stretch.time), atol=1e-5)
-    np.testing.assert_allclose(stretch.tau, motion(stretch.time), atol=1e-5)
-    np.testing.assert_allclose(stretch.dq, motion(stretch.time), atol=1e-5)
+def curve(t) -> np.ndarray:
+    return np.array([np.sin(2.0 * t), np.cos(3.0 * t) + 0.3 * t])
 
 
-def test_a_gap_starts_a_new_stretch(robot):
-    t = np.concatenate([np.arange(200) * 0.01, 5 + np.arange(100) * 0.01, 9 + np.arange(5) * 0.01])
-    stretches, timing = uniform_stretches(make_log(t, motion(t), motion(t)), robot)
-    assert [len(s.q) for s in stretches] == [200, 100]
-    assert stretches[1].start == pytest.approx(5.0)
-    np.testing.assert_allclose(timing.gaps, [1.99, 5.99])
-    assert timing.too_short == 5
+run_lengths = st.lists(st.integers(1, 7), min_size=1, max_size=25)
+block_sizes = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 
 
-def test_stuttering_rows_are_dropped_and_standstill_is_kept(robot):
-    t = np.arange(400) * 0.01
-    q = motion(t)
-    q[50], q[120] = q[49], q[119]
-    q[200:300] = q[200]
-    stretches, timing = uniform_stretches(make_log(t, q, q), robot)
-    assert timing.repeated == 2
-    assert len(stretches) == 1
-    assert np.ptp(stretches[0].q[205:295], axis=0).max() < 1e-6
+class TestRepeats:
+    @pytest.mark.parametrize("repeats", [1, 2, 3])
+    def test_short_runs_of_equal_rows_are_dropped(self, repeats):
+        x = np.concatenate([[0.0, 1.0], np.full(repeats, 1.0), [2.0, 3.0]])
+        rows = kept(log_of(STEP * np.arange(len(x)), x))
+        np.testing.assert_array_equal(rows[:, 1], [0, 1, 2, 3])
+        np.testing.assert_allclose(rows[:, 0], STEP * np.array([0, 1, 2 + repeats, 3 + repeats]))
+
+    @pytest.mark.parametrize("repeats", [4, 5, 50])
+    def test_longer_runs_are_standstill_and_stay(self, repeats):
+        x = np.concatenate([[0.0, 1.0], np.full(repeats, 1.0), [2.0, 3.0]])
+        log = log_of(STEP * np.arange(len(x)), x)
+        for sizes in [(10**6,), (1,), (3,), (2, 5)]:
+            np.testing.assert_array_equal(kept(log, sizes)[:, 1], x)
+
+    @pytest.mark.parametrize("sizes", [(10**6,), *(pytest.param(x, marks=LAST_STAMP) for x in [(1,), (4,), (4, 7)])])
+    def test_repeated_stamps_are_dropped_whatever_their_values(self, sizes):
+        t = np.append(np.repeat(STEP * np.arange(50), 2), 50.0 * STEP)
+        rows = kept(log_of(t, np.arange(101.0)), sizes)
+        np.testing.assert_array_equal(rows[:, 1], np.arange(0.0, 101.0, 2.0))
+
+    @LAST_STAMP
+    def test_repeated_stamp_at_the_very_end(self):
+        t = STEP * np.array([0, 1, 2, 2])
+        np.testing.assert_array_equal(kept(log_of(t, np.arange(4.0)))[:, 1], [0, 1, 2])
+
+    def test_rows_that_differ_in_one_channel_are_no_repeats(self):
+        t, x = STEP * np.arange(20), np.zeros(20)
+        log = di.Log("made", "0", t, {"q1": x, "tau1": np.arange(20.0)})
+        assert sum(len(block) for block in fresh_blocks(log.blocks())) == 20
+
+    @given(lengths=run_lengths, sizes=block_sizes)
+    @settings(max_examples=150, deadline=None)
+    def test_repeated_values_whatever_the_blocks(self, lengths, sizes):
+        x = np.repeat(np.arange(float(len(lengths))), lengths)
+        t = STEP * np.arange(len(x))
+        rows = kept(log_of(t, x), sizes)
+        np.testing.assert_array_equal(rows, reference(t, x))
+        np.testing.assert_array_equal(kept(log_of(t, x)), rows)
+
+    @LAST_STAMP
+    @given(seed=st.integers(0, 10**6), sizes=block_sizes)
+    @settings(max_examples=100, deadline=None, phases=UNSHRUNK)
+    def test_repeated_stamps_whatever_the_blocks(self, seed, sizes):
+        t = STEP * np.cumsum(np.random.default_rng(seed).integers(2, size=40))
+        x = np.arange(40.0)
+        np.testing.assert_array_equal(kept(log_of(t, x), sizes), reference(t, x))
+
+    @LAST_STAMP
+    @given(lengths=run_lengths, seed=st.integers(0, 10**6), sizes=block_sizes)
+    @settings(max_examples=100, deadline=None, phases=UNSHRUNK)
+    def test_both_kinds_whatever_the_blocks(self, lengths, seed, sizes):
+        x = np.repeat(np.arange(float(len(lengths))), lengths)
+        t = STEP * np.cumsum(np.random.default_rng(seed).random(len(x)) > 0.2)
+        np.testing.assert_array_equal(kept(log_of(t, x), sizes), reference(t, x))
+
+    def test_log_without_channels(self):
+        log = di.Log("made", "0", STEP * np.arange(10), {})
+        assert sum(len(block) for block in fresh_blocks(Pieces(log, (3,)).blocks())) == 10
 
 
-def test_repeated_stamps_are_dropped(robot):
-    t = np.repeat(np.arange(100) * 0.01, 2)
-    rng = np.random.default_rng(0)
-    stretches, timing = uniform_stretches(make_log(t, rng.normal(size=(200, 3)), rng.normal(size=(200, 3))), robot)
-    assert timing.repeated == 100
-    assert len(stretches[0].q) == 100
+class TestRegular:
+    grid = Grid(1.0 / STEP, irregular=False)
+
+    def test_samples_pass_untouched(self):
+        t = STEP * np.arange(300)
+        x = curve(t)
+        for edges in [(), (1,), (100, 200), range(1, 300)]:
+            ((start, values),) = chunks(t, x, self.grid, edges)
+            assert start == 0.0
+            np.testing.assert_array_equal(values, x)
+
+    def test_a_gap_begins_a_new_stretch(self):
+        t = np.concatenate([STEP * np.arange(200), 5.0 + STEP * np.arange(100), 9.0 + STEP * np.arange(1)])
+        for edges in [(), (200,), (300,), (199, 201), (50, 200, 250, 300)]:
+            found = chunks(t, curve(t), self.grid, edges)
+            assert [values.shape[1] for _, values in found] == [200, 100, 1]
+            assert [start for start, _ in found] == [0.0, 5.0, 9.0]
+            np.testing.assert_array_equal(np.concatenate([values for _, values in found], axis=1), curve(t))
+
+    def test_gap_is_five_steps_or_fifty_milliseconds(self):
+        assert Grid(100.0, irregular=False).gap == pytest.approx(0.05)
+        assert Grid(1000.0, irregular=False).gap == pytest.approx(0.05)
+        assert Grid(20.0, irregular=False).gap == pytest.approx(0.25)
+
+    @given(data=st.data())
+    @settings(max_examples=60, deadline=None)
+    def test_gaps_whatever_the_blocks(self, data):
+        steps = data.draw(st.lists(st.sampled_from([1, 1, 1, 1, 7]), min_size=1, max_size=40))
+        t = STEP * np.cumsum(steps)
+        edges = sorted(data.draw(st.sets(st.integers(1, max(1, len(t) - 1)), max_size=20)) - {len(t)})
+        whole, pieces = chunks(t, curve(t), self.grid), chunks(t, curve(t), self.grid, edges)
+        assert [start for start, _ in whole] == [start for start, _ in pieces]
+        assert len(whole) == 1 + steps[1:].count(7)
+        for (_, a), (_, b) in zip(whole, pieces, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+    def test_nothing_gives_nothing(self):
+        assert list(uniform_chunks([], self.grid)) == []
 
 
-def test_torque_is_not_looked_at_when_not_wanted(robot):
-    t = np.arange(100) * 0.01
-    stretches, _ = uniform_stretches(make_log(t, motion(t)), robot, torque=False)
-    assert stretches[0].tau is None
-    with pytest.raises(di.LogError, match="has no column tau1, tau2, tau3"):
-        uniform_stretches(make_log(t, motion(t)), robot)
+class TestIrregular:
+    grid = Grid(1.0 / STEP, irregular=True)
 
+    def jittered(self, n=2000, seed=0, share=0.3):
+        rng = np.random.default_rng(seed)
+        return STEP * (np.arange(n) + rng.uniform(-share, share, n))
 
-def test_too_short_is_named(robot):
-    t = np.arange(10) * 0.01
-    with pytest.raises(di.LogError, match=r"made\.csv: has 10 different samples; at least 16"):
-        uniform_stretches(make_log(t, motion(t), motion(t)), robot)
+    def test_signals_are_resampled(self):
+        t = self.jittered()
+        ((start, values),) = chunks(t, curve(t), self.grid)
+        at = start + STEP * np.arange(values.shape[1])
+        assert at[-1] <= t[-1] < at[-1] + 1.01 * STEP
+        np.testing.assert_allclose(values, curve(at), atol=1e-5)
+
+    @given(edges=st.sets(st.integers(1, 1999), max_size=40), seed=st.integers(0, 5))
+    @settings(max_examples=40, deadline=None)
+    def test_result_does_not_depend_on_the_blocks(self, edges, seed):
+        t = self.jittered(seed=seed)
+        x = np.vstack([curve(t), np.random.default_rng(seed).normal(size=len(t))])
+        ((start, whole),), ((same, pieces),) = chunks(t, x, self.grid), chunks(t, x, self.grid, sorted(edges))
+        assert start == same
+        assert whole.shape == pieces.shape
+        np.testing.assert_allclose(whole, pieces, atol=1e-10)
+
+    def test_one_sample_at_a_time(self):
+        t = self.jittered(700)
+        ((_, whole),) = chunks(t, curve(t), self.grid)
+        ((_, pieces),) = chunks(t, curve(t), self.grid, range(1, 700))
+        np.testing.assert_allclose(whole, pieces, atol=1e-10)
+
+    def test_memory_stays_small(self):
+        t = self.jittered(20_000)
+        blocks = [(t[i : i + 100], curve(t[i : i + 100])) for i in range(0, 20_000, 100)]
+        assert max(chunk.values.shape[1] for chunk in uniform_chunks(blocks, self.grid)) <= 300
+
+    def test_gaps_with_jitter_begin_anew(self):
+        t = self.jittered(900)
+        t = t + np.repeat([0.0, 1.0, 4.0], 300)
+        for edges in [(), (300,), (600,), (299, 301), (300, 600)]:
+            found = chunks(t, curve(t), self.grid, edges)
+            assert [start for start, _ in found] == [t[0], t[300], t[600]]
+            for start, values in found:
+                at = start + STEP * np.arange(values.shape[1])
+                np.testing.assert_allclose(values, curve(at), atol=2e-5)
+
+    @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+    def test_few_samples_are_joined_by_lines(self, n):
+        t = self.jittered(n)
+        ((start, values),) = chunks(t, np.array([2.0 + 3.0 * t]), self.grid)
+        at = start + STEP * np.arange(values.shape[1])
+        assert values.shape[1] >= 1
+        np.testing.assert_allclose(values[0], 2.0 + 3.0 * at, atol=1e-12)
+
+    def test_missing_rows_are_filled_in(self):
+        t = np.delete(STEP * np.arange(600), [50, 51, 200, 311])
+        ((_, values),) = chunks(t, curve(t), self.grid)
+        np.testing.assert_allclose(values, curve(STEP * np.arange(600)), atol=1e-5)

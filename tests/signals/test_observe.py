@@ -4,119 +4,185 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.signals import SignalOptions, observe, observe as observe_function
+from dynident.errors import InputError, UnknownNameError
+from dynident.signals import SignalOptions, observe
+from dynident.signals.observe import chosen_band
+from tests.signals.made import Fourier, Pieces, exact_log, make_log, relative, stamps
 
-RATE = 400.0
+RATE = 200.0
+MOTION = Fourier.random(2, 1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def robot():
-    return di.load_robot("cmu-dd-arm-3")
+    return di.load_robot("pendulum-2")
 
 
-def motion(t):
-    """Harmonics of 0.2 Hz, different for each joint, with exact derivatives."""
-    w = 2 * np.pi * 0.2 * np.array([1, 2, 3])
-    phase = np.array([[0.0, 0.7, 1.9], [1.1, 0.2, 0.5], [0.3, 2.2, 1.0]])
-    q = dq = ddq = 0.0
-    for k in range(3):
-        arg = w[k] * t[:, None] + phase[k]
-        q = q + 0.6 / (k + 1) * np.sin(arg)
-        dq = dq + 0.6 / (k + 1) * w[k] * np.cos(arg)
-        ddq = ddq - 0.6 / (k + 1) * w[k] ** 2 * np.sin(arg)
-    return q, dq, ddq
+@pytest.fixture(scope="module")
+def log(robot):
+    return exact_log(robot, MOTION, stamps(20.0, RATE), speeds=True)
 
 
-def make_log(robot, seconds=20.0, noise=0.0, delay=0.0, seed=0):
-    t = np.arange(0.0, seconds, 1 / RATE)
-    q, _, _ = motion(t)
-    tau = di.inverse_dynamics(robot, *motion(t - delay), terms="rigid")
-    rng = np.random.default_rng(seed)
-    channels = {f"q{i + 1}": q[:, i] + noise * 1e-4 * rng.normal(size=len(t)) for i in range(3)}
-    channels |= {f"tau{i + 1}": tau[:, i] + noise * rng.normal(size=len(t)) for i in range(3)}
-    return di.Log("made", "0", t, channels)
+def collected(observations, delays=None):
+    """time, q, dq, ddq, inner and the torques of all blocks, samples first."""
+    blocks = list(observations.motion(delays))
+    joined = {name: np.concatenate([getattr(b, name) for b in blocks], axis=-1) for name in ("q", "dq", "ddq", "tau")}
+    joined |= {name: np.concatenate([getattr(b, name) for b in blocks]) for name in ("time", "inner")}
+    return {name: np.moveaxis(values, -1, 0) for name, values in joined.items()}
 
 
-def collected(observations, base, **options):
-    blocks = list(observations.rows(base, **options))
-    return [np.concatenate([getattr(block, name) for block in blocks]) for name in ("time", "W", "tau", "moving")]
+class TestMotion:
+    def test_derivatives_are_those_of_the_motion(self, robot, log):
+        found = collected(observe(log, robot))
+        q, dq, ddq = MOTION(found["time"])
+        inner = found["inner"]
+        assert 0.85 < inner.mean() < 1.0
+        for name, exact, tolerance in (("q", q, 1e-4), ("dq", dq, 1e-4), ("ddq", ddq, 1e-3)):
+            assert np.abs(found[name] - exact)[inner].max() < tolerance * np.abs(exact).max()
+        # Near the ends signals are continued by guess, and the guess is good.
+        assert np.abs(found["ddq"] - ddq).max() < 0.3 * np.abs(ddq).max()
+        assert np.abs(found["dq"] - dq).max() < 0.02 * np.abs(dq).max()
+
+    def test_samples_are_as_many_as_the_band_needs(self, robot, log):
+        observations = observe(log, robot, SignalOptions(band=2.0))
+        assert observations.step == 6
+        blocks = list(observations.motion())
+        assert blocks[0].rate == pytest.approx(RATE / 6)
+        found = collected(observations)
+        np.testing.assert_allclose(found["time"], log.time[::6], atol=1e-9)
+        assert [block.last for block in blocks] == [False] * (len(blocks) - 1) + [True]
+
+    @pytest.mark.parametrize("speed", ["position", "measured"])
+    @pytest.mark.parametrize("sizes", [(1, 400), (37, 1, 250), (2001,)])
+    def test_blocks_do_not_show(self, robot, log, sizes, speed):
+        options = SignalOptions(delay=0.003, speed=speed)
+        whole = collected(observe(log, robot, options))
+        pieces = collected(observe(Pieces(log, sizes), robot, options))
+        np.testing.assert_array_equal(whole["inner"], pieces["inner"])
+        for name in ("time", "q", "dq", "ddq", "tau"):
+            np.testing.assert_allclose(whole[name], pieces[name], atol=1e-11 * np.abs(whole[name]).max())
+
+    def test_each_stretch_has_its_own_ends(self, robot, log):
+        t = log.time
+        cut = log.samples((t < 6.0) | (t >= 7.0))
+        found = collected(observe(cut, robot, SignalOptions(band=5.0)))
+        border = np.searchsorted(found["time"], 6.5)
+        reach = observe(cut, robot, SignalOptions(band=5.0)).reach
+        outside = found["time"][~found["inner"]]
+        ends = np.min(np.abs(outside[:, None] - np.array([0.0, 5.995, 7.0, 19.995])), axis=1)
+        assert ends.max() <= reach + 1e-9
+        assert not found["inner"][border]
+        assert not found["inner"][border - 1]
+        _, _, ddq = MOTION(found["time"])
+        assert np.abs(found["ddq"] - ddq)[found["inner"]].max() < 1e-2 * np.abs(ddq).max()
+
+    def test_measured_speeds_are_used_when_asked_for(self, robot, log):
+        wrong = di.Log("wrong", "0", log.time, {**log.channels, "dq1": np.full(len(log), 0.25)})
+        found = collected(observe(wrong, robot, SignalOptions(speed="measured")))
+        np.testing.assert_allclose(found["dq"][:, 0], 0.25)
+        np.testing.assert_allclose(found["ddq"][:, 0], 0.0, atol=1e-8)
+        _, dq, ddq = MOTION(found["time"])
+        inner = found["inner"]
+        assert relative(found["dq"][inner, 1], dq[inner, 1]) < 1e-3
+        assert relative(found["ddq"][inner, 1], ddq[inner, 1]) < 1e-3
+        derived = collected(observe(wrong, robot))
+        assert relative(derived["dq"], dq) < 1e-2
+
+    def test_measured_speeds_that_are_not_there_are_named(self, robot):
+        bare = exact_log(robot, MOTION, stamps(5.0, RATE))
+        with pytest.raises(di.LogError, match="made: has no column dq1, dq2"):
+            list(observe(bare, robot, SignalOptions(speed="measured")).motion())
+
+    @pytest.mark.parametrize("name", ["five-point", "central", "savitzky-golay"])
+    def test_each_differentiator_differentiates(self, robot, log, name):
+        found = collected(observe(log, robot, SignalOptions(differentiator=name)))
+        _, dq, ddq = MOTION(found["time"])
+        assert relative(found["dq"][found["inner"]], dq[found["inner"]]) < 2e-3
+        assert relative(found["ddq"][found["inner"]], ddq[found["inner"]]) < 2e-3
+
+    def test_the_causal_differentiator_is_late(self, robot, log):
+        """By two samples for the speed and four for the acceleration."""
+        found = collected(observe(log, robot, SignalOptions(differentiator="five-point causal")))
+        _, dq, _ = MOTION(found["time"] - 2 / RATE)
+        _, _, ddq = MOTION(found["time"] - 4 / RATE)
+        assert relative(found["dq"][found["inner"]], dq[found["inner"]]) < 2e-3
+        assert relative(found["ddq"][found["inner"]], ddq[found["inner"]]) < 2e-3
+
+    def test_several_delays_at_once(self, robot):
+        t = stamps(20.0, RATE)
+        late = exact_log(robot, MOTION, t, terms="rigid", delay=0.0123)
+        found = collected(observe(late, robot), delays=[0.0, 0.0123, -0.004])
+        assert found["tau"].shape[1:] == (3, 2)
+        inner, at = found["inner"], found["time"]
+        for i, delay in enumerate([0.0, 0.0123, -0.004]):
+            exact = di.inverse_dynamics(robot, *MOTION(at - 0.0123 + delay), "rigid")
+            assert relative(found["tau"][inner, i], exact[inner]) < 1e-3
+
+    def test_torque_is_left_alone_when_not_wanted(self, robot, log):
+        bare = make_log(robot, log.time, MOTION(log.time)[0])
+        found = collected(observe(bare, robot), delays=())
+        assert found["tau"].shape == (len(found["time"]), 0, 2)
+        with pytest.raises(di.LogError, match="made: has no column tau1, tau2"):
+            list(observe(bare, robot).motion())
+
+    def test_going_through_again_gives_the_same(self, robot, log):
+        observations = observe(log, robot)
+        for a, b in zip(collected(observations).values(), collected(observations).values(), strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
-def test_rows_obey_the_model(robot):
-    """Filtered torque equals filtered regressor times the true base parameters, away from the ends and at them."""
-    base = di.base_parameters(robot, "rigid")
-    time, W, tau, _ = collected(observe(make_log(robot), robot), base)
-    inner = np.concatenate([block.inner for block in observe(make_log(robot), robot).rows(base)])
-    assert 0.9 < inner.mean() < 1.0
-    residual = np.linalg.norm(W @ base.base_values() - tau, axis=1) / np.linalg.norm(tau, axis=1).mean()
-    assert residual[inner].max() < 1e-3
-    inner = (time > 0.5) & (time < 19.5)
-    assert residual[inner].max() < 2e-3
-    assert residual[(time > 0.2) & (time < 19.8)].max() < 0.02
+class TestBand:
+    def test_band_follows_the_motion(self, robot, log):
+        slow = observe(log, robot).band
+        assert 12 * 0.3 < slow < 12 * 0.6
+        fast = observe(di.Log("fast", "0", log.time / 3, log.channels), robot).band
+        assert fast == pytest.approx(3 * slow, rel=0.1)
+        assert observe(log, robot, SignalOptions(band=9.0)).band == 9.0
+
+    def test_with_options_chooses_again(self, robot, log):
+        observations = observe(log, robot)
+        other = observations.with_options(band=3.0, delay=0.001)
+        assert (other.band, other.options.delay, other.survey) == (3.0, 0.001, observations.survey)
+        assert other.with_options(band=None).band == observations.band
+        with pytest.raises(UnknownNameError, match="source of speed"):
+            observations.with_options(speed="guessed")
+
+    def test_the_rate_bounds_the_chosen_band(self, robot):
+        t = stamps(60.0, 5.0)
+        found = observe(make_log(robot, t, MOTION(t)[0], MOTION(t)[0]), robot)
+        assert found.band == pytest.approx(0.9 * 5.0 / 4.0)
+        assert np.isfinite(collected(found)["ddq"]).all()
+
+    def test_no_motion_still_has_a_band(self, robot):
+        t = stamps(10.0, RATE)
+        still = make_log(robot, t, np.zeros((len(t), 2)))
+        found = observe(still, robot)
+        assert found.band == 1.0
+        assert chosen_band(found.survey, None) == 1.0
+
+    @pytest.mark.xfail(strict=True, reason="a band that the rate does not allow is lowered without a word")
+    def test_a_band_that_the_rate_does_not_allow_is_refused(self, robot, log):
+        with pytest.raises(InputError, match="band"):
+            observe(log, robot, SignalOptions(band=90.0))
 
 
-def test_band_follows_the_motion(robot):
-    slow = observe(make_log(robot), robot).band
-    assert 0.2 * 12 <= slow <= 0.6 * 12 + 1
-    log = make_log(robot)
-    fast = observe(di.Log("fast", "0", log.time / 3, log.channels), robot).band
-    assert fast == pytest.approx(3 * slow, rel=0.1)
-    assert observe(log, robot, SignalOptions(band=9.0)).band == 9.0
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"band": 0.0}, "band is 0 Hz; expected a positive frequency"),
+        ({"band": -3.0}, "expected a positive frequency"),
+        ({"band": float("nan")}, "band is nan; expected a finite number"),
+        ({"delay": float("inf")}, "delay is inf"),
+        ({"delay": "4 ms"}, "delay is '4 ms'; expected a finite number"),
+        ({"rest_speed": -0.1}, "rest_speed is -0.1; expected zero or a positive speed"),
+        ({"speed": "mesured"}, "did you mean 'measured'"),
+        ({"differentiator": "spline"}, "unknown differentiator 'spline'.*five-point causal"),
+    ],
+)
+def test_wrong_options_are_named(options, words):
+    with pytest.raises(di.DynidentError, match=words):
+        SignalOptions(**options)
 
 
-@pytest.mark.parametrize("block", [64, 100, 1000])
-def test_blocks_do_not_show(robot, monkeypatch, block):
-    import sys
-
-    module = sys.modules[observe_function.__module__]
-    base = di.base_parameters(robot, "rigid")
-    observations = observe(make_log(robot, noise=0.1), robot)
-    whole = collected(observations, base)
-    monkeypatch.setattr(module, "_BLOCK", block)
-    pieces = collected(observations, base)
-    for a, b in zip(whole, pieces, strict=True):
-        np.testing.assert_allclose(a.astype(float), b.astype(float), atol=1e-10 * np.abs(a).max())
-
-
-def test_delay_is_taken_back(robot):
-    base = di.base_parameters(robot, "rigid")
-    late = make_log(robot, delay=0.0123)
-    errors = {}
-    for delay in (0.0, 0.0123):
-        time, W, tau, _ = collected(observe(late, robot, SignalOptions(delay=delay)), base)
-        inner = (time > 0.5) & (time < 19.5)
-        errors[delay] = np.linalg.norm((W @ base.base_values() - tau)[inner])
-    assert errors[0.0123] < 0.05 * errors[0.0]
-
-
-def test_rest_is_marked_per_joint(robot):
-    t = np.arange(0.0, 10.0, 1 / RATE)
-    q, _, _ = motion(t)
-    q[:, 1] = 0.4
-    log = di.Log("rest", "0", t, {f"q{i + 1}": q[:, i] for i in range(3)})
-    observations = observe(log, robot, torque=False)
-    _, _, tau, moving = collected(observations, di.base_parameters(robot, "rigid"))
-    assert not moving[:, 1].any()
-    assert moving[:, 0].mean() > 0.9
-    assert not tau.any()
-
-
-def test_a_short_stretch_is_left_out_and_counted(robot):
-    log = make_log(robot, 10.0)
-    gap = np.where(np.arange(len(log)) < len(log) - 30, 0.0, 5.0)
-    cut = di.Log("cut", "0", log.time + gap, log.channels)
-    observations = observe(cut, robot, SignalOptions(band=4.0))
-    assert len(observations.pieces) == 1
-    assert observations.timing.too_short == 30
-    short = di.Log("short", "0", log.time[:40], {name: x[:40] for name, x in log.channels.items()})
-    with pytest.raises(di.LogError, match="no stretch is long enough for a band of 1 Hz"):
-        observe(short, robot, SignalOptions(band=1.0))
-
-
-def test_every_sample_gives_a_row_when_asked(robot):
-    base = di.base_parameters(robot, "rigid")
-    observations = observe(make_log(robot), robot)
-    time, W, _, _ = collected(observations, base, every=True)
-    assert len(time) == sum(len(piece.q) for piece in observations.pieces)
-    sparse, W_sparse, _, _ = collected(observations, base)
-    np.testing.assert_allclose(W[np.searchsorted(time, sparse - 1e-9)], W_sparse, atol=1e-10)
+def test_a_band_of_none_and_numbers_of_numpy_are_fine():
+    assert SignalOptions(band=None, delay=np.float64(0.001)).delay == 0.001

@@ -20,7 +20,8 @@ def blocks(path: Path, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
-def test_python_blocks_run(path, capsys):
+def test_python_blocks_run(path, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
     names: dict = {}
     for block in blocks(path, "python"):
         exec(compile(block, str(path), "exec"), names)
@@ -31,6 +32,7 @@ def test_commands_run(path, capsys, tmp_path, monkeypatch):
     from tests.robots import random_urdf
 
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "arm.urdf").write_text(random_urdf(1))
     for block in blocks(TUTORIAL, "yaml"):
         (tmp_path / "arm.yaml").write_text(block)

@@ -1,6 +1,8 @@
 """Estimation on observations and their factors."""
 
+from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.choices import DelayChoice, SpeedChoice, choose_delay, choose_speed
+from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimators import (
     ESTIMATORS,
     Estimator,
@@ -12,19 +14,29 @@ from dynident.estimate.estimators import (
     TotalLeastSquares,
     WeightedLeastSquares,
 )
+from dynident.estimate.prediction import TorqueModel, predicted_blocks
+from dynident.estimate.storage import FitFileError, load_estimate
 
 __all__ = [
     "ESTIMATORS",
     "DelayChoice",
+    "Estimate",
     "Estimator",
+    "FitFileError",
+    "LogRecord",
     "NotFittedError",
     "OrdinaryLeastSquares",
     "PriorLeastSquares",
     "RidgeLeastSquares",
     "RobustLeastSquares",
     "SpeedChoice",
+    "TorqueErrors",
+    "TorqueModel",
     "TotalLeastSquares",
+    "Trace",
     "WeightedLeastSquares",
     "choose_delay",
     "choose_speed",
+    "load_estimate",
+    "predicted_blocks",
 ]

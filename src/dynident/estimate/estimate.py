@@ -32,6 +32,7 @@ class LogRecord:
         source: File.
         digest: Hash of the file.
         n_samples: Rows.
+        start: Time of its first sample [s].
         duration: [s].
         rate: Of the uniform grid [Hz].
         band: Band it was filtered to [Hz].
@@ -44,6 +45,7 @@ class LogRecord:
     source: str
     digest: str
     n_samples: int
+    start: float
     duration: float
     rate: float
     band: float
@@ -60,6 +62,7 @@ class LogRecord:
             source=log.source,
             digest=log.digest,
             n_samples=found.n_samples,
+            start=found.start,
             duration=found.duration,
             rate=found.grid.rate,
             band=observations.band,
@@ -67,6 +70,13 @@ class LogRecord:
             gaps=found.n_gaps,
             resampled=found.grid.irregular,
         )
+
+
+    def overlaps(self, observations: Observations) -> bool:
+        """Whether a log shows the same samples, in part or in whole."""
+        found = observations.survey
+        shared = found.start < self.start + self.duration and self.start < found.stop
+        return shared and observations.log.digest == self.digest
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,7 +85,7 @@ def _text(estimate: Estimate) -> str:
         "warnings": list(estimate.warnings),
         "robot": robot_to_data(estimate.robot),
     }
-    return f"# Identified with dynident. Large arrays (covariance, regrouping) are in the .npz beside it.\n{yaml_text(data)}"
+    return f"# Identified with dynident. The arrays (covariance, ..) are in the .npz beside it.\n{yaml_text(data)}"
 
 
 def _without_expression(row: Mapping[str, Any]) -> dict[str, Any]:

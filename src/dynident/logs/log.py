@@ -173,6 +173,8 @@ def row_torques(log: Log, robot: Robot) -> Array:
     values = log.array(kind, robot)
     if kind == "tau":
         own = robot.coupling[np.ix_(moving, moving)]
+        if np.array_equal(own, np.eye(len(moving))):
+            return values
         return np.asarray(np.linalg.solve(own.T, values.T).T, dtype=np.float64)
     if kind == "taum":
         return values * robot.drive.gear_ratios[moving]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -62,7 +63,9 @@ class Head:
         return " ".join(filter(None, ("number" if self.numeric else "", self.class_))) or None
 
 
-def table(caption: str, heads: Sequence[Head], rows: Iterable[Sequence[object]], *, last: Sequence[object] = ()) -> Html:
+def table(
+    caption: str, heads: Sequence[Head], rows: Iterable[Sequence[object]], *, last: Sequence[object] = ()
+) -> Html:
     """A table in a box of its own that scrolls sideways when it is wider than the page.
 
     Args:
@@ -76,15 +79,20 @@ def table(caption: str, heads: Sequence[Head], rows: Iterable[Sequence[object]],
     if last:
         body.append(_row(heads, last, "total"))
     whole = element(
-        "table", element("caption", caption), element("thead", head), element("tbody", *body)
+        "table", element("caption", element("span", caption)), element("thead", head), element("tbody", *body)
     )
     return element("div", whole, class_="wide", role="region", aria_label=caption, tabindex=0)
 
 
 def _row(heads: Sequence[Head], cells: Sequence[object], class_: str | None = None) -> Html:
     first, *others = zip(heads, cells, strict=True)
-    named = element("th", first[1], scope="row", class_=first[0].classes)
+    named = element("th", breakable(first[1]), scope="row", class_=first[0].classes)
     return element("tr", named, *(element("td", cell, class_=one.classes) for one, cell in others), class_=class_)
+
+
+def breakable(name: object) -> Html:
+    """A name that may be broken after its underscores, slashes and dots; markup stays as it is."""
+    return name if isinstance(name, Html) else Html(re.sub(r"([_/.])(?=[^_/.])", r"\1<wbr>", escaped(name)))
 
 
 def section(name: str, title: str, *content: object) -> Html:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.estimate.accuracy import Trace
@@ -18,6 +19,7 @@ from dynident.report.words import number
 WIDTH, HEIGHT = 960, 500  # of the view box
 _LEFT, _RIGHT = 104, 12  # margins
 _TORQUE, _RESIDUAL = (14, 280), (318, 130)  # top and height of the two frames
+_CLOCK = 1e5  # stamps from here on are a clock's; the plot counts from the first [s]
 _GAP = 3.0  # times the usual step from which a line is broken
 _POINT_BYTES = 4.7  # of a path, as a rule
 MOST_BYTES = 560_000  # for the lines of all plots of a page
@@ -67,10 +69,13 @@ def torque_plot(trace: Trace, joint: int, *, name: str, unit: str, key: str, col
         columns: Points of a line are thinned to two per column, its lowest and highest.
     """
     time, measured, predicted = trace.time, trace.measured[joint], trace.predicted[joint]
+    if len(time) and abs(time[0]) > _CLOCK:
+        time = time - time[0]
     residual = measured - predicted
     x = _span(time, 0.0)
     upper = _Frame(*_TORQUE, x, _span(np.concatenate([measured, predicted])))
-    lower = _Frame(*_RESIDUAL, x, _span(residual))
+    most = max(abs(end) for end in _span(residual))
+    lower = _Frame(*_RESIDUAL, x, (-most, most))
     described = (
         f"Measured torque between {_ends(measured)} {unit}, predicted between {_ends(predicted)} {unit}, residual "
         f"between {_ends(residual)} {unit}."
@@ -79,8 +84,8 @@ def torque_plot(trace: Trace, joint: int, *, name: str, unit: str, key: str, col
         "svg",
         element("title", f"Torque of {name}", id=f"{key}t"),
         element("desc", described, id=f"{key}d"),
-        _axes(upper, unit),
-        _axes(lower, "", seconds=True),
+        _axes(upper, ticks(*upper.y, 5)),
+        _axes(lower, [-_round(most), 0.0, _round(most)], seconds=True),
         *(
             element("path", d=_path(frame, time, values, columns), class_=kind)
             for frame, values, kind in (
@@ -117,10 +122,15 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     return [float(i * step) for i in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
 
 
-def _axes(frame: _Frame, unit: str, *, seconds: bool = False) -> Html:
-    """Grid, tick labels and units of a frame."""
-    parts, right = [], WIDTH - _RIGHT
-    rows, places = ticks(*frame.y, 5 if frame.height > 200 else 3), ticks(*frame.x, 6)
+def _round(most: float) -> float:
+    """The largest round number that lies clearly below another."""
+    power = 10.0 ** np.floor(np.log10(0.9 * most))
+    return float(power * max(factor for factor in (1, 2, 3, 4, 5, 6, 8) if factor * power <= 0.9 * most))
+
+
+def _axes(frame: _Frame, rows: list[float], *, seconds: bool = False) -> Html:
+    """Grid and tick labels of a frame."""
+    parts, right, places = [], WIDTH - _RIGHT, ticks(*frame.x, 6)
     for value in rows:
         y = int(frame.down(value))
         parts.append(element("path", d=f"M{_LEFT} {y}H{right}", class_="zero" if value == 0.0 else "grid"))
@@ -131,25 +141,25 @@ def _axes(frame: _Frame, unit: str, *, seconds: bool = False) -> Html:
         if seconds:
             text = _label(value, places) + (" s" if value == places[-1] else "")
             parts.append(element("text", text, x=min(x, right - 24), y=frame.top + frame.height + 32, class_="mid"))
-    if unit:
-        parts.append(element("text", unit, x=_LEFT + 8, y=frame.top + 24))
     return element("g", *parts)
 
 
 def _label(value: float, beside: list[float]) -> str:
     """A tick with the decimals that its neighbours need."""
     step = abs(beside[1] - beside[0]) if len(beside) > 1 else abs(value)
-    return f"{value:.4g}" if step == 0.0 or not 1e-3 <= step < 1e5 else f"{value:.{max(0, -int(np.floor(np.log10(step))))}f}"
+    return (
+        f"{value:.4g}"
+        if step == 0.0 or not 1e-3 <= step < 1e5
+        else f"{value:.{max(0, -int(np.floor(np.log10(step))))}f}"
+    )
 
 
 def _path(frame: _Frame, time: Array, values: Array, columns: int) -> str:
     """A line as a path of whole, relative steps; broken at gaps and where nothing is known."""
-    return "".join(
-        _steps(frame.across(time[own]), frame.down(values[own])) for own in _pieces(time, values, columns)
-    )
+    return "".join(_steps(frame.across(time[own]), frame.down(values[own])) for own in _pieces(time, values, columns))
 
 
-def _pieces(time: Array, values: Array, columns: int) -> Iterator[Array]:
+def _pieces(time: Array, values: Array, columns: int) -> Iterator[NDArray[np.intp]]:
     """Indices of the points to draw, stretch by stretch."""
     known = np.flatnonzero(np.isfinite(values) & np.isfinite(time))
     if len(known) == 0:
@@ -161,7 +171,7 @@ def _pieces(time: Array, values: Array, columns: int) -> Iterator[Array]:
         yield stretch[_extremes(values[stretch], per_column)] if per_column > 2 else stretch
 
 
-def _extremes(values: Array, size: int) -> Array:
+def _extremes(values: Array, size: int) -> NDArray[np.intp]:
     """Places of the lowest and highest of every `size` neighbours, and of the ends."""
     n = len(values)
     filled = np.concatenate([values, np.full(-n % size, values[-1])]).reshape(-1, size)

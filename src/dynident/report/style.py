@@ -35,24 +35,29 @@ p { margin: 8px 0; max-width: 46rem; overflow-wrap: anywhere; }
 ul { margin: 8px 0; padding-left: 22px; max-width: 46rem; }
 li { margin: 4px 0; overflow-wrap: anywhere; }
 a { color: var(--link); }
-nav { font-size: 0.9rem; line-height: 1.9; margin: 12px 0 0; }
-nav a { margin-right: 14px; white-space: nowrap; }
+nav { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 0.9rem; margin: 12px 0 0; }
 .soft { color: var(--soft); font-size: 0.9rem; }
 code { font: 0.88em/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; }
 code.command {
   display: block; padding: 10px 12px; background: var(--box); border: 1px solid var(--line); border-radius: 6px;
   white-space: pre-wrap; overflow-wrap: anywhere;
 }
-.verdict { background: var(--box); border: 1px solid var(--line); border-radius: 8px; padding: 16px 20px; margin-top: 20px; }
+.verdict {
+  background: var(--box); border: 1px solid var(--line); border-radius: 8px; padding: 16px 20px; margin-top: 20px;
+}
 .verdict h2 { border: 0; margin: 0; padding: 0; font-size: 1.5rem; }
-.verdict p { max-width: 52rem; }
+.verdict p { max-width: 60rem; }
 .caveat, .warnings {
-  background: var(--alert); border-left: 4px solid var(--alert-edge); border-radius: 4px; padding: 8px 12px; max-width: 52rem;
+  background: var(--alert); border-left: 4px solid var(--alert-edge); border-radius: 4px; padding: 8px 12px;
+  max-width: 52rem;
 }
 .warnings ul { margin: 0; }
-.share { display: flex; gap: 2px; height: 14px; margin: 14px 0 6px; border-radius: 4px; overflow: hidden; max-width: 52rem; }
+.share { display: flex; gap: 2px; height: 14px; margin: 14px 0 6px; border-radius: 4px; overflow: hidden; }
 .share span { display: block; min-width: 3px; }
-.key { display: flex; flex-wrap: wrap; gap: 2px 20px; margin: 0; padding: 0; list-style: none; font-size: 0.9rem; max-width: none; }
+.key {
+  display: flex; flex-wrap: wrap; gap: 2px 20px; margin: 0; padding: 0; list-style: none;
+  font-size: 0.9rem; max-width: none;
+}
 .share .good { background: var(--good); } .share .fair { background: var(--fair); opacity: 0.75; }
 .share .weak { background: repeating-linear-gradient(45deg, var(--weak) 0 3px, transparent 3px 6px); }
 .share .none { border: 1px solid var(--none); }
@@ -62,21 +67,29 @@ code.command {
 .mark.none { color: var(--none); }
 .wide { overflow-x: auto; margin: 12px 0; border: 1px solid var(--line); border-radius: 6px; }
 .wide:focus-visible, summary:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
-table { border-collapse: collapse; font-size: 0.9rem; width: 100%; font-variant-numeric: tabular-nums; }
+table {
+  border-collapse: separate; border-spacing: 0; font-size: 0.9rem; width: 100%; font-variant-numeric: tabular-nums;
+}
+caption span { position: sticky; left: 12px; display: inline-block; max-width: calc(100vw - 60px); }
 caption { text-align: left; padding: 8px 12px; color: var(--soft); background: var(--box); font-size: 0.9rem; }
 th, td { text-align: left; vertical-align: top; padding: 5px 12px; border-top: 1px solid var(--line); }
 thead th { vertical-align: bottom; background: var(--box); font-weight: 600; }
-tbody th { font-weight: 600; position: sticky; left: 0; background: var(--paper); max-width: 16rem; overflow-wrap: anywhere; }
+tbody th {
+  font-weight: 600; position: sticky; left: 0; background: var(--paper); max-width: 18rem; overflow-wrap: break-word;
+}
+tbody th:not(.number) { min-width: 6.5rem; }
 th.number, td.number { text-align: right; }
 td.number { white-space: nowrap; }
 tr.total th, tr.total td { border-top: 2px solid var(--soft); font-weight: 600; }
 td.long { min-width: 15rem; overflow-wrap: anywhere; }
 td.long code { color: var(--soft); display: block; }
 td.text { min-width: 9rem; overflow-wrap: anywhere; }
-tr.lost td.number { color: var(--soft); }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 22px; font-size: 0.9rem; margin: 8px 0; padding: 0; list-style: none; }
+.legend {
+  display: flex; flex-wrap: wrap; gap: 4px 22px; font-size: 0.9rem; margin: 8px 0; padding: 0; list-style: none;
+}
 .legend i { display: inline-block; width: 26px; vertical-align: middle; margin-right: 7px; }
-.legend .measured { border-top: 5px solid var(--measured); } .legend .predicted { border-top: 2px solid var(--predicted); }
+.legend .measured { border-top: 5px solid var(--measured); }
+.legend .predicted { border-top: 2px solid var(--predicted); }
 .legend .residual { border-top: 2px solid var(--residual); }
 .tag {
   font-size: 0.78rem; font-weight: 600; border: 1px solid currentColor; border-radius: 9px; padding: 1px 8px;
@@ -85,13 +98,18 @@ tr.lost td.number { color: var(--soft); }
 .tag.unseen { color: var(--good); }
 .panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 400px), 1fr)); gap: 14px 20px; }
 .panels figure { margin: 0; break-inside: avoid; min-width: 0; }
+.panels figcaption span { color: var(--soft); font-weight: normal; }
 .panels figcaption { font-size: 0.9rem; font-weight: 600; overflow-wrap: anywhere; }
 svg { display: block; width: 100%; height: auto; overflow: hidden; }
-svg text { font: 24px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; fill: var(--soft); }
+svg text {
+  font: 24px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif;
+  fill: var(--soft);
+}
 svg .end { text-anchor: end; } svg .mid { text-anchor: middle; }
 svg .grid { stroke: var(--line); stroke-width: 1.5; fill: none; } svg .zero { stroke: var(--soft); stroke-width: 1.5; }
 svg path { fill: none; stroke-linejoin: round; stroke-linecap: round; }
-svg .measured { stroke: var(--measured); stroke-width: 6; } svg .predicted { stroke: var(--predicted); stroke-width: 2.2; }
+svg .measured { stroke: var(--measured); stroke-width: 6; }
+svg .predicted { stroke: var(--predicted); stroke-width: 2.2; }
 svg .residual { stroke: var(--residual); stroke-width: 2; }
 details { margin: 12px 0; border: 1px solid var(--line); border-radius: 6px; padding: 0 14px; }
 details > summary { cursor: pointer; padding: 9px 0; font-weight: 600; overflow-wrap: anywhere; }
@@ -104,8 +122,10 @@ footer { margin-top: 44px; padding-bottom: 30px; color: var(--soft); font-size: 
   .verdict { padding: 12px 14px; }
   .verdict h2 { font-size: 1.3rem; }
   h1 { font-size: 1.4rem; }
-  th, td { padding: 5px 9px; }
-  tbody th { max-width: 8.5rem; }
+  table { font-size: 0.84rem; }
+  th, td { padding: 5px 7px; }
+  tbody th { max-width: 9rem; }
+  td.long { min-width: 24rem; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: 8px; }
   svg text { font-size: 29px; }
 }
@@ -120,7 +140,7 @@ footer { margin-top: 44px; padding-bottom: 30px; color: var(--soft); font-size: 
   .wide { overflow: visible; }
   table { font-size: 8.5pt; }
   th, td { padding: 3px 6px; }
-  tbody th { position: static; }
+  tbody th { position: static; min-width: 10em; }
   .panels { grid-template-columns: 1fr 1fr; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   details::details-content { content-visibility: visible; block-size: auto; }

@@ -105,7 +105,7 @@ def _left_out(crossed: Mapping[str, Any]) -> _Part:
 
 
 def _training(errors: TorqueErrors) -> _Part:
-    text = f"On the logs it was identified from, the model misses the measured joint torque by "
+    text = "On the logs it was identified from, the model misses the measured joint torque by "
     text += f"{percent(relative(errors))}. {_measure(errors)}"
     caveat = (
         "This is a training error only: no log was kept out and there was too little data to leave any out in turn, so "

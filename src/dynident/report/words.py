@@ -11,9 +11,22 @@ _MOST = 9.995  # shares above are too large for their digits to matter
 _LEAST = 1e-5  # the same below
 
 
-def number(value: float | None, digits: int = 5) -> str:
-    """A number with so many significant digits."""
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
+def number(value: float | None, digits: int = 5, *, zeros: bool = False) -> str:
+    """A number with so many significant digits; with `zeros`, those at its end are kept, for columns of a table."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if value != 0.0 and not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits - 1}e}" if zeros else f"{value:.{digits}g}"
+    rounded = float(f"{value:.{digits - 1}e}")  # 9.99 becomes 10.0, which has fewer decimals
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded)))) if rounded else 0
+    text = f"{rounded:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text and not zeros else text
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number of three digits with its unit."""
+    shown = number(value, 3, zeros=True)
+    return shown if shown == UNKNOWN else f"{shown} {unit}"
 
 
 def percent(share: float | None) -> str:
@@ -24,7 +37,7 @@ def percent(share: float | None) -> str:
         return "> 999 %" if share > 0.0 else "< -999 %"
     if 0.0 < abs(share) < _LEAST:
         return "< 0.001 %"
-    return f"{100.0 * share:.3g} %"
+    return f"{number(100.0 * share, 3, zeros=True)} %"
 
 
 def span(shares: Sequence[float]) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from dynident.checks import Array
 from dynident.logs.log import Log
@@ -169,4 +168,6 @@ class _Stretch:
             return self._values[:, :0]
         if len(self._time) < 4:
             return np.array([np.interp(wanted, self._time, row) for row in self._values])
+        from scipy.interpolate import CubicSpline  # takes a third of a second to import, and most logs are regular
+
         return np.asarray(CubicSpline(self._time, self._values, axis=1)(wanted))

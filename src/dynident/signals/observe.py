@@ -7,7 +7,7 @@ with the same kernel, and both are brought to a lower rate. `rows.py` makes equa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -25,6 +25,7 @@ from dynident.signals.survey import Survey, survey
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
 BAND_FACTOR = 12.0  # the band reaches this many typical frequencies of the motion
 _LOWEST_BAND = 1.0  # [Hz]
+_KEPT_BYTES = 32e6  # of filtered motion kept for the next time; more is made anew
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
 Speed = Literal["position", "measured"]
 Differentiator = Literal["low-pass", "five-point", "five-point causal", "central", "savitzky-golay"]
@@ -117,6 +118,7 @@ class Observations:
     options: SignalOptions
     survey: Survey
     band: float
+    _kept: dict[tuple[float, ...], tuple[Motion, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def step(self) -> int:
@@ -134,13 +136,30 @@ class Observations:
         return Observations(self.log, self.robot, options, self.survey, chosen_band(self.survey, options.band))
 
     def motion(self, delays: Sequence[float] | None = None) -> Iterator[Motion]:
-        """The log as filtered motion.
+        """The log as filtered motion. Filtered motion of moderate size is kept, and not made again.
 
         Args:
             delays: Delays of the torque to undo [s]; default that of the options. An empty one leaves torque alone:
                 prediction uses position and time only.
         """
-        wanted = [self.options.delay] if delays is None else list(delays)
+        wanted = (self.options.delay,) if delays is None else tuple(delays)
+        if wanted in self._kept:
+            yield from self._kept[wanted]
+            return
+        fits = 8.0 * self._motion_samples() * len(self.robot.joint_names) * (3 + len(wanted)) < _KEPT_BYTES
+        made: list[Motion] = []
+        for block in self._filtered(wanted):
+            if fits:
+                made.append(block)
+            yield block
+        if fits:
+            self._kept[wanted] = tuple(made)
+
+    def _motion_samples(self) -> float:
+        return sum(self.survey.stretches) / self.step
+
+    def _filtered(self, wanted: tuple[float, ...]) -> Iterator[Motion]:
+        """Filter the log."""
         measured = self.options.speed == "measured"
         grid, n = self.survey.grid, len(self.robot.joint_names)
         stream: FilterStream | None = None

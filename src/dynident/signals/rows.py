@@ -25,7 +25,8 @@ from dynident.signals.observe import Motion, Observations
 
 ROWS_PER_BAND = 4.0  # rows per second, in units of the band
 SEGMENT_SECONDS = 4.0  # residuals of filtered data are correlated; over this time hardly
-MOST_SEGMENTS = 64  # of a log: what is kept of a long log stays small
+LEAST_SEGMENTS = 8  # of a log: a short one can still leave a part of itself out
+MOST_SEGMENTS = 32  # of a log: what is kept of a long log stays small
 _BLOCK = 2048  # samples of motion made into columns at a time
 
 
@@ -81,8 +82,7 @@ class ObservedRows:
     def blocks(self) -> Iterator[SlabBlock]:
         """Usable rows in slabs, cut at the borders of segments."""
         for one in self.observations:
-            length = max(SEGMENT_SECONDS, one.survey.duration / MOST_SEGMENTS)
-            count = max(1, round(one.survey.duration / length))
+            count = int(np.clip(round(one.survey.duration / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
             for block in row_blocks(one, self.model):
                 share = (block.time - one.survey.start) / max(one.survey.duration, 1e-12)
                 number = np.clip((share * count).astype(int), 0, count - 1)

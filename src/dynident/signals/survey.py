@@ -170,8 +170,10 @@ class _Spectrum:
     def _add(self, samples: Array) -> None:
         time, *q = samples
         count = min(int((time[-1] - time[0]) * self.rate) + 1, _SPECTRUM + 1)
-        even = time[0] + np.arange(count) / self.rate  # stamps that jitter would look like fast motion
-        speed = np.diff([np.interp(even, time, own) for own in q], axis=1)
+        even = time[0] + np.arange(count) / self.rate
+        if len(time) != count or np.abs(time - even).max() > UNIFORM / self.rate:
+            q = [np.interp(even, time, own) for own in q]  # stamps that jitter would look like fast motion
+        speed = np.diff(q, axis=1)
         self.power += np.abs(np.fft.rfft(speed * np.hanning(count - 1), _SPECTRUM, axis=1)) ** 2
 
     def typical(self) -> float:

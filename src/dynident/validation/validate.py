@@ -97,13 +97,12 @@ def validate(fit: Estimate, logs: LogSource | Sequence[LogSource], *, band: floa
         raise InputError("there is no log to validate with")
     observed = [fit.observe(log, fit.band if band is None else band) for log in given]
     comparisons = tuple(compare([fit.model], one) for one in observed)
-    known = {record.digest for record in fit.data}
     return Validation(
         joints=fit.robot.joint_names,
         comparisons=comparisons,
         coverage=coverage(fit, observed),
         white=tuple(bool(x) for x in np.all([one.correlation.white for one in comparisons], axis=0)),
-        seen=tuple(one.log.label for one in observed if one.log.digest in known),
+        seen=tuple(one.log.label for one in observed if any(record.overlaps(one) for record in fit.data)),
     )
 
 

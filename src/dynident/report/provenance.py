@@ -1,0 +1,191 @@
+"""Where the result comes from: decisions, data, filters, deviations, options; one function for each section."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.report.figures import torque_units
+from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
+from dynident.report.words import counted, number, option, percent, quantity, sentence, whole
+from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, differentiator_table
+
+_DIGEST = 12  # characters of a hash that are shown
+_KERNELS = {
+    "central": CENTRAL.name,
+    "five-point": FIVE_POINT.name,
+    "five-point causal": FIVE_POINT_CAUSAL.name,
+    "savitzky-golay": NINE_POINT.name,
+}
+
+
+def notes_section(estimate: Estimate) -> Html:
+    """What was decided on the way."""
+    if not estimate.notes:
+        return Html("")
+    return section("decisions", "Decided on the way", bullets(map(sentence, estimate.notes)))
+
+
+def data_section(estimate: Estimate) -> Html:
+    """The training logs."""
+    heads = [
+        *(Head("Log"), Head("Samples", True), Head("Duration", True), Head("Rate", True), Head("Band", True)),
+        *(Head("Repeated rows", True), Head("Gaps", True), Head("Time stamps", class_="text"), Head("Hash")),
+    ]
+    rows = [_log_cells(record) for record in estimate.data]
+    total = [
+        "All logs",
+        whole(sum(r.n_samples for r in estimate.data)),
+        _seconds(sum(r.duration for r in estimate.data)),
+    ]
+    total += ["", "", whole(sum(r.repeated for r in estimate.data)), str(sum(r.gaps for r in estimate.data)), "", ""]
+    parts = [table("Logs the parameters were identified from", heads, rows, last=total if len(rows) > 1 else ())]
+    if estimate.validation:
+        heads = [Head("Log"), Head("Samples compared", True), Head("Band", True)]
+        held_out = [
+            [label, whole(errors.count.max(initial=0.0)), f"{number(errors.band, 3)} Hz"]
+            for label, errors in estimate.validation.items()
+        ]
+        parts.append(table("Logs that were kept out, to judge the result", heads, held_out))
+    return section("data", "Data", *parts)
+
+
+def _log_cells(record: LogRecord) -> list[object]:
+    name = element("span", breakable(record.label), title=record.source or None)
+    return [
+        *(name, whole(record.n_samples), _seconds(record.duration)),
+        *(f"{number(record.rate, 5)} Hz", f"{number(record.band, 3)} Hz", whole(record.repeated), str(record.gaps)),
+        "irregular, resampled" if record.resampled else "regular",
+        element("code", record.digest[:_DIGEST], title=record.digest),
+    ]
+
+
+def _seconds(duration: float) -> str:
+    if duration < 600.0:
+        return f"{number(duration, 3, zeros=True)} s"
+    return f"{duration / 60.0:.1f} min" if duration < 36000.0 else f"{duration / 3600.0:.1f} h"
+
+
+def differentiators_section(estimate: Estimate) -> Html:
+    """What differentiation does to the first log."""
+    if not estimate.data:
+        return Html("")
+    record, used = estimate.data[0], estimate.signals.differentiator
+    rows = []
+    for row in differentiator_table(record.rate, record.band):
+        kernel = str(row["name"])
+        in_use = kernel == _KERNELS.get(used) or (used == "low-pass" and kernel.startswith(used))
+        name = sentence(kernel).rstrip(".'")  # the prime of a derivative means little here
+        mark = [" ", element("span", "in use", class_="tag")] if in_use else []
+        rows.append(
+            [
+                joined([name, *mark]),
+                *(number(float(row[key]), 3, zeros=True) for key in ("noise", "amplitude")),
+                f"{number(round(float(row['phase']), 3) + 0.0, 3)}°",
+            ]
+        )
+    heads = [Head("Differentiator"), Head("Noise gain [1/s]", True), Head("Amplitude at the band edge", True)]
+    heads.append(Head("Phase error", True))
+    text = (
+        "Speeds and accelerations are derived from positions. Noise gain is the noise of the speed for position noise "
+        f"of one unit; amplitude (one is exact) and phase error (zero is exact) are at {number(record.band, 3)} Hz, "
+        f"the band of the first log, at its rate of {number(record.rate, 5)} Hz."
+    )
+    if estimate.signals.speed == "measured":
+        text += " Here the speeds were taken as the log has them, and only accelerations are derived."
+    return section(
+        "differentiators",
+        "Differentiation",
+        paragraphs(text),
+        table(f"Differentiators at the rate and band of {record.label}", heads, rows),
+    )
+
+
+def correlation_section(estimate: Estimate) -> Html:
+    """Which deviations are shown, and why they are larger than the textbook's."""
+    text = (
+        f"The deviations in this report {estimate.covariance_kind}. The textbook formula takes every row for an "
+        "independent fact; where neighbouring residuals are alike, many rows weigh no more than one."
+    )
+    rows = [
+        [name, number(max(float(factor), 1.0), 3, zeros=True), quantity(float(sigma), unit)]
+        for name, factor, sigma, unit in zip(
+            estimate.robot.joint_names, estimate.inflation, estimate.sigma, torque_units(estimate.robot), strict=True
+        )
+    ]
+    heads = [Head("Joint"), Head("Rows per independent row", True), Head("Deviation of the residual", True)]
+    parts = [paragraphs(text), table("Correlation of neighbouring residuals", heads, rows)]
+    own = estimate.robot.coupling[np.ix_(estimate.robot.moving, estimate.robot.moving)]
+    if not np.array_equal(own, np.eye(len(own))):
+        parts.append(
+            paragraphs("The motors of this robot are coupled: residuals are those at the motors.", class_="soft")
+        )
+    crossed = estimate.cross_validation
+    if crossed is not None and crossed.get("coverage") is not None:
+        parts.append(
+            paragraphs(
+                "A check: values from what was left out and from the rest agree within two deviations of their "
+                f"difference in {percent(crossed['coverage'])} of the cases; 95 % if the deviations are right."
+            )
+        )
+    return section("deviations", "Deviations", *parts, _white(estimate))
+
+
+def _white(estimate: Estimate) -> Html:
+    """Deviations beside those for white noise."""
+    rows, ratios = [], []
+    for row in estimate.rows():
+        std, white = row["std"], row["white_std"]
+        known = row["determined"] and std is not None and white is not None and white > 0.0
+        ratios += [std / white] if known else []
+        shown = number(white, 2, zeros=True) if row["determined"] else number(None)
+        rows.append(
+            [
+                row["name"],
+                number(std, 2, zeros=True),
+                shown,
+                number(std / white, 3, zeros=True) if known else "",
+                row["unit"],
+            ]
+        )
+    heads = [
+        Head("Parameter"),
+        Head("Deviation", True),
+        Head("If noise were white", True),
+        Head("Ratio", True),
+        Head("Unit"),
+    ]
+    middle = f", {number(float(np.median(ratios)), 2)} times as large on median" if ratios else ""
+    summary = f"Deviations of {counted(len(rows), 'parameter')} beside those for white noise{middle}"
+    return element("details", element("summary", summary), table("Deviations beside the textbook's", heads, rows))
+
+
+def options_section(estimate: Estimate, command: str) -> Html:
+    """Everything that shaped the result, and how to make it again."""
+    signals = dataclasses.asdict(estimate.signals)
+    if signals["band"] is None:
+        signals["band"] = "chosen from the motion of each log"
+    else:
+        signals["band"] = f"{number(signals['band'])} Hz"
+    signals["delay"] = f"{number(1e3 * signals['delay'], 3)} ms"
+    signals["rest_speed"] = f"{number(signals['rest_speed'])} rad/s or m/s"
+    robot = estimate.robot
+    rows = [
+        ("Robot", f"{robot.name}, {counted(len(robot.joint_names), 'moving joint')}, from {robot.source}"),
+        ("Terms", ", ".join(term.key for term in estimate.base.terms)),
+        ("Estimator", estimate.estimator),
+        *((_words(name), option(value)) for name, value in estimate.estimator_options.items()),
+        ("Rank", f"{estimate.rank} of {counted(len(estimate.names), 'parameter')}"),
+        ("Condition number", f"{number(estimate.condition, 3)}, of weighted data with scaled columns"),
+        *((_words(name), option(value)) for name, value in signals.items()),
+        ("dynident", estimate.version or "version not recorded"),
+    ]
+    listed = element("dl", *(part for name, value in rows for part in (element("dt", name), element("dd", value))))
+    again = [paragraphs("The same result again:"), element("code", command, class_="command")] if command else []
+    return section("options", "Options and provenance", listed, *again)
+
+
+def _words(name: str) -> str:
+    return sentence(name.replace("_", " ")).rstrip(".")

@@ -1,0 +1,218 @@
+"""What was found: verdict, warnings, errors, torque and parameters; one function for each section of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dynident.checks import Array
+from dynident.estimate.accuracy import TorqueErrors, Trace, together
+from dynident.estimate.estimate import Estimate
+from dynident.report.figures import fit, left_out_per_joint, per_joint, relative, rmse, torque_units
+from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
+from dynident.report.plots import columns_for, torque_plot
+from dynident.report.verdict import TRUST, Trust, trust_counts, trust_of, verdict
+from dynident.report.words import counted, number, percent, quantity, sentence
+
+OPEN_LOGS = 4  # logs whose plots are open; those of the others are folded
+MOST_LOGS = 24  # logs with plots
+_MARKS = {"good": "●●●", "fair": "●●○", "weak": "●○○", "not determined": "○○○"}
+_CLASSES = {"good": "good", "fair": "fair", "weak": "weak", "not determined": "none"}
+_MEANINGS = {
+    "good": "deviation below 5 % of the value",
+    "fair": "below 15 %",
+    "weak": "15 % or more",
+    "not determined": "the data says nothing about it by itself",
+}
+
+
+def verdict_section(estimate: Estimate) -> Html:
+    """The answer, at the top."""
+    found = verdict(estimate)
+    counts = {trust: count for trust, count in trust_counts(estimate).items() if count}
+    bar = [element("span", class_=_CLASSES[trust], style=f"flex:{count}") for trust, count in counts.items()]
+    key = [element("li", _mark(trust), f": {count}") for trust, count in counts.items()]
+    return element(
+        "section",
+        element("h2", found.headline),
+        paragraphs(*found.sentences),
+        joined(element("p", caveat, class_="caveat") for caveat in found.caveats),
+        element("div", *bar, class_="share", aria_hidden="true"),
+        element("ul", *key, class_="key", aria_label="Parameters by trust"),
+        id="verdict",
+        class_="verdict",
+    )
+
+
+def _mark(trust: Trust) -> Html:
+    dots = element("b", _MARKS[trust], aria_hidden="true")
+    return element("span", dots, trust, class_=f"mark {_CLASSES[trust]}")
+
+
+def warnings_section(estimate: Estimate) -> Html:
+    """What a reader should know; nothing when there is nothing."""
+    if not estimate.warnings:
+        return Html("")
+    return section("warnings", "Warnings", element("div", bullets(map(sentence, estimate.warnings)), class_="warnings"))
+
+
+def errors_section(estimate: Estimate) -> Html:
+    """Errors joint by joint: before and after, on held-out logs, on what was left out in turn."""
+    text = (
+        "Relative error is the norm of measured minus predicted torque over the norm of the measured torque, while the "
+        "robot moves. Fit is the share of the torque's variation that is explained. The prediction uses position and "
+        "time only."
+    )
+    if estimate.cross_validation is not None:
+        text += " Cross-validation counts a joint only while it moves itself, which can make its figures smaller."
+    parts = [paragraphs(text), _joint_errors(estimate)]
+    if estimate.nominal is None:
+        parts.append(paragraphs("The robot's description gives no values of its own to compare with.", class_="soft"))
+    if estimate.validation:
+        heading = "Relative error on logs that were kept out of the identification"
+        rows = [
+            (label, errors.band, relative(errors), per_joint(errors)) for label, errors in estimate.validation.items()
+        ]
+        if len(rows) > 1:
+            parts.append(_by_log(estimate, heading, rows))
+        else:
+            parts.append(paragraphs(f"Held out: {rows[0][0]}.", class_="soft"))
+    if estimate.cross_validation is not None:
+        parts.append(_folds(estimate))
+    return section("errors", "Errors per joint", *parts)
+
+
+def _joint_errors(estimate: Estimate) -> Html:
+    """One row per joint."""
+    heads, columns, totals = [Head("Joint")], [list(estimate.robot.joint_names)], ["All joints"]
+
+    def add(head: str, cells: list[str], total: str) -> None:
+        heads.append(Head(head, numeric=True))
+        columns.append(cells)
+        totals.append(total)
+
+    def add_errors(head: str, errors: TorqueErrors) -> None:
+        add(head, [percent(share) for share in per_joint(errors)], percent(relative(errors)))
+
+    if estimate.nominal is not None:
+        add_errors("Before: values of its description", estimate.nominal)
+    add_errors("After: training", estimate.train)
+    if estimate.cross_validation is not None:
+        crossed = estimate.cross_validation
+        add("After: left out in turn", [percent(x) for x in left_out_per_joint(crossed)], percent(crossed["mean"]))
+    judged, on = estimate.train, "training"
+    if estimate.validation:
+        judged, on = together(estimate.validation.values()), "held out"
+        add_errors("After: held out", judged)
+    units = torque_units(estimate.robot)
+    add(f"RMS error, {on}", list(map(quantity, rmse(judged), units)), "")
+    add(f"Fit, {on}", [percent(share) for share in fit(judged)], "")
+    return table(
+        f"Relative torque error, joints in the order of q, up to {number(estimate.train.band, 3)} Hz",
+        heads,
+        list(zip(*columns, strict=True)),
+        last=totals,
+    )
+
+
+def _by_log(estimate: Estimate, caption: str, rows: list[tuple[str, float, float, Array]]) -> Html:
+    heads = [Head("Log"), Head("Band", True), Head("All joints", True)]
+    heads += [Head(name, True) for name in estimate.robot.joint_names]
+
+    def cells(name: str, band: float, error: float, joints: Array) -> list[str]:
+        return [name, f"{number(band, 3)} Hz", percent(error), *map(percent, joints)]
+
+    every = together(estimate.validation.values())
+    last = cells("All logs", every.band, relative(every), per_joint(every))
+    return table(caption, heads, [cells(*row) for row in rows], last=last)
+
+
+def _folds(estimate: Estimate) -> Html:
+    crossed = estimate.cross_validation or {}
+    heads = [Head("Left out"), Head("All joints", True), *(Head(name, True) for name in estimate.robot.joint_names)]
+    rows = [
+        [fold["left_out"], percent(fold["relative_error"]), *(percent(x or float("nan")) for x in fold["per_channel"])]
+        for fold in crossed["folds"]
+    ]
+    own = table(f"Cross-validation: relative error on {crossed['over']} left out in turn", heads, rows)
+    return element("details", element("summary", f"Cross-validation, {len(rows)} {crossed['over']}"), own)
+
+
+def torque_section(estimate: Estimate) -> Html:
+    """Measured against predicted torque of every log; logs that were kept out come first."""
+    if not estimate.traces:
+        return section("torque", "Torque over time", paragraphs("This estimate keeps no torque to show."))
+    legend = element(
+        "ul",
+        *(
+            element("li", element("i", class_=kind, aria_hidden="true"), words)
+            for kind, words in (
+                ("measured", "measured (wide line)"),
+                ("predicted", "predicted (thin line)"),
+                ("residual", "residual, measured minus predicted, on a scale of its own"),
+            )
+        ),
+        class_="legend",
+    )
+    rest = paragraphs(
+        "The errors above count only while the robot moves: at rest, friction decides what the motors hold."
+    )
+    labels = sorted(estimate.traces, key=lambda label: label not in estimate.validation)
+    parts: list[Html] = list(_logs(estimate, labels[:MOST_LOGS]))
+    if len(labels) > MOST_LOGS:
+        parts.append(paragraphs(f"{counted(len(labels) - MOST_LOGS, 'more log')} not shown.", class_="soft"))
+    return section("torque", "Torque over time", rest, legend, *parts)
+
+
+def _logs(estimate: Estimate, labels: list[str]) -> Iterator[Html]:
+    columns = columns_for(3 * len(labels) * len(estimate.robot.joint_names))
+    for place, label in enumerate(labels):
+        unseen = label in estimate.validation
+        tag = element("span", "held out" if unseen else "training", class_="tag unseen" if unseen else "tag")
+        error = f", error {percent(relative(estimate.validation[label]))} " if unseen else " "
+        panels = element("div", *_panels(estimate, estimate.traces[label], label, place, columns), class_="panels")
+        if place < OPEN_LOGS:
+            yield element("div", element("h3", breakable(label), error, tag), panels)
+        else:
+            yield element("details", element("summary", breakable(label), error, tag), panels)
+
+
+def _panels(estimate: Estimate, trace: Trace, label: str, place: int, columns: int) -> Iterator[Html]:
+    joints, units = estimate.robot.joint_names, torque_units(estimate.robot)
+    for j, (joint, unit) in enumerate(zip(joints, units, strict=True)):
+        name = f"{joint} in {label}"
+        plot = torque_plot(trace, j, name=name, unit=unit, key=f"plot{place}-{j}", columns=columns)
+        yield element("figure", element("figcaption", joint, " ", element("span", f"[{unit}]")), plot)
+
+
+def parameters_section(estimate: Estimate) -> Html:
+    """Every base parameter with what is known about it."""
+    text = (
+        "Base parameters are the combinations of standard parameters that joint torque can tell. Inertia and first "
+        "moments are in link frames, about the frame's origin. Deviations "
+        f"{estimate.covariance_kind}. A value below twice its deviation cannot be told from zero: the motion did not "
+        "show enough of it, or there is little of it."
+    )
+    key = [element("li", _mark(trust), f": {_MEANINGS[trust]}") for trust in TRUST]
+    heads = [
+        *(Head("Parameter"), Head("Trust"), Head("Value", True), Head("Deviation", True), Head("Relative", True)),
+        *(Head("Unit"), Head("Stands for", class_="long"), Head("Category")),
+    ]
+    rows = []
+    for row, index in zip(estimate.rows(), estimate.base.independent, strict=True):
+        meaning = sentence(estimate.base.columns[index].meaning).rstrip(".")
+        combined = [element("code", row["expression"])] if row["expression"] != row["name"] else []
+        rows.append(
+            [
+                *(
+                    row["name"],
+                    _mark(trust_of(row)),
+                    number(row["value"], zeros=True),
+                    number(row["std"], 2, zeros=True),
+                ),
+                *(percent(row["relative_std"]), row["unit"], joined([meaning, *combined]), row["category"]),
+            ]
+        )
+    caption = f"{counted(len(rows), 'base parameter')}, links from the base outwards"
+    return section(
+        "parameters", "Parameters", paragraphs(text), element("ul", *key, class_="key"), table(caption, heads, rows)
+    )

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.estimate import choose_delay, choose_speed
+from dynident.estimate.choices import LARGEST_DELAY, residual_torque
+from dynident.signals import ObservedRows, SignalOptions, observe
+from tests.signals.made import TERMS, Fourier, Pieces, make_log, pinocchio_torque, stamps
+
+RATE = 400.0
+T = stamps(20.0, RATE)
+NOISE_GAIN = pytest.mark.xfail(strict=True, reason="a delay is believed for a gain that chance alone brings")
+
+
+@pytest.fixture(scope="module")
+def puma():
+    return di.load_robot("puma560")
+
+
+@pytest.fixture(scope="module")
+def base(puma):
+    return di.base_parameters(puma, TERMS)
+
+
+@pytest.fixture(scope="module")
+def exact(puma):
+    """Torque by delay: links by Pinocchio, friction with the exact sign by hand."""
+    motion = Fourier.random(6, 1)
+    made = {}
+
+    def torque(delay: float) -> np.ndarray:
+        if delay not in made:
+            made[delay] = pinocchio_torque(puma, *motion(T - delay), smoothing=1e-6)
+        return made[delay]
+
+    return motion(T), torque
+
+
+@pytest.fixture(scope="module")
+def make(puma, exact):
+    (q, dq, _), torque = exact
+
+    def log(delay=0.0, noise=0.02, seed=0, quantum=1e-5, speed_noise=None, **more):
+        rng = np.random.default_rng(seed)
+        tau = torque(delay)
+        tau = tau + noise * np.sqrt(np.mean(tau**2, axis=0)) * rng.normal(size=tau.shape)
+        speeds = None if speed_noise is None else dq + speed_noise * rng.normal(size=dq.shape)
+        return make_log(puma, T, quantum * np.round(q / quantum), tau, dq=speeds, **more)
+
+    return log
+
+
+class TestDelay:
+    @pytest.mark.parametrize("delay", [0.004, -0.003, 0.0123])
+    @pytest.mark.parametrize("noise", [0.005, 0.05])
+    def test_a_delay_is_found(self, puma, base, make, delay, noise):
+        found = choose_delay([observe(make(delay, noise), puma)], base)
+        assert found.delay == pytest.approx(delay, abs=5e-4)
+        assert found.gain > 0.01
+        side = "after" if delay > 0 else "before"
+        assert f"torque is stamped {1e3 * abs(found.delay):.1f} ms {side} its motion" in found.reason
+
+    def test_undoing_it_lowers_the_residual(self, puma, base, make):
+        log = make(0.006, 0.01)
+        found = choose_delay([observe(log, puma)], base)
+        before, after = residual_torque([observe(log, puma)], base, [0.0, found.delay])
+        assert after < 0.5 * before
+
+    def test_it_is_about_the_log_whatever_the_options_say(self, puma, base, make):
+        plain, told = (observe(make(0.006, 0.01), puma, SignalOptions(delay=delay)) for delay in (0.0, 0.006))
+        assert choose_delay([plain], base).delay == choose_delay([told], base).delay
+
+    @pytest.mark.parametrize("noise", [0.002, 0.01, 0.05])
+    def test_no_delay_is_next_to_none(self, puma, base, make, noise):
+        """What is claimed without a delay stays below half a millisecond."""
+        for seed in range(3):
+            assert abs(choose_delay([observe(make(0.0, noise, seed), puma)], base).delay) < 5e-4
+
+    @NOISE_GAIN
+    def test_noise_alone_brings_no_delay(self, puma, base, make):
+        """Torque noise of a fifth of the torque: milliseconds cannot be told, and none are claimed."""
+        found = [choose_delay([observe(make(0.0, 0.2, seed), puma)], base) for seed in range(12)]
+        assert all("none is used" in one.reason for one in found)
+        assert max(abs(one.delay) for one in found) == 0.0
+
+    def test_a_delay_out_of_reach_is_not_guessed(self, puma, base, make):
+        found = choose_delay([observe(make(0.05), puma)], base)
+        assert (found.delay, found.gain) == (0.0, 0.0)
+        assert "beyond 20 ms; check the stamps" in found.reason
+
+    def test_what_was_tried_is_told(self, puma, base, make):
+        found = choose_delay([observe(make(0.004), puma)], base)
+        assert found.tried[[0, -1]].tolist() == [-LARGEST_DELAY, LARGEST_DELAY]
+        assert found.residual[len(found.tried) // 2] == pytest.approx(1.0)
+        assert abs(found.tried[np.argmin(found.residual)] - 0.004) < 0.0025
+        assert not found.residual.flags.writeable
+
+    def test_several_logs_are_used_together(self, puma, base, make):
+        logs = [make(0.004, 0.05, seed) for seed in range(3)]
+        assert choose_delay([observe(log, puma) for log in logs], base).delay == pytest.approx(0.004, abs=3e-4)
+
+    def test_blocks_do_not_show(self, puma, base, make):
+        log = make(0.004)
+        whole, pieces = (choose_delay([observe(x, puma)], base) for x in (log, Pieces(log, (1234, 5))))
+        assert pieces.delay == pytest.approx(whole.delay, abs=1e-9)
+
+    def test_coupled_robot(self):
+        robot, motion = di.load_robot("tx40"), Fourier.random(6, 2)
+        tau = di.joint_torque(robot, di.inverse_dynamics(robot, *motion(T - 0.005), "rigid,Ia,Fv,Fc,Fo"))
+        tau = tau + 0.02 * np.sqrt(np.mean(tau**2, axis=0)) * np.random.default_rng(0).normal(size=tau.shape)
+        log = make_log(robot, T, motion(T)[0], tau)
+        assert choose_delay([observe(log, robot)], di.base_parameters(robot, TERMS)).delay == pytest.approx(
+            0.005, abs=5e-4
+        )
+
+
+class TestSpeed:
+    def test_noisy_speeds_are_rejected(self, puma, base, make):
+        found = choose_speed([observe(make(speed_noise=0.3), puma)], base, 0.0)
+        assert found.speed == "position"
+        assert found.ratio > 1.0
+        assert "positions are differentiated" in found.reason
+        assert "more residual" in found.reason
+
+    def test_clean_speeds_beat_coarse_positions(self, puma, base, make):
+        log = make(quantum=5e-3, speed_noise=1e-4, noise=0.005)
+        found = choose_speed([observe(log, puma, SignalOptions(band=6.0))], base, 0.0)
+        assert found.speed == "measured"
+        assert found.ratio < 0.95
+        assert "measured speeds leave" in found.reason
+
+    def test_speeds_that_are_no_better_are_not_used(self, puma, base, make):
+        """Both are exact: predictions have to do without measured speeds, so positions are preferred."""
+        found = choose_speed([observe(make(speed_noise=1e-6), puma)], base, 0.0)
+        assert found.speed == "position"
+        assert found.ratio == pytest.approx(1.0, abs=0.02)
+
+    def test_the_delay_counts(self, puma, base, make):
+        log = make(0.008, noise=0.002, quantum=5e-3, speed_noise=1e-4)
+        one = observe(log, puma, SignalOptions(band=6.0))
+        assert choose_speed([one], base, 0.008).ratio < choose_speed([one], base, 0.0).ratio
+
+    def test_without_speeds_there_is_no_choice(self, puma, base, make):
+        logs = [make(speed_noise=1e-6), make()]
+        found = choose_speed([observe(log, puma) for log in logs], base, 0.0)
+        assert (found.speed, found.ratio) == ("position", None)
+        assert "not every log has measured speeds" in found.reason
+
+
+def test_residual_torque_is_that_of_a_fit(puma, base, make):
+    """Against plain least squares on the stacked rows."""
+    one = observe(make(0.003), puma, SignalOptions(delay=0.003))
+    W, y = [], []
+    for block in ObservedRows((one,), base).blocks():
+        for slab in block.slabs:
+            wide = np.zeros((slab.rows.shape[1], base.n))
+            wide[:, list(slab.columns)] = slab.rows[:-1].T
+            W.append(wide)
+            y.append(slab.rows[-1])
+    W, y = np.vstack(W), np.concatenate(y)
+    rest = y - W @ np.linalg.lstsq(W, y, rcond=None)[0]
+    both = residual_torque([one], base, [0.003, 0.0])
+    assert both[0] == pytest.approx(np.linalg.norm(rest), rel=1e-6)
+    assert both[1] > both[0]

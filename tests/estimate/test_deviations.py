@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from dynident.estimate.deviations import (
+    MOST_LAGS,
+    LagSums,
+    common_inflation,
+    correlated_covariance,
+    gain_covariance,
+)
+from dynident.estimate.estimators import OrdinaryLeastSquares, PriorLeastSquares, WeightedLeastSquares
+from dynident.information.slabs import GivenRows
+from tests.estimate.test_estimators import NAMES, SIGMA, TRUTH, arrays, coordinates, rows
+
+
+def autoregressive(n, rho, seed=0):
+    """x_k = rho x_{k-1} + noise, of variance one."""
+    noise = np.random.default_rng(seed).normal(size=n) * np.sqrt(1.0 - rho**2)
+    x = np.empty(n)
+    x[0] = noise[0] / np.sqrt(1.0 - rho**2)
+    for k in range(1, n):
+        x[k] = rho * x[k - 1] + noise[k]
+    return x
+
+
+def inflation_of(x, **options):
+    sums = LagSums(1, **options)
+    sums.add(0, x)
+    return sums.correlation(("a",))
+
+
+class TestLagSums:
+    @pytest.mark.parametrize("rho", [0.3, 0.6, 0.85])
+    def test_first_order_series_inflate_as_theory_says(self, rho):
+        """f = 1 + 2 (rho + rho^2 + ...) = (1 + rho) / (1 - rho)."""
+        found = inflation_of(autoregressive(60_000, rho))
+        assert found.inflation[0] == pytest.approx((1 + rho) / (1 - rho), rel=0.12)
+        np.testing.assert_allclose(found.autocorrelation[0, :6], rho ** np.arange(6), atol=0.04)
+        assert not found.white[0]
+
+    def test_white_noise_is_white(self):
+        whites = [inflation_of(np.random.default_rng(seed).normal(size=2000)) for seed in range(100)]
+        assert np.mean([one.inflation[0] for one in whites]) == pytest.approx(1.0, abs=0.05)
+        assert 0.88 <= np.mean([one.white[0] for one in whites]) <= 1.0
+
+    def test_negative_correlation_does_not_deflate(self):
+        assert inflation_of(autoregressive(5000, -0.7)).inflation[0] == 1.0
+
+    def test_sums_are_the_definition(self):
+        x = np.random.default_rng(0).normal(size=50)
+        sums = LagSums(1, most_lags=7)
+        sums.add(0, x)
+        np.testing.assert_allclose(sums.products[0], [x[k:] @ x[: 50 - k] for k in range(8)], atol=1e-12)
+        np.testing.assert_array_equal(sums.counts[0], 50 - np.arange(8))
+
+    @given(sizes=st.lists(st.integers(0, 30), min_size=1, max_size=40), most=st.sampled_from([3, 20, MOST_LAGS]))
+    @settings(max_examples=60, deadline=None)
+    def test_blocks_do_not_show(self, sizes, most):
+        x = np.random.default_rng(1).normal(size=(2, sum(sizes)))
+        whole, pieces = LagSums(2, most), LagSums(2, most)
+        first = 0
+        for number in (0, 1):
+            whole.add(number, x[number])
+        for size in sizes:
+            for number in (1, 0):
+                pieces.add(number, x[number, first : first + size])
+            first += size
+        np.testing.assert_array_equal(whole.counts, pieces.counts)
+        np.testing.assert_allclose(whole.products, pieces.products, atol=1e-10)
+
+    def test_restart_forgets_what_was_before(self):
+        x = np.random.default_rng(0).normal(size=100)
+        both, alone = LagSums(1, 10), LagSums(1, 10)
+        both.add(0, x[:60])
+        both.add(0, x[60:], restart=True)
+        for part in (x[:60], x[60:]):
+            one = LagSums(1, 10)
+            one.add(0, part)
+            alone.products += one.products
+            alone.counts += one.counts
+        np.testing.assert_allclose(both.products, alone.products, atol=1e-12)
+        np.testing.assert_array_equal(both.counts, alone.counts)
+
+    def test_restart_with_nothing(self):
+        """A stretch whose first block has no sample of a joint still begins anew."""
+        sums = LagSums(1, 10)
+        sums.add(0, np.ones(5))
+        sums.add(0, np.zeros(0), restart=True)
+        sums.add(0, np.ones(5))
+        np.testing.assert_array_equal(sums.counts[0, :6], [10, 8, 6, 4, 2, 0])
+
+    def test_series_of_nothing_or_zeros(self):
+        found = LagSums(1).correlation(("a",))
+        assert found.inflation.tolist() == [1.0]
+        assert inflation_of(np.zeros(100)).inflation.tolist() == [1.0]
+
+    def test_several_data_sets_count_by_their_rows(self):
+        long, short = inflation_of(autoregressive(9000, 0.8)), inflation_of(autoregressive(1000, 0.0, 1))
+        expected = 0.9 * long.inflation + 0.1 * short.inflation
+        np.testing.assert_allclose(common_inflation([long, short]), expected)
+        np.testing.assert_array_equal(common_inflation([LagSums(2).correlation(("a", "b"))]), [1.0, 1.0])
+
+
+class TestCorrelated:
+    @pytest.mark.parametrize("make", [WeightedLeastSquares, OrdinaryLeastSquares])
+    def test_without_correlation_it_is_the_white_one(self, make):
+        fitted = make().fit(rows(*arrays()))
+        np.testing.assert_allclose(correlated_covariance(fitted, np.ones(3)), fitted.covariance_, rtol=1e-9, atol=1e-15)
+
+    def test_common_inflation_scales_everything(self):
+        fitted = WeightedLeastSquares().fit(rows(*arrays()))
+        found = correlated_covariance(fitted, np.full(3, 4.0))
+        np.testing.assert_allclose(found, 4.0 * fitted.covariance_, rtol=1e-9)
+        np.testing.assert_allclose(correlated_covariance(fitted, np.full(3, 0.3)), fitted.covariance_, rtol=1e-9)
+
+    def test_stated_deviations_are_those_of_many_trials(self):
+        """Rows and residuals that both change slowly: the white formula is far too small, the correlated one right."""
+        rho, n, trials = 0.9, 600, 150
+        W = np.stack([autoregressive(n, 0.97, seed) for seed in range(2)], axis=1)[:, None, :]
+        found, stated, white = [], [], []
+        for trial in range(trials):
+            noise = autoregressive(n, rho, 100 + trial)
+            tau = W @ np.array([1.0, -2.0]) + noise[:, None]
+            fitted = WeightedLeastSquares().fit(GivenRows(W, tau, coordinates(("a", "b"))))
+            inflation = inflation_of(tau[:, 0] - W[:, 0] @ fitted.values_).inflation
+            found.append(fitted.values_)
+            stated.append(np.sqrt(np.diag(correlated_covariance(fitted, inflation))))
+            white.append(fitted.std_)
+        spread = np.std(found, axis=0)
+        assert (np.mean(white, axis=0) < 0.45 * spread).all()
+        # The rows, too, are correlated but not constant, so that f is an upper estimate here.
+        np.testing.assert_array_less(0.8 * spread, np.mean(stated, axis=0))
+        np.testing.assert_array_less(np.mean(stated, axis=0), 1.6 * spread)
+
+    def test_prior_holds_what_data_does_not_know(self):
+        estimator = PriorLeastSquares(dict(zip(NAMES, TRUTH, strict=True)), 1e-3).fit(rows(*arrays(n=5)))
+        found = correlated_covariance(estimator, np.full(3, 2.0))
+        assert np.isfinite(found).all()
+        np.testing.assert_allclose(found, found.T, atol=1e-18)
+
+
+class TestGains:
+    TOLERANCES = np.array([0.03, 0.01, 0.05])
+
+    def test_against_finite_differences(self):
+        """Torque of a channel made larger by a share: the estimates move by what the formula says, weights held."""
+        W, tau = arrays(noise=0.01 * SIGMA)
+        fitted = OrdinaryLeastSquares().fit(rows(W, tau))
+        total = np.zeros((4, 4))
+        for channel, tolerance in enumerate(self.TOLERANCES):
+            scaled = tau.copy()
+            scaled[:, channel] *= 1.0 + tolerance
+            moved = OrdinaryLeastSquares().fit(rows(W, scaled)).values_ - fitted.values_
+            total += np.outer(moved, moved)
+        np.testing.assert_allclose(gain_covariance(fitted, self.TOLERANCES), total, rtol=1e-6, atol=1e-12)
+
+    def test_against_many_trials_of_the_weighted_estimator(self):
+        """The noise, the same in all trials, outweighs what the gains leave: weights stay as they are."""
+        W, tau = arrays(noise=np.array([10.0, 20.0, 5.0]))
+        fitted = WeightedLeastSquares().fit(rows(W, tau))
+        rng = np.random.default_rng(0)
+        trials = [
+            WeightedLeastSquares().fit(rows(W, tau * (1.0 + self.TOLERANCES * rng.normal(size=3)))).values_
+            for _ in range(200)
+        ]
+        stated = np.sqrt(np.diag(gain_covariance(fitted, self.TOLERANCES)))
+        np.testing.assert_allclose(np.std(trials, axis=0), stated, rtol=0.2)
+
+    def test_all_gains_alike_scale_the_estimates(self):
+        """One tolerance for one channel that decides everything: relative deviation of every value is the same."""
+        W, tau = arrays(noise=np.array([1e-6]))
+        fitted = WeightedLeastSquares().fit(GivenRows(W, tau, coordinates()))
+        stated = np.sqrt(np.diag(gain_covariance(fitted, [0.02])))
+        np.testing.assert_allclose(stated, 0.02 * np.abs(TRUTH), rtol=1e-4)
+
+    def test_exact_gains_add_nothing(self):
+        fitted = WeightedLeastSquares().fit(rows(*arrays()))
+        assert not gain_covariance(fitted, np.zeros(3)).any()
+
+    def test_more_data_does_not_average_it_out(self):
+        few, many = (
+            gain_covariance(WeightedLeastSquares().fit(rows(*arrays(n=n, noise=0.01 * SIGMA))), self.TOLERANCES)
+            for n in (100, 10_000)
+        )
+        ratio = np.sqrt(np.diag(many) / np.diag(few))
+        assert ((ratio > 0.6) & (ratio < 1.7)).all()
+
+
+def test_records_are_read_only():
+    found = inflation_of(np.arange(10.0))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.inflation = 1.0
+    assert not found.inflation.flags.writeable

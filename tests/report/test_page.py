@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import dynident as di
+from dynident.estimate.accuracy import TorqueErrors, Trace
+from dynident.report.identification import print_estimate, print_validation
+from dynident.report.page import report_html
+from dynident.report.plots import torque_plot
+from dynident.report.verdict import trust_counts, trust_of, verdict
+from dynident.run.identify import identify
+from dynident.validation import validate
+
+RATE = 200.0
+HOSTILE = '<script>alert("x")</script>&\x00.csv'
+NOT_A_NUMBER = re.compile(r"\b(nan|NaN|inf|Infinity|None)\b")
+
+
+def make_log(robot, seed, *, seconds=12.0, label="", role="train"):
+    """Harmonics with random phases, torque of the robot's own values with noise."""
+    rng = np.random.default_rng(seed)
+    n = len(robot.joint_names)
+    t = np.arange(0.0, seconds, 1 / RATE)
+    w = 2 * np.pi * 0.25 * np.arange(1, 4)
+    size, phase = rng.uniform(0.2, 0.5, (3, n)), rng.uniform(0.0, 6.28, (3, n))
+    angle = t[:, None, None] * w[:, None] + phase
+    q = (size * np.sin(angle)).sum(1)
+    dq = (size * w[:, None] * np.cos(angle)).sum(1)
+    ddq = -(size * w[:, None] ** 2 * np.sin(angle)).sum(1)
+    tau = di.inverse_dynamics(robot, q, dq, ddq)
+    tau += 0.01 * np.abs(tau).max(0) * rng.normal(size=tau.shape)
+    channels = {f"q{i + 1}": q[:, i] for i in range(n)} | {f"tau{i + 1}": tau[:, i] for i in range(n)}
+    return di.Log(f"log{seed}.csv", f"{seed:064x}", t, channels, role=role, label=label)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return di.load_robot("pendulum-2")
+
+
+@pytest.fixture(scope="module")
+def estimate(robot):
+    return identify(
+        robot,
+        [
+            make_log(robot, 1, label=HOSTILE),
+            make_log(robot, 2),
+            make_log(robot, 3, label="unseen", role="validation"),
+        ],
+    )
+
+
+@pytest.fixture(scope="module")
+def page(estimate):
+    return report_html(estimate, command='dynident identify "a & b.yaml"')
+
+
+class Balance(HTMLParser):
+    """Checks that every element is closed in its turn, and gathers ids, references and visible text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.links, self.words = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        for name, value in attributes:
+            self.ids += [value] if name == "id" else []
+            self.links += value.split() if name == "aria-labelledby" else [value[1:]] if name == "href" else []
+        if tag not in ("meta", "br", "wbr"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return "".join(self.words)
+
+
+def test_the_page_is_well_formed(page):
+    found = Balance(page)
+    assert len(found.ids) == len(set(found.ids))
+    assert set(found.links) <= set(found.ids)
+    assert [tag for tag, _ in found.tags].count("h1") == 1
+    heads = [attributes for tag, attributes in found.tags if tag == "th"]
+    assert heads and all(head["scope"] in ("col", "row") for head in heads)
+    tables = [tag for tag, _ in found.tags if tag in ("table", "caption")]
+    assert tables == ["table", "caption"] * (len(tables) // 2)
+
+
+def test_every_plot_has_title_and_description(page, estimate):
+    plots = page.split("<svg")[1:]
+    assert len(plots) == len(estimate.traces) * len(estimate.robot.joint_names)
+    assert all("<title" in plot and "<desc" in plot and plot.count("<path") > 3 for plot in plots)
+
+
+def test_the_page_shows_everything(page, estimate):
+    text = Balance(page).text
+    for name in (*estimate.robot.joint_names, *estimate.names, *estimate.base.expressions, "unseen", "log2.csv"):
+        assert name in text
+    for note in (*estimate.notes, *estimate.warnings):
+        assert note[1:] in text
+    assert 'dynident identify "a & b.yaml"' in text
+    assert estimate.version in text
+    assert estimate.covariance_kind in text
+    assert f"{2:064x}" in page  # the whole hash, on pointing at it
+    assert "five-point" in text.lower()
+
+
+def test_names_from_files_are_text(page, estimate):
+    assert HOSTILE in estimate.traces
+    assert "<script" not in page
+    assert "\x00" not in page
+    assert '<script>alert("x")</script>&\\x00.csv' in Balance(page).text
+    hostile = report_html(replace(estimate, notes=("<b>bold</b>",), warnings=('"><img src=x>',)), command="<i>")
+    assert "<img" not in hostile
+    assert "<b>bold" not in hostile
+    assert {"<b>bold</b>.", '"><img src=x>.', "<i>"} <= set(Balance(hostile).words)
+    assert "\udc80" not in report_html(replace(estimate, warnings=("undecodable \udc80",)))
+
+
+def test_the_page_needs_nothing_else(page):
+    assert not re.search(r"https?://|url\(|@import|<script|<link|<img|src=", page)
+
+
+def test_no_number_is_left_unsaid(page, estimate):
+    lost = np.arange(len(estimate.names)) % 3 > 0
+    empty = TorqueErrors.of(estimate.robot.joint_names, estimate.band)
+    worst = replace(
+        estimate,
+        determined=lost,
+        beta=np.where(lost, 0.0, estimate.beta),
+        white_std=np.full(len(lost), np.inf),
+        condition=np.inf,
+        sigma=np.full(2, np.nan),
+        nominal=empty,
+        train=empty,
+        validation={"empty": empty},
+        traces={"empty": Trace([0.0, 1.0], np.full((2, 2), np.nan), np.full((2, 2), np.nan))},
+    )
+    for shown in (page, report_html(worst)):
+        assert not NOT_A_NUMBER.search(shown)
+    assert Balance(report_html(worst)).text.count("not known") > 20
+    for width in (80, 200):
+        text = "\n".join(printed(print_estimate, worst, width))
+        assert not NOT_A_NUMBER.search(text)
+        assert "not known torque error" in text
+
+
+def test_an_arm_of_seven_joints_with_ten_logs_stays_below_a_megabyte():
+    arm = di.load_robot("panda")
+    found = identify(arm, make_log(arm, 1, seconds=8.0))
+    rng = np.random.default_rng(0)
+    t = np.linspace(0.0, 60.0, 1500)
+    traces = {f"log {i}": Trace(t, *rng.normal(size=(2, 7, 1500)).cumsum(2)) for i in range(10)}
+    shown = report_html(replace(found, traces=traces))
+    assert 300_000 < len(shown.encode()) < 1_000_000
+    assert shown.count("<svg") == 70
+    assert shown.count("<details") >= 6  # the plots of the logs after the fourth are folded
+    assert shown.index("log 3") < shown.index("log 4")
+
+
+def test_a_line_is_broken_at_a_gap_and_keeps_its_peaks():
+    t = np.concatenate([np.linspace(0, 1, 500), np.linspace(5, 6, 500)])
+    measured = np.zeros((1, 1000))
+    measured[0, 333] = 7.0
+    plot = torque_plot(Trace(t, measured, 0 * measured), 0, name="j", unit="N", key="k", columns=20)
+    line = re.search(r'<path d="(M[^"]*)" class="measured"', plot)[1]
+    assert line.count("M") == 2
+    steps = [int(y) for y in re.findall(r"-?\d+ ?(-?\d+)", line.split("M")[1].split("l")[1])]
+    assert min(steps) < -200  # up to the peak
+    assert len(steps) < 60
+    assert "between 0 and 7 N" in plot
+
+
+def test_the_verdict_rests_on_the_best_there_is(estimate):
+    held_out = verdict(estimate)
+    crossed = verdict(replace(estimate, validation={}))
+    trained = verdict(replace(estimate, validation={}, cross_validation=None))
+    assert [one.basis for one in (held_out, crossed, trained)] == ["held-out data", "cross-validation", "training data"]
+    assert held_out.error == pytest.approx(estimate.validation["unseen"].relative)
+    assert crossed.error == pytest.approx(estimate.cross_validation["mean"])
+    assert trained.error == pytest.approx(estimate.train.relative)
+    assert not held_out.caveats
+    assert "training error only" in trained.caveats[0]
+    assert "not seen" in held_out.headline
+    pages = [report_html(replace(estimate, **no)) for no in ({}, {"validation": {}, "cross_validation": None})]
+    assert "training error only" not in pages[0]
+    assert "training error only" in pages[1]
+    assert held_out.headline in pages[0]
+    assert trained.headline in pages[1]
+
+
+def test_the_verdict_says_when_other_data_are_predicted_worse(estimate):
+    own = estimate.validation["unseen"]
+    worse = replace(own, error_square=own.error_square * 25.0)
+    assert "times the training error" in verdict(replace(estimate, validation={"unseen": worse})).caveats[0]
+    nominal = replace(estimate.train, error_square=estimate.train.error_square / 4.0)
+    assert "description fit the training data better" in verdict(replace(estimate, nominal=nominal)).caveats[0]
+
+
+def test_parameters_are_marked_by_trust(estimate):
+    row = {"determined": True, "relative_std": 0.01}
+    shares = {0.01: "good", 0.05: "fair", 0.149: "fair", 0.15: "weak", None: "weak"}
+    assert {share: trust_of(row | {"relative_std": share}) for share in shares} == shares
+    assert trust_of(row | {"determined": False}) == "not determined"
+    lost = np.arange(len(estimate.names)) != 2
+    changed = replace(estimate, determined=lost)
+    assert trust_counts(changed)["not determined"] == 1
+    assert "1 cannot be determined" in verdict(changed).sentences[-1]
+    (row,) = re.findall(r'<tr><th scope="row">.*not determined.*</tr>', report_html(changed))
+    assert f">{estimate.names[2]}<" in row
+    assert "not known" in row
+    (line,) = [line for line in printed(print_estimate, changed, 80) if "not determined" in line]
+    assert estimate.names[2] in line
+    assert "not known" in line
+
+
+def printed(show, what, width):
+    console = Console(width=width, record=True, file=io.StringIO())
+    show(what, console)
+    return console.export_text().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_terminal_page_fits(estimate, width):
+    lines = printed(print_estimate, estimate, width)
+    assert max(map(len, lines)) <= width
+    text = " ".join(" ".join(lines).split())
+    for name in (*estimate.names, *estimate.robot.joint_names):
+        assert name in text
+    assert all(sentence in text for sentence in verdict(estimate).sentences)
+    assert all(note[1:] in text for note in estimate.notes)
+    assert ("stands for" in text) == (width > 110)
+
+
+def test_the_terminal_page_of_a_validation(robot, estimate):
+    logs = [make_log(robot, 4, label="[red]fresh[/red]"), make_log(robot, 2, label="old \x1b[31m")]
+    found = validate(estimate, logs)
+    for width in (80, 200):
+        lines = printed(print_validation, found, width)
+        assert max(map(len, lines)) <= width
+        text = " ".join(" ".join(lines).split())
+        assert "\x1b" not in text
+        assert "[red]fresh[/red]" in text
+        assert "old \\x1b[31m also served for training" in text
+        assert f"{100 * found.relative_error:.3g} % torque error on 2 logs" in text
+        for name, share, rmse in zip(found.joints, found.per_joint, found.rmse, strict=True):
+            (line,) = [line for line in lines if line.strip().startswith(name)]
+            error, _, within = re.findall(r"([\d.]+) %", line)
+            assert float(error) == pytest.approx(100 * share, rel=5e-3)
+            assert float(line.split()[5]) == pytest.approx(rmse, rel=5e-3)
+            assert 80 < float(within) <= 100
+    alone = printed(print_validation, validate(estimate, logs[0]), 80)
+    assert "prove nothing" not in " ".join(alone)
+    assert "Log by log" not in " ".join(alone)

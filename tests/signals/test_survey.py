@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.signals import survey
+from tests.signals.made import Fourier, Pieces, make_log, stamps
+
+RATE = 500.0
+MOTION = Fourier.random(2, 1)  # harmonics of 0.1 Hz up to 0.5 Hz
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return di.load_robot("pendulum-2")
+
+
+def log_at(robot, t, q=None, **more):
+    """A log whose torque column differs in every row, so that no row repeats another."""
+    q = MOTION(t)[0] if q is None else q
+    return make_log(robot, t, q, np.column_stack([np.arange(len(t)), np.zeros(len(t))]), **more)
+
+
+def check_motion(found):
+    assert 0.35 < found.typical < 0.6
+
+
+class TestCounts:
+    def test_a_plain_log(self, robot):
+        t = 3.0 + stamps(10.0, RATE)
+        found = survey(log_at(robot, t), robot)
+        assert (found.n_samples, found.repeated, found.n_gaps, found.gaps) == (5000, 0, 0, ())
+        assert found.stretches == (5000,)
+        assert (found.start, found.stop) == (3.0, t[-1])
+        assert found.duration == pytest.approx(9.998)
+        assert found.grid.rate == pytest.approx(RATE, rel=1e-12)
+        assert not found.grid.irregular
+        np.testing.assert_array_equal(found.lowest, MOTION(t)[0].min(0))
+        np.testing.assert_array_equal(found.highest, MOTION(t)[0].max(0))
+
+    def test_repeats_are_counted(self, robot):
+        t = np.sort(np.concatenate([stamps(10.0, RATE), stamps(10.0, RATE)[5:305]]))
+        found = survey(log_at(robot, t), robot)
+        assert (found.n_samples, found.repeated) == (5300, 300)
+        assert not found.grid.irregular
+        check_motion(found)
+
+    def test_gaps_are_named_and_counted(self, robot):
+        t = stamps(12.0, RATE)
+        t = t[(t < 4.0) | ((t >= 4.5) & (t < 8.0)) | (t >= 8.2)]
+        for sizes in [(10**6,), (100,), (2000, 7)]:
+            found = survey(Pieces(log_at(robot, t), sizes), robot)
+            assert found.n_gaps == 2
+            np.testing.assert_allclose(found.gaps, [3.998, 7.998])
+            assert found.stretches == (2000, 1750, 1900)
+            assert not found.grid.irregular
+            check_motion(found)
+
+    def test_only_a_hundred_gaps_are_named(self, robot):
+        t = (np.arange(30)[None, :] / RATE + np.arange(150.0)[:, None]).ravel()
+        found = survey(log_at(robot, t), robot)
+        assert (len(found.gaps), found.n_gaps, len(found.stretches)) == (100, 149, 150)
+        assert found.gaps[-1] == pytest.approx(99.0 + 29 / RATE)
+
+    @pytest.mark.parametrize("sizes", [(9,), (17, 3), (1000,), (4999,)])
+    def test_blocks_do_not_show(self, robot, sizes):
+        rng = np.random.default_rng(0)
+        t = np.delete(stamps(10.0, RATE) + rng.uniform(0.0, 2e-4, 5000), slice(2000, 2200))
+        log = log_at(robot, t)
+        whole, pieces = survey(log, robot), survey(Pieces(log, sizes), robot)
+        for name in ("n_samples", "repeated", "gaps", "n_gaps", "stretches", "start", "stop"):
+            assert getattr(whole, name) == getattr(pieces, name)
+        assert pieces.grid == whole.grid
+        assert pieces.typical == pytest.approx(whole.typical)
+        np.testing.assert_array_equal(pieces.lowest, whole.lowest)
+
+    def test_too_few_samples_are_named(self, robot):
+        for n in (1, 2, 10, 16):
+            with pytest.raises(di.LogError, match=rf"short\.csv: has {n} different samples; at least 17 are needed"):
+                survey(log_at(robot, stamps(1.0, RATE)[:n], source="short.csv"), robot)
+        assert survey(log_at(robot, stamps(1.0, RATE)[:17]), robot).n_samples == 17
+
+    def test_one_stamp_alone(self, robot):
+        with pytest.raises(di.LogError, match="different samples"):
+            survey(log_at(robot, np.zeros(100)), robot)
+
+
+class TestRate:
+    @pytest.mark.parametrize("rate", [1000.0, 400.0, 333.3333])
+    def test_a_long_regular_log_does_not_drift(self, robot, rate):
+        """Stamps rounded to a tenth of a microsecond, over ten minutes: the grid ends where the log does."""
+        t = np.round(np.arange(int(600 * rate)) / rate, 7)
+        found = survey(log_at(robot, t, np.zeros((len(t), 2))), robot)
+        assert not found.grid.irregular
+        assert abs((len(t) - 1) / found.grid.rate - t[-1]) < 1e-3 / rate
+
+    def test_stamps_since_1970(self, robot):
+        """Two tenths of a microsecond is all that a double can tell there."""
+        found = survey(log_at(robot, 1.7e9 + stamps(20.0, RATE), MOTION(stamps(20.0, RATE))[0]), robot)
+        assert not found.grid.irregular
+        assert found.grid.rate == pytest.approx(RATE, rel=1e-8)
+        check_motion(found)
+
+    @pytest.mark.parametrize("share", [0.01, 0.3])
+    def test_irregular_stamps_are_noticed(self, robot, share):
+        rng = np.random.default_rng(0)
+        t = stamps(20.0, RATE) + rng.uniform(-share, share, 10_000) / RATE
+        found = survey(log_at(robot, t), robot)
+        assert found.grid.irregular
+        assert found.grid.rate == pytest.approx(RATE, rel=0.01)
+        check_motion(found)
+
+    def test_one_missing_row_makes_a_log_irregular(self, robot):
+        found = survey(log_at(robot, np.delete(stamps(20.0, RATE), 5000)), robot)
+        assert found.grid.irregular
+        assert found.grid.rate == pytest.approx(RATE, rel=1e-9)
+
+    def test_a_missing_half_second_is_a_gap_and_no_irregularity(self, robot):
+        found = survey(log_at(robot, np.delete(stamps(20.0, RATE), slice(5000, 5250))), robot)
+        assert not found.grid.irregular
+        assert found.grid.rate == pytest.approx(RATE, rel=1e-9)
+
+    @pytest.mark.xfail(strict=True, reason="steps are compared one by one: a clock that changes its pace is not noticed")
+    def test_a_clock_that_changes_its_pace_is_irregular(self, robot):
+        """No step is off by a thousandth, but in the middle of a minute a uniform grid is six milliseconds off."""
+        t = np.cumsum(np.repeat([1.0 / RATE, 1.0004 / RATE], int(30 * RATE)))
+        assert survey(log_at(robot, t), robot).grid.irregular
+
+
+class TestBand:
+    def test_the_typical_frequency_is_that_of_the_motion(self, robot):
+        t = stamps(60.0, RATE)
+        for frequency in (0.3, 2.0):
+            q = np.column_stack([0.5 * np.sin(2 * np.pi * frequency * t), 0.1 * np.sin(2 * np.pi * 0.1 * t)])
+            assert survey(log_at(robot, t, q), robot).typical == pytest.approx(frequency, abs=0.06)
+
+    def test_the_fastest_joint_decides(self, robot):
+        t = stamps(60.0, RATE)
+        q = np.column_stack([np.sin(2 * np.pi * 0.2 * t), 0.05 * np.sin(2 * np.pi * 3.0 * t)])
+        assert survey(log_at(robot, t, q), robot).typical == pytest.approx(3.0, abs=0.06)
+
+    def test_no_motion_has_no_frequency(self, robot):
+        t = stamps(10.0, RATE)
+        assert survey(log_at(robot, t, np.full((5000, 2), 0.3)), robot).typical == 0.0
+
+    def test_many_pieces_of_a_spectrum(self, robot):
+        t = stamps(200.0, RATE)
+        check_motion(survey(log_at(robot, t), robot))
+
+    def test_offset_and_place_do_not_matter(self, robot):
+        t = stamps(20.0, RATE)
+        found = survey(log_at(robot, t, MOTION(t)[0] + np.array([100.0, -300.0])), robot)
+        check_motion(found)
+
+    @pytest.mark.parametrize("quantum", [1e-5, 1e-4, 3e-4])
+    def test_quantised_positions_do_not_fool_it(self, robot, quantum):
+        t = stamps(20.0, RATE)
+        check_motion(survey(log_at(robot, t, quantum * np.round(MOTION(t)[0] / quantum)), robot))
+
+    @pytest.mark.xfail(strict=True, reason="steps of a coarse encoder pass for fast motion")
+    @pytest.mark.parametrize(("quantum", "rate"), [(1e-3, 1000.0), (1.5e-3, 1000.0), (3e-4, 4000.0)])
+    def test_coarse_encoders_do_not_fool_it(self, robot, quantum, rate):
+        """A thousandth of a radian is 6283 counts a turn."""
+        t = stamps(20.0, rate)
+        check_motion(survey(log_at(robot, t, quantum * np.round(MOTION(t)[0] / quantum)), robot))
+
+    @pytest.mark.xfail(strict=True, reason="noise of a joint at rest passes for fast motion")
+    @pytest.mark.parametrize("noise", [1e-5, 1e-4])
+    def test_noise_of_a_joint_at_rest_does_not_fool_it(self, robot, noise):
+        t = stamps(20.0, RATE)
+        q = MOTION(t)[0] * [1.0, 0.0] + noise * np.random.default_rng(0).normal(size=(len(t), 2))
+        check_motion(survey(log_at(robot, t, q), robot))
+
+    @pytest.mark.xfail(strict=True, reason="noise of a slow joint passes for fast motion")
+    def test_a_slow_joint_with_few_counts_does_not_fool_it(self, robot):
+        t = stamps(20.0, RATE)
+        q = MOTION(t)[0] * [1.0, 0.01]
+        check_motion(survey(log_at(robot, t, 1e-4 * np.round(q / 1e-4)), robot))
+
+    def test_stuttering_rows_do_not_fool_it(self, robot):
+        """Every fourth row is that of before."""
+        t = stamps(20.0, RATE)
+        old = np.arange(len(t)) - (np.arange(len(t)) % 4 == 3)
+        channels = {"q1": MOTION(t[old])[0][:, 0], "q2": MOTION(t[old])[0][:, 1]}
+        found = survey(di.Log("made", "0", t, channels), robot)
+        assert found.repeated == 2500
+        check_motion(found)
+
+    def test_gaps_do_not_fool_it(self, robot):
+        t = stamps(40.0, RATE)
+        check_motion(survey(log_at(robot, t[(t % 10.0) < 9.0]), robot))
