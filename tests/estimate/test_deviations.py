@@ -160,7 +160,7 @@ class TestGains:
         np.testing.assert_allclose(gain_covariance(fitted, self.TOLERANCES), total, rtol=1e-6, atol=1e-12)
 
     def test_against_many_trials_of_the_weighted_estimator(self):
-        """The noise, the same in all trials, outweighs what the gains leave: weights stay as they are."""
+        """The noise, the same in all trials, outweighs what the gains leave; weights move by twice the tolerance."""
         W, tau = arrays(noise=np.array([10.0, 20.0, 5.0]))
         fitted = WeightedLeastSquares().fit(rows(W, tau))
         rng = np.random.default_rng(0)
@@ -169,7 +169,8 @@ class TestGains:
             for _ in range(200)
         ]
         stated = np.sqrt(np.diag(gain_covariance(fitted, self.TOLERANCES)))
-        np.testing.assert_allclose(np.std(trials, axis=0), stated, rtol=0.2)
+        slack = 2.0 * self.TOLERANCES.max() * fitted.std_ + 0.15 * stated
+        assert (np.abs(np.std(trials, axis=0) - stated) < slack).all()
 
     def test_all_gains_alike_scale_the_estimates(self):
         """One tolerance for one channel that decides everything: relative deviation of every value is the same."""

@@ -266,7 +266,8 @@ def bad_logs():
         "one row": (lambda ls: ls[:2], "needs many"),
         "few rows": (lambda ls: ls[:12], "at least"),
         "backwards": (lambda ls: [*ls[:100], ls[90], *ls[100:]], "backwards"),
-        "too short for the filter": (lambda ls: ls[:60], "long enough"),
+        "too short for the filter": (lambda ls: ls[:22], "long enough"),
+        "too short to learn from": (lambda ls: ls[:60], "per parameter"),
         "only rest": (
             lambda ls: [
                 ls[0],
@@ -339,3 +340,32 @@ def test_a_fit_that_is_not_there(tmp_path, capsys):
         assert main(verb) == 2
         assert "fit.yaml: no such file" in capsys.readouterr().err
     assert not (tmp_path / "x.csv").exists()
+
+
+_STREAMED = """
+import sys
+import dynident as di
+robot = di.load_robot("ur10e")
+fit = di.identify(robot, [di.open_log(sys.argv[1], robot)])
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(int(peak.split()[1]) * 1024, fit.rank)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+def test_a_log_twenty_times_larger_than_the_memory_it_takes(tmp_path):
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    from main_job import write_log
+
+    peaks = []
+    for n in (30_000, 10_000_000):
+        path = tmp_path / f"{n}.parquet"
+        write_log(path, n)
+        answer = subprocess.run(
+            [sys.executable, "-c", _STREAMED, str(path)], capture_output=True, text=True, check=True
+        ).stdout.split()
+        peaks.append(int(answer[0]))
+        assert answer[1] == "58"
+        path.unlink()
+    assert 20 * (peaks[1] - peaks[0]) < 13 * 8 * 10_000_000

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dynident.signals import FIVE_POINT_CAUSAL, FilterStream, Kernel, filtered, low_pass_kernel
+from dynident.signals import FIVE_POINT_CAUSAL, FilterStream, filtered, low_pass_kernel
 from tests.signals.made import Fourier, stamps
 from tests.signals.test_kernels import apply
 
@@ -193,7 +193,8 @@ class TestEnds:
         size = np.sqrt(np.mean(ddq**2, axis=0))
         kernel = low_pass_kernel(12.0, RATE, 2)
         error = {
-            ends: np.abs(filtered(q, [kernel], RATE, ends=ends)[0] - ddq) / size for ends in ("polynomial", "reflection")
+            ends: np.abs(filtered(q, [kernel], RATE, ends=ends)[0] - ddq) / size
+            for ends in ("polynomial", "reflection")
         }
         ends = [0, -1]
         assert np.median(error["reflection"][ends]) > 0.3

@@ -121,7 +121,9 @@ class TestRate:
         assert not found.grid.irregular
         assert found.grid.rate == pytest.approx(RATE, rel=1e-9)
 
-    @pytest.mark.xfail(strict=True, reason="steps are compared one by one: a clock that changes its pace is not noticed")
+    @pytest.mark.xfail(
+        strict=True, reason="steps are compared one by one: a clock that changes its pace is not noticed"
+    )
     def test_a_clock_that_changes_its_pace_is_irregular(self, robot):
         """No step is off by a thousandth, but in the middle of a minute a uniform grid is six milliseconds off."""
         t = np.cumsum(np.repeat([1.0 / RATE, 1.0004 / RATE], int(30 * RATE)))

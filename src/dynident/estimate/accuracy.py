@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array, frozen
 
@@ -78,12 +79,12 @@ class TorqueErrors:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data: relative errors are fractions."""
+        """Plain data: relative errors are fractions, None for a joint without samples or torque."""
         return {
             "relative_error": self.relative,
-            "per_joint": [float(x) for x in self.per_joint],
-            "fit": [float(x) for x in self.fit],
-            "rmse": [float(x) for x in self.rmse],
+            "per_joint": _known(self.per_joint, self.torque_square > 0.0),
+            "fit": _known(self.fit, self.torque_square > 0.0),
+            "rmse": _known(self.rmse, self.count > 0.0),
             "band": self.band,
             "samples": int(self.count.max(initial=0.0)),
         }
@@ -115,6 +116,10 @@ class Trace:
     def __post_init__(self) -> None:
         for name in ("time", "measured", "predicted"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+
+
+def _known(values: Array, told: NDArray[np.bool_]) -> list[float | None]:
+    return [float(value) if known else None for value, known in zip(values, told, strict=True)]
 
 
 _SUMS = tuple(field.name for field in fields(TorqueErrors))[2:]

@@ -71,7 +71,6 @@ class LogRecord:
             resampled=found.grid.irregular,
         )
 
-
     def overlaps(self, observations: Observations) -> bool:
         """Whether a log shows the same samples, in part or in whole."""
         found = observations.survey
@@ -99,6 +98,7 @@ class Estimate:
         signals: How logs were filtered; its band is None when chosen from each log.
         band: Widest band of the training logs [Hz].
         data: Training logs.
+        held_out: Logs that judged the result and shaped nothing.
         train: Errors on the training logs.
         nominal: Errors of the robot's own values on them, None when it has none.
         validation: Errors on logs that were not used, by label.
@@ -124,6 +124,7 @@ class Estimate:
     signals: SignalOptions
     band: float
     data: tuple[LogRecord, ...]
+    held_out: tuple[LogRecord, ...]
     train: TorqueErrors
     nominal: TorqueErrors | None = None
     validation: Mapping[str, TorqueErrors] = field(default_factory=dict)

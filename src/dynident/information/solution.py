@@ -20,6 +20,7 @@ RANK_SHARE = 1e-13  # times the number of parameters: singular values below this
 _DETERMINED = 1e-8  # a parameter with a larger part in an undetermined direction is not determined
 _SURELY_FULL = 1e-6  # smallest diagonal entry of a scaled factor beyond doubt
 _ITERATIONS = 30
+_ROWS_PER_COLUMN = 2.0  # a channel with fewer keeps the deviation that it has when all channels weigh alike
 Method = Literal["minimum norm", "base"]
 Prior = Callable[[Array], Array]  # (norms of the weighted columns) -> rows over parameters and right-hand side
 _WEIGHTINGS, _METHODS, _COVARIANCES = ("iterated", "equal"), ("minimum norm", "base"), ("white", "segments")
@@ -237,6 +238,10 @@ def solve_iterated(
     floors = rounding_floors(channels)
     found = solve_weighted(channels, sigma, tolerance, method=method, prior=prior, draft=True)
     rounds = 1
+    # A channel with hardly more rows than columns can be met exactly; weighing it by that would make it law.
+    felt = np.array([np.count_nonzero(part[:, :-1].any(0)) for part in channels])
+    few = rows < _ROWS_PER_COLUMN * felt
+    floors = np.where(few, np.maximum(residual_deviations(channels, rows, found, sigma), floors), floors)
     while rounds < _ITERATIONS:
         rounds += 1
         updated = np.maximum(residual_deviations(channels, rows, found, sigma), floors)

@@ -163,7 +163,8 @@ def torque_kind(log: Log, robot: Robot) -> TorqueKind:
                 need = f"robot {robot.name} has no drive_gains; give them in its file or an overlay"
                 raise LogError(log.source, f"has motor currents, but {need}")
             return kind  # type: ignore[no-any-return]
-    log.array("tau", robot)  # says which columns are missing
+    present = {kind: sum(name in log.channels for name in channel_names(kind, robot)) for kind in get_args(TorqueKind)}
+    log.array(max(present, key=lambda kind: present[kind]), robot)  # says which columns are missing
     raise AssertionError
 
 

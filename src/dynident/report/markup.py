@@ -12,6 +12,8 @@ from dynident.report.words import printable
 _VOID = {"meta", "br", "wbr"}
 _BLOCKS = {"section", "div", "p", "h1", "h2", "h3", "table", "caption", "thead", "tbody", "tr", "ul", "li", "figure"}
 _BLOCKS |= {"details", "summary", "dl", "nav", "header", "main", "footer", "svg", "style", "title", "head", "body"}
+_LONG_NAME = 20  # characters; shorter ones stay on a line
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|Hz|N·m|N|ms|s|min|h)(?!\w))")
 
 
 class Html(str):
@@ -21,8 +23,10 @@ class Html(str):
 
 
 def escaped(content: object) -> Html:
-    """Markup as it is, anything else as text."""
-    return content if isinstance(content, Html) else Html(html.escape(printable(content)))
+    """Markup as it is, anything else as text, in which a unit stays on the line of its number."""
+    if isinstance(content, Html):
+        return content
+    return Html(_BEFORE_UNIT.sub("&nbsp;", html.escape(printable(content))))
 
 
 def joined(parts: Iterable[object]) -> Html:
@@ -91,8 +95,10 @@ def _row(heads: Sequence[Head], cells: Sequence[object], class_: str | None = No
 
 
 def breakable(name: object) -> Html:
-    """A name that may be broken after its underscores, slashes and dots; markup stays as it is."""
-    return name if isinstance(name, Html) else Html(re.sub(r"([_/.])(?=[^_/.])", r"\1<wbr>", escaped(name)))
+    """A name that may be broken after its underscores, slashes and dots if it is long; markup stays as it is."""
+    if isinstance(name, Html) or len(str(name)) <= _LONG_NAME:
+        return escaped(name)
+    return Html(re.sub(r"([_/.])(?=[^_/.])", r"\1<wbr>", escaped(name)))
 
 
 def section(name: str, title: str, *content: object) -> Html:

@@ -21,8 +21,8 @@ _LEFT, _RIGHT = 104, 12  # margins
 _TORQUE, _RESIDUAL = (14, 280), (318, 130)  # top and height of the two frames
 _CLOCK = 1e5  # stamps from here on are a clock's; the plot counts from the first [s]
 _GAP = 3.0  # times the usual step from which a line is broken
-_POINT_BYTES = 4.7  # of a path, as a rule
-MOST_BYTES = 560_000  # for the lines of all plots of a page
+_POINT_BYTES = 5.5  # of a path, for noise
+MOST_BYTES = 500_000  # for the lines of all plots of a page
 FEWEST_COLUMNS, MOST_COLUMNS = 30, 380  # a line has two points in each column
 
 

@@ -43,11 +43,7 @@ def data_section(estimate: Estimate) -> Html:
     total += ["", "", whole(sum(r.repeated for r in estimate.data)), str(sum(r.gaps for r in estimate.data)), "", ""]
     parts = [table("Logs the parameters were identified from", heads, rows, last=total if len(rows) > 1 else ())]
     if estimate.validation:
-        heads = [Head("Log"), Head("Samples compared", True), Head("Band", True)]
-        held_out = [
-            [label, whole(errors.count.max(initial=0.0)), f"{number(errors.band, 3)} Hz"]
-            for label, errors in estimate.validation.items()
-        ]
+        held_out = [_log_cells(record) for record in estimate.held_out]
         parts.append(table("Logs that were kept out, to judge the result", heads, held_out))
     return section("data", "Data", *parts)
 

@@ -59,9 +59,12 @@ def errors_section(estimate: Estimate) -> Html:
     """Errors joint by joint: before and after, on held-out logs, on what was left out in turn."""
     text = (
         "Relative error is the norm of measured minus predicted torque over the norm of the measured torque, while the "
-        "robot moves. Fit is the share of the torque's variation that is explained. The prediction uses position and "
-        "time only."
+        "robot moves. Fit is the share of the torque's variation that is explained."
     )
+    if estimate.signals.speed == "measured":
+        text += " On training data predictions use the measured speeds, on held-out logs position and time only."
+    else:
+        text += " Predictions use position and time only."
     if estimate.cross_validation is not None:
         text += " Cross-validation counts a joint only while it moves itself, which can make its figures smaller."
     parts = [paragraphs(text), _joint_errors(estimate)]

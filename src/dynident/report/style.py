@@ -124,7 +124,7 @@ footer { margin-top: 44px; padding-bottom: 30px; color: var(--soft); font-size: 
   h1 { font-size: 1.4rem; }
   table { font-size: 0.84rem; }
   th, td { padding: 5px 7px; }
-  tbody th { max-width: 9rem; }
+  tbody th { max-width: 11rem; }
   td.long { min-width: 24rem; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: 8px; }
   svg text { font-size: 29px; }

@@ -144,17 +144,23 @@ def _progress(estimate: Estimate, basis: Basis) -> list[str]:
 def _comparison(estimate: Estimate, error: float) -> list[str]:
     """What the errors say beside each other."""
     train, found = relative(estimate.train), []
-    if error > _MORE * train:
+    if error > _MORE * train > 0.0:
         found.append(
-            f"That is {number(error / train, 2)} times the training error: the training motion does not show all that "
-            "the robot does elsewhere."
-            if train > 0.0
-            else "The training error is zero, the error on other data is not."
+            f"{percent(error)} is {number(error / train, 2)} times the training error: what the training data show "
+            "does not carry over to other motion. Record longer or more varied motion."
         )
-    if estimate.nominal is not None and train > relative(estimate.nominal):
+    if estimate.nominal is None:
+        return found
+    nominal = relative(estimate.nominal)
+    if train > nominal:
         found.append(
             "The values of the robot's description fit the training data better than the identified ones; look at the "
             "warnings and the torque plots before using these."
+        )
+    elif error > nominal:
+        found.append(
+            f"The values of the robot's description miss the training data by only {percent(nominal)}; on other motion "
+            "they may be the better choice."
         )
     return found
 

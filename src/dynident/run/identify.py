@@ -36,6 +36,7 @@ from dynident.validation.compare import Comparison, compare
 from dynident.validation.cross import CrossValidation, cross_validate
 
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"  # the sign of the speed is smoothed below 0.02 rad/s
+LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
 ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
@@ -125,7 +126,8 @@ class _Run:
         seen = self._compare([model, *nominal], train, "comparing")
         inflation = common_inflation([one.correlation for one in seen])
         covariance, kind = self._covariance(fitted, inflation, train)
-        unseen = self._compare([model], [_like(one, train) for one in held_out], "validating")
+        held_out = [_like(one, train) for one in held_out]
+        unseen = self._compare([model], held_out, "validating")
         crossed = cross_validate(fitted.information_, _for_folds(estimator), inflation)
         self._remark(fitted, information, base)
         return Estimate(
@@ -144,6 +146,7 @@ class _Run:
             signals=replace(train[0].options, band=self.options.band),
             band=max(one.band for one in train),
             data=tuple(LogRecord.of(one) for one in train),
+            held_out=tuple(LogRecord.of(one) for one in held_out),
             train=together(one.errors[0] for one in seen),
             nominal=together(one.errors[1] for one in seen) if nominal else None,
             validation=_errors_by_label(unseen),
@@ -172,6 +175,10 @@ class _Run:
             one = observe(log, self.robot, options)
             (train if log.role == "train" else held_out).append(one)
         self._progress("looking at logs", len(self.logs), len(self.logs))
+        records = [LogRecord.of(one) for one in train]
+        for one in held_out:
+            if any(record.overlaps(one) for record in records):
+                raise InputError(f"{one.log.label}: is a training log too; a log that was seen cannot judge the result")
         return train, held_out
 
     def _choose(self, train: list[Observations], base: BaseParameters) -> list[Observations]:
@@ -198,7 +205,14 @@ class _Run:
             self._progress("gathering equations", number, len(train))
             parts.append(self._factor(one, base))
         self._progress("gathering equations", len(train), len(train))
-        return sum(parts[1:], start=parts[0])
+        whole = sum(parts[1:], start=parts[0])
+        if whole.n_rows < LEAST_EQUATIONS * base.n:
+            names = ", ".join(one.log.label for one in train)
+            raise InputError(
+                f"{names}: gives {whole.n_rows:g} equations in motion for {base.n} parameters; at least "
+                f"{LEAST_EQUATIONS} per parameter are needed: use longer logs or fewer terms"
+            )
+        return whole
 
     def _factor(self, one: Observations, base: BaseParameters) -> Information:
         rows = ObservedRows((one,), base)

@@ -41,7 +41,7 @@ class CrossValidation:
     Attributes:
         over: "logs" or "blocks".
         labels: What was left out in each fold.
-        errors: (n_folds, n_channels) relative error on what was left out.
+        errors: (n_folds, n_channels) relative error on what was left out; NaN for a channel without torque there.
         totals: (n_folds,) over all channels.
         coverage: Share of parameters whose values from a fold's data and from the rest agree within two deviations of
             their difference; 95 % if the deviations are right. None where a fold alone determines no parameter.
@@ -59,7 +59,11 @@ class CrossValidation:
             "over": self.over,
             "mean": float(self.totals.mean()),
             "folds": [
-                {"left_out": label, "relative_error": float(total), "per_channel": [float(x) for x in own]}
+                {
+                    "left_out": label,
+                    "relative_error": float(total),
+                    "per_channel": [float(x) if np.isfinite(x) else None for x in own],
+                }
                 for label, total, own in zip(self.labels, self.totals, self.errors, strict=True)
             ],
             "coverage": self.coverage,
@@ -101,7 +105,7 @@ def cross_validate(information: Information, estimator: Estimator, inflation: Ar
         rest = estimator.clone().fit(information.select(_rest(information, fold)))
         own = information.select(fold.left_out)
         residual, torque = _norms(own, rest.values_)
-        errors.append(np.sqrt(residual / np.maximum(torque, 1e-300)))
+        errors.append(np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)))
         totals.append(float(np.sqrt(residual.sum() / max(float(torque.sum()), 1e-300))))
         hits, count = _agreement(own, estimator, rest, inflation)
         inside, judged = inside + hits, judged + count

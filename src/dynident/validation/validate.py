@@ -27,7 +27,7 @@ class Validation:
         joints: Names of the joints.
         comparisons: One per log.
         coverage: (n_joints,) share of the residuals within two stated deviations of the prediction (parameters and
-            noise together), at the outputs of the model; 95 % if the deviations are right.
+            noise together), at the outputs of the model; 95 % if the deviations are right, NaN without rows.
         white: (n_joints,) whether the residual of each output looks like white noise in every log.
         seen: Labels of logs that the estimate was trained on, for which errors prove nothing.
     """
@@ -74,7 +74,7 @@ class Validation:
             **self.errors.as_dict(),
             "joints": list(self.joints),
             "rest_included": self.whole.as_dict(),
-            "coverage": [float(x) for x in self.coverage],
+            "coverage": [float(x) if np.isfinite(x) else None for x in self.coverage],
             "white_residual": list(self.white),
             "logs": [{"label": one.label, "source": one.source, **one.errors[0].as_dict()} for one in self.comparisons],
             "seen_in_training": list(self.seen),
@@ -121,7 +121,7 @@ def coverage(fit: Estimate, observations: Sequence[Observations]) -> Array:
             deviation = np.sqrt((spread**2).sum(0) + fit.sigma[channel] ** 2)
             inside[channel] += np.count_nonzero(np.abs(residual) <= 2.0 * deviation)
             count[channel] += len(residual)
-    return frozen(np.where(count > 0.0, inside / np.maximum(count, 1.0), 0.0))
+    return frozen(np.where(count > 0.0, inside / np.maximum(count, 1.0), np.nan))
 
 
 def _square_root(covariance: Array) -> tuple[Array, Array]:
