@@ -72,16 +72,16 @@ class TestDelay:
         plain, told = (observe(make(0.006, 0.01), puma, SignalOptions(delay=delay)) for delay in (0.0, 0.006))
         assert choose_delay([plain], base).delay == choose_delay([told], base).delay
 
-    @pytest.mark.parametrize("noise", [0.002, 0.01, 0.05])
+    @pytest.mark.parametrize("noise", [0.002, 0.05])
     def test_no_delay_is_next_to_none(self, puma, base, make, noise):
         """What is claimed without a delay stays below half a millisecond."""
-        for seed in range(3):
+        for seed in range(2):
             assert abs(choose_delay([observe(make(0.0, noise, seed), puma)], base).delay) < 5e-4
 
     @NOISE_GAIN
     def test_noise_alone_brings_no_delay(self, puma, base, make):
         """Torque noise of a fifth of the torque: milliseconds cannot be told, and none are claimed."""
-        found = [choose_delay([observe(make(0.0, 0.2, seed), puma)], base) for seed in range(12)]
+        found = [choose_delay([observe(make(0.0, 0.2, seed), puma)], base) for seed in range(8)]
         assert all("none is used" in one.reason for one in found)
         assert max(abs(one.delay) for one in found) == 0.0
 

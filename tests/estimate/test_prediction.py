@@ -131,7 +131,9 @@ class TestShort:
 
 
 class TestBlocks:
-    def test_blocks_do_not_show(self, robot):
+    @pytest.mark.parametrize("name", ["pendulum-2", "tx40"])
+    def test_blocks_do_not_show(self, name):
+        robot = di.load_robot(name)
         rng = np.random.default_rng(1)
         t = np.delete(T, slice(2000, 2200))
         jittered = np.sort(t + rng.uniform(-0.3, 0.3, len(t)) / RATE)
@@ -140,12 +142,9 @@ class TestBlocks:
             log = log_at(robot, stamps_of)
             whole = predict(robot, log, delay=0.003)
             for sizes in [(2000,), (57,), (2001, 1, 3)]:
-                if stamps_of is repeated and sizes[0] < 2000:
-                    continue  # see test_repeated_stamps_at_the_end_of_a_block
                 pieces = predict(robot, Pieces(log, sizes), delay=0.003)
                 np.testing.assert_allclose(pieces, whole, atol=1e-9 * np.abs(whole).max())
 
-    @pytest.mark.xfail(strict=True, reason="a repeated stamp in the last row of a block is kept")
     def test_repeated_stamps_at_the_end_of_a_block(self, pendulum):
         t = np.sort(np.concatenate([T, T[300:400]]))
         q = motion_of(pendulum)(t)[0] + 1e-5 * np.random.default_rng(0).normal(size=(len(t), 2))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.estimate import WeightedLeastSquares
+from dynident.logs.log import BLOCK
 from dynident.run.identify import identify
-from tests.signals.made import Fourier, make_log, pinocchio_torque, stamps
+from tests.signals.made import Fourier, exact_log, exact_torque, make_log, pinocchio_torque, stamps
 
 RATE = 500.0
 T = stamps(30.0, RATE)
@@ -81,12 +83,14 @@ def test_a_known_delay_is_found_on_the_way(robot):
     assert off.max() < 5.0
 
 
-@pytest.mark.parametrize("estimator", ["ordinary", "robust", "total", "ridge"])
+@pytest.mark.parametrize(
+    "estimator", ["robust", "total", *(pytest.param(name, marks=pytest.mark.full) for name in ("ordinary", "ridge"))]
+)
 def test_every_method_comes_near_the_truth(robot, exact, estimator):
     estimate = identified(robot, exact, 1, estimator=estimator, delay=0.0, speed="position")
     truth = estimate.base.base_values()
-    big = np.abs(truth) > 0.3
-    np.testing.assert_allclose(estimate.beta[big], truth[big], rtol=0.06)
+    big = np.abs(truth) > 0.55
+    np.testing.assert_allclose(estimate.beta[big], truth[big], rtol=0.03)
 
 
 def test_outliers_do_not_move_the_robust_estimate(robot, exact):
@@ -121,3 +125,31 @@ def test_a_held_out_log_judges_and_shapes_nothing(robot, exact):
     np.testing.assert_array_equal(alone.beta, judged.beta)
     assert judged.validation["held"].relative < 1.5 * judged.train.relative
     assert judged.validation["held"].relative < 0.02
+
+
+def test_a_repeated_stamp_where_a_block_ends():
+    robot, motion = di.load_robot("pendulum-2"), Fourier.random(2, 1)
+    t = np.insert(np.arange(BLOCK + 4000) / RATE, BLOCK - 1, (BLOCK - 2) / RATE)
+    q = motion(t)[0]
+    q[BLOCK - 1] += 1e-6  # the same stamp, another value
+    estimate = identify(robot, make_log(robot, t, q, exact_torque(robot, motion, t)), delay=0.0)
+    assert (estimate.data[0].repeated, estimate.data[0].resampled) == (1, False)
+
+
+@pytest.mark.xfail(strict=True, reason="a factor is found by label and digest, which logs made in memory may share")
+def test_the_store_tells_logs_in_memory_apart(tmp_path):
+    robot, motion, t = di.load_robot("pendulum-2"), Fourier.random(2, 1), stamps(20.0, 200.0)
+    other = robot.with_values("other", {**robot.value_set(), "MX2": 0.9})
+    found = [
+        identify(robot, exact_log(one, motion, t, digest=""), store=tmp_path, delay=0.0)["MX2"]
+        for one in (robot, other)
+    ]
+    np.testing.assert_allclose(found, [0.5, 0.9], rtol=1e-3)
+
+
+@pytest.mark.xfail(strict=True, reason="only the bundled methods have a name", raises=StopIteration)
+def test_a_method_of_ones_own(robot, exact):
+    class Mine(WeightedLeastSquares):
+        """Another name for the same."""
+
+    assert identified(robot, exact, 0, estimator=Mine()).rank == 58

@@ -45,7 +45,7 @@ class TestBlocks:
         ends=st.sampled_from(["polynomial", "reflection"]),
         data=st.data(),
     )
-    @settings(max_examples=120, deadline=None)
+    @settings(max_examples=80, deadline=None)
     def test_results_do_not_depend_on_the_blocks(self, n, step, ends, data):
         groups = [(1, [SMOOTH]), (2, KERNELS)]
         x = signals(n, seed=n)

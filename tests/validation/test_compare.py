@@ -147,7 +147,9 @@ class TestRows:
         assert found.whole[0].count[0] > 2 * MOST_POINTS
 
     @pytest.mark.parametrize("sizes", [(61,), (1000,), (333, 1)])
-    def test_blocks_do_not_show(self, robot, sizes):
+    @pytest.mark.parametrize("name", ["pendulum-2", "tx40"])
+    def test_blocks_do_not_show(self, name, sizes):
+        robot = di.load_robot(name)
         t = T[(T < 8.0) | (T >= 9.0)]
         log = exact_log(robot, motion_of(robot), t)
         log = di.Log("made", "0", t, {**log.channels, "tau1": log.channels["tau1"] + np.sin(37.0 * t)})
@@ -168,7 +170,7 @@ class TestRows:
         t = T[(T < 8.0) | (T >= 9.0)]
         log = exact_log(pendulum, motion_of(pendulum), t)
         counts = set()
-        for size in (10**6, 61, 64, 90, 100, 333):
+        for size in (10**6, 61, 333):
             one = observe(Pieces(log, (size,)), pendulum, SignalOptions(band=6.0))
             assert row_rate(one) == pytest.approx(25.0, rel=1e-12)
             counts.add(float(compare([model_of(pendulum)], one).whole[0].count[0]))

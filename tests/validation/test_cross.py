@@ -88,14 +88,14 @@ class TestErrors:
 
 class TestCoverage:
     def test_near_95_percent_for_white_noise(self):
-        data = (info(seed, n=500, segment=50) for seed in range(25))
+        data = (info(seed, n=500, segment=50) for seed in range(16))
         shares = [cross_validate(one, WeightedLeastSquares(), ONE).coverage for one in data]
-        assert np.mean(shares) == pytest.approx(0.954, abs=0.035)
+        assert np.mean(shares) == pytest.approx(0.954, abs=0.04)
 
     def test_deviations_that_are_too_small_show(self):
         """Noise that repeats itself nine times: stated deviations are three times too small."""
         shares, allowed = [], []
-        for seed in range(12):
+        for seed in range(8):
             W, _ = arrays(seed, 540)
             noise = np.repeat(np.random.default_rng(seed).normal(size=(60, 3)), 9, axis=0) * SIGMA
             W = np.repeat(W[:60], 9, axis=0)

@@ -25,6 +25,7 @@ _STEPS = 17  # delays tried
 _DELAY_BAND = 2.0  # times the band of the rows: milliseconds show in the faster part of the motion
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
+_CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighbouring rows being alike
 _SPEED_WORTH = 0.02  # share by which measured speeds must lower it: predictions have to do without them
 
 
@@ -68,9 +69,9 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     The torque is filtered for all delays at once beside one regressor, so trying many costs little more than one.
     """
     tried = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, _STEPS)
-    values = residual_torque(
-        [one.with_options(band=_DELAY_BAND * one.band) for one in observations], base, tried.tolist()
-    )
+    wider = [one.with_options(band=_DELAY_BAND * one.band) for one in observations]
+    values, rows = residual_torque(wider, base, tried.tolist())
+    worth = max(_WORTH, _CHANCE / rows)
     values = values / max(float(values[_STEPS // 2]), 1e-300)
     best = int(np.argmin(values))
 
@@ -85,8 +86,8 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     vertex = 0.5 * (left - right) / bend if bend > 0.0 else 0.0
     delay = float(tried[best] + vertex * (tried[1] - tried[0]))
     gain = 1.0 - float(np.sqrt(max(here - 0.25 * (left - right) * vertex, 0.0)))
-    if gain < _WORTH:
-        return choice(0.0, gain, f"no delay lowers the residual by more than {100 * _WORTH:g} %; none is used")
+    if gain < worth:
+        return choice(0.0, gain, f"no delay lowers the residual by more than {100 * worth:.2g} %; none is used")
     side = "after" if delay > 0.0 else "before"
     shown = f"torque is stamped {1e3 * abs(delay):.1f} ms {side} its motion"
     return choice(delay, gain, f"{shown}, which lowers the residual by {100 * gain:.1f} %")
@@ -97,7 +98,7 @@ def choose_speed(observations: Sequence[Observations], base: BaseParameters, del
     if any(joint_speeds(next(iter(one.log.blocks())), one.robot) is None for one in observations):
         return SpeedChoice("position", None, "not every log has measured speeds; positions are differentiated")
     derived, measured = (
-        float(residual_torque([one.with_options(speed=speed) for one in observations], base, [delay])[0])
+        float(residual_torque([one.with_options(speed=speed) for one in observations], base, [delay])[0][0])
         for speed in ("position", "measured")
     )
     ratio = measured / max(derived, 1e-300)
@@ -110,30 +111,35 @@ def choose_speed(observations: Sequence[Observations], base: BaseParameters, del
 
 
 @on_one_thread
-def residual_torque(observations: Sequence[Observations], base: BaseParameters, delays: Sequence[float]) -> Array:
-    """Norm of the torque that a fit leaves unexplained, all joints together, for each delay, (n_delays,)."""
+def residual_torque(
+    observations: Sequence[Observations], base: BaseParameters, delays: Sequence[float]
+) -> tuple[Array, int]:
+    """Norm of the torque that a fit leaves unexplained, all joints together, for each delay, and the rows behind it."""
     model = observation_model(base.robot, base.terms, "base")
     n, n_delays = model.coordinates.n, len(delays)
-    total = np.zeros((n + n_delays, n + n_delays))
+    total, rows = np.zeros((n + n_delays, n + n_delays)), 0
     for one in observations:
-        for factor, own in zip(_factors(one, model, delays), model.layout.columns, strict=True):
+        factors, count = _factors(one, model, delays)
+        rows += count
+        for factor, own in zip(factors, model.layout.columns, strict=True):
             wide = np.zeros((n + n_delays, len(factor)))
             wide[[*own, *range(n, n + n_delays)]] = factor.T
             absorb(total, wide)
     # Below the columns' own triangle stands what they do not explain.
-    return np.asarray(np.linalg.norm(total[n:, n:], axis=0))
+    return np.asarray(np.linalg.norm(total[n:, n:], axis=0)), max(rows, 1)
 
 
-def _factors(one: Observations, model: ObservationModel, delays: Sequence[float]) -> list[Array]:
-    """For each channel the triangle of [columns, torque for each delay], from the first rows of a log."""
+def _factors(one: Observations, model: ObservationModel, delays: Sequence[float]) -> tuple[list[Array], int]:
+    """For each channel the triangle of [columns, torque for each delay], from the first rows of a log; and the rows."""
     factors = [np.zeros((len(own) + len(delays),) * 2) for own in model.layout.columns]
-    rows = 0
+    times = rows = 0
     for block in row_blocks(one, model, delays):
         for channel, columns in enumerate(block.columns):
             used = block.usable[channel]
             if used.any():
                 absorb(factors[channel], np.concatenate([columns[:, used], block.tau[:, channel, used]]))
-        rows += int(block.usable.any(0).sum())
-        if rows > _MOST_ROWS:
+        rows += int(block.usable.sum())
+        times += int(block.usable.any(0).sum())
+        if times > _MOST_ROWS:
             break
-    return factors
+    return factors, rows

@@ -37,11 +37,6 @@ class ResidualCorrelation:
     inflation: Array
     n_rows: Array
 
-    @property
-    def white(self) -> Array:
-        """(n_channels,) whether the first lag lies within the band of white noise, 95 %."""
-        return np.asarray(np.abs(self.autocorrelation[:, 1]) < 1.96 / np.sqrt(np.maximum(self.n_rows, 1.0)))
-
 
 class LagSums:
     """Autocovariance of several series as their samples come in.

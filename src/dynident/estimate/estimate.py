@@ -15,7 +15,7 @@ from dynident.errors import UnknownNameError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.identifiability.base import BaseParameters
-from dynident.logs.source import LogSource
+from dynident.logs.source import LogSource, PositionsOnly
 from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
 
@@ -223,15 +223,22 @@ class Estimate:
             text.append("  ".join([*cells, line[-1]]).rstrip())
         return "\n".join(text)
 
-    def observe(self, log: LogSource, band: float | None = None) -> Observations:
-        """A log filtered as for this estimate; without a band, at least to the band of the training."""
+    def observe(self, log: LogSource, band: float | None = None, *, torque: bool = True) -> Observations:
+        """A log filtered as for this estimate.
+
+        Args:
+            log: The log.
+            band: Band [Hz]; default that of its motion, and at least that of the training.
+            torque: Whether torque is wanted; without it, nothing but time and positions is looked at.
+        """
+        log = log if torque else PositionsOnly(log)
         found = observe(log, self.robot, replace(self.signals, band=band, speed="position"))
         wanted = max(found.band, self.band) if band is None else band
         return found.with_options(band=wanted)
 
     def predict(self, log: LogSource) -> Array:
         """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""
-        blocks = [tau for _, tau in predicted_blocks(self.model, self.observe(log))]
+        blocks = [tau for _, tau in predicted_blocks(self.model, self.observe(log, torque=False))]
         return np.ascontiguousarray(np.concatenate(blocks, axis=1).T)
 
     def save(self, path: str | Path) -> None:

@@ -38,9 +38,12 @@ def fit_path(path: str | Path) -> Path:
 
 def save(estimate: Estimate, path: str | Path) -> None:
     """Write an estimate; a folder is created when it does not exist."""
-    target = fit_path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    base = estimate.base
+    target, base = fit_path(path), estimate.base
+    text = _text(estimate)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FitFileError(f"{target.parent}: cannot be made a folder ({error.strerror}); choose another") from None
     arrays = {
         "beta": estimate.beta,
         "covariance": estimate.covariance,
@@ -53,7 +56,7 @@ def save(estimate: Estimate, path: str | Path) -> None:
         arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured, trace.predicted])
     # The arrays first: a YAML file is there only when everything it needs is.
     write_whole(target.with_suffix(".npz"), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
-    write_text(target, _text(estimate))
+    write_text(target, text)
 
 
 def _text(estimate: Estimate) -> str:
@@ -121,7 +124,7 @@ def load_estimate(path: str | Path) -> Estimate:
             arrays = {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         raise FitFileError(f"{file}: {beside.name} is not beside it; keep the two files together") from None
-    except _DAMAGE as error:
+    except Exception as error:  # a damaged header can make NumPy's reader raise anything
         raise FitFileError(f"{beside}: is damaged ({error}); identify again") from None
     try:
         return _rebuilt(data, arrays, str(file))
@@ -134,6 +137,8 @@ def load_estimate(path: str | Path) -> Estimate:
 
 def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Estimate:
     robot = robot_from_data(data["robot"], source)
+    if not isinstance(data["terms"], list) or not data["terms"]:
+        raise ValueError("terms must be a list of names")
     terms = resolve_terms(data["terms"])
     base = BaseParameters(
         robot=robot,
@@ -145,13 +150,16 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         strongest=float(data["base"]["strongest"]),
         warnings=tuple(data["base"]["warnings"]),
     )
-    n = base.n
-    if base.K.shape != (n, len(base.columns)) or arrays["covariance"].shape != (n, n):
-        raise ValueError("the arrays do not fit the robot and its terms")
+    n, joints = base.n, robot.joint_names
+    shapes = {"K": (n, len(base.columns)), "covariance": (n, n), "white_std": (n,), "determined": (n,), "beta": (n,)}
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape} instead of {shape}")
+    if not all(np.isfinite(arrays[name]).all() for name in ("K", "covariance", "beta")):
+        raise ValueError("its numbers are not finite")
     names, values = [row["name"] for row in data["parameters"]], [row["value"] for row in data["parameters"]]
     if tuple(names) != base.names or not np.array_equal(np.array(values, dtype=float), arrays["beta"]):
         raise ValueError("the parameters of the two files differ; were they edited?")
-    joints = robot.joint_names
     options = dict(data["estimator"])
     return Estimate(
         base=base,
@@ -182,5 +190,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
 
 
 def _trace(stored: Array, n_joints: int) -> Trace:
+    if stored.ndim != 2 or len(stored) != 1 + 2 * n_joints:
+        raise ValueError(f"a trace has shape {stored.shape}")
     time, measured, predicted = np.split(stored, [1, 1 + n_joints])
     return Trace(time[0], measured, predicted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dynident.logs.log import Log, Role
@@ -36,3 +37,40 @@ class LogSource(Protocol):
         Raises:
             LogError: Naming file, column and row of what cannot be used.
         """
+
+
+@dataclass(frozen=True)
+class PositionsOnly:
+    """A log as prediction may see it: time and positions.
+
+    Attributes:
+        log: The log.
+    """
+
+    log: LogSource
+
+    @property
+    def source(self) -> str:
+        """File it came from."""
+        return self.log.source
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file's content."""
+        return self.log.digest
+
+    @property
+    def role(self) -> Role:
+        """What it is for."""
+        return self.log.role
+
+    @property
+    def label(self) -> str:
+        """Name in reports."""
+        return self.log.label
+
+    def blocks(self) -> Iterator[Log]:
+        """The log's blocks without any other channel."""
+        for block in self.log.blocks():
+            kept = {name: values for name, values in block.channels.items() if name.startswith("q")}
+            yield replace(block, channels=kept)

@@ -301,7 +301,7 @@ def _for_folds(estimator: Estimator) -> Estimator:
 
 
 def _name(estimator: Estimator) -> str:
-    return next(name for name, kind in ESTIMATORS.items() if type(estimator) is kind)
+    return next((name for name, kind in ESTIMATORS.items() if type(estimator) is kind), type(estimator).__name__)
 
 
 def _plain(estimator: Estimator) -> dict[str, Any]:
@@ -344,8 +344,18 @@ def _cross_note(crossed: CrossValidation | None) -> list[str]:
 def _key(rows: ObservedRows) -> str:
     """Name of a log's factor: everything that shaped it."""
     one = rows.observations[0]
-    parts = [one.log.digest, one.log.label, one.band, sorted(asdict(one.options).items()), one.survey.grid]
+    parts = [_content(one.log), one.log.label, one.band, sorted(asdict(one.options).items()), one.survey.grid]
     parts += [one.survey.start, one.survey.stop, rows.definitions, rows.coordinates.independent]
     drive = one.robot.drive
     parts += [drive.gear_ratios.tolist(), None if drive.gains is None else drive.gains.tolist()]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
+
+
+def _content(log: LogSource) -> str:
+    """What tells a log's content from any other's; a log made in memory may carry any digest."""
+    if not isinstance(log, Log):
+        return log.digest
+    digest = hashlib.sha256(np.ascontiguousarray(log.time).tobytes())
+    for name, values in log.channels.items():
+        digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()

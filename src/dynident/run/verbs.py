@@ -112,7 +112,7 @@ def run_predict(options: Namespace) -> int:
 
     fit = load_estimate(options.fit)
     (log,) = _logs([options.log], fit.robot, options, "validation")
-    observed = fit.observe(log)
+    observed = fit.observe(log, torque=False)
     head = ["t", *(f"tau{name.removeprefix('q')}" for name in fit.robot.position_names)]
 
     def write(file: IO[bytes]) -> None:

@@ -57,7 +57,7 @@ class Chunk:
 def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
     """The blocks without rows that repeat the one before, by stamp or (in short runs) by value."""
     held: Log | None = None  # rows whose fate the next block decides
-    standing = False
+    standing = spare = False  # whether they stand still for long already; whether the first of them is dropped
     for block in blocks:
         log = block if held is None else _joined(held, block)
         still, same = _repeats(log)
@@ -72,7 +72,8 @@ def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
         open_run = runs[-1] if runs and runs[-1][1] == len(same) else (len(same), len(same))
         standing = open_run[1] - open_run[0] > _LONGEST_REPEAT
         border = len(log) - 1 if standing else max(open_run[0], 0)
-        keep = np.concatenate([[True], ~drop])
+        keep = np.concatenate([[not spare], ~drop])
+        spare = not keep[border]
         if border:
             given = log.samples(np.flatnonzero(keep[:border]))
             if len(given):
@@ -81,7 +82,9 @@ def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
     if held is not None:
         still, same = _repeats(held)
         short = len(same) <= _LONGEST_REPEAT and not standing
-        yield held.samples(np.flatnonzero(np.concatenate([[True], ~(still | (same & short))])))
+        rest = held.samples(np.flatnonzero(np.concatenate([[not spare], ~(still | (same & short))])))
+        if len(rest):
+            yield rest
 
 
 def _joined(first: Log, second: Log) -> Log:

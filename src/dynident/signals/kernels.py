@@ -7,6 +7,7 @@ y_k = sum_j taps_j x_{k+j-centre} / T^d, with T the sampling time. Moments are e
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +48,8 @@ class Kernel:
         w = 2.0 * np.pi * np.asarray(frequency, dtype=np.float64) / rate
         places = np.arange(len(self.taps)) - self.centre
         actual = np.exp(1j * np.outer(w, places)) @ self.taps
-        return np.asarray(actual / np.where(w == 0.0, 1.0, (1j * w) ** self.order))
+        at_zero = places.astype(np.float64) ** self.order @ self.taps / math.factorial(self.order)
+        return np.where(w == 0.0, at_zero, actual / np.where(w == 0.0, 1.0, (1j * w) ** self.order))
 
     def then(self, other: Kernel) -> Kernel:
         """Both kernels one after the other, as one."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynident.checks import Array
 from dynident.errors import InputError, UnknownNameError
-from dynident.logs.log import Log, joint_positions, joint_speeds, row_torques
+from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_torques
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.fir import FilterStream, Mask
@@ -131,7 +131,7 @@ class Observations:
         return self._position_kernels()[0].centre / self.survey.grid.rate
 
     def with_options(self, **changes: object) -> Observations:
-        """The same log, filtered otherwise."""
+        """The same log, filtered otherwise; a band is at most what the rate allows."""
         options = replace(self.options, **changes)  # type: ignore[arg-type]
         return Observations(self.log, self.robot, options, self.survey, chosen_band(self.survey, options.band))
 
@@ -218,10 +218,21 @@ def observe(log: LogSource, robot: Robot, options: SignalOptions | None = None) 
     """
     options = options or SignalOptions()
     found = survey(log, robot)
+    if options.band is not None and options.band > widest_band(found):
+        raise LogError(
+            log.source,
+            f"a band of {options.band:g} Hz is too wide for its rate of {found.grid.rate:.4g} Hz; "
+            f"at most {widest_band(found):.4g} Hz can be used",
+        )
     return Observations(log, robot, options, found, chosen_band(found, options.band))
+
+
+def widest_band(found: Survey) -> float:
+    """The widest band that a log's rate allows: positions are derived at twice the band [Hz]."""
+    return 0.9 * found.grid.rate / (2.0 * KINEMATIC_FACTOR)
 
 
 def chosen_band(found: Survey, band: float | None) -> float:
     """The band asked for, or one that holds the motion with room to spare, below what the rate allows [Hz]."""
     wanted = max(BAND_FACTOR * found.typical, _LOWEST_BAND) if band is None else band
-    return min(wanted, 0.9 * found.grid.rate / (2.0 * KINEMATIC_FACTOR))
+    return min(wanted, widest_band(found))

@@ -16,8 +16,12 @@ from dynident.signals.grid import UNIFORM, Grid, fresh_blocks
 
 SHORTEST = 16  # samples of a log or a stretch worth looking at
 _STEPS_LOOKED_AT = 16384  # for the typical step
+_CLOCK_CHECKS = 256  # samples between looks at the clock
+_DRIFT = 0.25  # steps by which stamps may drift from a uniform grid
 _GAPS_NAMED = 100  # gaps whose times are kept
 _SPECTRUM = 32768  # samples of a spectrum
+_ABOVE_NOISE = 30.0  # times the noise: what is weaker may be noise
+_MOVES = 1e-4  # a joint with a smaller share of the fastest joint's power does not count
 _TYPICAL_SHARE = 0.9  # of a motion's kinetic energy lies below its typical frequency
 
 
@@ -95,6 +99,7 @@ class _Look:
         self.stretches = [0]
         self.start, self.stop = np.nan, np.nan
         self.usual_time, self.usual_steps, self.deviation = 0.0, 0, 0.0
+        self.clock: list[tuple[Array, Array]] = []  # usual steps made and the time they took, now and then
         self.lowest, self.highest = np.full(n_joints, np.inf), np.full(n_joints, -np.inf)
 
     def counting(self, log: LogSource) -> Iterator[Log]:
@@ -112,6 +117,9 @@ class _Look:
         is_gap = steps > Grid(1.0 / self.step, irregular=False).gap
         usual = steps[~is_gap][1 if begin else 0 :]
         self.deviation = max(self.deviation, float(np.abs(usual - self.step).max(initial=0.0)))
+        looks = np.arange(-self.usual_steps % _CLOCK_CHECKS, len(usual), _CLOCK_CHECKS)
+        made = np.asarray(self.usual_steps + looks + 1, dtype=np.float64)
+        self.clock.append((made, self.usual_time + np.cumsum(usual)[looks]))
         self.usual_time, self.usual_steps = self.usual_time + float(usual.sum()), self.usual_steps + len(usual)
         cuts = np.flatnonzero(is_gap)
         self.gaps.extend(float(x) for x in (time - steps)[cuts][: _GAPS_NAMED - len(self.gaps)])
@@ -126,9 +134,14 @@ class _Look:
         self.lowest, self.highest = np.minimum(self.lowest, q.min(1)), np.maximum(self.highest, q.max(1))
         self.kept, self.stop = self.kept + len(time), float(time[-1])
 
+    def _drift(self) -> float:
+        """How far the stamps stray from a uniform grid with the mean step [s]."""
+        made, took = (np.concatenate(parts) for parts in zip(*self.clock, strict=True))
+        return float(np.abs(took - made * (self.usual_time / self.usual_steps)).max(initial=0.0))
+
     def survey(self) -> Survey:
         """The record."""
-        irregular = self.deviation > UNIFORM * self.step
+        irregular = self.deviation > UNIFORM * self.step or self._drift() > _DRIFT * self.step
         # A long regular log must not drift from its stamps, so its step is the mean; an irregular one keeps the usual.
         step = self.step if irregular else self.usual_time / self.usual_steps
         return Survey(
@@ -179,10 +192,15 @@ class _Spectrum:
     def typical(self) -> float:
         """Frequency below which most of the power of the fastest joint lies [Hz]; zero without motion."""
         self.cut()
-        total = self.power.sum(1)
-        moved = total > 1e-6 * total.max(initial=0.0)
+        # Noise and steps of an encoder are white in position: what the upper half of the spectrum holds, all of it has.
+        shape = np.sin(np.pi * np.arange(self.power.shape[1]) / _SPECTRUM) ** 2  # of differences of white noise
+        upper = slice(len(shape) // 2, None)
+        floor = np.median(self.power[:, upper] / shape[upper], axis=1)[:, None] * shape
+        power = np.where(self.power > _ABOVE_NOISE * floor, self.power, 0.0)
+        total = power.sum(1)
+        moved = total > _MOVES * total.max(initial=0.0)
         if not moved.any():
             return 0.0
-        share = np.cumsum(self.power[moved], axis=1) / total[moved][:, None]
+        share = np.cumsum(power[moved], axis=1) / total[moved][:, None]
         places = np.argmax(share >= _TYPICAL_SHARE, axis=1)
         return float(places.max() * self.rate / _SPECTRUM)

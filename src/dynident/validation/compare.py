@@ -19,6 +19,7 @@ from dynident.signals.observe import Observations
 from dynident.signals.rows import ROWS_PER_BAND
 
 END_SECONDS = 0.2  # left out at the ends of a stretch, where filters lack samples
+_STANDING_OUT = 0.1  # share of lags outside their 95 % bounds that still passes for white
 MOST_POINTS = 1500  # of a trace, for plots
 
 
@@ -33,6 +34,8 @@ class Comparison:
         whole: At all times, rest included, one for each model.
         trace: Of the first model.
         correlation: How residuals of the first model follow each other, at the outputs of the model, joints in motion.
+        white: For each output, whether its residual is like white noise that passed the filter: beyond the filter's
+            memory, hardly more than one lag in twenty stands out.
         lag: Time between rows [s].
     """
 
@@ -42,6 +45,7 @@ class Comparison:
     whole: tuple[TorqueErrors, ...]
     trace: Trace
     correlation: ResidualCorrelation
+    white: tuple[bool, ...]
     lag: float
 
 
@@ -106,15 +110,29 @@ def compare(models: Sequence[TorqueModel], observations: Observations) -> Compar
             "or a higher band"
         )
     shown = np.concatenate(traces, axis=2)
+    correlation = lags.correlation(robot.joint_names)
     return Comparison(
         observations.log.label,
         observations.log.source,
         tuple(moving),
         tuple(whole),
         Trace(np.concatenate(times), shown[0], shown[1]),
-        lags.correlation(robot.joint_names),
+        correlation,
+        _white(correlation, observations),
         1.0 / rate,
     )
+
+
+def _white(correlation: ResidualCorrelation, observations: Observations) -> tuple[bool, ...]:
+    """Whether residuals are like white noise that passed the filter of the rows (Bartlett's formula for its lags)."""
+    kernel = low_pass_kernel(observations.band, observations.survey.grid.rate / observations.step)
+    step = _row_step(observations)
+    own = np.correlate(kernel.taps, kernel.taps, "full")[len(kernel.taps) - 1 :: step]
+    memory = len(own)
+    spread = np.sqrt(1.0 + 2.0 * np.sum((own[1:] / own[0]) ** 2))
+    bounds = 1.96 * spread / np.sqrt(np.maximum(correlation.n_rows, 1.0))
+    far = np.abs(correlation.autocorrelation[:, memory:])
+    return tuple(bool(x) for x in (far > bounds[:, None]).mean(1) <= _STANDING_OUT)
 
 
 def row_rate(observations: Observations) -> float:
@@ -130,7 +148,7 @@ def _row_step(observations: Observations) -> int:
 def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator[_Block]:
     """Filtered rows away from the ends of stretches."""
     n, step, rate = len(observations.robot.joint_names), _row_step(observations), row_rate(observations)
-    margin = int(np.ceil(END_SECONDS * rate))
+    margin = int(np.ceil(np.round(END_SECONDS * rate, 6)))
     stream: FilterStream | None = None
     held: _Block | None = None
     for motion in observations.motion():

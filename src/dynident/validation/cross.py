@@ -59,15 +59,15 @@ class CrossValidation:
             "over": self.over,
             "mean": float(self.totals.mean()),
             "folds": [
-                {
-                    "left_out": label,
-                    "relative_error": float(total),
-                    "per_channel": [float(x) if np.isfinite(x) else None for x in own],
-                }
+                {"left_out": label, "relative_error": float(total), "per_channel": _known(own)}
                 for label, total, own in zip(self.labels, self.totals, self.errors, strict=True)
             ],
             "coverage": self.coverage,
         }
+
+
+def _known(shares: Array) -> list[float | None]:
+    return [float(share) if np.isfinite(share) else None for share in shares]
 
 
 def folds_of(information: Information) -> list[Fold]:
@@ -97,6 +97,7 @@ def cross_validate(information: Information, estimator: Estimator, inflation: Ar
         estimator: Method, fitted anew on a clone for every fold.
         inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
     """
+    over = "logs" if len({segment.label for segment in information.segments}) > 1 else "blocks"
     folds = [fold for fold in folds_of(information) if _rest(information, fold)]
     if not folds:
         return None
@@ -110,7 +111,6 @@ def cross_validate(information: Information, estimator: Estimator, inflation: Ar
         hits, count = _agreement(own, estimator, rest, inflation)
         inside, judged = inside + hits, judged + count
     coverage = inside / judged if judged else None
-    over = "blocks" if folds[0].label.startswith("block ") else "logs"
     return CrossValidation(over, tuple(fold.label for fold in folds), np.array(errors), np.array(totals), coverage)
 
 

@@ -28,7 +28,7 @@ class Validation:
         comparisons: One per log.
         coverage: (n_joints,) share of the residuals within two stated deviations of the prediction (parameters and
             noise together), at the outputs of the model; 95 % if the deviations are right, NaN without rows.
-        white: (n_joints,) whether the residual of each output looks like white noise in every log.
+        white: (n_joints,) whether the residual of each output is like filtered white noise in every log.
         seen: Labels of logs that the estimate was trained on, for which errors prove nothing.
     """
 
@@ -101,7 +101,7 @@ def validate(fit: Estimate, logs: LogSource | Sequence[LogSource], *, band: floa
         joints=fit.robot.joint_names,
         comparisons=comparisons,
         coverage=coverage(fit, observed),
-        white=tuple(bool(x) for x in np.all([one.correlation.white for one in comparisons], axis=0)),
+        white=tuple(bool(x) for x in np.all([one.white for one in comparisons], axis=0)),
         seen=tuple(one.log.label for one in observed if any(record.overlaps(one) for record in fit.data)),
     )
 
