@@ -6,8 +6,9 @@ import pytest
 import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.estimate import TorqueModel, predicted_blocks
+from dynident.run.identify import identify
 from dynident.signals import SignalOptions, observe
-from tests.signals.made import TERMS, Fourier, Pieces, exact_torque, make_log, relative, stamps
+from tests.signals.made import TERMS, Fourier, Pieces, exact_log, exact_torque, make_log, relative, stamps
 
 RATE = 500.0
 SMOOTH = "rigid,Ia,Fv,Fo"
@@ -174,11 +175,15 @@ class TestTorqueIsNotLookedAt:
         np.testing.assert_array_equal(bare, zero)
         np.testing.assert_array_equal(bare, wild)
 
-    @pytest.mark.xfail(strict=True, reason="rows with equal positions are repeats or not by their torque")
     def test_with_a_coarse_encoder(self, pendulum):
-        bare, zero, wild = (predict(pendulum, log, band=5.0) for log in self.logs(pendulum, 1e-3))
+        """Rows with equal positions are repeats, whatever their torque."""
+        estimate = identify(pendulum, exact_log(pendulum, motion_of(pendulum), T), terms=SMOOTH, delay=0.0)
+        logs = self.logs(pendulum, 1e-3)
+        bare, zero, wild = (estimate.predict(log) for log in logs)
         np.testing.assert_array_equal(bare, zero)
         np.testing.assert_array_equal(bare, wild)
+        assert estimate.observe(logs[2], torque=False).survey.repeated > 0
+        assert estimate.observe(logs[2]).survey.repeated == 0
 
 
 def test_torque_is_that_of_the_joints():

@@ -136,7 +136,6 @@ def test_a_repeated_stamp_where_a_block_ends():
     assert (estimate.data[0].repeated, estimate.data[0].resampled) == (1, False)
 
 
-@pytest.mark.xfail(strict=True, reason="a factor is found by label and digest, which logs made in memory may share")
 def test_the_store_tells_logs_in_memory_apart(tmp_path):
     robot, motion, t = di.load_robot("pendulum-2"), Fourier.random(2, 1), stamps(20.0, 200.0)
     other = robot.with_values("other", {**robot.value_set(), "MX2": 0.9})
@@ -147,7 +146,6 @@ def test_the_store_tells_logs_in_memory_apart(tmp_path):
     np.testing.assert_allclose(found, [0.5, 0.9], rtol=1e-3)
 
 
-@pytest.mark.xfail(strict=True, reason="only the bundled methods have a name", raises=StopIteration)
 def test_a_method_of_ones_own(robot, exact):
     class Mine(WeightedLeastSquares):
         """Another name for the same."""

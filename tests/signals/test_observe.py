@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import UnknownNameError
 from dynident.signals import SignalOptions, observe
 from dynident.signals.observe import chosen_band
 from tests.signals.made import Fourier, Pieces, exact_log, make_log, relative, stamps
@@ -160,10 +160,12 @@ class TestBand:
         assert found.band == 1.0
         assert chosen_band(found.survey, None) == 1.0
 
-    @pytest.mark.xfail(strict=True, reason="a band that the rate does not allow is lowered without a word")
     def test_a_band_that_the_rate_does_not_allow_is_refused(self, robot, log):
-        with pytest.raises(InputError, match="band"):
+        with pytest.raises(
+            di.LogError, match="made: a band of 90 Hz is too wide for its rate of 200 Hz; at most 45 Hz"
+        ):
             observe(log, robot, SignalOptions(band=90.0))
+        assert observe(log, robot, SignalOptions(band=44.9)).band == 44.9
 
 
 @pytest.mark.parametrize(

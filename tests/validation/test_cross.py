@@ -80,7 +80,6 @@ class TestErrors:
         cross_validate(info(n=400, segment=40), estimator, ONE)
         assert not hasattr(estimator, "values_")
 
-    @pytest.mark.xfail(strict=True, reason="what was left out is told from the label of the first fold")
     def test_logs_called_block(self):
         found = cross_validate(info(0, label="block 1") + info(1, label="block 2"), WeightedLeastSquares(), ONE)
         assert found.over == "logs"

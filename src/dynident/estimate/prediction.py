@@ -39,12 +39,12 @@ def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator
 
     Torque that is stamped late by the delay of the options shows at time t what happened at t - delay.
     """
-    pieces = _predicted_pieces(model, observations)
+    pieces = _pieces(observations)
     held = _Curve(next(pieces))
     ahead = next(pieces, None)
     for stamps in _stamps(observations.log):
         wanted = stamps - observations.options.delay
-        given = np.zeros((len(model.robot.joint_names), 0))
+        given = np.zeros((3 * len(model.robot.joint_names), 0))
         while given.shape[1] < len(stamps):
             rest = wanted[given.shape[1] :]
             while ahead is not None and held.continued_by(ahead) and held.until < rest[-1]:
@@ -58,7 +58,8 @@ def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator
             if count < len(rest):
                 assert ahead is not None
                 held, ahead = _Curve(ahead), next(pieces, None)
-        yield stamps, given
+        q, dq, ddq = np.split(given, 3)
+        yield stamps, joint_torque(model.robot, model.torque(q, dq, ddq).T).T
 
 
 def _stamps(log: LogSource) -> Iterator[Array]:
@@ -66,18 +67,17 @@ def _stamps(log: LogSource) -> Iterator[Array]:
         yield block.time
 
 
-Piece = tuple[Array, Array, bool]  # stamps, torque (n_joints, n), whether a new stretch begins
+Piece = tuple[Array, Array, bool]  # stamps, motion (3 n_joints, n), whether a new stretch begins
 
 
-def _predicted_pieces(model: TorqueModel, observations: Observations) -> Iterator[Piece]:
-    """Predicted torque along the filtered motion."""
+def _pieces(observations: Observations) -> Iterator[Piece]:
+    """The filtered motion. It is what is interpolated, for torque jumps with friction where motion is smooth."""
     for motion in observations.motion(delays=()):
-        tau = joint_torque(model.robot, model.torque(motion.q, motion.dq, motion.ddq).T).T
-        yield motion.time, tau, motion.first == 0
+        yield motion.time, np.vstack([motion.q, motion.dq, motion.ddq]), motion.first == 0
 
 
 class _Curve:
-    """Torque of one stretch around the stamps that are asked for next."""
+    """Motion of one stretch around the stamps that are asked for next."""
 
     def __init__(self, piece: Piece) -> None:
         self.time, self.values, _ = piece

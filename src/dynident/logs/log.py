@@ -145,10 +145,12 @@ def joint_positions(log: Log, robot: Robot) -> Array:
 
 
 def joint_speeds(log: Log, robot: Robot) -> Array | None:
-    """Measured joint speeds, from dq or dqm; None if the log has neither."""
+    """Measured joint speeds, from dq or (of a robot without locked joints) dqm; None if the log has neither."""
     if log.has("dq", robot):
         return log.array("dq", robot)
-    return _from_motors(log.array("dqm", robot), robot) if log.has("dqm", robot) else None
+    if robot.locked or not log.has("dqm", robot):
+        return None
+    return _from_motors(log.array("dqm", robot), robot)
 
 
 def torque_kind(log: Log, robot: Robot) -> TorqueKind:

@@ -97,7 +97,7 @@ def _repeats(log: Log) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     same = np.full(len(log) - 1, bool(log.channels))
     for values in log.channels.values():
         same &= values[1:] == values[:-1]
-    return np.diff(log.time) <= 0.0, same
+    return np.diff(log.time) == 0.0, same
 
 
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:

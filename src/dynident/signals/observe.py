@@ -6,6 +6,7 @@ with the same kernel, and both are brought to a lower rate. `rows.py` makes equa
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -25,7 +26,7 @@ from dynident.signals.survey import Survey, survey
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
 BAND_FACTOR = 12.0  # the band reaches this many typical frequencies of the motion
 _LOWEST_BAND = 1.0  # [Hz]
-_KEPT_BYTES = 32e6  # of filtered motion kept for the next time; more is made anew
+_KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
 Speed = Literal["position", "measured"]
 Differentiator = Literal["low-pass", "five-point", "five-point causal", "central", "savitzky-golay"]
@@ -101,6 +102,27 @@ class Motion:
         return self.start + (self.first + np.arange(self.q.shape[1])) / self.rate
 
 
+class _Shelf:
+    """Counts the filtered motion that is kept, over all observations that are alive."""
+
+    def __init__(self, room: float) -> None:
+        self.room = room
+
+    def take(self, size: float, owner: object) -> bool:
+        """Room for something that lives as long as its owner; False if there is none."""
+        if size > self.room:
+            return False
+        self.room -= size
+        weakref.finalize(owner, self._give_back, size)
+        return True
+
+    def _give_back(self, size: float) -> None:
+        self.room += size
+
+
+_shelf = _Shelf(_KEPT_BYTES)
+
+
 @dataclass(frozen=True, eq=False)
 class Observations:
     """A log after a first look, ready to be filtered; only `observe` makes them.
@@ -123,12 +145,13 @@ class Observations:
     @property
     def step(self) -> int:
         """Samples of the log for each sample of the motion."""
-        return max(1, int(self.survey.grid.rate / (_PER_BAND * self.band)))
+        return max(1, int(self.survey.grid.rate / (_PER_BAND * self.band) + 1e-9))
 
     @property
     def reach(self) -> float:
         """Time from the ends of a stretch in which the filters lack measured samples [s]."""
-        return self._position_kernels()[0].centre / self.survey.grid.rate
+        kernels = [k for _, own in self._groups((self.options.delay,), False, 1) for k in own]
+        return max(max(k.centre, len(k.taps) - 1 - k.centre) for k in kernels) / self.survey.grid.rate
 
     def with_options(self, **changes: object) -> Observations:
         """The same log, filtered otherwise; a band is at most what the rate allows."""
@@ -146,17 +169,15 @@ class Observations:
         if wanted in self._kept:
             yield from self._kept[wanted]
             return
-        fits = 8.0 * self._motion_samples() * len(self.robot.joint_names) * (3 + len(wanted)) < _KEPT_BYTES
+        size = 8.0 * sum(self.survey.stretches) / self.step * len(self.robot.joint_names) * (3 + len(wanted))
+        keep = _shelf.take(size, self)
         made: list[Motion] = []
         for block in self._filtered(wanted):
-            if fits:
+            if keep:
                 made.append(block)
             yield block
-        if fits:
+        if keep:
             self._kept[wanted] = tuple(made)
-
-    def _motion_samples(self) -> float:
-        return sum(self.survey.stretches) / self.step
 
     def _filtered(self, wanted: tuple[float, ...]) -> Iterator[Motion]:
         """Filter the log."""
@@ -182,7 +203,11 @@ class Observations:
             parts.append(block.array("dq", self.robot) if speeds is None else speeds)
         if torque:
             parts.append(row_torques(block, self.robot))
-        return block.time, np.ascontiguousarray(np.hstack(parts).T)
+        values = np.hstack(parts)
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values).all(1)))
+            raise LogError(self.log.source, f"has a number that is not finite at {block.time[row]:g} s; repair the log")
+        return block.time, np.ascontiguousarray(values.T)
 
     def _groups(self, delays: Sequence[float], measured: bool, n: int) -> list[tuple[int, Sequence[Kernel]]]:
         """Which kernels the signals pass."""

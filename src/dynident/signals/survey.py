@@ -20,6 +20,7 @@ _CLOCK_CHECKS = 256  # samples between looks at the clock
 _DRIFT = 0.25  # steps by which stamps may drift from a uniform grid
 _GAPS_NAMED = 100  # gaps whose times are kept
 _SPECTRUM = 32768  # samples of a spectrum
+_LOOKED_AT = 100.0  # [Hz] rate at which motion is looked at; arms do not move faster
 _ABOVE_NOISE = 30.0  # times the noise: what is weaker may be noise
 _MOVES = 1e-4  # a joint with a smaller share of the fastest joint's power does not count
 _TYPICAL_SHARE = 0.9  # of a motion's kinetic energy lies below its typical frequency
@@ -67,7 +68,7 @@ def survey(log: LogSource, robot: Robot) -> Survey:
     Raises:
         LogError: When it has too few samples for any filter.
     """
-    look = _Look(_typical_step(log), len(robot.joint_names))
+    look = _Look(_typical_step(log), len(robot.joint_names), log.source)
     for block in fresh_blocks(look.counting(log)):
         look.add(block.time, joint_positions(block, robot).T)
     return look.survey()
@@ -90,8 +91,8 @@ def _typical_step(log: LogSource) -> float:
 class _Look:
     """What is known about a log so far."""
 
-    def __init__(self, step: float, n_joints: int) -> None:
-        self.step = step
+    def __init__(self, step: float, n_joints: int, source: str) -> None:
+        self.step, self.source = step, source
         self.spectrum = _Spectrum(n_joints, 1.0 / step)
         self.n_samples, self.kept = 0, 0
         self.gaps: list[float] = []
@@ -110,10 +111,16 @@ class _Look:
 
     def add(self, time: Array, q: Array) -> None:
         """More samples: stamps (n,) and positions (n_joints, n)."""
+        if not (np.isfinite(time).all() and np.isfinite(q).all()):
+            raise LogError(self.source, "has a time or position that is not finite; repair the log")
         begin = not self.kept
         if begin:
             self.start = self.stop = float(time[0])
         steps = np.diff(time, prepend=self.stop)
+        if (steps < 0.0).any():
+            raise LogError(
+                self.source, f"time runs backwards to {time[np.argmax(steps < 0.0)]:g} s; sort or split the log"
+            )
         is_gap = steps > Grid(1.0 / self.step, irregular=False).gap
         usual = steps[~is_gap][1 if begin else 0 :]
         self.deviation = max(self.deviation, float(np.abs(usual - self.step).max(initial=0.0)))
@@ -164,7 +171,9 @@ class _Spectrum:
 
     def __init__(self, n_joints: int, rate: float) -> None:
         self.rate = rate
-        self.power = np.zeros((n_joints, _SPECTRUM // 2 + 1))
+        self.mean = max(1, int(rate / _LOOKED_AT))  # samples averaged, so that steps of an encoder level out
+        self.length = _SPECTRUM // self.mean
+        self.power = np.zeros((n_joints, self.length // 2 + 1))
         self.held = np.zeros((n_joints + 1, 0))  # stamps above positions
 
     def push(self, time: Array, q: Array) -> None:
@@ -186,14 +195,16 @@ class _Spectrum:
         even = time[0] + np.arange(count) / self.rate
         if len(time) != count or np.abs(time - even).max() > UNIFORM / self.rate:
             q = [np.interp(even, time, own) for own in q]  # stamps that jitter would look like fast motion
-        speed = np.diff(q, axis=1)
-        self.power += np.abs(np.fft.rfft(speed * np.hanning(count - 1), _SPECTRUM, axis=1)) ** 2
+        whole = count // self.mean * self.mean
+        levelled = np.asarray(q)[:, :whole].reshape(len(q), -1, self.mean).mean(2)
+        speed = np.diff(levelled, axis=1)
+        self.power += np.abs(np.fft.rfft(speed * np.hanning(speed.shape[1]), self.length, axis=1)) ** 2
 
     def typical(self) -> float:
         """Frequency below which most of the power of the fastest joint lies [Hz]; zero without motion."""
         self.cut()
         # Noise and steps of an encoder are white in position: what the upper half of the spectrum holds, all of it has.
-        shape = np.sin(np.pi * np.arange(self.power.shape[1]) / _SPECTRUM) ** 2  # of differences of white noise
+        shape = np.sin(np.pi * np.arange(self.power.shape[1]) / self.length) ** 2  # of differences of white noise
         upper = slice(len(shape) // 2, None)
         floor = np.median(self.power[:, upper] / shape[upper], axis=1)[:, None] * shape
         power = np.where(self.power > _ABOVE_NOISE * floor, self.power, 0.0)
@@ -203,4 +214,4 @@ class _Spectrum:
             return 0.0
         share = np.cumsum(power[moved], axis=1) / total[moved][:, None]
         places = np.argmax(share >= _TYPICAL_SHARE, axis=1)
-        return float(places.max() * self.rate / _SPECTRUM)
+        return float(places.max() * self.rate / self.mean / self.length)

@@ -130,9 +130,10 @@ def _white(correlation: ResidualCorrelation, observations: Observations) -> tupl
     own = np.correlate(kernel.taps, kernel.taps, "full")[len(kernel.taps) - 1 :: step]
     memory = len(own)
     spread = np.sqrt(1.0 + 2.0 * np.sum((own[1:] / own[0]) ** 2))
-    bounds = 1.96 * spread / np.sqrt(np.maximum(correlation.n_rows, 1.0))
     far = np.abs(correlation.autocorrelation[:, memory:])
-    return tuple(bool(x) for x in (far > bounds[:, None]).mean(1) <= _STANDING_OUT)
+    products = correlation.n_rows[:, None] - np.arange(memory, memory + far.shape[1])  # behind each lag
+    bounds = 1.96 * spread / np.sqrt(np.maximum(products, 1.0))
+    return tuple(bool(x) for x in (far > bounds).mean(1) <= _STANDING_OUT)
 
 
 def row_rate(observations: Observations) -> float:
