@@ -11,27 +11,30 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+_TRIES = 10  # OpenBLAS ignores a change now and then when other threads are busy in it
+
+
 class _Holder:
     """Holds the linear algebra library to one thread while anybody needs it, whichever caller comes or goes first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._limit: Any = None
+        self._before: list[int] = []  # threads of each library while nobody holds it
 
     @functools.cached_property
-    def _controller(self) -> Any:
+    def _libraries(self) -> list[Any]:
         import numpy  # noqa: F401 - its linear algebra must be loaded to be found
         from threadpoolctl import ThreadpoolController
 
-        return ThreadpoolController()
+        return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
     def enter(self) -> None:
         """One more user."""
         with self._lock:
             if self._users == 0:
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-                self._limit.__enter__()
+                self._before = [library.num_threads for library in self._libraries]
+                self._set([1] * len(self._before))
             self._users += 1
 
     def leave(self) -> None:
@@ -39,7 +42,14 @@ class _Holder:
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                self._limit.__exit__(None, None, None)
+                self._set(self._before)
+
+    def _set(self, counts: list[int]) -> None:
+        for library, count in zip(self._libraries, counts, strict=True):
+            for _ in range(_TRIES):
+                library.set_num_threads(count)
+                if library.num_threads == count:
+                    break
 
 
 _holder = _Holder()

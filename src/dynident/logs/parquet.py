@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,11 @@ class ParquetTable:
                     raise LogError(str(path), f"column '{name}' appears twice; remove or rename one")
         if not self.headers:
             raise LogError(str(path), "has no numeric column")
-        self.digest = file_digest(path)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the file."""
+        return file_digest(self.path)
 
     def fits(self, n_columns: int) -> bool:
         """Whether so many columns, as doubles, are small enough to be kept in memory."""

@@ -20,12 +20,14 @@ class Table(Protocol):
     Attributes:
         headers: Name of each column as written, perhaps with a unit in brackets.
         units: Unit row, or empty.
-        digest: SHA-256 of the content.
     """
 
     headers: list[str]
     units: list[str]
-    digest: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
 
     def fits(self, n_columns: int) -> bool:
         """Whether so many of its columns are small enough to be kept in memory."""
