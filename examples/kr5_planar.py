@@ -16,6 +16,7 @@ import dynident as di
 
 STEP = 0.012  # [s] between samples, as the paper's controller gives them
 NOISE = 1.0  # [N·m]
+TERMS = "rigid,Fv,Fc"
 
 
 def cycloid(n_joints: int, t: np.ndarray, angle: float = np.pi / 3) -> tuple[np.ndarray, ...]:
@@ -40,7 +41,8 @@ def fourier(robot: di.Robot, t: np.ndarray, seed: int, base: float = 0.1) -> tup
 
 def recorded(robot: di.Robot, t: np.ndarray, motion: tuple[np.ndarray, ...]) -> di.Log:
     """Stands in for your machine: positions, and noisy torque with friction."""
-    tau = di.inverse_dynamics(robot, *motion, "rigid,Fv,Fc") + NOISE * np.random.default_rng(0).normal(size=(len(t), 3))
+    noise = NOISE * np.random.default_rng(0).normal(size=motion[0].shape)
+    tau = di.inverse_dynamics(robot, *motion, TERMS) + noise
     channels = {f"{kind}{j + 1}": x[:, j] for kind, x in (("q", motion[0]), ("tau", tau)) for j in range(3)}
     return di.Log("made", "made", t, channels)
 
@@ -51,29 +53,26 @@ def main() -> None:
     base = di.base_parameters(robot, "rigid")
     poor = cycloid(3, np.linspace(0.0, 5.0, 500))
     print(
-        f"Trajectory (12): condition {di.excitation(base, *poor).raw_condition:.0f} for {base.n} parameters of links."
+        f"Trajectory (12): raw condition {di.excitation(base, *poor).raw_condition:.1f} for {base.n} link parameters."
     )
     moving = [x[1:-1] for x in poor]  # at both ends the arm rests, and friction is whatever holds it
-    with_friction = di.base_parameters(robot, "rigid,Fv,Fc,Fo")
-    quality = di.excitation(with_friction, *moving)
-    said = di.accumulate(
-        robot, *moving, di.inverse_dynamics(robot, *moving, "rigid,Fv,Fc,Fo"), "rigid,Fv,Fc,Fo"
-    ).solve()
-    print(f"With friction it tells {quality.rank} of {with_friction.n}; undetermined: {', '.join(said.undetermined)}.")
-    print("Such as ", quality.weak[0], ": who moves one way cannot tell dry friction from an offset.", sep="")
+    friction = di.base_parameters(robot, f"{TERMS},Fo")
+    quality = di.excitation(friction, *moving)
+    said = di.accumulate(robot, *moving, di.inverse_dynamics(robot, *moving, friction.terms), friction.terms).solve()
+    print(f"With friction it tells {quality.rank} of {friction.n}; undetermined: {', '.join(said.undetermined)}.")
+    print(f"Such as {quality.weak[0]}: moving one way, dry friction looks like an offset.\n")
 
     t = np.arange(0.0, 20.0, STEP)
     best = min(range(20), key=lambda seed: di.excitation(base, *fourier(robot, t, seed)).raw_condition)
     motion = fourier(robot, t, best)
-    print(f"\nBest of 20 Fourier motions: condition {di.excitation(base, *motion).raw_condition:.0f}.")
+    print(f"Best of 20 Fourier motions: raw condition {di.excitation(base, *motion).raw_condition:.1f}.")
     exact = di.accumulate(robot, *motion, di.inverse_dynamics(robot, *motion, "rigid"), "rigid").solve()
     print(f"Without noise least squares is off by {np.abs(exact.values - base.base_values()).max():.0e}.")
-    fit = di.identify(robot, recorded(robot, t, motion), terms="rigid,Fv,Fc")
+    fit = di.identify(robot, recorded(robot, t, motion), terms=TERMS)
     print(f"With friction, {NOISE} N·m of noise and positions differentiated:\n{fit.table()}")
-    print(f"worst error {np.abs(fit.beta - fit.base.base_values())[:9].max():.3f} of links; physical:", end=" ")
-    print(not di.base_violations(base, fit.beta[:9]))
+    print(f"Worst error of a link's parameter: {np.abs(fit.beta - fit.base.base_values())[: base.n].max():.3f}.\n")
 
-    print("\nTable 4 of the paper cannot belong to a real arm:")
+    print("Table 4 of the paper cannot belong to a real arm:")
     for violation in di.base_violations(base, robot.base_values["table4"]):
         print(f"  {violation}")
 
