@@ -2,8 +2,8 @@
 
     python examples/kr5_planar.py
 
-Asks what the paper's trajectory (12) can tell, looks for a better one, identifies the arm with friction and noise from
-logged positions and torques, and checks the values that the paper prints.
+Prints what the paper's trajectory (12) can tell and what it cannot, a better motion, the parameters identified with
+friction and noise from logged positions and torques, and why the values in the paper cannot be right.
 
 To adapt it, put your robot file for "kr5-planar" and your log, `di.read_log("run.csv", robot)`, for `recorded`.
 """
@@ -14,8 +14,7 @@ import numpy as np
 
 import dynident as di
 
-STEP = 0.012  # [s] between samples, as the paper's controller gives them
-NOISE = 1.0  # [N·m]
+STEP, NOISE = 0.012, 1.0  # [s] between samples of the paper's controller, [N·m]
 TERMS = "rigid,Fv,Fc"
 
 
@@ -28,11 +27,10 @@ def cycloid(n_joints: int, t: np.ndarray, angle: float = np.pi / 3) -> tuple[np.
 
 def fourier(robot: di.Robot, t: np.ndarray, seed: int, base: float = 0.1) -> tuple[np.ndarray, ...]:
     """Random motion of five harmonics of `base` [Hz] within the joints' limits. q, dq, ddq, (n_samples, n_joints)."""
-    limits = [robot.joints[robot.active[i]].limits for i in robot.moving]
+    limits = [joint.limits for joint in robot.joints]
     low, high, fastest = np.array([(one.lower, one.upper, one.velocity) for one in limits], dtype=float).T
-    k = np.arange(1, 6)
-    a, b = np.random.default_rng(seed).normal(size=(2, 5, len(low))) / k[:, None]
-    w = 2.0 * np.pi * base * k
+    w = 2.0 * np.pi * base * np.arange(1, 6)
+    a, b = np.random.default_rng(seed).normal(size=(2, 5, len(low))) / w[:, None]
     sin, cos = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
     q, dq, ddq = sin @ a + cos @ b, (cos * w) @ a - (sin * w) @ b, -(sin * w**2) @ a - (cos * w**2) @ b
     size = np.minimum(0.9 * (high - low) / np.ptp(q, axis=0), 0.6 * fastest / np.abs(dq).max(0))

@@ -3,8 +3,9 @@
     python examples/kr5_subchain.py
 
 Joints 1, 4 and 6 are braked, so the other three move the arm in a vertical plane (Abhishek et al.). Their log gives few
-parameters, quickly and well. Each is a combination of those of the whole arm, so what was learned serves there: as
-standard values for the full model, and together with a log in which all joints move.
+parameters, quickly and well. Prints them with their deviations beside what a run of all joints says; each is a
+combination of the whole arm's. Then what they are worth there: standard values for the full model, and the deviations
+when both logs are merged.
 
 To adapt it, put your robot file for "kr5", your braked joints for LOCKED and your logs for SUBCHAIN and WHOLE, with
 columns t, q2, q3, q5, tau2, tau3, tau5 for the joints that move.
