@@ -14,6 +14,7 @@ from dynident.errors import DynidentError, InputError
 from dynident.records import ReadOnlyDict
 from dynident.robot.model import Robot
 
+HELD = 0.02  # a locked joint may be logged this far from its position [rad or m]
 BLOCK = 16384  # samples: long enough for fast arithmetic, short enough for the processor's cache
 Role = Literal["train", "validation"]
 TorqueKind = Literal["tau", "taum", "i"]
@@ -135,6 +136,22 @@ def _kept(values: Array) -> Array:
 def channel_names(kind: str, robot: Robot) -> list[str]:
     """Names of the channels of one kind for a robot's moving joints: q1, q2, ..."""
     return [f"{kind}{name.removeprefix('q')}" for name in robot.position_names]
+
+
+def check_locked(log: Log, robot: Robot) -> None:
+    """Refuse a log that shows a locked joint elsewhere; it need not show locked joints at all.
+
+    Raises:
+        LogError: Naming the column, the time and where the joint should be.
+    """
+    for index, position in robot.locked.items():
+        name = robot.joints[robot.active[index]].variable
+        off = np.abs(log.channels.get(name, np.zeros(0)) - position)
+        if off.max(initial=0.0) > HELD:
+            worst = int(np.argmax(off))
+            seen = f"is {log.channels[name][worst]:.4g} at {log.time[worst]:.6g} s"
+            remedy = "lock it where it was held, or leave it free if it moves"
+            raise LogError(log.source, f"column {name} {seen}, but the joint is locked at {position:.4g}; {remedy}")
 
 
 def joint_positions(log: Log, robot: Robot) -> Array:

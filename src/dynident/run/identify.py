@@ -345,7 +345,8 @@ def _key(rows: ObservedRows) -> str:
     """Name of a log's factor: everything that shaped it."""
     one = rows.observations[0]
     parts = [_content(one.log), one.log.label, one.band, sorted(asdict(one.options).items()), one.survey.grid]
-    parts += [one.survey.start, one.survey.stop, rows.definitions, rows.coordinates.independent]
+    # The definitions name the robot as it is with every joint free; the fingerprint says where joints are locked.
+    parts += [one.survey.start, one.survey.stop, rows.definitions, rows.coordinates.independent, one.robot.fingerprint]
     drive = one.robot.drive
     parts += [drive.gear_ratios.tolist(), None if drive.gains is None else drive.gains.tolist()]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]

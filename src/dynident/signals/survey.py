@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array, frozen
-from dynident.logs.log import Log, LogError, joint_positions
+from dynident.logs.log import Log, LogError, check_locked, joint_positions
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.grid import UNIFORM, Grid, fresh_blocks
@@ -66,10 +66,11 @@ def survey(log: LogSource, robot: Robot) -> Survey:
     """Go through a log once.
 
     Raises:
-        LogError: When it has too few samples for any filter.
+        LogError: When it has too few samples for any filter, or a locked joint is not where it should be.
     """
     look = _Look(_typical_step(log), len(robot.joint_names), log.source)
     for block in fresh_blocks(look.counting(log)):
+        check_locked(block, robot)
         look.add(block.time, joint_positions(block, robot).T)
     return look.survey()
 

@@ -1,0 +1,62 @@
+"""Every example runs as a user would run it, is short, and says what it finds."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+MAKERS = sorted((ROOT / "examples").glob("*/*.py"))  # rewrite the data of the examples: imported, not run
+LONGEST = 80  # lines
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_there_are_examples():
+    assert {path.name for path in EXAMPLES} >= {"kr5_planar.py", "kr5_subchain.py"}
+    assert name(ROOT / "examples" / "demo" / "make_logs.py") in [name(path) for path in MAKERS]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name)
+def test_it_runs(path):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
+    answer = subprocess.run(
+        [sys.executable, str(path)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert len(answer.stdout.splitlines()) >= 3, "it should say what it finds"
+    assert "Warning" not in answer.stderr
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name)
+def test_it_is_short_and_explained(path):
+    text = path.read_text()
+    assert len(text.splitlines()) < LONGEST
+    introduction = ast.get_docstring(ast.parse(text)) or ""
+    assert len(introduction.splitlines()) >= 3, "the introduction says what it is about"
+    assert "print" in introduction.lower(), "the introduction says what it prints"
+
+
+@pytest.mark.parametrize("path", [*EXAMPLES, *MAKERS], ids=name)
+def test_importing_it_does_nothing(path, capsys):
+    spec = importlib.util.spec_from_file_location(f"example_{path.parent.name}_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert capsys.readouterr().out == ""
+    assert callable(module.main)
+    assert module.main.__doc__
+
+
+@pytest.mark.parametrize("path", MAKERS, ids=name)
+def test_its_data_is_there(path):
+    assert any(path.parent.glob("*.csv.gz"))
+    assert f"python {name(path)}" in ast.get_docstring(ast.parse(path.read_text()))
