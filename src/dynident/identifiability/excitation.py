@@ -79,10 +79,11 @@ def excitation(base: BaseParameters, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike
         part = slice(start, start + _BLOCK)
         W = base.regressor(positions[part], speeds[part], accelerations[part])
         R = np.asarray(np.linalg.qr(np.vstack([R, np.ascontiguousarray(W).reshape(-1, base.n)]), mode="r"))
-    return _quality(base.names, R, len(positions) * len(names))
+    return excitation_of(base.names, R, len(positions) * len(names))
 
 
-def _quality(names: tuple[str, ...], R: Array, n_rows: int) -> Excitation:
+def excitation_of(names: tuple[str, ...], R: Array, n_rows: int) -> Excitation:
+    """Excitation from rows over the base columns or their triangle R, (k, n)."""
     norms = np.linalg.norm(R, axis=0)
     silent = norms <= _RANK_SHARE * max(float(norms.max()), 1e-300)
     scaled = R / np.where(silent, 1.0, norms)

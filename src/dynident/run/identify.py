@@ -24,6 +24,7 @@ from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.robust import RobustLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.identifiability.excitation import excitation_of
 from dynident.information.information import Information
 from dynident.information.slabs import accumulate_slabs
 from dynident.information.storage import load_information
@@ -37,6 +38,7 @@ from dynident.validation.cross import CrossValidation, cross_validate
 
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"  # the sign of the speed is smoothed below 0.02 rad/s
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
+HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
 ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
@@ -263,6 +265,14 @@ class _Run:
             self.warnings.append(
                 f"the data cannot determine {len(fitted.undetermined_)} of {base.n} parameters ({names}); "
                 "their values are one choice among many"
+            )
+        if fitted.rank_ == base.n and fitted.condition_ > HIGH_CONDITION:
+            parts = zip(fitted.information_.channel_factors(), fitted.channel_weights_, strict=True)
+            rows = np.vstack([factor.dense(base.n)[:, : base.n] * np.sqrt(weight) for factor, weight in parts])
+            weakest = excitation_of(base.names, rows, len(rows)).weak[0]
+            self.warnings.append(
+                f"condition {fitted.condition_:.0f}: the motion hardly moves the combination {weakest}; "
+                "its parameters trade against each other: record a richer motion"
             )
         per_parameter = information.n_rows / base.n
         if per_parameter < ENOUGH_EQUATIONS:
