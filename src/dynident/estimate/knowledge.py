@@ -1,7 +1,7 @@
 """What is known of base parameters while experiments come in: some combinations, their values and covariance.
 
-The combinations are the rows of G in G beta = c, the identity on their pivot columns. New data is first freed of what is
-known; what remains is felt by other columns alone, and adds rows to G.
+The combinations are the rows of G in G beta = c, the identity on their pivot columns. New data is first freed of what
+is known; what remains is felt by other columns alone, and adds rows to G.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.checks import Array
-from dynident.dynamics.terms import Term, TermsLike, resolve_terms
+from dynident.dynamics.terms import TermsLike, resolve_terms
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimators import Estimator, PriorLeastSquares, RobustLeastSquares
+from dynident.estimate.estimators import Estimator, PriorLeastSquares, RobustLeastSquares, TotalLeastSquares
 from dynident.estimate.knowledge import TOLERANCE, Fresh, Knowledge, combination_texts
 from dynident.estimate.sequential_result import SequentialResult, Stage
 from dynident.estimate.torque_error import Nominal, chosen_estimator
@@ -65,7 +65,7 @@ class StageExperiment:
 
 def sequential(
     robot: Robot,
-    experiments: Sequence[StageExperiment],
+    experiments: StageExperiment | Sequence[StageExperiment],
     terms: TermsLike = None,
     *,
     nominal: Nominal | None = None,
@@ -91,26 +91,7 @@ def sequential(
     Raises:
         InputError, MergeError: Naming the stage whose data does not fit.
     """
-    if robot.locked:
-        raise InputError("sequential estimation takes the free robot; lock joints in the experiments")
-    if isinstance(experiments, StageExperiment):
-        experiments = [experiments]
-    if not experiments:
-        raise InputError("there is no experiment; give one StageExperiment per stage, the tip's first")
-    base = base_parameters(robot, resolve_terms(terms))
-    method = _method(estimator)
-    start = np.zeros(base.n) if nominal is None else base.base_values(nominal)
-    known, stages = Knowledge.nothing(base.n), []
-    for number, experiment in enumerate(experiments):
-        if not isinstance(experiment, StageExperiment):
-            raise InputError(f"experiment {number} is {type(experiment).__name__}; expected a StageExperiment")
-        data = _information(experiment, base, signals or SignalOptions())
-        known, stage = _stage(experiment, data.around(start), base, known, start, method)
-        stages.append(stage)
-    correction, covariance = known.base_values()
-    return SequentialResult(
-        base, tuple(stages), start, start + correction, covariance, known.determined, nominal is not None
-    )
+    return _Procedure(_base(robot, terms), nominal, estimator, signals).run(experiments)
 
 
 def sequential_online(
@@ -132,12 +113,110 @@ def sequential_online(
         estimator: See `sequential`.
         signals: How a log is filtered.
     """
+    procedure = _Procedure(_base(robot, terms), nominal, estimator, signals)
     if not isinstance(data, Information):
-        base = base_parameters(robot, resolve_terms(terms))
-        data = _gathered(data, robot, base.terms, "data", signals or SignalOptions())
+        data = procedure.gathered(data, robot, "data")
     # Parents come before children: in reverse order every link is known when a joint below it is looked at.
-    stages = [StageExperiment(data, outputs=(name,)) for name in reversed(robot.joint_names)]
-    return sequential(robot, stages, terms, nominal=nominal, estimator=estimator)
+    return procedure.run([StageExperiment(data, outputs=(name,)) for name in reversed(robot.joint_names)])
+
+
+class _Procedure:
+    """What all stages share."""
+
+    def __init__(
+        self, base: BaseParameters, nominal: Nominal | None, estimator: str | Estimator, signals: SignalOptions | None
+    ) -> None:
+        self.base, self.method = base, _method(estimator)
+        self.signals = signals or SignalOptions()
+        self.around_nominal = nominal is not None
+        self.start = np.zeros(base.n) if nominal is None else base.base_values(nominal)
+        self.places = felt_places(base.robot, base.terms, base.independent)
+
+    def run(self, experiments: StageExperiment | Sequence[StageExperiment]) -> SequentialResult:
+        """All stages."""
+        known, stages = Knowledge.nothing(self.base.n), []
+        for experiment in _checked(experiments):
+            data = self.information(experiment).around(self.start)
+            known, stage = self.stage(experiment, data, known)
+            stages.append(stage)
+        correction, covariance = known.base_values()
+        beta, determined = self.start + correction, known.determined
+        return SequentialResult(self.base, tuple(stages), self.start, beta, covariance, determined, self.around_nominal)
+
+    def information(self, experiment: StageExperiment) -> Information:
+        """The data of a stage over the base parameters of the free robot, its output rows alone."""
+        free = self.base.robot
+        robot = free.lock(**experiment.locked) if experiment.locked else free
+        label, data = experiment.label or "data", experiment.data
+        if not isinstance(data, Information):
+            data = self.gathered(data, robot, label)
+        _check_columns(data, self.base, label)
+        wanted = robot.joint_names if experiment.outputs is None else experiment.outputs
+        return _over_base(data.outputs([_joint(robot, name) for name in wanted]), self.base, label)
+
+    def gathered(self, data: Samples | LogSource, robot: Robot, label: str) -> Information:
+        """Samples or a log of a robot, locked or free, as an information."""
+        terms = self.base.terms
+        if isinstance(data, tuple | list):
+            if len(data) != 4:
+                raise InputError(f"{label}: expected four arrays q, dq, ddq, tau; got {len(data)}")
+            return accumulate(robot, *data, terms, label=label)
+        if not callable(getattr(data, "blocks", None)):
+            raise InputError(f"{label}: is {type(data).__name__}; expected (q, dq, ddq, tau), a log or an Information")
+        return accumulate_slabs(ObservedRows((observe(data, robot, self.signals),), base_parameters(robot, terms)))
+
+    def stage(self, experiment: StageExperiment, data: Information, known: Knowledge) -> tuple[Knowledge, Stage]:
+        """Learn from the data of a stage, which is about corrections to the base values at the start."""
+        channels, counts = dense_channels(data)
+        W = np.vstack([rows[:, :-1] for rows in channels])
+        fresh = known.fresh(W, self.method.rank_tolerance or TOLERANCE)
+        fitted = _fitted(data, known, fresh, self.method) if fresh.pivots else _nothing_new(channels, counts, known)
+        after, own_std, sigma = fitted
+        names, start = self.base.names, len(known.pivots)
+        new = after.determined & ~known.determined
+        feels = self._felt_by(data.channels)
+        left_open = tuple(names[j] for j in feels if not after.determined[j])
+        stage = Stage(
+            label=experiment.label or ", ".join(data.channels),
+            outputs=data.channels,
+            locked=experiment.locked,
+            names=combination_texts(fresh.rows, fresh.pivots, names),
+            values=after.values[start:] + fresh.rows @ self.start,
+            std=np.sqrt(np.maximum(np.diag(after.covariance)[start:], 0.0)),
+            own_std=own_std,
+            rank=len(fresh.pivots),
+            condition=fresh.condition,
+            sigma=sigma,
+            n_rows=float(counts.sum()),
+            determined=tuple(name for name, now in zip(names, new, strict=True) if now),
+            left_open=left_open,
+            note=_words(experiment, data.channels, fresh, bool(W.any()), left_open, len(feels)),
+        )
+        return after, stage
+
+    def _felt_by(self, outputs: Sequence[str]) -> list[int]:
+        """Base parameters that the torques of some joints feel when all joints move."""
+        rows = {self.base.robot.joint_names.index(name) for name in outputs}
+        felt = {column for row, column in self.places if row in rows}
+        return [i for i, column in enumerate(self.base.independent) if column in felt]
+
+
+def _base(robot: Robot, terms: TermsLike) -> BaseParameters:
+    if robot.locked:
+        raise InputError("sequential estimation takes the free robot; lock joints in the experiments")
+    return base_parameters(robot, resolve_terms(terms))
+
+
+def _checked(experiments: StageExperiment | Sequence[StageExperiment]) -> list[StageExperiment]:
+    if isinstance(experiments, StageExperiment):
+        return [experiments]
+    given = list(experiments)
+    if not given:
+        raise InputError("there is no experiment; give one StageExperiment per stage, the tip's first")
+    for number, experiment in enumerate(given):
+        if not isinstance(experiment, StageExperiment):
+            raise InputError(f"experiment {number} is {type(experiment).__name__}; expected a StageExperiment")
+    return given
 
 
 def _method(given: str | Estimator) -> Estimator:
@@ -148,33 +227,6 @@ def _method(given: str | Estimator) -> Estimator:
             "weighted, ordinary, total or ridge, and `nominal` for values to start from"
         )
     return method
-
-
-def _information(experiment: StageExperiment, base: BaseParameters, signals: SignalOptions) -> Information:
-    """The data of a stage over the base parameters of the free robot, its output rows alone."""
-    robot = base.robot.lock(**experiment.locked) if experiment.locked else base.robot
-    label = experiment.label or "data"
-    data = experiment.data
-    if not isinstance(data, Information):
-        data = _gathered(data, robot, base.terms, label, signals)
-    _check_columns(data, base, label)
-    if experiment.outputs is not None:
-        data = data.outputs([_joint(robot, name) for name in experiment.outputs])
-    elif set(data.channels) - set(robot.joint_names):
-        raise InputError(f"{label}: has channels {', '.join(data.channels)}; expected {', '.join(robot.joint_names)}")
-    return _over_base(data, base, label)
-
-
-def _gathered(
-    data: Samples | LogSource, robot: Robot, terms: tuple[Term, ...], label: str, signals: SignalOptions
-) -> Information:
-    if isinstance(data, tuple | list):
-        if len(data) != 4:
-            raise InputError(f"{label}: expected four arrays q, dq, ddq, tau; got {len(data)}")
-        return accumulate(robot, *data, terms, label=label)
-    if not callable(getattr(data, "blocks", None)):
-        raise InputError(f"{label}: is {type(data).__name__}; expected (q, dq, ddq, tau), a log or an Information")
-    return accumulate_slabs(ObservedRows((observe(data, robot, signals),), base_parameters(robot, terms)))
 
 
 def _joint(robot: Robot, name: str) -> str:
@@ -188,13 +240,16 @@ def _joint(robot: Robot, name: str) -> str:
 def _check_columns(data: Information, base: BaseParameters, label: str) -> None:
     """Refuse data of another robot or of terms with other options."""
     free = base.robot.fingerprint
-    meant = {column.name: f"robot {free}, {term.key}" for term in base.terms for column in term.columns(base.robot)}
-    for column, definition in zip(data.coordinates.columns, data.definitions, strict=True):
-        own = definition.split(", fixed")[0]
+    meant = {
+        column.name: f"robot {free}, {term.key}" + ("" if column.fixed is None else f", fixed at {column.fixed!r}")
+        for term in base.terms
+        for column in term.columns(base.robot)
+    }
+    for column, own in zip(data.coordinates.columns, data.definitions, strict=True):
         if column.name not in meant or (own.startswith("robot ") and own != meant[column.name]):
             raise MergeError(
                 f"{label}: column {column.name} is not that of the robot and terms given; accumulate all data with the "
-                "same robot (joints locked or not) and the same terms"
+                "same robot (joints locked or not), the same terms and the same fixed values"
             )
 
 
@@ -215,49 +270,6 @@ def _over_base(data: Information, base: BaseParameters, label: str) -> Informati
     return replace(moved, coordinates=base, definitions=("base",) * len(base.columns))
 
 
-def _stage(
-    experiment: StageExperiment,
-    data: Information,
-    base: BaseParameters,
-    known: Knowledge,
-    start: Array,
-    method: Estimator,
-) -> tuple[Knowledge, Stage]:
-    """Learn from the data of a stage, which is about corrections to the base values `start`."""
-    channels, counts = dense_channels(data)
-    W = np.vstack([rows[:, :-1] for rows in channels])
-    fresh = known.fresh(W, method.rank_tolerance or TOLERANCE)
-    if fresh.pivots:
-        after, own, sigma = _fitted(data, known, fresh, method)
-    else:
-        after, own = known, np.zeros(0)
-        beta = known.base_values()[0]
-        errors = [float(np.linalg.norm(rows[:, -1] - rows[:, :-1] @ beta)) for rows in channels]
-        sigma = np.array(errors) / np.sqrt(np.maximum(counts, 1.0))
-    m = len(fresh.pivots)
-    where = list(range(len(known.pivots), len(known.pivots) + m))
-    new = after.determined & ~known.determined
-    feels = _felt_by(base, data.channels)
-    left_open = [j for j in feels if not after.determined[j]]
-    stage = Stage(
-        label=experiment.label or ", ".join(data.channels),
-        outputs=data.channels,
-        locked=experiment.locked,
-        names=combination_texts(fresh.rows, fresh.pivots, base.names),
-        values=after.values[where] + fresh.rows @ start,
-        std=np.sqrt(np.maximum(np.diag(after.covariance)[where], 0.0)),
-        own_std=own,
-        rank=m,
-        condition=fresh.condition,
-        sigma=sigma,
-        n_rows=float(counts.sum()),
-        determined=tuple(name for name, fresh_one in zip(base.names, new, strict=True) if fresh_one),
-        left_open=tuple(base.names[j] for j in left_open),
-        note=_words(experiment, data.channels, fresh, bool(W.any()), [base.names[j] for j in left_open], len(feels)),
-    )
-    return after, stage
-
-
 def _fitted(data: Information, known: Knowledge, fresh: Fresh, method: Estimator) -> tuple[Knowledge, Array, Array]:
     """What is known with a stage's estimates, their own deviations, and those of the residuals."""
     r, m = len(known.pivots), len(fresh.pivots)
@@ -265,20 +277,40 @@ def _fitted(data: Information, known: Knowledge, fresh: Fresh, method: Estimator
     both = data.transformed(known.chart(fresh), names)
     fitted = method.clone().set_params(rank_tolerance=None)
     fitted.fit(both.known(dict(zip(names[:r], known.values.tolist(), strict=True))))
-    sensitivity = np.zeros((m, r))
-    for factor, weight in zip(both.channel_factors(), fitted.channel_weights_, strict=True):
+    sensitivity, own = np.zeros((m, r)), np.array(fitted.covariance_)
+    for factor, weight, sigma in zip(both.channel_factors(), fitted.channel_weights_, fitted.sigma_, strict=True):
         rows = factor.dense(r + m)
-        sensitivity -= fitted.inverse_ @ (weight * rows[:, r : r + m].T @ rows[:, :r])
-    after = known.joined(fresh, fitted.values_, fitted.covariance_, sensitivity)
-    return after, np.sqrt(np.maximum(np.diag(fitted.covariance_), 0.0)), fitted.sigma_
+        fixed, free = rows[:, :r], rows[:, r : r + m]
+        sensitivity -= fitted.inverse_ @ (weight * free.T @ fixed)
+        if not isinstance(method, TotalLeastSquares):  # its covariance is not that of the torque's noise alone
+            moved = weight * free @ fitted.inverse_
+            # Residuals hold errors of what is known, too; these come in through the sensitivity, and only once.
+            own += (_noise(rows, factor.n_rows, sigma) ** 2 - sigma**2) * moved.T @ moved
+    after = known.joined(fresh, fitted.values_, own, sensitivity)
+    return after, np.sqrt(np.maximum(np.diag(own), 0.0)), fitted.sigma_
 
 
-def _felt_by(base: BaseParameters, outputs: Sequence[str]) -> list[int]:
-    """Base parameters that the torques of some joints feel when all joints move."""
-    rows = {base.robot.joint_names.index(name) for name in outputs}
-    places = felt_places(base.robot, base.terms, base.independent)
-    felt = {column for row, column in places if row in rows}
-    return [i for i, column in enumerate(base.independent) if column in felt]
+def _noise(rows: Array, n_rows: float, otherwise: float) -> float:
+    """Deviation of a channel's torque about the best fit of all it feels, known or not.
+
+    Args:
+        rows: Its factor's rows over parameters and torque, (k + 1, n + 1).
+        n_rows: Rows behind them.
+        otherwise: The answer when these are too few to tell.
+    """
+    W, y = rows[:, :-1], rows[:, -1]
+    size = np.linalg.norm(W, axis=0)
+    u, singular, _ = np.linalg.svd(W / np.where(size > 0.0, size, 1.0), full_matrices=False)
+    u = u[:, singular > TOLERANCE * singular[0]]
+    freedom = n_rows - u.shape[1]
+    return float(np.linalg.norm(y - u @ (u.T @ y)) / np.sqrt(freedom)) if freedom > u.shape[1] else otherwise
+
+
+def _nothing_new(channels: list[Array], counts: Array, known: Knowledge) -> tuple[Knowledge, Array, Array]:
+    """The same for a stage that adds nothing."""
+    beta, _ = known.base_values()
+    errors = np.array([np.linalg.norm(rows[:, -1] - rows[:, :-1] @ beta) for rows in channels])
+    return known, np.zeros(0), errors / np.sqrt(np.maximum(counts, 1.0))
 
 
 def _words(

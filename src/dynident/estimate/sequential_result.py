@@ -32,7 +32,7 @@ class Stage:
         own_std: (m,) standard deviations if what was known before were exact.
         rank: How many there are.
         condition: Condition number of the stage's own part of the data, with scaled columns.
-        sigma: (n_outputs,) residual deviations [N·m or N].
+        sigma: (n_outputs,) residual deviations, with what was known held [N·m or N].
         n_rows: Equations used.
         determined: Base parameters that are known by themselves since this stage.
         left_open: Base parameters that the outputs feel when all joints move and that are not known yet.
