@@ -230,7 +230,7 @@ class TestDeviations:
         plain = sequential_online(robot, (q, dq, ddq, tau), "rigid")
         other = sequential_online(robot, (q, dq, ddq, tau), "rigid", estimator=estimator)
         np.testing.assert_allclose(other.std, plain.std, rtol=0.25)
-        assert (np.abs(other.beta - plain.beta) < 0.6 * plain.std).all()
+        assert (np.abs(other.beta - plain.beta) < 1.5 * plain.std).all()
 
 
 class TestRefusals:
