@@ -15,7 +15,10 @@ from dynident.estimate.estimators import (
     WeightedLeastSquares,
 )
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
+from dynident.estimate.sequential import StageExperiment, sequential, sequential_online
+from dynident.estimate.sequential_result import SequentialResult, Stage
 from dynident.estimate.storage import FitFileError, load_estimate
+from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
 
 __all__ = [
     "ESTIMATORS",
@@ -29,7 +32,11 @@ __all__ = [
     "PriorLeastSquares",
     "RidgeLeastSquares",
     "RobustLeastSquares",
+    "SequentialResult",
     "SpeedChoice",
+    "Stage",
+    "StageExperiment",
+    "TorqueErrorEstimate",
     "TorqueErrors",
     "TorqueModel",
     "TotalLeastSquares",
@@ -39,4 +46,7 @@ __all__ = [
     "choose_speed",
     "load_estimate",
     "predicted_blocks",
+    "sequential",
+    "sequential_online",
+    "torque_error_model",
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynident.checks import Array, frozen
 from dynident.dynamics.terms import Column
@@ -192,6 +193,13 @@ class Information:
         columns = tuple(self.coordinates.columns[j] for j in rest)
         definitions = tuple(self.definitions[j] for j in rest)
         return moved._rebased(self.coordinates.K[:, rest], columns, definitions)
+
+    def around(self, beta: ArrayLike) -> Information:
+        """The rows around given base values (n,): y - W beta instead of y, so that corrections remain to be found."""
+        shift = np.asarray(beta, dtype=np.float64)
+        if shift.shape != (self.coordinates.n,) or not np.isfinite(shift).all():
+            raise InputError(f"beta must be {self.coordinates.n} finite values, one per base parameter")
+        return self._each(lambda factor: _shifted(factor, shift))
 
     def standard_rows(self) -> list[Array]:
         """For each channel, R K and z over the standard parameters, (k + 1, n_standard + 1)."""

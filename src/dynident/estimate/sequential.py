@@ -1,0 +1,338 @@
+"""Sequential estimation from tip to base (Khosla & Kanade 1987, section 3).
+
+The torque of a joint is felt by the links beyond it alone. Off-line, experiments are done with the joints below locked,
+the last joint first; on-line, all joints move and their torques are used one after the other, the last joint's first.
+What a stage identifies is known in the next, with its deviations carried along:
+
+    theta = argmin |y - W_known c - W_new theta|,    cov(theta) = own + J cov(c) J',    J = d theta / d c
+
+A stage sees combinations of base parameters, those of its locked robot; later stages may take them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array
+from dynident.dynamics.terms import TermsLike, resolve_terms
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.estimators import Estimator, PriorLeastSquares, RobustLeastSquares, TotalLeastSquares
+from dynident.estimate.knowledge import TOLERANCE, Fresh, Knowledge, combination_texts
+from dynident.estimate.sequential_result import SequentialResult, Stage
+from dynident.estimate.torque_error import Nominal, chosen_estimator
+from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.information.accumulate import accumulate
+from dynident.information.information import Information, MergeError
+from dynident.information.observation_model import felt_places
+from dynident.information.slabs import accumulate_slabs
+from dynident.information.solution import dense_channels
+from dynident.logs.source import LogSource
+from dynident.records import ReadOnlyDict
+from dynident.robot.model import Robot
+from dynident.signals.observe import SignalOptions, observe
+from dynident.signals.rows import ObservedRows
+
+Samples = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # q, dq, ddq, tau
+StageData = Samples | LogSource | Information
+
+
+@dataclass(frozen=True, eq=False)
+class StageExperiment:
+    """The data of one stage.
+
+    Attributes:
+        data: q, dq, ddq and tau of the joints that move, (n_samples, n_moving) each; or a log; or the information of
+            either, accumulated with the joints locked.
+        locked: Position of each joint that is held, by variable (`q2`) or joint name [rad or m].
+        outputs: Joints whose torque is used, by name or variable; default all that move.
+        label: Name of the stage; default its outputs.
+    """
+
+    data: StageData
+    locked: Mapping[str, float] = field(default_factory=dict)
+    outputs: Sequence[str] | None = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "locked", ReadOnlyDict(self.locked))
+        if isinstance(self.outputs, str):
+            object.__setattr__(self, "outputs", (self.outputs,))
+
+
+def sequential(
+    robot: Robot,
+    experiments: StageExperiment | Sequence[StageExperiment],
+    terms: TermsLike = None,
+    *,
+    nominal: Nominal | None = None,
+    estimator: str | Estimator = "weighted",
+    signals: SignalOptions | None = None,
+) -> SequentialResult:
+    """Identify stage by stage: the off-line procedure, and any other order of experiments.
+
+    What a stage identifies is known in the next and is not estimated again, even if later data would refine it; for the
+    estimate from all data at once add the informations. Each torque should serve in one stage only: stages count as
+    independent.
+
+    Args:
+        robot: The robot, without locked joints.
+        experiments: One per stage, those at the tip first.
+        terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
+        nominal: Standard parameter values to estimate corrections around: by name, as a vector, or one of the robot's
+            sets. What no stage determines keeps them; without them it is zero.
+        estimator: Method of each stage by name, or an estimator; those that need rows or standard parameters (robust,
+            prior) cannot be used. Its `rank_tolerance` decides what counts as not seen; default 1e-9.
+        signals: How logs are filtered.
+
+    Raises:
+        InputError, MergeError: Naming the stage whose data does not fit.
+    """
+    return _Procedure(_base(robot, terms), nominal, estimator, signals).run(experiments)
+
+
+def sequential_online(
+    robot: Robot,
+    data: StageData,
+    terms: TermsLike = None,
+    *,
+    nominal: Nominal | None = None,
+    estimator: str | Estimator = "weighted",
+    signals: SignalOptions | None = None,
+) -> SequentialResult:
+    """Identify from motion of all joints, one torque after the other from the last joint to the first.
+
+    Args:
+        robot: The robot, without locked joints.
+        data: q, dq, ddq, tau; a log; or an information. Several of them: add their informations.
+        terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
+        nominal: See `sequential`.
+        estimator: See `sequential`.
+        signals: How a log is filtered.
+    """
+    procedure = _Procedure(_base(robot, terms), nominal, estimator, signals)
+    if not isinstance(data, Information):
+        data = procedure.gathered(data, robot, "data")
+    # Parents come before children: in reverse order every link is known when a joint below it is looked at.
+    return procedure.run([StageExperiment(data, outputs=(name,)) for name in reversed(robot.joint_names)])
+
+
+class _Procedure:
+    """What all stages share."""
+
+    def __init__(
+        self, base: BaseParameters, nominal: Nominal | None, estimator: str | Estimator, signals: SignalOptions | None
+    ) -> None:
+        self.base, self.method = base, _method(estimator)
+        self.signals = signals or SignalOptions()
+        self.around_nominal = nominal is not None
+        self.start = np.zeros(base.n) if nominal is None else base.base_values(nominal)
+        self.places = felt_places(base.robot, base.terms, base.independent)
+
+    def run(self, experiments: StageExperiment | Sequence[StageExperiment]) -> SequentialResult:
+        """All stages."""
+        known, stages = Knowledge.nothing(self.base.n), []
+        for experiment in _checked(experiments):
+            data = self.information(experiment).around(self.start)
+            known, stage = self.stage(experiment, data, known)
+            stages.append(stage)
+        correction, covariance = known.base_values()
+        beta, determined = self.start + correction, known.determined
+        return SequentialResult(self.base, tuple(stages), self.start, beta, covariance, determined, self.around_nominal)
+
+    def information(self, experiment: StageExperiment) -> Information:
+        """The data of a stage over the base parameters of the free robot, its output rows alone."""
+        free = self.base.robot
+        robot = free.lock(**experiment.locked) if experiment.locked else free
+        label, data = experiment.label or "data", experiment.data
+        if not isinstance(data, Information):
+            data = self.gathered(data, robot, label)
+        _check_columns(data, self.base, label)
+        wanted = robot.joint_names if experiment.outputs is None else experiment.outputs
+        return _over_base(data.outputs([_joint(robot, name) for name in wanted]), self.base, label)
+
+    def gathered(self, data: Samples | LogSource, robot: Robot, label: str) -> Information:
+        """Samples or a log of a robot, locked or free, as an information."""
+        terms = self.base.terms
+        if isinstance(data, tuple | list):
+            if len(data) != 4:
+                raise InputError(f"{label}: expected four arrays q, dq, ddq, tau; got {len(data)}")
+            return accumulate(robot, *data, terms, label=label)
+        if not callable(getattr(data, "blocks", None)):
+            raise InputError(f"{label}: is {type(data).__name__}; expected (q, dq, ddq, tau), a log or an Information")
+        return accumulate_slabs(ObservedRows((observe(data, robot, self.signals),), base_parameters(robot, terms)))
+
+    def stage(self, experiment: StageExperiment, data: Information, known: Knowledge) -> tuple[Knowledge, Stage]:
+        """Learn from the data of a stage, which is about corrections to the base values at the start."""
+        channels, counts = dense_channels(data)
+        W = np.vstack([rows[:, :-1] for rows in channels])
+        fresh = known.fresh(W, self.method.rank_tolerance or TOLERANCE)
+        fitted = _fitted(data, known, fresh, self.method) if fresh.pivots else _nothing_new(channels, counts, known)
+        after, own_std, sigma = fitted
+        names, start = self.base.names, len(known.pivots)
+        new = after.determined & ~known.determined
+        feels = self._felt_by(data.channels)
+        left_open = tuple(names[j] for j in feels if not after.determined[j])
+        stage = Stage(
+            label=experiment.label or ", ".join(data.channels),
+            outputs=data.channels,
+            locked=experiment.locked,
+            names=combination_texts(fresh.rows, fresh.pivots, names),
+            values=after.values[start:] + fresh.rows @ self.start,
+            std=np.sqrt(np.maximum(np.diag(after.covariance)[start:], 0.0)),
+            own_std=own_std,
+            rank=len(fresh.pivots),
+            condition=fresh.condition,
+            sigma=sigma,
+            n_rows=float(counts.sum()),
+            determined=tuple(name for name, now in zip(names, new, strict=True) if now),
+            left_open=left_open,
+            note=_words(experiment, data.channels, fresh, bool(W.any()), left_open, len(feels)),
+        )
+        return after, stage
+
+    def _felt_by(self, outputs: Sequence[str]) -> list[int]:
+        """Base parameters that the torques of some joints feel when all joints move."""
+        rows = {self.base.robot.joint_names.index(name) for name in outputs}
+        felt = {column for row, column in self.places if row in rows}
+        return [i for i, column in enumerate(self.base.independent) if column in felt]
+
+
+def _base(robot: Robot, terms: TermsLike) -> BaseParameters:
+    if robot.locked:
+        raise InputError("sequential estimation takes the free robot; lock joints in the experiments")
+    return base_parameters(robot, resolve_terms(terms))
+
+
+def _checked(experiments: StageExperiment | Sequence[StageExperiment]) -> list[StageExperiment]:
+    if isinstance(experiments, StageExperiment):
+        return [experiments]
+    given = list(experiments)
+    if not given:
+        raise InputError("there is no experiment; give one StageExperiment per stage, the tip's first")
+    for number, experiment in enumerate(given):
+        if not isinstance(experiment, StageExperiment):
+            raise InputError(f"experiment {number} is {type(experiment).__name__}; expected a StageExperiment")
+    return given
+
+
+def _method(given: str | Estimator) -> Estimator:
+    method = chosen_estimator(given)
+    if isinstance(method, PriorLeastSquares | RobustLeastSquares):
+        raise InputError(
+            f"{type(method).__name__} cannot serve in stages, which have neither rows nor a prior of their own; use "
+            "weighted, ordinary, total or ridge, and `nominal` for values to start from"
+        )
+    return method
+
+
+def _joint(robot: Robot, name: str) -> str:
+    """Name of a moving joint, from its name or variable."""
+    by_variable = dict(zip(robot.position_names, robot.joint_names, strict=True))
+    if name not in robot.joint_names and name not in by_variable:
+        raise UnknownNameError("output", name, robot.joint_names)
+    return name if name in robot.joint_names else by_variable[name]
+
+
+def _check_columns(data: Information, base: BaseParameters, label: str) -> None:
+    """Refuse data of another robot or of terms with other options."""
+    free = base.robot.fingerprint
+    meant = {
+        column.name: f"robot {free}, {term.key}" + ("" if column.fixed is None else f", fixed at {column.fixed!r}")
+        for term in base.terms
+        for column in term.columns(base.robot)
+    }
+    for column, own in zip(data.coordinates.columns, data.definitions, strict=True):
+        if column.name not in meant or (own.startswith("robot ") and own != meant[column.name]):
+            raise MergeError(
+                f"{label}: column {column.name} is not that of the robot and terms given; accumulate all data with the "
+                "same robot (joints locked or not), the same terms and the same fixed values"
+            )
+
+
+def _over_base(data: Information, base: BaseParameters, label: str) -> Information:
+    """The factors over the base parameters of the free robot: R K_own = (R K_own)[:, independent] K."""
+    own = data.coordinates
+    place = {column.name: j for j, column in enumerate(base.columns)}
+    K = np.zeros((own.n, len(base.columns)))
+    K[:, [place[column.name] for column in own.columns]] = own.K
+    T = K[:, list(base.independent)]
+    for factor in data.channel_factors():
+        rows = factor.dense(own.n)[:, : own.n]
+        if np.linalg.norm(rows @ K - rows @ T @ base.K) > 1e-6 * np.linalg.norm(rows @ K):
+            raise InputError(
+                f"{label}: its rows see more than the base parameters of {base.robot.name}; give data of this robot"
+            )
+    moved = data.transformed(T, base.names, base.units)
+    return replace(moved, coordinates=base, definitions=("base",) * len(base.columns))
+
+
+def _fitted(data: Information, known: Knowledge, fresh: Fresh, method: Estimator) -> tuple[Knowledge, Array, Array]:
+    """What is known with a stage's estimates, their own deviations, and those of the residuals."""
+    r, m = len(known.pivots), len(fresh.pivots)
+    names = [f"known {i}" for i in range(r)] + [f"new {i}" for i in range(m)]
+    both = data.transformed(known.chart(fresh), names)
+    fitted = method.clone().set_params(rank_tolerance=None)
+    fitted.fit(both.known(dict(zip(names[:r], known.values.tolist(), strict=True))))
+    sensitivity, own = np.zeros((m, r)), np.array(fitted.covariance_)
+    for factor, weight, sigma in zip(both.channel_factors(), fitted.channel_weights_, fitted.sigma_, strict=True):
+        rows = factor.dense(r + m)
+        fixed, free = rows[:, :r], rows[:, r : r + m]
+        sensitivity -= fitted.inverse_ @ (weight * free.T @ fixed)
+        if not isinstance(method, TotalLeastSquares):  # its covariance is not that of the torque's noise alone
+            moved = weight * free @ fitted.inverse_
+            # Residuals hold errors of what is known, too; these come in through the sensitivity, and only once.
+            own += (_noise(rows, factor.n_rows, sigma) ** 2 - sigma**2) * moved.T @ moved
+    after = known.joined(fresh, fitted.values_, own, sensitivity)
+    return after, np.sqrt(np.maximum(np.diag(own), 0.0)), fitted.sigma_
+
+
+def _noise(rows: Array, n_rows: float, otherwise: float) -> float:
+    """Deviation of a channel's torque about the best fit of all it feels, known or not.
+
+    Args:
+        rows: Its factor's rows over parameters and torque, (k + 1, n + 1).
+        n_rows: Rows behind them.
+        otherwise: The answer when these are too few to tell.
+    """
+    W, y = rows[:, :-1], rows[:, -1]
+    size = np.linalg.norm(W, axis=0)
+    u, singular, _ = np.linalg.svd(W / np.where(size > 0.0, size, 1.0), full_matrices=False)
+    u = u[:, singular > TOLERANCE * singular[0]]
+    freedom = n_rows - u.shape[1]
+    return float(np.linalg.norm(y - u @ (u.T @ y)) / np.sqrt(freedom)) if freedom > u.shape[1] else otherwise
+
+
+def _nothing_new(channels: list[Array], counts: Array, known: Knowledge) -> tuple[Knowledge, Array, Array]:
+    """The same for a stage that adds nothing."""
+    beta, _ = known.base_values()
+    errors = np.array([np.linalg.norm(rows[:, -1] - rows[:, :-1] @ beta) for rows in channels])
+    return known, np.zeros(0), errors / np.sqrt(np.maximum(counts, 1.0))
+
+
+def _words(
+    experiment: StageExperiment,
+    outputs: Sequence[str],
+    fresh: Fresh,
+    moved: bool,
+    left_open: Sequence[str],
+    feels: int,
+) -> str:
+    """What a stage did."""
+    torque = f"torque of {', '.join(outputs)}"
+    m = len(fresh.pivots)
+    if m:
+        what = "parameter" if (np.count_nonzero(fresh.rows, axis=1) == 1).all() else "combination"
+        text = f"identifies {m} new {what}{'s' if m > 1 else ''} from the {torque}"
+    elif moved:
+        text = f"adds nothing: the {torque} feels only what is known already"
+    else:
+        text = f"adds nothing: the {torque} feels no parameter in this motion"
+    if not left_open:
+        return text
+    held = f" with {', '.join(experiment.locked)} locked; let them move" if experiment.locked else ""
+    remedy = held or "; move the joints more variedly, or use more stages"
+    return f"{text}; of the {feels} that it can feel it leaves open {', '.join(left_open)}{remedy}"

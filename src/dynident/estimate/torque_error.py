@@ -1,0 +1,231 @@
+r"""The torque-error model: corrections around nominal values (Khosla & Kanade 1987, eq. 11).
+
+.. math:: \tau - W \chi_0 = W_b\, \Delta\beta, \quad \beta = K \chi_0 + \Delta\beta
+
+For data that determines everything the result is that of the torque itself. It differs where the data is silent: there
+the nominal value stays, instead of zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynident.checks import Array, frozen
+from dynident.dynamics.evaluate import parameters
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.estimators import ESTIMATORS, Estimator, PriorLeastSquares
+from dynident.estimate.priors import nominal_deviations
+from dynident.estimate.text_table import deviation_text, text_table
+from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.regrouping import Regrouping
+from dynident.information.information import Information
+from dynident.information.slabs import RowSource, Slab, SlabBlock
+from dynident.information.solution import frozen_mask
+
+Nominal = str | Mapping[str, float] | ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueErrorEstimate:
+    """Base parameters as nominal value plus correction.
+
+    Attributes:
+        coordinates: What the parameters are.
+        nominal: (n,) nominal base values K chi_0.
+        correction: (n,) what the data adds to them.
+        std: (n,) standard deviations; infinite where the data says nothing.
+        covariance: (n, n) over the determined directions.
+        determined: (n,) whether the data determines each parameter.
+        kept: Parameters that the data does not feel at all: they have their nominal values.
+        rank: Directions the data determines.
+        condition: Condition number of the weighted data with scaled columns.
+        channels: Output channels.
+        sigma: (n_channels,) residual deviations, in the channel's unit.
+        warnings: What a reader should know.
+    """
+
+    coordinates: Regrouping
+    nominal: Array
+    correction: Array
+    std: Array
+    covariance: Array
+    determined: NDArray[np.bool_]
+    kept: tuple[str, ...]
+    rank: int
+    condition: float
+    channels: tuple[str, ...]
+    sigma: Array
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the base parameters."""
+        return self.coordinates.names
+
+    @property
+    def values(self) -> Array:
+        """(n,) nominal value plus correction."""
+        return self.nominal + self.correction
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Parameters the data cannot determine."""
+        return tuple(name for name, known in zip(self.names, self.determined, strict=True) if not known)
+
+    def __getitem__(self, name: str) -> float:
+        """Value of a base parameter by name."""
+        if name not in self.names:
+            raise UnknownNameError("base parameter", name, self.names)
+        return float(self.values[self.names.index(name)])
+
+    def table(self) -> str:
+        """The parameters as text: name, nominal, correction, value, deviation, unit, expression."""
+        head = ("parameter", "nominal", "correction", "value", "std", "unit", "stands for")
+        lines = [
+            (
+                name,
+                f"{self.nominal[i]:.5g}",
+                "kept" if name in self.kept else f"{self.correction[i]:.5g}",
+                f"{self.values[i]:.5g}",
+                deviation_text(self.std[i]),
+                self.coordinates.units[i],
+                self.coordinates.expressions[i],
+            )
+            for i, name in enumerate(self.names)
+        ]
+        return text_table(head, lines, ("nominal", "correction", "value", "std"))
+
+
+@dataclass(frozen=True, eq=False)
+class RowsAround:
+    """Rows around given base values, y - W beta, as a source that can be gone through again.
+
+    Attributes:
+        source: The rows.
+        beta: (n,) base values.
+    """
+
+    source: RowSource
+    beta: Array
+
+    @property
+    def coordinates(self) -> Regrouping:
+        """What the columns are."""
+        return self.source.coordinates
+
+    @property
+    def definitions(self) -> tuple[str, ...]:
+        """What each standard column means beyond its name."""
+        return self.source.definitions
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the output channels."""
+        return self.source.channels
+
+    def blocks(self) -> Iterator[SlabBlock]:
+        """All rows, in order."""
+        for block in self.source.blocks():
+            slabs = (Slab(s.columns, np.vstack([s.rows[:-1], s.residual(self.beta)])) for s in block.slabs)
+            yield SlabBlock(block.label, block.segment, tuple(slabs))
+
+
+def torque_error_model(
+    data: Information | RowSource, nominal: Nominal, estimator: str | Estimator = "weighted"
+) -> TorqueErrorEstimate:
+    """Estimate corrections around nominal values.
+
+    Directions that the data does not determine keep their nominal values: the correction is the smallest (in scaled
+    columns) that explains the data. Ridge pulls towards the nominal values instead of zero; a Gaussian prior keeps its
+    own values.
+
+    Args:
+        data: Factors, or a source of rows (which the robust method needs).
+        nominal: Standard parameter values by name (absent ones are zero), or the vector itself; also the name of one of
+            the robot's value sets, for data that `accumulate` made.
+        estimator: Method by name, or an estimator.
+    """
+    coordinates = data.coordinates
+    chi = standard_nominal(coordinates, nominal)
+    beta = np.asarray(coordinates.K @ chi)
+    method = _around(chosen_estimator(estimator), coordinates, chi)
+    fitted = method.fit(data.around(beta) if isinstance(data, Information) else RowsAround(data, beta))
+    silent = ~_felt(fitted.information_)
+    kept = tuple(name for name, alone in zip(coordinates.names, silent, strict=True) if alone)
+    return TorqueErrorEstimate(
+        coordinates=coordinates,
+        nominal=frozen(beta),
+        correction=frozen(np.where(silent, 0.0, fitted.values_)),
+        std=fitted.std_,
+        covariance=fitted.covariance_,
+        determined=frozen_mask(fitted.determined_),
+        kept=kept,
+        rank=fitted.rank_,
+        condition=fitted.condition_,
+        channels=fitted.channels_,
+        sigma=fitted.sigma_,
+        warnings=(*_kept_words(kept), *fitted.warnings_),
+    )
+
+
+def chosen_estimator(given: str | Estimator) -> Estimator:
+    """An estimator that has learned nothing, from its name or another one.
+
+    Raises:
+        UnknownNameError, InputError: When the name means nothing, or needs arguments.
+    """
+    if isinstance(given, Estimator):
+        return given.clone()
+    if given not in ESTIMATORS:
+        raise UnknownNameError("estimator", str(given), ESTIMATORS)
+    if given == "prior":
+        raise InputError("the estimator 'prior' needs nominal values; give PriorLeastSquares(values, std)")
+    return ESTIMATORS[given]()
+
+
+def standard_nominal(coordinates: Regrouping, nominal: Nominal) -> Array:
+    """Nominal values of all standard parameters, (n_standard,)."""
+    if isinstance(coordinates, BaseParameters):
+        return parameters(coordinates.robot, coordinates.terms, nominal)
+    names = [column.name for column in coordinates.columns]
+    if isinstance(nominal, str):
+        raise InputError(f"the nominal values '{nominal}' need a robot; give `robot.value_set('{nominal}')` instead")
+    if isinstance(nominal, Mapping):
+        for name in nominal:
+            if name not in names:
+                raise UnknownNameError("standard parameter", name, names)
+        nominal = [nominal.get(name, 0.0) for name in names]
+    vector = np.asarray(nominal, dtype=np.float64)
+    if vector.shape != (len(names),) or not np.isfinite(vector).all():
+        raise InputError(f"nominal must be {len(names)} finite values, one per standard parameter; got {vector.shape}")
+    return vector
+
+
+def _around(estimator: Estimator, coordinates: Regrouping, chi: Array) -> Estimator:
+    """The estimator for corrections: a prior over values becomes one over what they differ from the nominal ones."""
+    if not isinstance(estimator, PriorLeastSquares):
+        return estimator
+    estimator._check()
+    names = [column.name for column in coordinates.columns]
+    deviations = dict(
+        zip(names, nominal_deviations(coordinates, estimator.values, estimator.std).tolist(), strict=True)
+    )
+    nominal = dict(zip(names, chi.tolist(), strict=True))
+    moved = {name: float(value) - nominal.get(name, 0.0) for name, value in estimator.values.items()}
+    std = {name: deviations.get(name, 1.0) for name in moved}  # an unknown name is refused by `fit`, which lists them
+    return estimator.set_params(values=moved, std=std)
+
+
+def _felt(information: Information) -> NDArray[np.bool_]:
+    """(n,) whether any row feels each parameter."""
+    n = information.coordinates.n
+    dense = np.vstack([factor.dense(n) for factor in information.channel_factors()])
+    return np.asarray(dense[:, :n].any(0))
+
+
+def _kept_words(kept: tuple[str, ...]) -> tuple[str, ...]:
+    return (f"the data does not feel {', '.join(kept)}; nominal values are kept",) if kept else ()
