@@ -124,7 +124,7 @@ def test_parquet_in_degrees_and_of_many_types(tmp_path, samples, rows):
     np.testing.assert_array_equal(log.time, np.arange(N) * 1e-3)
     np.testing.assert_array_equal(log.channels["q1"], samples[:, 1].astype(np.float32) * np.float64(np.pi / 180))
     np.testing.assert_array_equal(log.channels["i1"], np.arange(N))
-    assert log.unused == ("state",)
+    assert log.unused == ("state", "note (string)")
     assert_blocks_are(stream_log(path, columns={"state.q1": "q1"}), log)
 
 

@@ -43,7 +43,6 @@ def test_it_is_short_and_explained(path):
     assert len(text.splitlines()) < LONGEST
     introduction = ast.get_docstring(ast.parse(text)) or ""
     assert len(introduction.splitlines()) >= 3, "the introduction says what it is about"
-    assert "print" in introduction.lower(), "the introduction says what it prints"
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, *MAKERS], ids=name)
@@ -52,8 +51,6 @@ def test_importing_it_does_nothing(path, capsys):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert capsys.readouterr().out == ""
-    assert callable(module.main)
-    assert module.main.__doc__
 
 
 @pytest.mark.parametrize("path", MAKERS, ids=name)

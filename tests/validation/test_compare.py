@@ -101,13 +101,13 @@ class TestRest:
         assert found.errors[0].relative < 0.2  # the moment of stopping remains
         assert found.whole[0].relative > 3 * found.errors[0].relative
 
-    def test_the_robot_moves_while_any_joint_does(self, pendulum):
+    def test_a_joint_counts_while_it_moves_itself(self, pendulum):
         q = motion_of(pendulum)(T)[0] * [1.0, 0.0]
         log = make_log(pendulum, T, q, np.ones_like(q))
         found = compare([model_of(pendulum)], observe(log, pendulum))
-        assert found.errors[0].count.tolist() == [found.errors[0].count[0]] * 2
-        assert found.errors[0].count[1] > 0.8 * found.whole[0].count[1]
-        assert found.correlation.n_rows[1] == 0.0  # but its own residual at rest teaches nothing about noise
+        assert found.errors[0].count[0] > 0.8 * found.whole[0].count[0]
+        assert found.errors[0].count[1] == 0.0
+        assert found.correlation.n_rows[1] == 0.0  # its residual at rest teaches nothing about noise
         assert found.correlation.n_rows[0] > 0.8 * found.whole[0].count[0]
 
     def test_rest_alone(self, pendulum):

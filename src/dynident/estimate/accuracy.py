@@ -67,15 +67,16 @@ class TorqueErrors:
         """No samples yet."""
         return TorqueErrors(joints, band, *(np.zeros(len(joints)) for _ in _SUMS))
 
-    def including(self, measured: Array, predicted: Array) -> TorqueErrors:
-        """With more samples, (n_joints, n_samples) each."""
+    def including(self, measured: Array, predicted: Array, counts: NDArray[np.bool_] | None = None) -> TorqueErrors:
+        """With more samples, (n_joints, n_samples) each, of which those count that `counts` says."""
+        used = np.ones_like(measured) if counts is None else counts.astype(np.float64)
         return TorqueErrors(
             self.joints,
             self.band,
-            self.count + measured.shape[1],
-            self.error_square + ((measured - predicted) ** 2).sum(1),
-            self.torque + measured.sum(1),
-            self.torque_square + (measured**2).sum(1),
+            self.count + used.sum(1),
+            self.error_square + (used * (measured - predicted) ** 2).sum(1),
+            self.torque + (used * measured).sum(1),
+            self.torque_square + (used * measured**2).sum(1),
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _DELAY_BAND = 2.0  # times the band of the rows: milliseconds show in the faster
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
 _CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighbouring rows being alike
-_SPEED_WORTH = 0.02  # share by which measured speeds must lower it: predictions have to do without them
+_SPEED_WORTH = 0.3  # share by which measured speeds must lower it: predictions have to do without them
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ n rows then weigh no more than n / f_j independent ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,7 +94,7 @@ def correlated_covariance(estimator: Estimator, inflation: Array) -> Array:
         inflation: (n_channels,) rows that weigh as much as one independent row.
     """
     C, n = estimator.inverse_, len(estimator.names_)
-    middle = np.zeros((n, n))
+    middle = np.zeros((n, n))  # what correlation adds to the white-noise covariance, which knows of priors too
     for factor, weight, sigma, rows_per_fact in zip(
         estimator.information_.channel_factors(),
         estimator.channel_weights_,
@@ -102,13 +102,15 @@ def correlated_covariance(estimator: Estimator, inflation: Array) -> Array:
         inflation,
         strict=True,
     ):
-        rows = factor.dense(n)[:, :n] * (weight * sigma * np.sqrt(max(rows_per_fact, 1.0)))
+        rows = factor.dense(n)[:, :n] * (weight * sigma * np.sqrt(max(rows_per_fact - 1.0, 0.0)))
         middle += rows.T @ rows
-    return np.asarray(C @ middle @ C)
+    return np.asarray(estimator.covariance_ + C @ middle @ C)
 
 
 @on_one_thread
-def gain_covariance(estimator: Estimator, tolerances: Sequence[float] | Array) -> Array:
+def gain_covariance(
+    estimator: Estimator, tolerances: Sequence[float] | Array, labels: Collection[str] | None = None
+) -> Array:
     """What uncertain drive gains add to the covariance of the estimates, (n, n).
 
     A gain that is off by a share d_j makes all torque of channel j off by that share, in every log, so it does not
@@ -117,10 +119,16 @@ def gain_covariance(estimator: Estimator, tolerances: Sequence[float] | Array) -
     Args:
         estimator: A fitted estimator.
         tolerances: (n_channels,) relative standard deviation of each channel's gain.
+        labels: Logs whose torque comes from these gains; default all.
     """
     n = len(estimator.names_)
     total = np.zeros((n, n))
-    parts = zip(estimator.information_.channel_factors(), estimator.channel_weights_, tolerances, strict=True)
+    segments = estimator.information_.segments
+    own = [i for i, segment in enumerate(segments) if labels is None or segment.label in labels]
+    if not own:
+        return total
+    factors = estimator.information_.select(own).channel_factors()
+    parts = zip(factors, estimator.channel_weights_, tolerances, strict=True)
     for factor, weight, tolerance in parts:
         rows = factor.dense(n)
         moved = tolerance * weight * (estimator.inverse_ @ (rows[:, :n].T @ rows[:, n]))

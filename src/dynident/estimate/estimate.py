@@ -15,7 +15,7 @@ from dynident.errors import UnknownNameError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.identifiability.base import BaseParameters
-from dynident.logs.source import LogSource, PositionsOnly
+from dynident.logs.source import LogSource, PositionsOnly, as_logs
 from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
 
@@ -231,6 +231,7 @@ class Estimate:
             band: Band [Hz]; default that of its motion, and at least that of the training.
             torque: Whether torque is wanted; without it, nothing but time and positions is looked at.
         """
+        (log,) = as_logs(log)
         log = log if torque else PositionsOnly(log)
         found = observe(log, self.robot, replace(self.signals, band=band, speed="position"))
         wanted = max(found.band, self.band) if band is None else band

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,6 +55,7 @@ def save(estimate: Estimate, path: str | Path) -> None:
     }
     for number, trace in enumerate(estimate.traces.values()):
         arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured, trace.predicted])
+    arrays["text"] = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)
     # The arrays first: a YAML file is there only when everything it needs is.
     write_whole(target.with_suffix(".npz"), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
     write_text(target, text)
@@ -110,7 +112,8 @@ def load_estimate(path: str | Path) -> Estimate:
     """
     file = fit_path(path)
     try:
-        data = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        text = file.read_text(encoding="utf-8")
+        data = yaml.load(text, Loader=yaml.CSafeLoader)
     except FileNotFoundError:
         raise FitFileError(f"{file}: no such file; give the fit.yaml that identify wrote, or its folder") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -127,7 +130,10 @@ def load_estimate(path: str | Path) -> Estimate:
     except Exception as error:  # a damaged header can make NumPy's reader raise anything
         raise FitFileError(f"{beside}: is damaged ({error}); identify again") from None
     try:
-        return _rebuilt(data, arrays, str(file))
+        estimate = _rebuilt(data, arrays, str(file))
+        if bytes(arrays["text"]) != hashlib.sha256(text.encode()).digest():
+            raise ValueError("the text was edited, or the two files are not of one run")
+        return estimate
     except RobotFileError:
         raise
     except (*_DAMAGE, DynidentError) as error:

@@ -51,6 +51,9 @@ class ObservationModel:
         position = {column: i for i, column in enumerate(coordinates.independent)}
         own = tuple((channel, position[column]) for channel, column in places)
         self.layout = Layout.of(own, len(robot.joint_names))
+        scales = column_scales(robot, coordinates.columns)[list(coordinates.independent)]
+        # What the felt columns usually have, in their order.
+        self.felt_scales = np.concatenate([scales[list(felt)] for felt in self.layout.columns])
         # In a slab a line for the torque follows each channel's columns; without torque the lines move together.
         self._felt = [slot - channel for slot, (channel, _) in zip(self.layout.slots, own, strict=True)]
         self._stream = _accumulator(self.program, self.layout)

@@ -120,7 +120,9 @@ class Log:
 
 def empty_window(source: str, start: float | None, stop: float | None, first: float, last: float) -> InputError:
     """The error for a window [s] without a sample of a log that goes from `first` to `last` [s]."""
-    return InputError(f"{source}: no sample lies between {start} and {stop} s; the log has {first:g} to {last:g} s")
+    return InputError(
+        f"{source}: no sample lies between {start} and {stop} s; the log has {first:.12g} to {last:.12g} s"
+    )
 
 
 def _kept(values: Array) -> Array:

@@ -25,11 +25,13 @@ class NpzTable:
 
     def __init__(self, path: Path) -> None:
         self.units: list[str] = []
+        self.others: list[str] = []
         self.headers: list[str] = []
         self._columns: list[Array] = []
         arrays = _arrays(path)
         for name, array in arrays.items():
             if array.dtype.kind not in "fiu" or array.ndim not in (1, 2):
+                self.others.append(f"{name} ({array.dtype}, {array.ndim} dimensions)")
                 continue
             for i in range(1 if array.ndim == 1 else array.shape[1]):
                 self.headers.append(name if array.ndim == 1 else f"{name}{i + 1}")

@@ -37,12 +37,14 @@ class ParquetTable:
             schema = file.schema_arrow
             is_number = [arrow.types.is_floating(kind) or arrow.types.is_integer(kind) for kind in schema.types]
             self.headers = [name for name, numeric in zip(schema.names, is_number, strict=True) if numeric]
+            described = zip(schema.names, schema.types, is_number, strict=True)
+            self.others = [f"{name} ({kind})" for name, kind, numeric in described if not numeric]
             self.n_rows = int(file.metadata.num_rows)
             for name in self.headers:
                 if schema.names.count(name) > 1:
                     raise LogError(str(path), f"column '{name}' appears twice; remove or rename one")
         if not self.headers:
-            raise LogError(str(path), "has no numeric column")
+            raise LogError(str(path), f"has no numeric column, only {', '.join(self.others) or 'none at all'}")
 
     @functools.cached_property
     def digest(self) -> str:

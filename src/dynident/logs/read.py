@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -72,12 +73,16 @@ def open_log(
     stop: float | None = None,
     role: Role = "train",
     label: str = "",
+    positions_only: bool = False,
 ) -> LogSource:
     """`read_log` for a small file, `stream_log` for a large one.
 
-    Small is a text of up to 64 MB after unpacking, a Parquet file with up to 32 MB of numbers, and every npz file.
+    Small is a text of up to 64 MB after unpacking, a Parquet file with up to 32 MB of numbers, and every npz file. With
+    `positions_only`, no other column is looked at.
     """
     log = _open(path, robot, columns, start, stop, role, label, keep=True)
+    if positions_only:
+        log = replace(log, columns=tuple(column for column in log.columns if column.channel[0] in "tq"))
     return log.whole() if log.table.fits(len(log.columns)) else log
 
 
@@ -103,9 +108,10 @@ def _open(
     table = _table(file, keep)
     known, spare = understand(table.headers, table.units, rules, robot, source)
     if not any(column.channel == "t" for column in known):
-        raise LogError(source, f"has no time column 't' [s] (columns: {', '.join(table.headers[:20])})")
+        other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
+        raise LogError(source, f"has no time column 't' [s] (columns: {', '.join(table.headers[:20])}{other})")
     known.sort(key=lambda column: column.channel != "t")
-    return LogFile(source, table, tuple(known), stamp, tuple(spare), start, stop, role, label)
+    return LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label)
 
 
 def _table(file: Path, keep: bool) -> Table:

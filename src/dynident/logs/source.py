@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from os import PathLike
+from typing import Any, Protocol
 
+from dynident.errors import InputError
 from dynident.logs.log import Log, Role
 
 
@@ -37,6 +39,20 @@ class LogSource(Protocol):
         Raises:
             LogError: Naming file, column and row of what cannot be used.
         """
+
+
+def as_logs(logs: object) -> list[LogSource]:
+    """One log or several as a list.
+
+    Raises:
+        InputError: For anything else, such as a path that has not been read yet.
+    """
+    given: list[Any] = list(logs) if isinstance(logs, Iterable) and not isinstance(logs, str | bytes | Log) else [logs]
+    for log in given:
+        if not hasattr(log, "blocks"):
+            shown = f"{log!r} is" if isinstance(log, str | PathLike) else f"a {type(log).__name__} is"
+            raise InputError(f"{shown} not a log; read it first: di.open_log(path, robot)")
+    return given
 
 
 @dataclass(frozen=True)

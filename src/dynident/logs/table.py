@@ -20,10 +20,12 @@ class Table(Protocol):
     Attributes:
         headers: Name of each column as written, perhaps with a unit in brackets.
         units: Unit row, or empty.
+        others: Columns that do not hold numbers, with their type: `stamp (timestamp[ns])`.
     """
 
     headers: list[str]
     units: list[str]
+    others: list[str]
 
     @property
     def digest(self) -> str:

@@ -41,6 +41,7 @@ class TextTable:
 
     def __init__(self, path: Path, *, keep: bool = True) -> None:
         self.path = path
+        self.others: list[str] = []
         self.digest, self._content = _examine(path, SMALL_TEXT if keep else 0)
         first, second = [*islice(chain.from_iterable(self._lines()), 2), "", ""][:2]
         if not first:
@@ -50,6 +51,8 @@ class TextTable:
         if all(_is_number(cell) for cell in self.headers):
             raise self._error("has no header; the first line must name the columns, such as t,q1,q2,tau1,tau2")
         units = self._names(second)
+        if self._delimiter != "," and any(_is_number(cell.replace(",", ".")) and "," in cell for cell in units):
+            raise self._error("writes numbers with decimal commas; write them with a point")
         self.units = [] if any(_is_number(cell) for cell in units) else units
 
     def fits(self, n_columns: int) -> bool:
@@ -57,13 +60,13 @@ class TextTable:
         return self._content is not None
 
     def parts(self, places: Sequence[int]) -> Iterator[Array]:
-        """The columns at these places, (n_places, n) each; every cell of a row must be a number all the same."""
+        """The columns at these places, (n_places, n) each; other columns may hold anything."""
         n_rows, skip = 0, 2 if self.units else 1
         for lines in self._lines():
             rows = lines[skip:]
             skip = max(0, skip - len(lines))
             if rows:
-                yield self._numbers(rows, n_rows).T[list(places)]
+                yield self._numbers(rows, n_rows, places).T
                 n_rows += len(rows)
         if n_rows < 2:
             raise self._error(f"has {n_rows} rows of numbers; a log needs many")
@@ -85,26 +88,26 @@ class TextTable:
     def _names(self, line: str) -> list[str]:
         return [cell.strip().strip('"') for cell in _cells(line, self._delimiter)] if line else []
 
-    def _numbers(self, rows: list[str], before: int) -> Array:
-        """The numbers of some rows, (n_rows, n_columns); `before` rows precede them."""
+    def _numbers(self, rows: list[str], before: int, places: Sequence[int]) -> Array:
+        """The numbers of some rows at these places, (n_rows, n_places); `before` rows precede them."""
+        if any(len(_cells(row, self._delimiter)) != len(self.headers) for row in rows):
+            raise self._first_problem(rows, before, places)
         try:
-            values = np.loadtxt(rows, delimiter=self._delimiter, ndmin=2, comments=None)
+            return np.loadtxt(rows, delimiter=self._delimiter, usecols=places, ndmin=2, comments=None)
         except ValueError:
-            raise self._first_problem(rows, before) from None
-        if values.shape[1] != len(self.headers):
-            raise self._first_problem(rows, before)
-        return values
+            raise self._first_problem(rows, before, places) from None
 
-    def _first_problem(self, rows: list[str], before: int) -> LogError:
+    def _first_problem(self, rows: list[str], before: int, places: Sequence[int]) -> LogError:
         """The row and column that cannot be read."""
         for i, row in enumerate(rows):
             cells = _cells(row, self._delimiter)
             where = f"row {before + i + 1} of the numbers"
             if len(cells) != len(self.headers):
                 return self._error(f"{where} has {len(cells)} cells, but the header has {len(self.headers)}")
-            for header, cell in zip(self.headers, cells, strict=True):
-                if not _is_number(cell):
-                    return self._error(f"{where}, column '{header}': '{cell.strip()[:30]}' is not a number")
+            for place in sorted(places):
+                if not _is_number(cells[place]):
+                    shown = f"column '{self.headers[place]}': '{cells[place].strip()[:30]}'"
+                    return self._error(f"{where}, {shown} is not a number")
         return self._error(f"cannot be read as a table of numbers from row {before + 1} on")
 
     def _error(self, problem: str) -> LogError:

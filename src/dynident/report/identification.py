@@ -87,7 +87,7 @@ def _joint_table(estimate: Estimate) -> Table:
 def _columns_explained(estimate: Estimate) -> str:
     parts = ["before: values of the robot's description"] if estimate.nominal is not None else []
     if estimate.cross_validation is not None:
-        parts.append(f"left out: {estimate.cross_validation['over']} left out in turn, a joint only while it moves")
+        parts.append(f"left out: {estimate.cross_validation['over']} left out in turn")
     parts.append(f"RMS error: {'held out' if estimate.validation else 'training'}")
     return sentence("; ".join(parts))
 
@@ -121,7 +121,7 @@ def print_validation(validation: Validation, console: Console) -> None:
     headline = f"{percent(relative(errors))} torque error on {counted(len(logs), 'log')}"
     console.print(Text(headline, style="bold"))
     text = (
-        f"Norm of the error over norm of the torque, while the robot moves, up to {number(errors.band, 3)} Hz; "
+        f"Norm of the error over norm of the torque, each joint while it moves, up to {number(errors.band, 3)} Hz; "
         f"{percent(relative(validation.whole))} with rest included."
     )
     console.print(Text(text))

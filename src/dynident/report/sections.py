@@ -58,15 +58,13 @@ def warnings_section(estimate: Estimate) -> Html:
 def errors_section(estimate: Estimate) -> Html:
     """Errors joint by joint: before and after, on held-out logs, on what was left out in turn."""
     text = (
-        "Relative error is the norm of measured minus predicted torque over the norm of the measured torque, while the "
-        "robot moves. Fit is the share of the torque's variation that is explained."
+        "Relative error is the norm of measured minus predicted torque over the norm of the measured torque, of each "
+        "joint while it moves. Fit is the share of the torque's variation that is explained."
     )
     if estimate.signals.speed == "measured":
         text += " On training data predictions use the measured speeds, on held-out logs position and time only."
     else:
         text += " Predictions use position and time only."
-    if estimate.cross_validation is not None:
-        text += " Cross-validation counts a joint only while it moves itself, which can make its figures smaller."
     parts = [paragraphs(text), _joint_errors(estimate)]
     if estimate.nominal is None:
         parts.append(paragraphs("The robot's description gives no values of its own to compare with.", class_="soft"))
@@ -157,7 +155,7 @@ def torque_section(estimate: Estimate) -> Html:
         class_="legend",
     )
     rest = paragraphs(
-        "The errors above count only while the robot moves: at rest, friction decides what the motors hold."
+        "The errors above count a joint only while it moves: at rest, friction decides what its motor holds."
     )
     labels = sorted(estimate.traces, key=lambda label: label not in estimate.validation)
     parts: list[Html] = list(_logs(estimate, labels[:MOST_LOGS]))

@@ -116,7 +116,7 @@ def _training(errors: TorqueErrors) -> _Part:
 
 def _measure(errors: TorqueErrors) -> str:
     return (
-        "(Norm of the error over norm of the torque, all joints together, while the robot moves, up to "
+        "(Norm of the error over norm of the torque, all joints together, each while it moves, up to "
         f"{number(errors.band, 3)} Hz.)"
     )
 

@@ -69,8 +69,7 @@ def _parser() -> _Parser:
     _validate_arguments(verbs["validate"])
     _predict_arguments(verbs["predict"])
     for verb in verbs.values():
-        if verb is not verbs["predict"]:
-            verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
 
 
@@ -108,7 +107,7 @@ def _identify_arguments(verb: argparse.ArgumentParser) -> None:
     help_differentiator = "low-pass (default), five-point, five-point causal, central or savitzky-golay"
     verb.add_argument("--differentiator", default=None, metavar="NAME", help=help_differentiator)
     verb.add_argument("--fresh", action="store_true", help="do not continue an earlier run in OUT")
-    verb.add_argument("--quiet", action="store_true", help="no progress and no page")
+    verb.add_argument("--quiet", action="store_true", help="no progress and nothing on the terminal")
 
 
 def _validate_arguments(verb: argparse.ArgumentParser) -> None:
@@ -129,7 +128,9 @@ def _predict_arguments(verb: argparse.ArgumentParser) -> None:
 
 def _log_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--columns", default=None, metavar="FILE", help="YAML file for logs with other column names")
-    verb.add_argument("--window", default=None, metavar="START:STOP", help="only this time of every log [s]")
+    verb.add_argument(
+        "--window", default=None, metavar="START:STOP", help="only this part of every log, by its own stamps [s]"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -160,8 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         complain("out of memory; give large logs as Parquet, which is streamed")
         return 2
-    except KeyboardInterrupt:
-        complain("interrupted")
+    except KeyboardInterrupt as stop:
+        complain(f"interrupted{f'; {stop}' if str(stop) else ''}")
         return 130
 
 

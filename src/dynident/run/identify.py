@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,15 +29,16 @@ from dynident.information.information import Information
 from dynident.information.slabs import accumulate_slabs
 from dynident.information.storage import load_information
 from dynident.logs.log import Log, LogError, torque_kind
-from dynident.logs.source import LogSource
+from dynident.logs.source import LogSource, as_logs
 from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
-from dynident.signals.rows import ObservedRows
+from dynident.signals.rows import ObservedRows, filter_time, too_short
 from dynident.validation.compare import Comparison, compare
 from dynident.validation.cross import CrossValidation, cross_validate
 
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"  # the sign of the speed is smoothed below 0.02 rad/s
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
+RANK_TOLERANCE = 1e-7  # share of the largest singular value: what is weaker in a log is noise, whatever it says
 HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
 ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
@@ -91,8 +92,9 @@ def identify(
     except TypeError:
         unknown = next(name for name in options if name not in IdentifyOptions.__dataclass_fields__)
         raise UnknownNameError("option", unknown, IdentifyOptions.__dataclass_fields__) from None
-    given = [logs] if isinstance(logs, Log) or not isinstance(logs, Iterable) else list(logs)
-    return _Run(robot, given, chosen, Path(store) if store is not None else None, progress).estimate()
+    if not isinstance(robot, Robot):
+        raise InputError(f"{robot!r} is not a robot; load it first: di.load_robot(file or bundled name)")
+    return _Run(robot, as_logs(logs), chosen, Path(store) if store is not None else None, progress).estimate()
 
 
 class _Run:
@@ -117,6 +119,8 @@ class _Run:
     def estimate(self) -> Estimate:
         """Everything."""
         estimator = _estimator(self.options.estimator)
+        if estimator.rank_tolerance is None:
+            estimator.set_params(rank_tolerance=RANK_TOLERANCE)
         base = base_parameters(self.robot, resolve_terms(self.options.terms))
         train, held_out = self._observed()
         train = self._choose(train, base)
@@ -181,13 +185,20 @@ class _Run:
         for one in held_out:
             if any(record.overlaps(one) for record in records):
                 raise InputError(f"{one.log.label}: is a training log too; a log that was seen cannot judge the result")
+        for number, one in enumerate(train):
+            if any(record.overlaps(one) for record in records[:number]):
+                raise InputError(f"{one.log.source}: is given twice; data that counts twice looks too certain")
+            if max(one.survey.stretches) / one.survey.grid.rate < filter_time(one):
+                raise too_short(one)
         return train, held_out
 
     def _choose(self, train: list[Observations], base: BaseParameters) -> list[Observations]:
         """Let the training data decide what the user did not."""
+        bands = [one.band for one in train]
         if self.options.band is None:
-            shown = ", ".join(dict.fromkeys(f"{one.band:.3g}" for one in train))
-            self.notes.append(f"band {shown} Hz, chosen from the motion")
+            shown = " to ".join(dict.fromkeys(f"{band:.3g}" for band in (min(bands), max(bands))))
+            each = " of each log" if len(train) > 1 else ""
+            self.notes.append(f"band {shown} Hz, chosen from the motion{each}")
         if self.options.delay is None:
             self._progress("choosing the delay", 0, 1)
             delay = choose_delay(train, base)
@@ -231,7 +242,10 @@ class _Run:
                 raise
             raise LogError(one.log.label, "no joint is in motion for long enough; rest alone teaches nothing") from None
         if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(f"{file.parent}: cannot be made ({error.strerror}); choose another folder") from None
             information.save(file)
         return information
 
@@ -250,22 +264,16 @@ class _Run:
         covariance = correlated_covariance(fitted, inflation)
         kind = "allow for correlation between neighbouring residuals"
         drive, moving = self.robot.drive, list(self.robot.moving)
-        kinds = {torque_kind(next(iter(one.log.blocks())), self.robot) for one in train}
-        if kinds == {"i"} and drive.gains is not None and drive.gain_tolerances is not None:
+        by_current = {one.log.label for one in train if torque_kind(next(iter(one.log.blocks())), self.robot) == "i"}
+        if by_current and drive.gains is not None and drive.gain_tolerances is not None and drive.gain_tolerances.any():
             tolerances = np.abs(drive.gain_tolerances / drive.gains)[moving]
-            covariance = covariance + gain_covariance(fitted, tolerances)
+            covariance = covariance + gain_covariance(fitted, tolerances, by_current)
             kind += " and for the tolerance of the drive gains"
         return covariance, kind
 
     def _remark(self, fitted: Estimator, information: Information, base: BaseParameters) -> None:
         """What a reader should know."""
         self.warnings.extend([*base.warnings, *fitted.warnings_])
-        if fitted.undetermined_:
-            names = ", ".join(fitted.undetermined_)
-            self.warnings.append(
-                f"the data cannot determine {len(fitted.undetermined_)} of {base.n} parameters ({names}); "
-                "their values are one choice among many"
-            )
         if fitted.rank_ == base.n and fitted.condition_ > HIGH_CONDITION:
             parts = zip(fitted.information_.channel_factors(), fitted.channel_weights_, strict=True)
             rows = np.vstack([factor.dense(base.n)[:, : base.n] * np.sqrt(weight) for factor, weight in parts])
@@ -363,10 +371,13 @@ def _key(rows: ObservedRows) -> str:
 
 
 def _content(log: LogSource) -> str:
-    """What tells a log's content from any other's; a log made in memory may carry any digest."""
-    if not isinstance(log, Log):
-        return log.digest
-    digest = hashlib.sha256(np.ascontiguousarray(log.time).tobytes())
-    for name, values in log.channels.items():
+    """What tells a log's content from any other's.
+
+    A log made in memory may carry any digest, and columns of one file can be read in many ways; so the numbers count,
+    all of a log in memory and the first of a long one.
+    """
+    first = log if isinstance(log, Log) else next(iter(log.blocks()))
+    digest = hashlib.sha256(f"{log.digest} {__version__}".encode() + np.ascontiguousarray(first.time).tobytes())
+    for name, values in first.channels.items():
         digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dynident.errors import InputError
+from dynident.errors import DynidentError, InputError
 
 if TYPE_CHECKING:
     from dynident.estimate.estimate import Estimate
@@ -68,12 +68,15 @@ def run_identify(options: Namespace) -> int:
     if options.fresh and store.is_dir():
         for file in store.glob("*.npz"):
             file.unlink()
+    before = set(store.glob("*.npz"))
     try:
         with _progress(options.quiet or options.json) as progress:
             estimate = identify(robot, logs, store=store, progress=progress, **_identify_options(options, robot))
     except KeyboardInterrupt:
-        kept = len(list(store.glob("*.npz"))) if store.is_dir() else 0
-        print(f"dynident: {kept} finished logs are kept in {store}; the same command goes on there", file=sys.stderr)
+        kept = len(set(store.glob("*.npz")))
+        raise KeyboardInterrupt(f"factors of finished logs kept in {store}: {kept}; the same command goes on") from None
+    except DynidentError:
+        _undo(store, before)
         raise
     estimate.save(out)
     write_text(out / "report.html", report_html(estimate, command=_command(options)))
@@ -84,6 +87,15 @@ def run_identify(options: Namespace) -> int:
         print_estimate(estimate, console)
         console.print(f"Model:  {out / 'fit.yaml'}\nReport: {out / 'report.html'}", soft_wrap=True)
     return 0
+
+
+def _undo(store: Path, before: set[Path]) -> None:
+    """Bad input leaves nothing behind: factors that this run has written, and folders that it has made."""
+    for file in set(store.glob("*.npz")) - before:
+        file.unlink()
+    for folder in (store, store.parent):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def run_validate(options: Namespace) -> int:
@@ -111,18 +123,32 @@ def run_predict(options: Namespace) -> int:
     from dynident.files import write_whole
 
     fit = load_estimate(options.fit)
-    (log,) = _logs([options.log], fit.robot, options, "validation")
+    (log,) = _logs([options.log], fit.robot, options, "validation", positions_only=True)
     observed = fit.observe(log, torque=False)
     head = ["t", *(f"tau{name.removeprefix('q')}" for name in fit.robot.position_names)]
 
+    count = 0
+
     def write(file: IO[bytes]) -> None:
+        nonlocal count
         file.write((",".join(head) + "\n").encode())
         for stamps, torque in predicted_blocks(fit.model, observed):
             pattern = ",%.9g" * len(torque) + "\n"
             rows = zip(stamps.tolist(), torque.T.tolist(), strict=True)
             file.write("".join(repr(t) + pattern % tuple(tau) for t, tau in rows).encode())
+            count += len(stamps)
 
     write_whole(options.output, write)
+    doubt = ""
+    if fit.undetermined:
+        doubt = (
+            f"the training data left {len(fit.undetermined)} parameters undetermined; motion unlike it is not "
+            "predicted reliably"
+        )
+    if options.json:
+        print(json.dumps({"file": options.output, "samples": count, "warnings": [doubt] if doubt else []}))
+    else:
+        print(f"{options.output}: torque at {count} stamps" + (f"\nWarning: {doubt}" if doubt else ""))
     return 0
 
 
@@ -152,11 +178,14 @@ def _positions(text: str) -> dict[str, float]:
     return positions
 
 
-def _logs(paths: Sequence[str], robot: Robot, options: Namespace, role: Any) -> list[LogSource]:
+def _logs(
+    paths: Sequence[str], robot: Robot, options: Namespace, role: Any, *, positions_only: bool = False
+) -> list[LogSource]:
     from dynident.logs import open_log
 
     start, stop = _window(options.window)
-    return [open_log(path, robot, columns=options.columns, start=start, stop=stop, role=role) for path in paths]
+    how: dict[str, Any] = {"columns": options.columns, "start": start, "stop": stop, "role": role}
+    return [open_log(path, robot, **how, positions_only=positions_only) for path in paths]
 
 
 def _window(text: str | None) -> tuple[float | None, float | None]:

@@ -23,9 +23,11 @@ from dynident.signals.grid import fresh_blocks, uniform_chunks
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
 from dynident.signals.survey import Survey, survey
 
+STANDSTILL = 1e-3  # [rad or m] a joint that stays within this range over the whole log does not move
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
 BAND_FACTOR = 12.0  # the band reaches this many typical frequencies of the motion
 _LOWEST_BAND = 1.0  # [Hz]
+_LARGEST_DELAY = 0.5  # [s] that anybody can mean
 _KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
 Speed = Literal["position", "measured"]
@@ -62,6 +64,8 @@ class SignalOptions:
                 raise InputError(f"{name} is {value!r}; expected a finite number")
         if self.band is not None and self.band <= 0.0:
             raise InputError(f"band is {self.band:g} Hz; expected a positive frequency")
+        if abs(self.delay) > _LARGEST_DELAY:
+            raise InputError(f"delay is {self.delay:g} s; expected at most {_LARGEST_DELAY:g} s (it is in seconds)")
         if self.rest_speed < 0.0:
             raise InputError(f"rest_speed is {self.rest_speed:g}; expected zero or a positive speed")
         for what, choice, valid in (
@@ -183,6 +187,8 @@ class Observations:
         """Filter the log."""
         measured = self.options.speed == "measured"
         grid, n = self.survey.grid, len(self.robot.joint_names)
+        still = self.survey.highest - self.survey.lowest <= STANDSTILL
+        middle = 0.5 * (self.survey.highest + self.survey.lowest)
         stream: FilterStream | None = None
         signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))
         for chunk in uniform_chunks(signals, grid):
@@ -190,6 +196,8 @@ class Observations:
             results, inner, first = stream.push(chunk.values, chunk.last)
             if len(inner):
                 q, dq, ddq = (*results[0], *results[1]) if measured else results[0]
+                # What a joint at a standstill shows is noise and rounding.
+                q[still], dq[still], ddq[still] = middle[still, None], 0.0, 0.0
                 tau = results[-1] if wanted else np.zeros((0, n, len(inner)))
                 yield Motion(chunk.start, first, grid.rate / self.step, q, dq, ddq, tau, inner, chunk.last)
             if chunk.last:

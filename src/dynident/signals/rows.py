@@ -27,6 +27,7 @@ ROWS_PER_BAND = 4.0  # rows per second, in units of the band
 SEGMENT_SECONDS = 4.0  # residuals of filtered data are correlated; over this time hardly
 LEAST_SEGMENTS = 8  # of a log: a short one can still leave a part of itself out
 MOST_SEGMENTS = 32  # of a log: what is kept of a long log stays small
+_FAINT = 1e-6  # share of what a column usually has
 _BLOCK = 2048  # samples of motion made into columns at a time
 
 
@@ -113,7 +114,7 @@ def row_blocks(one: Observations, model: ObservationModel, delays: Sequence[floa
     n, widths = len(model.robot.joint_names), [len(own) for own in model.layout.columns]
     any_inner = False
     for motion in one.motion(delays):
-        step = max(1, int(motion.rate / (ROWS_PER_BAND * one.band)))
+        step = row_step(one)
         for part in _parts(motion):
             if stream is None:
                 total = sum(widths) + n * (len(motion.tau) + 1)
@@ -129,11 +130,25 @@ def row_blocks(one: Observations, model: ObservationModel, delays: Sequence[floa
                 time = part.start + (first + np.arange(len(inner))) * step / motion.rate
                 yield RowBlock(time, tuple(columns), tau.reshape(-1, n, len(inner)), (moving > 0.5) & inner)
     if not any_inner:
-        need = 2.0 * (one.reach + low_pass_kernel(one.band, one.survey.grid.rate).centre / one.survey.grid.rate)
-        raise InputError(
-            f"{one.log.label}: no stretch is long enough for a band of {one.band:.3g} Hz, whose filters take "
-            f"{need:.3g} s without a gap; use a longer log or a higher band"
-        )
+        raise too_short(one)
+
+
+def row_step(one: Observations) -> int:
+    """Samples of the motion for each row."""
+    return max(1, int(one.survey.grid.rate / one.step / (ROWS_PER_BAND * one.band) + 1e-9))
+
+
+def filter_time(one: Observations) -> float:
+    """Time without a gap that the filters of a row take [s]."""
+    return 2.0 * (one.reach + low_pass_kernel(one.band, one.survey.grid.rate).centre / one.survey.grid.rate)
+
+
+def too_short(one: Observations) -> InputError:
+    """The error for a log without a stretch that is long enough."""
+    return InputError(
+        f"{one.log.label}: no stretch is long enough for a band of {one.band:.3g} Hz, whose filters take "
+        f"{filter_time(one):.3g} s without a gap; use a longer log or a higher band"
+    )
 
 
 def _parts(motion: Motion) -> Iterator[Motion]:
@@ -162,4 +177,6 @@ def _stacked(motion: Motion, model: ObservationModel, rest_speed: float) -> Arra
         tau = tau - known.T
     moving = np.abs(motion.dq) > rest_speed
     columns = model.felt_columns([*motion.q, *motion.dq, *motion.ddq])
+    # Where joints stand still, a millionth of a column's usual size would be all there is of it, and pass for data.
+    columns[np.abs(columns) < _FAINT * model.felt_scales[:, None]] = 0.0
     return np.concatenate([columns, tau.reshape(-1, motion.q.shape[1]), moving.astype(np.float64)])

@@ -16,7 +16,7 @@ from dynident.estimate.prediction import TorqueModel
 from dynident.signals.fir import FilterStream, Mask
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observe import Observations
-from dynident.signals.rows import ROWS_PER_BAND
+from dynident.signals.rows import row_step
 
 END_SECONDS = 0.2  # left out at the ends of a stretch, where filters lack samples
 _STANDING_OUT = 0.1  # share of lags outside their 95 % bounds that still passes for white
@@ -30,7 +30,7 @@ class Comparison:
     Attributes:
         label: Name of the log.
         source: Its file.
-        errors: While the robot moves, one for each model.
+        errors: Of each joint while it moves, one for each model.
         whole: At all times, rest included, one for each model.
         trace: Of the first model.
         correlation: How residuals of the first model follow each other, at the outputs of the model, joints in motion.
@@ -80,7 +80,7 @@ class _Block:
 def compare(models: Sequence[TorqueModel], observations: Observations) -> Comparison:
     """Compare the predictions of some models with a log, in the band of the observations.
 
-    The robot counts as moving while any of its joints does; at rest, friction hides what the model cannot know.
+    A joint counts while it moves; at rest, friction holds it with a torque that the model cannot know.
 
     Raises:
         InputError: When the log is too short to compare anything.
@@ -96,10 +96,9 @@ def compare(models: Sequence[TorqueModel], observations: Observations) -> Compar
         for channel, residual in enumerate(block.torque[0] - block.torque[1]):
             lags.add(channel, residual[block.moving[channel]], restart=block.new)
         torque = np.stack([joint_torque(robot, part.T).T for part in block.torque])
-        moves = block.moving.any(0)
         for i, predicted in enumerate(torque[1:]):
             whole[i] = whole[i].including(torque[0], predicted)
-            moving[i] = moving[i].including(torque[0][:, moves], predicted[:, moves])
+            moving[i] = moving[i].including(torque[0], predicted, block.moving)
         picked = slice(-seen % thin, None, thin)
         times.append(block.time[picked])
         traces.append(torque[:2, :, picked])
@@ -126,7 +125,7 @@ def compare(models: Sequence[TorqueModel], observations: Observations) -> Compar
 def _white(correlation: ResidualCorrelation, observations: Observations) -> tuple[bool, ...]:
     """Whether residuals are like white noise that passed the filter of the rows (Bartlett's formula for its lags)."""
     kernel = low_pass_kernel(observations.band, observations.survey.grid.rate / observations.step)
-    step = _row_step(observations)
+    step = row_step(observations)
     own = np.correlate(kernel.taps, kernel.taps, "full")[len(kernel.taps) - 1 :: step]
     memory = len(own)
     spread = np.sqrt(1.0 + 2.0 * np.sum((own[1:] / own[0]) ** 2))
@@ -139,16 +138,12 @@ def _white(correlation: ResidualCorrelation, observations: Observations) -> tupl
 def row_rate(observations: Observations) -> float:
     """Rows per second that torque is compared at."""
     rate = observations.survey.grid.rate / observations.step
-    return rate / _row_step(observations)
-
-
-def _row_step(observations: Observations) -> int:
-    return max(1, int(observations.survey.grid.rate / observations.step / (ROWS_PER_BAND * observations.band)))
+    return rate / row_step(observations)
 
 
 def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator[_Block]:
     """Filtered rows away from the ends of stretches."""
-    n, step, rate = len(observations.robot.joint_names), _row_step(observations), row_rate(observations)
+    n, step, rate = len(observations.robot.joint_names), row_step(observations), row_rate(observations)
     margin = int(np.ceil(np.round(END_SECONDS * rate, 6)))
     stream: FilterStream | None = None
     held: _Block | None = None

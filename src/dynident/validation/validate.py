@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,7 @@ from dynident.checks import Array, frozen
 from dynident.errors import InputError
 from dynident.estimate.accuracy import TorqueErrors, together
 from dynident.estimate.estimate import Estimate
-from dynident.logs.log import Log
-from dynident.logs.source import LogSource
+from dynident.logs.source import LogSource, as_logs
 from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
 from dynident.validation.compare import Comparison, compare
@@ -40,7 +39,7 @@ class Validation:
 
     @property
     def errors(self) -> TorqueErrors:
-        """Errors while the robot moves, over all logs."""
+        """Errors of each joint while it moves, over all logs."""
         return together(one.errors[0] for one in self.comparisons)
 
     @property
@@ -87,15 +86,17 @@ def validate(fit: Estimate, logs: LogSource | Sequence[LogSource], *, band: floa
     Args:
         fit: The estimate.
         logs: One log or several.
-        band: Band in which both are compared [Hz]; default the band of the training.
+        band: Band in which both are compared [Hz]; default that of the training, or what the rate of a log allows.
 
     Raises:
         InputError: When there is no log, or one has no torque.
     """
-    given: list[LogSource] = list(logs) if isinstance(logs, Iterable) and not isinstance(logs, Log) else [logs]
+    given = as_logs(logs)
     if not given:
         raise InputError("there is no log to validate with")
-    observed = [fit.observe(log, fit.band if band is None else band) for log in given]
+    observed = [
+        fit.observe(log).with_options(band=fit.band) if band is None else fit.observe(log, band) for log in given
+    ]
     comparisons = tuple(compare([fit.model], one) for one in observed)
     return Validation(
         joints=fit.robot.joint_names,
