@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.checks import Array, as_samples
+from dynident.dynamics.assembly import solved_positions
 from dynident.dynamics.kernels import inputs_of, kernel
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError, SingularError, UnknownNameError
@@ -74,6 +75,7 @@ def _run(
     """Evaluate one kind of program; the result has `shape` first and samples last."""
     names = {"force": ("fx", "fy", "fz"), "moment": ("nx", "ny", "nz")}
     inputs: list[Array] = []
+    solved: list[Array] = []
     n_samples: int | None = None
     for name in inputs_of(kind):
         if name == "chi":
@@ -83,7 +85,10 @@ def _run(
         array = as_samples(given[name], name, names.get(name, robot.joint_names), n_samples)
         n_samples = len(array)
         inputs.extend(array.T)
+        if name == "q":
+            solved = solved_positions(robot, array)
     assert n_samples is not None
+    inputs.extend(solved)
     run, places = kernel(robot, kind, terms, n_samples)
     out = np.zeros((int(np.prod(shape)), n_samples))
     run(inputs, out, [int(np.ravel_multi_index(place, shape)) for place in places])
