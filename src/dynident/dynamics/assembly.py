@@ -14,12 +14,13 @@ import dataclasses
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import fields
 
 import numpy as np
 
 from dynident.checks import Array
 from dynident.dynamics.closure import closure_of
-from dynident.dynamics.tracking import STRIDE, Found, Mask, Tracker
+from dynident.dynamics.tracking import STRIDE, Found, Mask, Places, Tracker
 from dynident.errors import InputError, SingularError
 from dynident.robot.loop_check import SINGULAR
 from dynident.robot.loops import loop_paths
@@ -29,7 +30,7 @@ _ATLAS = 512  # poses
 _USEFUL = 1e-2  # pivot of a pose in the atlas
 _NEAREST = 6  # poses of the atlas to start from
 _ROUNDS = 40  # attempts to go on from samples side by side
-_CHUNK = 4096  # samples
+_CHUNK, _BLOCK = 4096, 256  # samples to solve for, and to find the nearest poses of
 _KEPT = 16  # assemblies
 Named = Callable[[int], str]  # what to call a sample in a message
 
@@ -46,7 +47,7 @@ class Assembly:
         robot: The robot, no joint of it locked.
         turns: (n_active,) whether a full turn of the joint leads back to the same pose.
         solved_turns: (n_solved,) likewise.
-        q, s: The atlas: poses (n_active, n) and their solutions (n_solved, n).
+        atlas: Poses and their solutions.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -59,7 +60,7 @@ class Assembly:
         self.turns = revolute[list(robot.active)] & (follow == np.round(follow)).all(0)
         self.solved_turns = revolute[list(closure.solved)] & (own == np.round(own)).all(0)
         self._relevant = follow.any(0)
-        self.q, self.s = self._atlas()
+        self.atlas = self._atlas()
 
     def solve(self, q: Array, named: Named) -> Array:
         """Positions of the solved joints.
@@ -87,7 +88,7 @@ class Assembly:
             if bad.any():
                 i = int(np.argmax(bad))
                 raise error(f"{named(int(good[i]))} ({self._pose(own[:, i])})", found.take(slice(i, i + 1)))
-        solved = np.full((len(self.s), q.shape[1]), np.nan)
+        solved = np.full((len(found.s), q.shape[1]), np.nan)
         solved[:, good] = found.s
         return solved
 
@@ -98,60 +99,60 @@ class Assembly:
 
     # --- ways -----------------------------------------------------------------------------------------------------
 
-    def _atlas(self) -> tuple[Array, Array]:
+    def _atlas(self) -> Found:
         """Poses all over, reached from the branch of the file, or from one another where the straight way is barred."""
         closure, units = closure_of(self.robot), self.tracker.active_units
         rng = np.random.default_rng(5)
-        drawn = rng.uniform(-np.pi, np.pi, (_ATLAS, len(units))) * units * self._relevant
-        q = (closure.reference + np.concatenate([0.0 * drawn[:1], drawn[1:]])).T
-        start = np.zeros(_ATLAS, dtype=np.intp)
-        s = np.repeat(closure.branch[:, None], _ATLAS, axis=1)
-        found = self.tracker.track(q[:, start], s, q)
+        drawn = rng.uniform(-np.pi, np.pi, (len(units), _ATLAS)) * (units * self._relevant)[:, None]
+        q = closure.reference[:, None] + drawn
+        first = self.tracker.close(closure.reference[:, None], closure.branch[:, None])
+        found = self.tracker.track(first.take(np.zeros(_ATLAS, dtype=np.intp)), q)
         useful = found.fine & (found.pivot > _USEFUL)
-        useful[0] = found.fine[0]
         while useful.any() and not useful.all():
             lost, known = np.flatnonzero(~useful), np.flatnonzero(useful)
-            near = self._nearness(q[:, lost], q[:, known]).argmax(1)
-            again = self._way(q[:, known[near]], found.s[:, known[near]], q[:, lost])
-            now = again.fine & (again.pivot > _USEFUL)
-            if not now.any():
+            near = known[self._nearest(q[:, lost], q[:, known])[:, 0]]
+            again = self._way(found.take(near), q[:, lost])
+            now = np.flatnonzero(again.fine & (again.pivot > _USEFUL))
+            if not len(now):
                 break
-            found.put(lost[now], again.take(np.flatnonzero(now)))
+            found.put(lost[now], again.take(now))
             useful[lost[now]] = True
-        return q[:, useful], found.s[:, useful]
+        kept = found.take(np.flatnonzero(useful))
+        return Found(*(np.concatenate([getattr(x, f.name) for x in (first, kept)], -1) for f in fields(Found)))
 
-    def _nearness(self, q: Array, to: Array) -> Array:
-        """What grows as poses come nearer, (n, m) for n poses and m others; full turns do not count."""
-
+    def _nearest(self, q: Array, among: Array, count: int = 1) -> Places:
+        """Which of some poses come nearest to each of q, nearest first, (n, count); full turns do not count."""
         def features(x: Array) -> Array:
             x = x / self.tracker.active_units[:, None]
             turning, sliding = x[self._relevant & self.turns], x[self._relevant & ~self.turns]
-            return np.concatenate([np.cos(turning), np.sin(turning), sliding])
+            return np.concatenate([np.cos(turning), np.sin(turning), sliding]).T
 
-        near, far = features(q), features(to)
-        return np.asarray(near.T @ far - 0.5 * (far**2).sum(0))
+        own, others = features(q), features(among)
+        found = np.empty((len(own), min(count, len(others))), dtype=np.intp)
+        for first in range(0, len(own), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            distance = 0.5 * (others**2).sum(1) - own[block] @ others.T  # squared, but for what all have in common
+            found[block] = distance.argmin(1)[:, None] if count == 1 else np.argsort(distance)[:, : found.shape[1]]
+        return found
 
-    def _way(self, start: Array, s: Array, goal: Array) -> Found:
+    def _way(self, known: Found, goal: Array) -> Found:
         """Solutions by the short way round."""
-        return self.tracker.track(start, s, start + _wrapped(goal - start, self.turns))
+        return self.tracker.track(known, known.reached + _wrapped(goal - known.reached, self.turns))
 
     def _found(self, q: Array) -> Found:
         """Solutions from the nearest poses of the atlas."""
-        n_solved, n = len(self.s), q.shape[1]
-        found = Found(np.zeros((n_solved, n)), np.zeros((n_solved, *q.shape)), np.zeros(n), q.copy(), np.zeros(n, bool))
-        for first in range(0, n, _CHUNK):
-            own = np.arange(first, min(first + _CHUNK, n))
-            near = self._nearness(q[:, own], self.q)
-            start = near.argmax(1)
-            found.put(own, self._way(self.q[:, start], self.s[:, start], q[:, own]))
-            lost = np.flatnonzero(~found.fine[own])
-            order = np.argsort(-near[lost], axis=1)[:, 1:_NEAREST]
-            for start in order.T:
-                left = ~found.fine[own[lost]]
-                where, start = own[lost][left], start[left]
-                again = self._way(self.q[:, start], self.s[:, start], q[:, where])
-                found.put(where[again.fine], again.take(np.flatnonzero(again.fine)))
-        return found
+        parts = []
+        for first in range(0, max(q.shape[1], 1), _CHUNK):
+            own = q[:, first : first + _CHUNK]
+            found = self._way(self.atlas.take(self._nearest(own, self.atlas.reached)[:, 0]), own)
+            lost = np.flatnonzero(~found.fine)
+            if len(lost):
+                starts = self._nearest(own[:, lost], self.atlas.reached, _NEAREST)[:, 1:]
+                lost = np.repeat(lost, starts.shape[1])
+                again = self._way(self.atlas.take(starts.ravel()), own[:, lost])
+                found.put(lost[again.fine], again.take(np.flatnonzero(again.fine)))
+            parts.append(found)
+        return Found(*(np.concatenate([getattr(x, f.name) for x in parts], -1) for f in fields(Found)))
 
     def _continue(self, q: Array, found: Found) -> None:
         """Solutions that were not found so far, from samples beside them."""
@@ -162,7 +163,7 @@ class Assembly:
             right = np.clip(np.searchsorted(known, lost), 0, len(known) - 1)
             left = np.maximum(right - 1, 0)
             beside = known[np.where(np.abs(known[left] - lost) <= np.abs(known[right] - lost), left, right)]
-            again = self._way(q[:, beside], found.s[:, beside], q[:, lost])
+            again = self._way(found.take(beside), q[:, lost])
             if not again.fine.any():
                 return
             found.put(lost[again.fine], again.take(np.flatnonzero(again.fine)))

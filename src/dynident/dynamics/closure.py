@@ -157,10 +157,7 @@ def solved_motion(
     by_active = [least_squares(own, [mul(-1.0, x) for x in column]) for column in jacobian_columns(rows, robot.follow)]
     jacobian = [[by_active[i][k] for i in range(len(robot.active))] for k in range(len(own))]
     speed = [_dot([row[i] for i in moving], dq) for row in jacobian]
-    tree = [
-        add(x, y)
-        for x, y in zip(mapped(robot.follow[:, moving], dq), mapped(closure.follow, speed), strict=True)
-    ]
+    tree = [add(x, y) for x, y in zip(mapped(robot.follow[:, moving], dq), mapped(closure.follow, speed), strict=True)]
     drift = stacked(rows_of_loops(robot, functions, positions, tree), lambda loop: loop.drift)
     bent = least_squares(own, [mul(-1.0, x) for x in drift])
     acceleration = [add(_dot([row[i] for i in moving], ddq), x) for row, x in zip(jacobian, bent, strict=True)]

@@ -200,7 +200,8 @@ def make_state(
     speeds, accelerations = mapped(actuation.follow, dq), mapped(actuation.follow, ddq)
     follow: list[list[Number]] = [[float(x) for x in row] for row in actuation.follow]
     tree_to_rows: list[list[Number]] = [[float(x) for x in row] for row in actuation.tree_to_rows]
-    motion, solved_to_rows = None, []
+    motion: Solved | None = None
+    solved_to_rows: list[list[Number]] = []
     if robot.closure is not None:
         if solved is None:
             raise InputError(f"the loops of robot {robot.name} have no closed form; they are closed sample by sample")

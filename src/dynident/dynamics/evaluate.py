@@ -75,20 +75,18 @@ def _run(
     """Evaluate one kind of program; the result has `shape` first and samples last."""
     names = {"force": ("fx", "fy", "fz"), "moment": ("nx", "ny", "nz")}
     inputs: list[Array] = []
-    solved: list[Array] = []
     n_samples: int | None = None
     for name in inputs_of(kind):
         if name == "chi":
-            assert chi is not None
-            inputs.extend(np.asarray(value) for value in chi)
             continue
         array = as_samples(given[name], name, names.get(name, robot.joint_names), n_samples)
         n_samples = len(array)
         inputs.extend(array.T)
-        if name == "q":
-            solved = solved_positions(robot, array)
     assert n_samples is not None
-    inputs.extend(solved)
+    if robot.closure is not None:
+        inputs.extend(solved_positions(robot, np.stack(inputs[: len(robot.moving)], axis=1)))
+    if chi is not None:  # scalars come last
+        inputs.extend(np.asarray(value) for value in chi)
     run, places = kernel(robot, kind, terms, n_samples)
     out = np.zeros((int(np.prod(shape)), n_samples))
     run(inputs, out, [int(np.ravel_multi_index(place, shape)) for place in places])

@@ -39,8 +39,8 @@ class Recording:
     def __init__(self, robot: Robot, terms: Sequence[Term], inputs: Sequence[str]) -> None:
         n, p = len(robot.moving), len(all_columns(robot, terms))
         sizes = {"q": n, "dq": n, "ddq": n, "tau": n, "force": 3, "moment": 3, "chi": p}
-        if robot.closure is not None:  # after the others come the joints that loops are solved for
-            inputs, sizes["s"] = (*inputs, "s"), len(robot.closure.solved)
+        if robot.closure is not None:
+            inputs, sizes["s"] = with_solved(inputs), len(robot.closure.solved)
         self.names = [f"{kind}{i}" for kind in inputs for i in range(sizes[kind])]
         self.recorder = Recorder(self.names)
         self.given = {kind: [self.recorder.input(f"{kind}{i}") for i in range(sizes[kind])] for kind in inputs}
@@ -137,9 +137,9 @@ _KINDS: dict[str, tuple[Maker, tuple[str, ...]]] = {
     "coriolis": (_coriolis, ("q", "dq", "chi")),
     "mass matrix": (_mass, ("q", "chi")),
     "forward dynamics": (_forward, ("q", "dq", "tau", "chi")),
-    "closing": (_closing, ("q",)),
     "tree motion": (_tree_motion, ("q", "dq", "ddq")),
 }
+CLOSING = "closing"  # only robots with numerically closed loops have this one
 
 
 def record(
@@ -153,7 +153,7 @@ def record(
         terms: Terms of the model.
         wanted: Places to compute; what only others need is left out of the program. Default: all that are not zero.
     """
-    make, inputs = _KINDS[kind]
+    make, inputs = (_closing, ("q",)) if kind == CLOSING else _KINDS[kind]
     recording = Recording(robot, terms, inputs)
     outputs = make(recording)
     kept = {
@@ -165,8 +165,13 @@ def record(
 
 
 def inputs_of(kind: str) -> tuple[str, ...]:
-    """The inputs a kind of program takes, in order; those of a robot with loops are followed by their solution."""
+    """The inputs a kind of program takes, in order; see `with_solved` for robots with numerically closed loops."""
     return _KINDS[kind][1]
+
+
+def with_solved(inputs: Sequence[str]) -> tuple[str, ...]:
+    """Inputs with the positions of the joints that loops are solved for, behind all else that varies: chi is last."""
+    return (*(name for name in inputs if name != "chi"), "s", *(name for name in inputs if name == "chi"))
 
 
 class _Prepared:

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.dynamics.closure import closure_of
-from dynident.dynamics.kernels import kernel
+from dynident.dynamics.kernels import CLOSING, kernel
 from dynident.robot.loops import loop_size, n_rows
 from dynident.robot.model import Robot
 
 STRIDE = 0.25  # [rad, or sizes of the loop] that solved joints move in a step
 _CORRECTION = 0.08  # of these that Newton's method may add: more, and it may have gone elsewhere
-_MOST_NEWTON = 8
+_LONGEST = 1.0  # of these that Newton's method may go at once
+_CONTRACTION = 0.5  # of its steps, at least
 _LAST_STEP = 1e-8  # of Newton's method: it converges quadratically, so what follows is rounding
 _CLOSED = 1e-7  # residual before that last step
-_SHORTEST = 1e-6  # share of the way at which a step is given up
+_SHORTEST = 1e-5  # share of the way at which a step is given up
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
@@ -70,31 +71,30 @@ class Tracker:
         slides = np.array([joint.kind == "prismatic" for joint in robot.joints])
         self.units = np.where(slides[list(closure.solved)], size, 1.0)
         self.active_units = np.where(slides[list(robot.active)], size, 1.0)
-        self._places = [place[0] for place in kernel(robot, "closing", ())[1]]
+        self._places = [place[0] for place in kernel(robot, CLOSING, ())[1]]
         self._n_residuals = sum(n_rows(loop) for loop in closure.loops)
 
     def close(self, q: Array, guess: Array) -> Found:
         """Solutions near a guess, by Newton's method."""
         n = q.shape[1]
         found = Found(guess.copy(), np.zeros((self.k, self.n, n)), np.zeros(n), q, np.zeros(n, bool))
-        live = np.arange(n)
-        for _ in range(_MOST_NEWTON):
+        live, longest = np.arange(n), np.full(n, _LONGEST)
+        while len(live):
             residual, step, pivot, G = self._evaluate(q[:, live], found.s[:, live])
             length = np.abs(step / self.units[:, None]).max(0)
             last = length < _LAST_STEP
-            found.s[:, live] += np.where(length < 1.0, step, 0.0)  # a longer step leads nowhere near
+            found.s[:, live] += step
             own = live[last]
             found.fine[own] = residual[last] < _CLOSED
             found.pivot[own], found.G[:, :, own] = pivot[last], G[:, :, last]
-            live = live[(length < 1.0) & ~last]
-            if not len(live):
-                break
+            on = (length < longest) & ~last  # steps that do not become much shorter lead nowhere
+            live, longest = live[on], _CONTRACTION * length[on]
         return found
 
-    def track(self, start: Array, s: Array, goal: Array) -> Found:
-        """Solutions carried from poses where they are known straight to others."""
-        found = self.close(start, s)
-        n = goal.shape[1]
+    def track(self, known: Found, goal: Array) -> Found:
+        """Known solutions carried straight to other poses."""
+        found = Found(known.s.copy(), known.G.copy(), known.pivot.copy(), known.reached.copy(), known.fine.copy())
+        start, n = known.reached, goal.shape[1]
         way, share, longest = goal - start, np.zeros(n), np.ones(n)
         live = np.flatnonzero(found.fine)
         while len(live):
@@ -119,7 +119,7 @@ class Tracker:
     def _evaluate(self, q: Array, s: Array) -> tuple[Array, Array, Array, Array]:
         """Largest residual (n,), step (k, n), smallest pivot (n,), G (k, n_active, n)."""
         n = q.shape[1]
-        run, _ = kernel(self.robot, "closing", (), n)
+        run, _ = kernel(self.robot, CLOSING, (), n)
         out = np.zeros((self._n_residuals + self.k * (2 + self.n), n))
         run([*q, *s], out, self._places)
         ends = np.cumsum([self._n_residuals, self.k, self.k])

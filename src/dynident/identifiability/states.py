@@ -51,7 +51,5 @@ def _closed_poses(robot: Robot, q: Array, size: Array, rng: np.random.Generator)
             return kept[:wanted]
         q = centre + rng.uniform(-1.0, 1.0, (4 * wanted, q.shape[1])) * size * 0.7**attempt
     held = ", ".join(robot.joints[robot.active[i]].variable for i in robot.locked)
-    raise InputError(
-        f"robot {robot.name}: its loops close at hardly any pose near their branch"
-        + (f" with {held} locked where they are; lock them elsewhere" if held else "; give a branch away from singular poses")
-    )
+    remedy = f"lock {held} elsewhere" if held else "give a branch away from singular poses"
+    raise InputError(f"robot {robot.name}: its loops close at hardly any pose near their branch; {remedy}")

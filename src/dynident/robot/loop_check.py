@@ -40,7 +40,9 @@ def checked_closure(reader: Reader, robot: Robot, closure: Closure) -> Closure:
         )
     moved = np.abs(solved - closure.branch) / problem.units
     if moved.max() > _NEAR:
-        raise reader.error(words, f"its branch leads to {found}, far from what is written; write these if they are meant")
+        raise reader.error(
+            words, f"its branch leads to {found}, far from what is written; write these if they are meant"
+        )
     _check_ranks(reader, problem, closure.reference, solved, words)
     # Rounded, so that the start of every calculation is the same on every machine.
     return dataclasses.replace(closure, branch=np.round(solved, 9))
@@ -49,15 +51,16 @@ def checked_closure(reader: Reader, robot: Robot, closure: Closure) -> Closure:
 def _check_ranks(reader: Reader, problem: _Problem, q: Array, solved: Array, words: str) -> None:
     robot, closure = problem.robot, problem.closure
     _, by_active, own = problem.rows(q, solved)
-    left, sizes, right = np.linalg.svd(own * problem.units, full_matrices=False)
-    if sizes[-1] < SINGULAR:
+    left, sizes, right = np.linalg.svd(own * problem.units)
+    if np.count_nonzero(sizes > SINGULAR) < len(solved):
         name = robot.joints[closure.solved[int(np.argmax(np.abs(right[-1])))]].variable
         raise reader.error(
-            words, f"does not determine {name} at its branch; solve for fewer joints, or give a pose that is not singular"
+            words,
+            f"does not determine {name} at its branch; solve for fewer joints, or give a pose that is not singular",
         )
-    held = by_active - left @ (left.T @ by_active)
+    held = left[:, len(solved) :].T @ by_active
     for column, joint in enumerate(robot.active):
-        if np.abs(held[:, column]).max() > 1e-6:
+        if np.abs(held[:, column]).max(initial=0.0) > 1e-6:
             name = robot.joints[joint].variable
             raise reader.error(words, f"holds {name} fast; name more passive joints under 'solve', or check the axes")
     if not np.abs(by_active).max() > 0.0:

@@ -88,8 +88,8 @@ def _link(draft: Draft, name: str, where: str) -> int:
         return BASE
     links = [joint.link for joint in draft.joints]
     if name not in links:
-        words = "a link on a fixed joint belongs to the moving one that carries it"
-        raise draft.reader.error(where, f"there is no moving link '{name}'{suggestion(name, ['base', *links])}; {words}")
+        hint = f"{suggestion(name, ['base', *links])}; a link on a fixed joint belongs to the one that carries it"
+        raise draft.reader.error(where, f"there is no moving link '{name}'{hint}")
     return links.index(name)
 
 

@@ -161,6 +161,7 @@ def _stacked(motion: Motion, model: ObservationModel, rest_speed: float) -> Arra
         known = inverse_dynamics(model.robot, motion.q.T, motion.dq.T, motion.ddq.T, model.terms, model.known)
         tau = tau - known.T
     moving = np.abs(motion.dq) > rest_speed
-    named = lambda i: f"t = {motion.time[i]:.6g} s"  # noqa: E731
-    columns = model.felt_columns([*motion.q, *motion.dq, *motion.ddq], named)
+    columns = model.felt_columns(
+        [*motion.q, *motion.dq, *motion.ddq], lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s"
+    )
     return np.concatenate([columns, tau.reshape(-1, motion.q.shape[1]), moving.astype(np.float64)])
