@@ -128,7 +128,7 @@ def mujoco_model(robot: Robot, step: float = 1e-4) -> mujoco.MjModel:
         connects += ' solref="-1e6 -2e3" solimp="0.9999 0.9999 0.001"/>'
     model = mujoco.MjModel.from_xml_string(
         f'<mujoco><compiler angle="radian" inertiafromgeom="false"/>'
-        f'<option timestep="{step}" integrator="RK4" gravity="{numbers(robot.gravity)}" tolerance="1e-15" iterations="200"/>'
+        f'<option timestep="{step}" integrator="RK4" gravity="{numbers(robot.gravity)}" tolerance="1e-15"/>'
         f"<worldbody>{''.join(body(i) for i in children[BASE])}</worldbody><equality>{connects}</equality></mujoco>"
     )
     for k, loop in enumerate(robot.closure.loops):
@@ -223,10 +223,8 @@ class LagrangeOracle:
 
     def _numbers(self, q) -> tuple[np.ndarray, complex]:
         """Mass matrix and potential energy."""
-        M = np.diag(
-            [complex(self._robot.value_set().get(f"Ia{self._robot.joints[j].number}", 0.0)) for j in self._robot.active]
-        )
-        V = 0.0j
+        numbers = [self._robot.joints[j].number for j in self._robot.active]
+        M, V = np.diag([complex(self._robot.value_set().get(f"Ia{number}", 0.0)) for number in numbers]), 0.0j
         for (mass, _, inertia), place, moved, turned in zip(self._bodies, *self._poses(*q), strict=True):
             M = M + float(mass) * moved.T @ moved + float(inertia[2, 2]) * np.outer(turned, turned)
             V = V - float(mass) * (self._robot.gravity[:2] @ place).item()
@@ -244,9 +242,8 @@ class LagrangeOracle:
             slopes = [M.imag / 1e-30 for M, _ in ahead]
             weight = np.array([V.imag / 1e-30 for _, V in ahead])
             turning = sum((slope @ b) * speed for slope, speed in zip(slopes, b, strict=True))
-            result.append(
-                self.mass([a])[0] @ c + turning - 0.5 * np.array([b @ slope @ b for slope in slopes]) + weight
-            )
+            turning = turning - 0.5 * np.array([b @ slope @ b for slope in slopes])
+            result.append(self.mass([a])[0] @ c + turning + weight)
         return np.array(result)
 
 

@@ -71,7 +71,7 @@ class TestAgainstOthers:
     @pytest.mark.parametrize(("name", "make"), [("four-bar", four_bar_oracle), ("five-bar", five_bar_oracle)])
     def test_lagrange_in_the_motor_angles_says_the_same(self, robots, name, make):
         robot = robots[name]
-        q, dq, ddq = states(robot)
+        q, dq, ddq = states(robot, n=15)
         oracle = make(robot)
         np.testing.assert_allclose(
             di.inverse_dynamics(robot, q, dq, ddq, INERTIAL), oracle.torque(q, dq, ddq), rtol=1e-9, atol=1e-9
@@ -125,7 +125,7 @@ loops:
         np.testing.assert_allclose(di.tree_motion(one, q).q[:, 2], x, rtol=1e-13)
         ours, theirs = (di.inverse_dynamics(robot, q, dq, ddq, "rigid") for robot in (one, other))
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
-        assert di.base_parameters(one, "rigid").n == di.base_parameters(other, "rigid").n == 7
+        assert di.base_parameters(one, "rigid").n == di.base_parameters(other, "rigid").n == 6
 
     @pytest.mark.parametrize("cut", CUT_JOINTS)
     def test_derivatives_of_the_rows_equal_differences(self, cut):
@@ -159,11 +159,8 @@ class TestClosure:
         motion = di.tree_motion(robot, q, dq, ddq)
         h = 1e-4
         steps = [di.tree_motion(robot, q + k * h * dq, dq) for k in (-2, -1, 1, 2)]
-        speed, drift = (
-            (getattr(steps[0], x) - 8 * getattr(steps[1], x) + 8 * getattr(steps[2], x) - getattr(steps[3], x))
-            / (12 * h)
-            for x in ("q", "dq")
-        )
+        speed = (steps[0].q - 8 * steps[1].q + 8 * steps[2].q - steps[3].q) / (12 * h)
+        drift = (steps[0].dq - 8 * steps[1].dq + 8 * steps[2].dq - steps[3].dq) / (12 * h)
         np.testing.assert_allclose(np.einsum("nij,nj->ni", motion.G, dq), speed, atol=1e-9)
         np.testing.assert_allclose(motion.dq, speed, atol=1e-9)
         np.testing.assert_allclose(motion.drift, drift, atol=1e-7)
@@ -205,11 +202,12 @@ class TestClosure:
         assert (np.imag(tip * np.conj(elbow[inside])) > 0).all()  # the tip is on one side of the elbows everywhere
 
     def test_poses_out_of_reach_are_named(self, tmp_path):
-        robot = load(FOUR_BAR.replace("crank: 0.2", "crank: 0.5").replace("q2: -0.5", "q2: -1.0"), tmp_path)
+        robot = load(
+            FOUR_BAR.replace("crank: 0.2", "crank: 0.5").replace("q2: -0.5", "q2: -1.3").replace("q3: 1.3", "q3: 0.7"),
+            tmp_path,
+        )
         q = np.array([[1.0], [0.9], [3.0]])
-        with pytest.raises(
-            di.InputError, match=r"four-bar, loop 4-5: cannot be closed at sample 2 \(q1 = 3\).*ends at q1"
-        ):
+        with pytest.raises(di.InputError, match=r"loop 4-5: cannot be closed at sample 2 \(q1 = 3\).*ends at q1 = "):
             di.inverse_dynamics(robot, q, q, q)
         with pytest.raises(di.InputError, match="cannot be closed at sample 2"):
             di.accumulate(robot, q, q, q, q)
@@ -312,7 +310,7 @@ class TestIdentification:
         tau = di.inverse_dynamics(robot, q, dq, ddq)
         for options in ({}, {"segment": 70}, {"extra": {"known": np.ones_like(tau)}}):
             solution = di.accumulate(robot, q, dq, ddq, tau, **options).solve()
-            np.testing.assert_allclose(solution.beta[: base.n], base.base_values(), atol=1e-8)
+            np.testing.assert_allclose(solution.values[: base.n], base.base_values(), atol=1e-8)
 
     def test_a_log_gives_them_back_within_their_deviations(self, robots):
         robot = robots["four-bar"]
@@ -322,17 +320,13 @@ class TestIdentification:
             t = np.asarray(t)[:, None]
             a = np.array([0.9, 0.5, 0.3])
             q = 2.5 * t + (a * np.sin(w * t)).sum(1, keepdims=True)  # round and round
-            return (
-                q,
-                2.5 + (a * w * np.cos(w * t)).sum(1, keepdims=True),
-                -(a * w**2 * np.sin(w * t)).sum(1, keepdims=True),
-            )
+            dq = 2.5 + (a * w * np.cos(w * t)).sum(1, keepdims=True)
+            return q, dq, -(a * w**2 * np.sin(w * t)).sum(1, keepdims=True)
 
         log = exact_log(robot, motion, np.arange(4000) / 200.0)
         rng = np.random.default_rng(1)
-        noisy = di.Log(
-            "noisy", "noisy", log.time, {**log.channels, "tau1": log.channels["tau1"] + 0.05 * rng.normal(size=4000)}
-        )
+        tau = log.channels["tau1"] + 0.05 * rng.normal(size=4000)
+        noisy = di.Log("noisy", "noisy", log.time, {**log.channels, "tau1": tau})
         estimate = di.identify(robot, noisy, terms="rigid,Ia,Fv,Fc(0.02),Fo")
         truth = estimate.base.base_values()
         assert estimate.rank == 11

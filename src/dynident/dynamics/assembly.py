@@ -122,6 +122,7 @@ class Assembly:
 
     def _nearest(self, q: Array, among: Array, count: int = 1) -> Places:
         """Which of some poses come nearest to each of q, nearest first, (n, count); full turns do not count."""
+
         def features(x: Array) -> Array:
             x = x / self.tracker.active_units[:, None]
             turning, sliding = x[self._relevant & self.turns], x[self._relevant & ~self.turns]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dynident.errors import suggestion
+from dynident.robot.draft import Draft, ElementSpec
 from dynident.robot.expressions import quoted
 from dynident.robot.loops import CUT_JOINTS, loop_paths
 from dynident.robot.model import BASE, Loop, Transform
+from dynident.robot.parameters import ELEMENT_SYMBOLS
 from dynident.robot.rotations import rpy_matrix
-
-if TYPE_CHECKING:
-    from dynident.robot.draft import Draft
 
 _KEYS = ("first", "second", "joint", "solve", "branch")
 _MOST_LOOPS = 50
@@ -105,6 +104,21 @@ def _solve(draft: Draft, record: dict[str, Any], where: str) -> None:
         if index in draft.solved:
             raise reader.error(f"{where} solve", f"'{item}' is already solved for; name it in one loop, once")
         draft.solved[index] = 0.0
+        _keep_friction(draft, index)
+
+
+def _keep_friction(draft: Draft, index: int) -> None:
+    """Friction that a URDF gives to the joint goes on to an element of its own; zeros are left out."""
+    number, carried = draft.joints[index].number, []
+    for symbol in ELEMENT_SYMBOLS:
+        name = f"{symbol}{number}"
+        if any(values.get(name) for values in draft.values.values()):
+            carried.append(symbol)
+        else:
+            for values in draft.values.values():
+                values.pop(name, None)
+    if carried:
+        draft.elements.append(ElementSpec(str(number), f"q{number}", carries=tuple(carried)))
 
 
 def _branch(draft: Draft, record: dict[str, Any], where: str) -> None:
