@@ -17,6 +17,10 @@ WITHOUT_CUT = FOUR_BAR.replace("  - {name: pin, antecedent: 2, d: coupler}\n", "
     "  - {name: end, antecedent: 3, sigma: 2, d: rocker}\n", ""
 )
 
+PARALLELOGRAM = FOUR_BAR.replace("rocker: 0.4, ground: 0.45", "rocker: 0.2, ground: 0.5").replace(
+    "q1: 1, q2: -0.5, q3: 1.3", "q1: pi/2, q2: -pi/2, q3: pi/2"
+)
+
 BAD = {
     "no branch": (", branch: {q1: 1, q2: -0.5, q3: 1.3}", "", ["loops[1] branch", "no position for q2, q3", "q2: 1.2"]),
     "half a branch": (", q3: 1.3", "", ["loops[1] branch", "no position for q3"]),
@@ -65,17 +69,14 @@ def test_bad_loops_are_refused(name, tmp_path):
 
 def test_ranks_are_checked(tmp_path):
     with pytest.raises(di.RobotFileError, match="holds q1 fast; name more passive joints under 'solve'"):
-        load(
-            FOUR_BAR.replace("d: crank, mu: 0", "d: crank").replace("[q2, q3], branch: {", "[q3], branch: {"), tmp_path
-        )
+        load(PARALLELOGRAM.replace("d: crank, mu: 0", "d: crank").replace("[q2, q3]", "[q3]"), tmp_path)
+    with pytest.raises(di.RobotFileError, match=r"does not determine q\d at its branch"):
+        load(PARALLELOGRAM.replace("q1: pi/2, q2: -pi/2, q3: pi/2", "q1: 0, q2: 0, q3: 0"), tmp_path)
     loose = FOUR_BAR.replace("antecedent: 2, d: coupler", "antecedent: 6, d: 0").replace(
         "loops:", "  - {name: loose, antecedent: 2, d: coupler, mu: 0}\nloops:"
     )
     with pytest.raises(di.RobotFileError, match="does not determine q6 at its branch; solve for fewer joints"):
         load(loose.replace("[q2, q3], branch: {", "[q2, q3, q6], branch: {q6: 0, "), tmp_path)
-    folded = FOUR_BAR.replace("coupler: 0.5, rocker: 0.4, ground: 0.45", "coupler: 0.45, rocker: 0.2, ground: 0.45")
-    with pytest.raises(di.RobotFileError, match="does not determine q. at its branch"):
-        load(folded.replace("q1: 1, q2: -0.5, q3: 1.3", "q1: 0, q2: 0, q3: 0"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ URDF = """
   <joint name="j2" type="continuous"><parent link="crank"/><child link="coupler"/><origin xyz="0.2 0 0"/>
     <axis xyz="0 1 0"/></joint>
   <joint name="j3" type="continuous"><parent link="ground"/><child link="rocker"/><origin xyz="0.45 0 0"/>
-    <axis xyz="0 1 0"/></joint>
+    <axis xyz="0 1 0"/><dynamics damping="0.3"/></joint>
 </robot>
 """
 
@@ -130,6 +131,8 @@ loops:
     robot = load(text, tmp_path)
     assert robot.joint_names == ("j1",)
     assert robot.closes == ("coupler-rocker",)
+    assert robot.value_set()["Fv3"] == 0.3  # the friction of a passive joint is kept
+    assert "Fv2" not in robot.parameter_names
     q = np.linspace(-3, 3, 20)[:, None]
     angles = di.tree_motion(robot, -q).q  # about y: the plane is x-z, and turns the other way
     table = load(FOUR_BAR, tmp_path)
