@@ -1,10 +1,11 @@
-"""A four-bar that is not a parallelogram: describe its loop, look at it, simulate it, identify it.
+"""A four-bar that is not a parallelogram: describe its loop, simulate a log, identify it.
 
-    .venv/bin/python examples/four_bar.py
+    python examples/four_bar.py
 
-One motor turns the crank; coupler and rocker follow. The robot file describes the tree that is left when the pin
-between them is cut, names the two frames that the pin holds together, the passive joints to solve for, and one pose of
-the way it is assembled (the other way would be its mirror image).
+Prints how far the rocker swings while the crank turns round, and the parameters found beside the true ones. The file
+describes the tree that is left when the pin between coupler and rocker is cut, the two frames that the pin holds
+together, the passive joints to solve for, and one pose of its way of assembly (the other way is the mirror image).
+To adapt it, put your links into FILE and your log, `di.read_log("run.csv", robot)`, for `log`.
 """
 
 from __future__ import annotations

@@ -220,6 +220,23 @@ class TestClosure:
         with pytest.raises(di.SingularError, match=r"loop 4-5: singular at sample 1 \(q1 = 0\)"):
             di.mass_matrix(robot, [[1.0], [0.0]])
 
+    def test_a_jump_to_another_way_of_assembly_is_seen(self, robots):
+        found_by = assembly(robots["four-bar"])
+        q = np.linspace(0.0, 1.0, 30)[None]
+        found = found_by._found(q)
+        assert not found_by._jumps(q, found).any()
+        found.s[:, 17:] += 0.6  # as if the rest had been solved otherwise
+        assert np.flatnonzero(found_by._jumps(q, found)).tolist() == [17]
+
+    def test_numbers_that_are_not_finite_are_named(self, robots):
+        q, dq, ddq = states(robots["four-bar"])
+        q[7] = np.nan
+        for function in (di.regressor, di.inverse_dynamics):
+            with pytest.raises(di.InputError, match="q is nan at sample 7"):
+                function(robots["four-bar"], q, dq, ddq)
+        with pytest.raises(di.InputError, match="q is nan at sample 7"):
+            di.accumulate(robots["four-bar"], q, dq, ddq, ddq)
+
 
 class TestEverythingElse:
     def test_the_equations_fit_together(self, robot):
