@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dynident.dynamics import (
         Column as Column,
         Coulomb as Coulomb,
+        TreeMotion as TreeMotion,
         actuated_torque as actuated_torque,
         columns as columns,
         coriolis_torque as coriolis_torque,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         mass_matrix as mass_matrix,
         parameters as parameters,
         regressor as regressor,
+        tree_motion as tree_motion,
     )
     from dynident.errors import (
         DynidentError as DynidentError,
@@ -108,6 +110,7 @@ _ROOMS = {
     "dynident.dynamics": (
         "Column",
         "Coulomb",
+        "TreeMotion",
         "actuated_torque",
         "columns",
         "coriolis_torque",
@@ -120,6 +123,7 @@ _ROOMS = {
         "mass_matrix",
         "parameters",
         "regressor",
+        "tree_motion",
     ),
     "dynident.errors": (
         "DynidentError",

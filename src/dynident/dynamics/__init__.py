@@ -15,6 +15,7 @@ from dynident.dynamics.evaluate import (
     regressor,
 )
 from dynident.dynamics.terms import Column, Coulomb, Offset, Rigid, RotorInertia, Term, Viscous
+from dynident.dynamics.tree_motion import TreeMotion, tree_motion
 
 __all__ = [
     "Column",
@@ -23,6 +24,7 @@ __all__ = [
     "Rigid",
     "RotorInertia",
     "Term",
+    "TreeMotion",
     "Viscous",
     "actuated_torque",
     "columns",
@@ -36,4 +38,5 @@ __all__ = [
     "mass_matrix",
     "parameters",
     "regressor",
+    "tree_motion",
 ]

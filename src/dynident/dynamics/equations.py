@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
 import numpy as np
 
+from dynident.dynamics.closure import Solved, closure_of, mapped, solved_motion
 from dynident.dynamics.recursion import (
     JointState,
     Motion,
@@ -24,6 +25,7 @@ from dynident.dynamics.recursion import (
     twists,
 )
 from dynident.dynamics.terms import Term
+from dynident.errors import InputError
 from dynident.robot.algebra import ZERO, Number, Vector, add, cross, mul, rotate, snapped, sub, total, vadd
 from dynident.robot.model import Element, Robot
 
@@ -64,6 +66,8 @@ class Actuation:
         rows: Actuated coordinates that keep a row, those of the moving joints' own motors.
         tree_to_rows: (n_rows, n_tree), torque at the rows from tree torques, T^-T G'.
         speeds: (n_active, n_moving), speeds of all actuated coordinates from those of the moving joints.
+
+    What loops add that are closed numerically depends on the pose and is added by `make_state`.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -89,8 +93,12 @@ class State:
         functions: Functions of the number type.
         speed, acceleration: Of each actuated coordinate.
         tree: Geometry of the links.
-        joints: States of the tree joints.
+        positions: Of the tree joints.
+        joints: Their states.
+        follow: (n_tree, n_rows), speeds of the tree joints from those of the moving joints.
         tree_to_rows: Torque at the rows from tree torques.
+        solved: The joints that loops are solved for, None without any.
+        solved_to_rows: (n_rows, n_solved), torque at the rows from theirs.
     """
 
     robot: Robot
@@ -98,10 +106,14 @@ class State:
     speed: list[Number]
     acceleration: list[Number]
     tree: list[TreeLink]
+    positions: list[Number]
     joints: list[JointState]
-    tree_to_rows: list[list[float]]
+    follow: list[list[Number]]
+    tree_to_rows: list[list[Number]]
     rows: list[int]
     gravity: Vector
+    solved: Solved | None = None
+    solved_to_rows: list[list[Number]] = field(default_factory=list)
 
     @property
     def n_rows(self) -> int:
@@ -132,15 +144,25 @@ class State:
     def along(self, element: Element, what: Literal["speed", "acceleration"]) -> Number:
         """An element's own speed or acceleration, e · da or e · dda."""
         values = self.speed if what == "speed" else self.acceleration
-        return total(*(mul(float(e), x) for e, x in zip(element.velocity, values, strict=True)))
+        parts = [mul(float(e), x) for e, x in zip(element.velocity, values, strict=True)]
+        if self.solved is not None:
+            parts += [mul(float(e), x) for e, x in zip(element.solved, getattr(self.solved, what), strict=True)]
+        return total(*parts)
 
-    def rows_of(self, element: Element) -> list[float]:
+    def rows_of(self, element: Element) -> list[Number]:
         """The element's torque direction s at the rows."""
-        return [float(element.torque[row]) for row in self.rows]
+        rows: list[Number] = [float(element.torque[row]) for row in self.rows]
+        if self.solved is None:
+            return rows
+        return [add(x, y) for x, y in zip(rows, _times(self.solved_to_rows, list(element.solved)), strict=True)]
 
     def to_rows(self, torques: Sequence[Number]) -> list[Number]:
         """Torque at the rows from the torques of the tree joints."""
-        return [total(*(mul(w, x) for w, x in zip(row, torques, strict=True))) for row in self.tree_to_rows]
+        return _times(self.tree_to_rows, torques)
+
+
+def _times(matrix: Sequence[Sequence[Number]], values: Sequence[Number]) -> list[Number]:
+    return [total(*(mul(w, x) for w, x in zip(row, values, strict=True))) for row in matrix]
 
 
 def make_state(
@@ -150,6 +172,7 @@ def make_state(
     dq: Sequence[Number],
     ddq: Sequence[Number],
     *,
+    solved: Sequence[Number] | None = None,
     lengths: Mapping[str, Number] | None = None,
     weightless: bool = False,
 ) -> State:
@@ -161,14 +184,11 @@ def make_state(
         q: Positions of the moving joints, in the order of `robot.joint_names`; likewise dq, ddq.
         dq: Speeds.
         ddq: Accelerations.
+        solved: Positions of the joints that loops are solved for, at which the loops are closed.
         lengths: Other values (or numbers of another type) for the robot's named lengths.
         weightless: Leave gravity out.
     """
     actuation = Actuation(robot)
-
-    def mapped(matrix: np.ndarray[Any, Any], values: Sequence[Number]) -> list[Number]:
-        return [total(*(mul(float(m), x) for m, x in zip(row, values, strict=True))) for row in matrix]
-
     frames = [(joint.before.frame(), joint.after.frame()) for joint in robot.joints]
     if lengths is not None and robot.geometry is not None:
         frames = robot.geometry.frames(lengths)
@@ -177,11 +197,23 @@ def make_state(
         for joint, (before, after) in zip(robot.joints, frames, strict=True)
     ]
     positions = [add(x, float(rest)) for x, rest in zip(mapped(actuation.follow, q), actuation.rest, strict=True)]
+    speeds, accelerations = mapped(actuation.follow, dq), mapped(actuation.follow, ddq)
+    follow: list[list[Number]] = [[float(x) for x in row] for row in actuation.follow]
+    tree_to_rows: list[list[Number]] = [[float(x) for x in row] for row in actuation.tree_to_rows]
+    motion: Solved | None = None
+    solved_to_rows: list[list[Number]] = []
+    if robot.closure is not None:
+        if solved is None:
+            raise InputError(f"the loops of robot {robot.name} have no closed form; they are closed sample by sample")
+        own = robot.closure.follow
+        positions = _sums(positions, mapped(own, solved))
+        motion = solved_motion(robot, functions, positions, dq, ddq)
+        speeds = _sums(speeds, mapped(own, motion.speed))
+        accelerations = _sums(accelerations, mapped(own, motion.acceleration))
+        follow, tree_to_rows, solved_to_rows = _with_loops(robot, motion, follow, tree_to_rows)
     joints = [
         _joint_state(link.prismatic, position, speed, acceleration, functions)
-        for link, position, speed, acceleration in zip(
-            tree, positions, mapped(actuation.follow, dq), mapped(actuation.follow, ddq), strict=True
-        )
+        for link, position, speed, acceleration in zip(tree, positions, speeds, accelerations, strict=True)
     ]
     gx, gy, gz = (float(x) for x in robot.gravity)
     return State(
@@ -190,11 +222,39 @@ def make_state(
         speed=mapped(actuation.speeds, dq),
         acceleration=mapped(actuation.speeds, ddq),
         tree=tree,
+        positions=positions,
         joints=joints,
-        tree_to_rows=[[float(x) for x in row] for row in actuation.tree_to_rows],
+        follow=follow,
+        tree_to_rows=tree_to_rows,
         rows=actuation.rows,
         gravity=ZERO if weightless else (gx, gy, gz),
+        solved=motion,
+        solved_to_rows=solved_to_rows,
     )
+
+
+def _sums(a: Sequence[Number], b: Sequence[Number]) -> list[Number]:
+    return [add(x, y) for x, y in zip(a, b, strict=True)]
+
+
+Rows = list[list[Number]]
+
+
+def _with_loops(robot: Robot, motion: Solved, follow: Rows, tree_to_rows: Rows) -> tuple[Rows, Rows, Rows]:
+    """What loops add to the map from moving joints to the tree and to that of torques back; torques of solved joints.
+
+    With s the solved joints and G = ds/dq, the tree follows by F + F_s G and torques come back by T^-T (F + F_s G)'.
+    """
+    own, moving = closure_of(robot).follow, list(robot.moving)
+    back = np.linalg.inv(robot.coupling).T[moving]
+    back[np.abs(back) < 1e-14] = 0.0
+    by_active = [list(column) for column in zip(*motion.jacobian, strict=True)]  # (n_active, n_solved)
+    solved_to_rows = [
+        [mapped(row[None], [column[k] for column in by_active])[0] for k in range(own.shape[1])] for row in back
+    ]
+    follow = [_sums(row, [mapped(own[j][None], by_active[i])[0] for i in moving]) for j, row in enumerate(follow)]
+    tree_to_rows = [_sums(row, mapped(own, part)) for row, part in zip(tree_to_rows, solved_to_rows, strict=True)]
+    return follow, tree_to_rows, solved_to_rows
 
 
 def _joint_state(
@@ -274,7 +334,7 @@ def mass_entries(state: State, terms: Sequence[Term], chi: Sequence[Number]) -> 
 
     M = F' M_tree F + sum Ia (e·s'); with F from the moving joints to the tree.
     """
-    actuation = Actuation(state.robot)
+    actuation, follow = Actuation(state.robot), state.follow
     n = state.n_rows
     matrix: list[list[Number]] = [[0.0] * n for _ in range(n)]
     first = 0
@@ -288,9 +348,9 @@ def mass_entries(state: State, terms: Sequence[Term], chi: Sequence[Number]) -> 
             for (i, j), number in tree.items():
                 for a in range(n):
                     for b in range(a, n):
-                        weight = float(actuation.follow[i, a] * actuation.follow[j, b])
+                        weight = mul(follow[i][a], follow[j][b])
                         if i != j:
-                            weight += float(actuation.follow[j, a] * actuation.follow[i, b])
+                            weight = add(weight, mul(follow[j][a], follow[i][b]))
                         matrix[a][b] = add(matrix[a][b], mul(weight, number))
         elif term.name == "Ia":
             elements = [element for element in state.robot.elements if "Ia" in element.names]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.checks import Array, as_samples
+from dynident.dynamics.assembly import solved_positions
 from dynident.dynamics.kernels import inputs_of, kernel
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError, SingularError, UnknownNameError
@@ -77,13 +78,15 @@ def _run(
     n_samples: int | None = None
     for name in inputs_of(kind):
         if name == "chi":
-            assert chi is not None
-            inputs.extend(np.asarray(value) for value in chi)
             continue
         array = as_samples(given[name], name, names.get(name, robot.joint_names), n_samples)
         n_samples = len(array)
         inputs.extend(array.T)
     assert n_samples is not None
+    if robot.closure is not None:
+        inputs.extend(solved_positions(robot, np.stack(inputs[: len(robot.moving)], axis=1)))
+    if chi is not None:  # scalars come last
+        inputs.extend(np.asarray(value) for value in chi)
     run, places = kernel(robot, kind, terms, n_samples)
     out = np.zeros((int(np.prod(shape)), n_samples))
     run(inputs, out, [int(np.ravel_multi_index(place, shape)) for place in places])

@@ -11,6 +11,7 @@ from typing import Protocol
 from dynident.checks import Array
 from dynident.dynamics import equations as eq
 from dynident.dynamics.backend import chosen_backend
+from dynident.dynamics.closure import closing_outputs
 from dynident.dynamics.numpy_backend import NumpyKernel
 from dynident.dynamics.program import Program, Recorder, Value
 from dynident.dynamics.terms import Term, all_columns
@@ -38,12 +39,14 @@ class Recording:
     def __init__(self, robot: Robot, terms: Sequence[Term], inputs: Sequence[str]) -> None:
         n, p = len(robot.moving), len(all_columns(robot, terms))
         sizes = {"q": n, "dq": n, "ddq": n, "tau": n, "force": 3, "moment": 3, "chi": p}
+        if robot.closure is not None:
+            inputs, sizes["s"] = with_solved(inputs), len(robot.closure.solved)
         self.names = [f"{kind}{i}" for kind in inputs for i in range(sizes[kind])]
         self.recorder = Recorder(self.names)
         self.given = {kind: [self.recorder.input(f"{kind}{i}") for i in range(sizes[kind])] for kind in inputs}
         self.robot, self.terms, self.n = robot, terms, n
 
-    def state(self, weightless: bool = False) -> eq.State:
+    def state(self, weightless: bool = False, constant_speeds: bool = False) -> eq.State:
         """The robot in the recorded state; what is not an input is zero."""
         still: list[Number] = [0.0] * self.n
         return eq.make_state(
@@ -51,7 +54,8 @@ class Recording:
             self.recorder,
             self.given["q"],
             self.given.get("dq", still),
-            self.given.get("ddq", still),
+            still if constant_speeds else self.given.get("ddq", still),
+            solved=self.given.get("s"),
             weightless=weightless,
         )
 
@@ -103,6 +107,25 @@ def _forward(recording: Recording) -> dict[Index, Number]:
     return {(i,): number for i, number in enumerate(eq.solve_positive(matrix, right))}
 
 
+def _closing(recording: Recording) -> dict[Index, Number]:
+    """What a Newton step on the loops needs, one part after the other (see `closing_outputs`)."""
+    parts = closing_outputs(recording.robot, recording.recorder, recording.given["q"], recording.given["s"])
+    residual, step, pivots, jacobian = parts
+    outputs = [*residual, *step, *pivots, *(number for row in jacobian for number in row)]
+    return {(i,): number for i, number in enumerate(outputs)}
+
+
+def _tree_motion(recording: Recording) -> dict[Index, Number]:
+    """Position, speed, acceleration of each tree joint, its acceleration at constant speeds, and its row of G."""
+    state = recording.state()
+    still = recording.state(constant_speeds=True)
+    outputs: dict[Index, Number] = {}
+    for i, (position, joint, other) in enumerate(zip(state.positions, state.joints, still.joints, strict=True)):
+        row = (position, joint.speed, joint.acceleration, other.acceleration, *state.follow[i])
+        outputs.update({(i, k): number for k, number in enumerate(row)})
+    return outputs
+
+
 Maker = Callable[[Recording], dict[Index, Number]]
 _KINDS: dict[str, tuple[Maker, tuple[str, ...]]] = {
     "regressor": (_regressor, ("q", "dq", "ddq")),
@@ -114,7 +137,9 @@ _KINDS: dict[str, tuple[Maker, tuple[str, ...]]] = {
     "coriolis": (_coriolis, ("q", "dq", "chi")),
     "mass matrix": (_mass, ("q", "chi")),
     "forward dynamics": (_forward, ("q", "dq", "tau", "chi")),
+    "tree motion": (_tree_motion, ("q", "dq", "ddq")),
 }
+CLOSING = "closing"  # only robots with numerically closed loops have this one
 
 
 def record(
@@ -128,7 +153,7 @@ def record(
         terms: Terms of the model.
         wanted: Places to compute; what only others need is left out of the program. Default: all that are not zero.
     """
-    make, inputs = _KINDS[kind]
+    make, inputs = (_closing, ("q",)) if kind == CLOSING else _KINDS[kind]
     recording = Recording(robot, terms, inputs)
     outputs = make(recording)
     kept = {
@@ -140,8 +165,13 @@ def record(
 
 
 def inputs_of(kind: str) -> tuple[str, ...]:
-    """The inputs a kind of program takes, in order."""
+    """The inputs a kind of program takes, in order; see `with_solved` for robots with numerically closed loops."""
     return _KINDS[kind][1]
+
+
+def with_solved(inputs: Sequence[str]) -> tuple[str, ...]:
+    """Inputs with the positions of the joints that loops are solved for, behind all else that varies: chi is last."""
+    return (*(name for name in inputs if name != "chi"), "s", *(name for name in inputs if name == "chi"))
 
 
 class _Prepared:

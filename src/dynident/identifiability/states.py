@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.checks import Array
+from dynident.dynamics.assembly import all_active, assembly
+from dynident.dynamics.closure import closure_of
+from dynident.errors import InputError
 from dynident.robot.model import Robot
 
 SPEED, ACCELERATION = (
     3.0,
     10.0,
 )  # sizes at which inertia, centrifugal effects and gravity weigh about the same
+_CLEAR = 0.05  # pivot: how far from a singular pose of its loops a robot is put
+_ATTEMPTS = 12
 
 
 def reach(robot: Robot) -> float:
@@ -31,4 +36,20 @@ def random_states(robot: Robot, n_samples: int, seed: int = 20) -> tuple[Array, 
     size = np.where(slides, reach(robot), np.pi)
     unit = np.where(slides, reach(robot), 1.0)
     q = rng.uniform(-1.0, 1.0, shape) * size
+    if robot.closure is not None:
+        q = _closed_poses(robot, q, size, rng)
     return q, rng.normal(0.0, SPEED, shape) * unit, rng.normal(0.0, ACCELERATION, shape) * unit
+
+
+def _closed_poses(robot: Robot, q: Array, size: Array, rng: np.random.Generator) -> Array:
+    """As many poses as given at which the loops close well: those given, then others ever nearer to the branch."""
+    centre = closure_of(robot).reference[list(robot.moving)]
+    kept, wanted = q[:0], len(q)
+    for attempt in range(_ATTEMPTS):
+        kept = np.concatenate([kept, q[assembly(robot).pivots(all_active(robot, q)) > _CLEAR]])
+        if len(kept) >= wanted:
+            return kept[:wanted]
+        q = centre + rng.uniform(-1.0, 1.0, (4 * wanted, q.shape[1])) * size * 0.7**attempt
+    held = ", ".join(robot.joints[robot.active[i]].variable for i in robot.locked)
+    remedy = f"lock {held} elsewhere" if held else "give a branch away from singular poses"
+    raise InputError(f"robot {robot.name}: its loops close at hardly any pose near their branch; {remedy}")

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from dynident.checks import Array, frozen
+from dynident.dynamics.assembly import Named, by_number, solved_positions
 from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import inverse_dynamics, regressor
 from dynident.dynamics.kernels import Kernel, record
@@ -70,18 +71,23 @@ class ObservationModel:
         arrays = self._without_known(arrays, offset)
         factors = self.layout.empty()
         inputs = [column for array in arrays[:3] for column in array.T]
+        inputs += solved_positions(self.robot, arrays[0], by_number(offset))
         weights = None if roots is None else list(roots.T)
         fine = self._stream.absorb(inputs, list(arrays[3].T), weights, factors)
         if not fine or not np.isfinite(factors).all():
             raise not_finite(self.robot, arrays, offset)
         return self._segment(label, self.layout.columns, self.layout.split(factors), roots, len(arrays[0]))
 
-    def felt_columns(self, inputs: list[Array]) -> Array:
+    def felt_columns(self, inputs: list[Array], named: Named | None = None) -> Array:
         """The columns that each channel feels, channel after channel, (n_felt, n_samples).
 
         Args:
             inputs: Positions, speeds and accelerations, one (n_samples,) array per joint each.
+            named: What to call a sample in a message; default its number.
         """
+        if self.robot.closure is not None:
+            positions = np.stack(inputs[: len(self.robot.joint_names)], axis=1)
+            inputs = [*inputs, *solved_positions(self.robot, positions, named)]
         columns = np.zeros((len(self._felt), len(inputs[0])))
         self._kernel(inputs, columns, self._felt)
         return columns
@@ -99,7 +105,8 @@ class ObservationModel:
         arrays = self._without_known(arrays, offset)
         for start in range(0, len(arrays[0]), GIVEN_BLOCK):
             part = slice(start, start + GIVEN_BLOCK)
-            felt = self.felt_columns([column for array in arrays[:3] for column in array[part].T])
+            motion = [column for array in arrays[:3] for column in array[part].T]
+            felt = self.felt_columns(motion, by_number(offset + start))
             first = 0
             for channel, (own, modelled) in enumerate(zip(columns, self.layout.columns, strict=True)):
                 width = len(modelled)

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability import BaseParameters, base_parameters, base_violations, physical_violations
+from dynident.robot.loops import loop_paths
 from dynident.robot.model import BASE, Joint, Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import complete_links, sentences
@@ -64,6 +65,7 @@ class Inspection:
             "motors": list(robot.motor_names),
             "links": [joint.link for joint in robot.joints],
             "gravity": [float(x) for x in robot.gravity],
+            "loops": list(robot.closes),
             "locked": {robot.joints[robot.active[i]].variable: x for i, x in robot.locked.items()},
             "counts": {
                 "standard": sum(category != "fixed" for category in categories.values()),
@@ -197,8 +199,15 @@ def _joint_table(robot: Robot) -> Table:
 
 
 def _drive(robot: Robot, index: int) -> str:
+    closure = robot.closure
+    if closure is not None and index in closure.solved:
+        own = [loop.name for loop in closure.loops if index in np.concatenate(loop_paths(loop, robot.joints))]
+        return f"solved from loop {', '.join(own)}"
     if index not in robot.active:
-        parts = [(robot.joints[j].variable, c) for j, c in zip(robot.active, robot.follow[index], strict=True) if c]
+        leaders, factors = [*robot.active], [*robot.follow[index]]
+        if closure is not None:
+            leaders, factors = [*leaders, *closure.solved], [*factors, *closure.follow[index]]
+        parts = [(robot.joints[j].variable, c) for j, c in zip(leaders, factors, strict=True) if c]
         return "= " + _affine(parts, float(robot.follow_offset[index]))
     position = robot.active.index(index)
     if position in robot.locked:

@@ -16,7 +16,8 @@ from dynident.checks import Array
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, shift, turn_x, turn_z
 from dynident.robot.draft import BASE, Draft, LoopCheck
 from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, quoted
-from dynident.robot.model import Joint, JointKind, Transform
+from dynident.robot.loop_reading import apply_loops
+from dynident.robot.model import Joint, JointKind, Loop, Transform
 from dynident.robot.options import KEYS, apply_options, apply_passive
 from dynident.robot.reading import Reader
 
@@ -137,9 +138,12 @@ def read_table(given: dict[str, Any], source: str) -> Draft:
     draft = Draft(reader, name, joints, lengths=lengths, geometry=table if lengths else None, warnings=warnings)
     _parametric_or_not(draft)
     apply_passive(draft, given)
+    described = given.get("loops", [])
+    apply_loops(draft, described, lambda cut, closes_on: _cut_loop(table, lengths, cut, closes_on))
     _mark_passive(draft, table)
     apply_options(draft, given)
-    draft.loops = [_loop_check(table, lengths, *loop) for loop in loops]
+    affine = [(item["cut"], item["closes_on"]) for item in described if "cut" in item and "solve" not in item]
+    draft.loops = [_loop_check(table, lengths, *loop) for loop in affine]
     return draft
 
 
@@ -159,14 +163,18 @@ def _lengths(reader: Reader, value: object) -> dict[str, float]:
 
 
 def _loops(reader: Reader, value: object) -> list[tuple[int, int]]:
+    """The cut frame of each loop and the frame that it meets."""
     if not isinstance(value, list):
         raise reader.error("loops", f"is {quoted(value)}; expected a list of {{cut: frame, closes_on: frame}}")
     result: list[tuple[int, int]] = []
     used: set[int] = set()
     for i, item in enumerate(value):
         where = f"loops[{i + 1}]"
-        record = reader.mapping(item, where, ("cut", "closes_on"))
-        if set(record) != {"cut", "closes_on"}:
+        record = reader.mapping(item, where)
+        if "first" in record or "second" in record:
+            continue  # between two links, not two frames of the table
+        reader.known_keys(record, where, ("cut", "closes_on", "solve", "branch"))
+        if not {"cut", "closes_on"} <= set(record):
             raise reader.error(where, "needs the keys 'cut' and 'closes_on', two frame numbers")
         loop = (reader.integer(record["cut"], where), reader.integer(record["closes_on"], where))
         if loop[0] == loop[1] or not used.isdisjoint(loop):
@@ -301,11 +309,27 @@ def _mark_passive(draft: Draft, table: Table) -> None:
             raise draft.reader.error(
                 f"joint {row + 1}", f"'{name}' has mu = 1 and a relation under 'passive'; remove one"
             )
-        if table.rows[row].mu == 0 and index not in draft.passive:
+        if table.rows[row].mu == 1 and index in draft.solved:
+            raise draft.reader.error(f"joint {row + 1}", f"'{name}' has mu = 1 and a loop is solved for it; remove one")
+        if table.rows[row].mu == 0 and index not in draft.passive and index not in draft.solved:
             raise draft.reader.error(
                 f"joint {row + 1}",
-                f"'{name}' is passive (mu = 0); give its position under 'passive', such as q{row + 1}: pi/2 - q2",
+                f"'{name}' is passive (mu = 0); give its position under 'passive', such as q{row + 1}: pi/2 - q2, or "
+                "name it under 'solve' of a loop",
             )
+
+
+def _cut_loop(table: Table, lengths: Mapping[str, float], cut: int, closes_on: int) -> Loop:
+    """A loop between two frames of the table, to be closed numerically."""
+    anchors, moving = table.anchors(lengths), table.moving
+    links, frames = [], []
+    for row in (cut - 1, closes_on - 1):
+        carrier, anchor = anchors[row]
+        axes, origin = compose(anchor, compose(*table.parts(row, lengths)))
+        links.append(BASE if carrier == BASE else moving.index(carrier))
+        frames.append(Transform(np.array(axes), np.array(origin)))
+    kind: JointKind = "prismatic" if table.rows[cut - 1].sigma == PRISMATIC else "revolute"
+    return Loop(f"{cut}-{closes_on}", (links[0], links[1]), (frames[0], frames[1]), kind)
 
 
 def _loop_check(table: Table, lengths: Mapping[str, float], cut: int, closes_on: int) -> LoopCheck:

@@ -11,7 +11,8 @@ import numpy as np
 
 from dynident.checks import Array
 from dynident.robot.expressions import LARGEST_NUMBER, ExpressionError, linear_form, quoted
-from dynident.robot.model import BASE, Drive, Element, Geometry, Joint, Robot, TorqueSource, Transform
+from dynident.robot.loop_check import checked_closure
+from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Loop, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 from dynident.robot.physicality import physical_violations, sentences
 from dynident.robot.reading import Reader
@@ -61,6 +62,9 @@ class Draft:
     geometry: Geometry | None = None
     tool: tuple[int, Transform] | None = None
     loops: list[LoopCheck] = field(default_factory=list)
+    closing: list[Loop] = field(default_factory=list)
+    solved: dict[int, float] = field(default_factory=dict)
+    reference: dict[int, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def joint_index(self, name: str, where: str) -> int:
@@ -81,14 +85,14 @@ class Draft:
             index = self.joint_index(name, where)
             if index in result:
                 raise self.reader.error(where, f"'{name}' is joint '{self.joints[index].name}' again; give it once")
-            if motor and index in self.passive:
+            if motor and (index in self.passive or index in self.solved):
                 raise self.reader.error(where, f"'{name}' is passive and has no motor; remove the entry")
             result[index] = item
         return result
 
     def active(self) -> list[int]:
         """Indices of the joints with a motor, in the order of their numbers."""
-        indices = (i for i in range(len(self.joints)) if i not in self.passive)
+        indices = (i for i in range(len(self.joints)) if i not in self.passive and i not in self.solved)
         return sorted(indices, key=lambda i: self.joints[i].number)
 
     def finish(self) -> Robot:
@@ -101,7 +105,8 @@ class Draft:
         active = tuple(self.active())
         if not active:
             raise self.reader.error("joints", "all are passive; at least one must have a motor")
-        follow, follow_offset = self._follow(active)
+        follow, follow_offset = self._follow((*active, *self.solved))
+        follow, follow_solved = np.split(follow, [len(active)], axis=1)
         coupling, ratios = self._coupling(active)
         closes = self._check_loops(active, follow, follow_offset)
         elements = self._elements(active, coupling)
@@ -122,10 +127,12 @@ class Draft:
             base_values=self.base_values,
             fixed=self.fixed,
             lengths=self.lengths,
-            geometry=self.geometry,
+            geometry=None if self.closing else self.geometry,  # other lengths would close otherwise, or not at all
             tool=self.tool or self._default_tool(),
             closes=closes,
         )
+        if self.closing:
+            object.__setattr__(robot, "closure", self._closure(robot, follow_solved))
         self._check_names(robot)
         physical = sentences(physical_violations(robot))
         object.__setattr__(robot, "warnings", (*self.warnings, *physical))
@@ -136,6 +143,13 @@ class Draft:
         carried = [joint.parent for joint in self.joints]
         tips = [i for i in range(len(self.joints)) if i not in carried]
         return (tips[0], Transform.identity()) if len(tips) == 1 else None
+
+    def _closure(self, robot: Robot, follow: Array) -> Closure:
+        """The loops that are closed numerically, assembled and moved a little to see that they can be."""
+        reference = np.array([self.reference.get(j, 0.0) for j in robot.active])
+        branch = np.array(list(self.solved.values()))
+        closure = Closure(tuple(self.closing), tuple(self.solved), follow, reference, branch)
+        return checked_closure(self.reader, robot, closure)
 
     def _follow(self, active: tuple[int, ...]) -> tuple[Array, Array]:
         """q_tree = follow @ q + offset, with passive joints resolved through one another."""
@@ -223,11 +237,12 @@ class Draft:
         n = len(active)
         to_joint = np.linalg.inv(coupling)  # joint speeds from actuated speeds
         to_joint[np.abs(to_joint) < 1e-14] = 0.0
+        to_joint = np.pad(to_joint, ((0, 0), (0, len(self.solved))))  # the solved joints' own speeds follow
         rows: dict[str, Array] = {}
         specs: dict[str, ElementSpec] = {}
         for i, j in enumerate(active):
             number = self.joints[j].number
-            rows[f"q{number}"], rows[f"qm{number}"] = to_joint[i], np.eye(n)[i]
+            rows[f"q{number}"], rows[f"qm{number}"] = to_joint[i], np.eye(n, n + len(self.solved))[i]
             alone = np.count_nonzero(coupling[i]) == 1 and coupling[i, i] != 0.0
             carried = ELEMENT_SYMBOLS if alone else ("Fv", "Fc", "Fo")
             specs[str(number)] = ElementSpec(str(number), f"q{number}", carries=carried)
@@ -235,9 +250,11 @@ class Draft:
             number = self.joints[j].number
             if "Ia" not in specs[str(number)].carries:
                 specs[f"m{number}"] = ElementSpec(f"m{number}", f"qm{number}", carries=("Ia", "Fv", "Fc"))
+        for k, j in enumerate(self.solved):
+            rows[self.joints[j].variable] = np.eye(n + len(self.solved))[n + k]
         for spec in self.elements:
             specs[spec.label] = spec
-        prismatic = [self.joints[j].kind == "prismatic" for j in active]
+        prismatic = [self.joints[j].kind == "prismatic" for j in (*active, *self.solved)]
         basis = {name: str(k) for k, name in enumerate(rows)}
         stacked = np.array(list(rows.values()))
         built = []
@@ -252,11 +269,14 @@ class Draft:
                 raise self.reader.error(
                     where, "a rotor turns and pushes in one direction; Ia takes no torque of its own"
                 )
+            if not np.array_equal(velocity[n:], torque[n:]) or ("Ia" in spec.carries and velocity[n:].any()):
+                problem = "a joint that a loop is solved for has friction along its own speed only, and no rotor"
+                raise self.reader.error(where, f"{problem}; take 'torque' or Ia away")
             # A rotor is always the motor's, so its inertia needs no letter to tell motor from joint.
             names = {s: s + (spec.label.removeprefix("m") if s == "Ia" else spec.label) for s in spec.carries}
             slides = all(prismatic[k] for k in np.flatnonzero(velocity))
             if names:
-                built.append(Element(spec.label, velocity, torque, names, slides))
+                built.append(Element(spec.label, velocity[:n], torque[:n], names, slides, velocity[n:]))
         return tuple(built)
 
     def _drive(self, active: tuple[int, ...], ratios: Array) -> Drive:
@@ -280,9 +300,10 @@ class Draft:
                 raise self.reader.error(
                     f"loop {loop.words}",
                     f"does not close: gap {gap:.3g} m or rad over 20 positions; check the passive relations and the "
-                    "signs of the lengths (loops other than parallelograms are not affine and cannot be read)",
+                    "signs of the lengths (loops other than parallelograms are not affine: name the passive joints "
+                    "under 'solve')",
                 )
-        return tuple(loop.words for loop in self.loops)
+        return (*(loop.words for loop in self.loops), *(loop.name for loop in self.closing))
 
     def _check_names(self, robot: Robot) -> None:
         names = robot.parameter_names

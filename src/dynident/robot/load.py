@@ -11,11 +11,12 @@ from typing import Any
 from dynident.errors import RobotFileError, suggestion
 from dynident.robot.dh import read_table
 from dynident.robot.draft import Draft
+from dynident.robot.loop_reading import apply_loops
 from dynident.robot.model import Robot
 from dynident.robot.options import KEYS, apply_options, apply_passive
 from dynident.robot.reading import Reader, parse_yaml, read_text
 
-_OVERLAY_KEYS = ("base", "name", *KEYS)
+_OVERLAY_KEYS = ("base", "name", "loops", *KEYS)
 _MOST_OVERLAYS = 10
 _BUNDLED = resources.files("dynident.robot") / "bundled"
 
@@ -83,5 +84,6 @@ def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...]) -> D
     draft.reader = Reader(str(path), draft.reader.names)
     draft.name = reader.text(given.get("name", draft.name), "name")
     apply_passive(draft, given)
+    apply_loops(draft, given.get("loops", []))
     apply_options(draft, given)
     return draft

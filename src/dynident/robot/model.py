@@ -19,6 +19,7 @@ from dynident.robot.parameters import LINK_SYMBOLS
 
 JointKind = Literal["revolute", "prismatic"]
 TorqueSource = Literal["motor", "sensor"]
+CutJoint = Literal["revolute", "prismatic", "cylindrical", "ball", "fixed"]
 BASE = -1  # parent index of the joints on the fixed base
 
 
@@ -107,6 +108,7 @@ class Element:
         torque: (n_active,) direction s along which its torque acts; usually equal to e.
         names: Parameter name of each symbol (Ia, Fv, Fc, Fo) this element carries.
         prismatic: Whether its speed is in m/s.
+        solved: (n_solved,) what the joints that loops are solved for add to both directions; empty without any.
     """
 
     label: str
@@ -114,11 +116,52 @@ class Element:
     torque: Array
     names: Mapping[str, str]
     prismatic: bool = False
+    solved: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "velocity", frozen(self.velocity))
-        object.__setattr__(self, "torque", frozen(self.torque))
+        for name in ("velocity", "torque", "solved"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
         object.__setattr__(self, "names", ReadOnlyDict(self.names))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Two frames on two branches of the tree, held together by the joint at which the loop was cut.
+
+    Attributes:
+        name: For messages.
+        links: Indices of the two links in `Robot.joints`, `BASE` for the fixed base.
+        frames: The frame in each of them; the cut joint turns about, or slides along, its z axis.
+        joint: What the cut joint lets move.
+    """
+
+    name: str
+    links: tuple[int, int]
+    frames: tuple[Transform, Transform]
+    joint: CutJoint = "revolute"
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Loops that are closed numerically: passive joints found from the active ones (see `dynamics.assembly`).
+
+    Attributes:
+        loops: The loops.
+        solved: Indices into `Robot.joints` of the joints they are solved for.
+        follow: (n_joints, n_solved), how tree joints follow those; added to what follows the active ones.
+        reference: (n_active,) a pose of the active joints [rad or m].
+        branch: (n_solved,) positions of the solved joints there, which tell one way of assembly from another.
+    """
+
+    loops: tuple[Loop, ...]
+    solved: tuple[int, ...]
+    follow: Array
+    reference: Array
+    branch: Array
+
+    def __post_init__(self) -> None:
+        for name in ("follow", "reference", "branch"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
 class Geometry(Protocol):
@@ -158,6 +201,7 @@ class Robot:
     Tree joints follow the active joints affinely, ``q_tree = follow @ q + follow_offset`` (parallelograms, mimic
     joints), and the actuated coordinates are ``a = coupling @ (q - zero)``: motor positions referred to the joint
     side, so that a robot without couplings has a = q - zero. Motor shafts are at ``qm = gear ratio * a``.
+    Where loops are not affine, ``closure.follow @ s`` adds to the tree joints, with s solved from the loops for each q.
 
     Attributes:
         name: Name of the robot.
@@ -181,6 +225,7 @@ class Robot:
         tool: Index of the link that carries the tool, and the tool frame in it; None where the description must say.
         closes: The loops that were checked, in words.
         warnings: What the reader noticed and did not repair.
+        closure: Loops that are closed numerically, None without any.
     """
 
     name: str
@@ -204,6 +249,7 @@ class Robot:
     tool: tuple[int, Transform] | None = None
     closes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    closure: Closure | None = None
 
     def __post_init__(self) -> None:
         for name in ("gravity", "follow", "follow_offset", "coupling", "zero"):
@@ -263,8 +309,14 @@ class Robot:
             digest.update(array.tobytes())
         for element in self.elements:
             digest.update(f"{element.label} {dict(element.names)}".encode())
-            digest.update(element.velocity.tobytes() + element.torque.tobytes())
+            digest.update(element.velocity.tobytes() + element.torque.tobytes() + element.solved.tobytes())
         digest.update(f"{self.active} {sorted(self.locked.items())}".encode())
+        if self.closure is not None:
+            digest.update(str([(loop.links, loop.joint) for loop in self.closure.loops]).encode())
+            frames = [frame for loop in self.closure.loops for frame in loop.frames]
+            parts = [part for frame in frames for part in (frame.rotation, frame.translation)]
+            for array in (*parts, self.closure.follow, self.closure.reference, self.closure.branch):
+                digest.update(array.tobytes())
         return digest.hexdigest()[:16]
 
     def value_set(self, name: str | None = None) -> Mapping[str, float]:

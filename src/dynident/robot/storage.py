@@ -29,13 +29,14 @@ from dynident.checks import Array
 from dynident.errors import RobotFileError
 from dynident.robot.dh import CONVENTIONS, FIXED, PRISMATIC, REVOLUTE, Row, Table
 from dynident.robot.expressions import quoted
+from dynident.robot.loop_storage import closure_data, with_closure
 from dynident.robot.model import BASE, Drive, Element, Geometry, Joint, Limits, Robot, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS
 from dynident.robot.reading import Reader, is_name
 
 FORMAT = "dynident robot 1"
 _REQUIRED = ("format", "name", "source", "gravity", "joints", "elements", "values", "default_values", "checksum")
-_ACTUATION = ("active", "follow", "follow_offset", "coupling", "zero", "drive")
+_ACTUATION = ("active", "follow", "follow_offset", "coupling", "zero", "drive", "closure")
 _OPTIONAL = (*_ACTUATION, "base_values", "fixed", "locked", "lengths", "geometry", "tool", "closes", "warnings")
 _JOINT_OPTIONAL = ("kind", "parent", "link", "before", "after", "limits")
 _LIMITS = tuple(field.name for field in dataclasses.fields(Limits))
@@ -113,6 +114,7 @@ def _content(robot: Robot) -> dict[str, Any]:
         "tool": tool,
         "closes": list(robot.closes) or None,
         "warnings": list(robot.warnings) or None,
+        "closure": closure_data(robot),
     }
     return _given(content)
 
@@ -327,7 +329,7 @@ def _robot(reader: _RecordReader, data: object) -> Robot:
         closes=reader.sentences(record.get("closes", []), "closes"),
         warnings=reader.sentences(record.get("warnings", []), "warnings"),
     )
-    return dataclasses.replace(robot, **_values(reader, record, robot))
+    return with_closure(reader, dataclasses.replace(robot, **_values(reader, record, robot)), record)
 
 
 def _values(reader: _RecordReader, record: Mapping[str, Any], robot: Robot) -> dict[str, Any]:

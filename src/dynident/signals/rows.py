@@ -176,7 +176,9 @@ def _stacked(motion: Motion, model: ObservationModel, rest_speed: float) -> Arra
         known = inverse_dynamics(model.robot, motion.q.T, motion.dq.T, motion.ddq.T, model.terms, model.known)
         tau = tau - known.T
     moving = np.abs(motion.dq) > rest_speed
-    columns = model.felt_columns([*motion.q, *motion.dq, *motion.ddq])
+    columns = model.felt_columns(
+        [*motion.q, *motion.dq, *motion.ddq], lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s"
+    )
     # Where joints stand still, a millionth of a column's usual size would be all there is of it, and pass for data.
     columns[np.abs(columns) < _FAINT * model.felt_scales[:, None]] = 0.0
     return np.concatenate([columns, tau.reshape(-1, motion.q.shape[1]), moving.astype(np.float64)])
