@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dynident.dynamics import (
         Column as Column,
         Coulomb as Coulomb,
+        LagrangeModel as LagrangeModel,
+        SymbolicModel as SymbolicModel,
         actuated_torque as actuated_torque,
         columns as columns,
         coriolis_torque as coriolis_torque,
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
         gravity_torque as gravity_torque,
         inverse_dynamics as inverse_dynamics,
         joint_torque as joint_torque,
+        lagrange_model as lagrange_model,
         mass_matrix as mass_matrix,
         parameters as parameters,
         regressor as regressor,
+        symbolic_model as symbolic_model,
     )
     from dynident.errors import (
         DynidentError as DynidentError,
@@ -54,10 +58,12 @@ if TYPE_CHECKING:
     from dynident.identifiability import (
         BaseParameters as BaseParameters,
         Excitation as Excitation,
+        SymbolicBase as SymbolicBase,
         base_parameters as base_parameters,
         base_violations as base_violations,
         excitation as excitation,
         physical_violations as physical_violations,
+        symbolic_base as symbolic_base,
     )
     from dynident.information import (
         Information as Information,
@@ -101,6 +107,8 @@ _ROOMS = {
     "dynident.dynamics": (
         "Column",
         "Coulomb",
+        "LagrangeModel",
+        "SymbolicModel",
         "actuated_torque",
         "columns",
         "coriolis_torque",
@@ -110,9 +118,11 @@ _ROOMS = {
         "gravity_torque",
         "inverse_dynamics",
         "joint_torque",
+        "lagrange_model",
         "mass_matrix",
         "parameters",
         "regressor",
+        "symbolic_model",
     ),
     "dynident.errors": (
         "DynidentError",
@@ -124,10 +134,12 @@ _ROOMS = {
     "dynident.identifiability": (
         "BaseParameters",
         "Excitation",
+        "SymbolicBase",
         "base_parameters",
         "base_violations",
         "excitation",
         "physical_violations",
+        "symbolic_base",
     ),
     "dynident.information": (
         "Information",

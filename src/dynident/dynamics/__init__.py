@@ -14,14 +14,18 @@ from dynident.dynamics.evaluate import (
     parameters,
     regressor,
 )
+from dynident.dynamics.symbolic import SymbolicModel, symbolic_model
+from dynident.dynamics.symbolic_lagrange import LagrangeModel, lagrange_model
 from dynident.dynamics.terms import Column, Coulomb, Offset, Rigid, RotorInertia, Term, Viscous
 
 __all__ = [
     "Column",
     "Coulomb",
+    "LagrangeModel",
     "Offset",
     "Rigid",
     "RotorInertia",
+    "SymbolicModel",
     "Term",
     "Viscous",
     "actuated_torque",
@@ -33,7 +37,9 @@ __all__ = [
     "gravity_torque",
     "inverse_dynamics",
     "joint_torque",
+    "lagrange_model",
     "mass_matrix",
     "parameters",
     "regressor",
+    "symbolic_model",
 ]

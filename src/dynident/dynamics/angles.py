@@ -48,9 +48,7 @@ def angles_of(robot: Robot) -> Angles:
     ]
     for candidates in choices:
         directions, own = _independent(candidates)
-        whole = [
-            None if families[j] is None else _multiples(rows[j], directions) for j in range(len(rows))
-        ]
+        whole = [None if families[j] is None else _multiples(rows[j], directions) for j in range(len(rows))]
         if all(families[j] is None or whole[j] is not None for j in range(len(rows))):
             return Angles(tuple(directions), tuple(own), tuple(whole))
     raise ClosedFormError(
@@ -134,5 +132,7 @@ def _combination(target: Direction, directions: list[Direction]) -> list[Fractio
     matrix = np.array([[float(x) for x in d] for d in directions]).T
     solution = np.linalg.lstsq(matrix, np.array([float(x) for x in target]), rcond=None)[0]
     found = [Fraction(float(x)).limit_denominator(60) for x in solution]
-    made = tuple(sum((f * d[i] for f, d in zip(found, directions, strict=True)), Fraction(0)) for i in range(len(target)))
+    made = tuple(
+        sum((f * d[i] for f, d in zip(found, directions, strict=True)), Fraction(0)) for i in range(len(target))
+    )
     return found if made == target else None

@@ -231,9 +231,13 @@ class ClosedForm:
         """Christoffel symbols c[i][j][k] = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2."""
         n = self.n
         rates = [self.quantities.rates(k) for k in range(n)]
-        D = [[[derivative(self.mass[min(i, j)][max(i, j)], rates[k]) for k in range(n)] for j in range(n)] for i in range(n)]
+        D = [
+            [[derivative(self.mass[min(i, j)][max(i, j)], rates[k]) for k in range(n)] for j in range(n)]
+            for i in range(n)
+        ]
         return [
-            [[mul(0.5, sub(add(D[i][j][k], D[i][k][j]), D[j][k][i])) for k in range(n)] for j in range(n)] for i in range(n)
+            [[mul(0.5, sub(add(D[i][j][k], D[i][k][j]), D[j][k][i])) for k in range(n)] for j in range(n)]
+            for i in range(n)
         ]
 
     @property
@@ -259,4 +263,6 @@ class ClosedForm:
 
     def uses(self, values: Sequence[Any]) -> set[int]:
         """Places of the quantities in some polynomials."""
-        return {place for x in values if isinstance(x, Polynomial) for powers in x.terms for place, _ in factors(powers)}
+        return {
+            place for x in values if isinstance(x, Polynomial) for powers in x.terms for place, _ in factors(powers)
+        }

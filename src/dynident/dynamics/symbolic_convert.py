@@ -22,7 +22,9 @@ def load_sympy() -> Any:
     try:
         return import_module("sympy")
     except ImportError:
-        raise DynidentError("symbolic models need SymPy, which is not installed: pip install 'dynident[symbolic]'") from None
+        raise DynidentError(
+            "symbolic models need SymPy, which is not installed: pip install 'dynident[symbolic]'"
+        ) from None
 
 
 class Converter:
@@ -121,7 +123,10 @@ class Converter:
         if short is not None:
             self.angles[short] = direction
             return self.symbol(f"{name[0].upper()}{short}")
-        q = [self._sp.Rational(x.numerator, x.denominator) * self.symbol(v) for x, v in zip(direction, names, strict=True)]
+        q = [
+            self._sp.Rational(x.numerator, x.denominator) * self.symbol(v)
+            for x, v in zip(direction, names, strict=True)
+        ]
         return getattr(self._sp, name)(self._sp.Add(*q))
 
 

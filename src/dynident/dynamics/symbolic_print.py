@@ -58,7 +58,9 @@ def as_text(form: ClosedForm, parts: Sequence[str]) -> str:
             for labels, x in entries(form, part)
         ]
         blocks.append("\n".join([f"{_TITLES[part]}:", *(lines or ["all zero"])]))
-    legend = [f"C{short} = cos({_sum(form, d)}), S{short} = sin({_sum(form, d)})" for short, d in convert.angles.items()]
+    legend = [
+        f"C{short} = cos({_sum(form, d)}), S{short} = sin({_sum(form, d)})" for short, d in convert.angles.items()
+    ]
     values = [f"{name} = {value:g}" for name, value in form.quantities.constants.items()]
     if legend:
         blocks.append("\n".join(["Angles:", *sorted(legend, key=lambda line: (len(line), line))]))

@@ -62,6 +62,7 @@ class _Writer:
         self.form = form
         self.parameters = [form.quantities.ring.names[p] for p in range(form.first_parameter, self._end(form))]
         self._constants = list(form.quantities.constants)
+        self._leaves: dict[int, Number] = {}  # quantities of the closed form on the numbers of the function at hand
         self._names = [
             *(prefix + name for prefix in ("", "d", "dd") for name in form.robot.position_names),
             *self._constants,
@@ -75,6 +76,7 @@ class _Writer:
     def function(self, part: str) -> str:
         """Source of one function."""
         recorder = Recorder(self._names)
+        self._leaves.clear()
         shape, numbers = self._numbers(part, recorder)
         program = recorder.finish(numbers)
         name, doc = _FUNCTIONS[part]
@@ -105,7 +107,9 @@ class _Writer:
         if part in ("C", "B", "christoffel"):
             rows = {"C": form.centrifugal, "B": form.coriolis, "christoffel": form.christoffel}[part]
             return (n, len(rows[0])), [self._evaluate(x, recorder) for row in rows for x in row]
-        chi = [recorder.input(form.quantities.ring.names[_place(x)]) if isinstance(x, Polynomial) else x for x in form.chi]
+        chi = [
+            recorder.input(form.quantities.ring.names[_place(x)]) if isinstance(x, Polynomial) else x for x in form.chi
+        ]
         inertial = [term for term in form.terms if term.name in _INERTIAL]
         inertial_chi = [x for x, column in zip(chi, form.columns, strict=True) if column.term in _INERTIAL]
         moves = part in ("tau", "W")
@@ -153,11 +157,16 @@ class _Writer:
         for powers, numbers in parts.items():
             own: Number = total(*numbers)
             for place, _ in factors(powers):
-                own = mul(own, recorder.input(value.ring.names[place]))
+                own = mul(own, self._leaf(place, recorder))
             result = total(result, own)
         return result
 
     def _leaf(self, place: int, recorder: Recorder) -> Number:
+        if place not in self._leaves:
+            self._leaves[place] = self._made(place, recorder)
+        return self._leaves[place]
+
+    def _made(self, place: int, recorder: Recorder) -> Number:
         known = self.form.quantities
         for direction, cosine in known.trig:
             if place in (cosine, cosine + 1):
@@ -199,20 +208,21 @@ class _Body:
             return self._local[self._program.inputs[a]], 3
         if op == Op.CONST:
             value = self._program.constants[a]
-            return repr(int(value) if value.is_integer() and abs(value) < 1e6 else value), 3 if value >= 0 else 0
+            return repr(int(value) if value.is_integer() and abs(value) < 1e6 else value), 3 if value >= 0 else 1
         if op in _CALLS:
             return f"{_CALLS[op]}({self._text[a][0]})", 3
         if op == Op.NEG:
-            return f"-{self._bound(a, 3)}", 1
+            return f"-{self._bound(a, 2)}", 1
         sign, strength = _OPERATORS[op]
+        negative = self._text[b][0] if self._text[b][1] == 1 else ""
+        if op == Op.ADD and negative.startswith("-"):  # a + -b - c is a - b - c
+            return f"{self._bound(a, 1)} - {negative[1:]}", 1
         right = strength if op in (Op.ADD, Op.MUL) else strength + 1
         space = " " if strength == 1 else ""
         return f"{self._bound(a, strength)}{space}{sign}{space}{self._bound(b, right)}", strength
 
     def _bound(self, node: int, strength: int) -> str:
         text, own = self._text[node]
-        if text.startswith("-") and strength >= 1:
-            return f"({text})"
         return text if own >= strength else f"({text})"
 
 
