@@ -38,7 +38,7 @@ class Angles:
 
 
 def angles_of(robot: Robot) -> Angles:
-    """Angles summed along parallel joints where all joints are whole multiples of them, else angles of single joints."""
+    """Angles summed along parallel joints; those of single joints where some joint is no whole multiple of the sums."""
     follow = Actuation(robot).follow
     rows = [tuple(_ratio(robot, j, x) for x in row) for j, row in enumerate(follow)]
     families, summed = _summed(robot, rows)
@@ -132,7 +132,6 @@ def _combination(target: Direction, directions: list[Direction]) -> list[Fractio
     matrix = np.array([[float(x) for x in d] for d in directions]).T
     solution = np.linalg.lstsq(matrix, np.array([float(x) for x in target]), rcond=None)[0]
     found = [Fraction(float(x)).limit_denominator(60) for x in solution]
-    made = tuple(
-        sum((f * d[i] for f, d in zip(found, directions, strict=True)), Fraction(0)) for i in range(len(target))
-    )
+    pairs = list(zip(found, directions, strict=True))
+    made = tuple(sum((f * d[i] for f, d in pairs), Fraction(0)) for i in range(len(target)))
     return found if made == target else None

@@ -3,7 +3,7 @@ r"""The equations of a robot as polynomials: what the recursion gives when its n
 .. math:: M(q)\,\ddot q + B(q)\,[\dot q\dot q] + C(q)\,[\dot q^2] + g(q) = \Gamma
 
 with the centrifugal matrix C, (n, n), and the Coriolis matrix B, (n, n (n-1)/2), over the products of different speeds
-(Kim 1990, eq. 20). Torques here are at the joints; the regressor has its rows at the actuated coordinates, as everywhere.
+(Kim 1990, eq. 20). These torques are at the joints; the regressor has its rows at the actuated coordinates.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 from dynident.dynamics import equations as eq
 from dynident.dynamics.angles import Direction, angles_of
 from dynident.dynamics.evaluate import _check_held_motors
-from dynident.dynamics.polynomials import Polynomial, Ring, derivative, factors
-from dynident.dynamics.terms import Term, all_columns
+from dynident.dynamics.polynomials import Polynomial, Ring, derivative
+from dynident.dynamics.terms import Column, Term, all_columns
 from dynident.robot.algebra import ZERO, Number, Vector, add, mul, snapped, sub, total
 from dynident.robot.model import Robot
 
@@ -157,7 +157,7 @@ class ClosedForm:
     """
 
     def __init__(self, robot: Robot, terms: Sequence[Term], parameters: Mapping[str, str] | None = None) -> None:
-        self.robot, self.terms = robot, tuple(terms)
+        self.robot, self.terms, self._renamed = robot, tuple(terms), parameters
         self.columns = all_columns(robot, self.terms)
         self.quantities = Quantities(robot)
         try:
@@ -170,11 +170,22 @@ class ClosedForm:
                 list(term.torque(self._state))
         self.first_parameter = len(self.quantities.ring.names)
         self.chi = [self._parameter(column.name, column.fixed, parameters) for column in self.columns]
+        self.shown = tuple(
+            j for j, column in enumerate(self.columns) if parameters is None or column.name in parameters
+        )
 
     def _parameter(self, name: str, fixed: float | None, kept: Mapping[str, str] | None) -> Number:
         if kept is not None:
             return self.quantities.ring.quantity(kept[name]) if name in kept else 0.0
         return self.quantities.ring.quantity(name) if fixed is None else float(fixed)
+
+    @property
+    def shown_columns(self) -> tuple[Column, ...]:
+        """Columns of the parameters that are kept, under the names that are shown."""
+        kept = [self.columns[j] for j in self.shown]
+        if self._renamed is None:
+            return tuple(kept)
+        return tuple(dataclasses.replace(column, name=self._renamed[column.name]) for column in kept)
 
     def _make(self, dq: Sequence[Number], ddq: Sequence[Number]) -> eq.State:
         known = self.quantities
@@ -231,14 +242,12 @@ class ClosedForm:
         """Christoffel symbols c[i][j][k] = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2."""
         n = self.n
         rates = [self.quantities.rates(k) for k in range(n)]
-        D = [
-            [[derivative(self.mass[min(i, j)][max(i, j)], rates[k]) for k in range(n)] for j in range(n)]
-            for i in range(n)
-        ]
-        return [
-            [[mul(0.5, sub(add(D[i][j][k], D[i][k][j]), D[j][k][i])) for k in range(n)] for j in range(n)]
-            for i in range(n)
-        ]
+        D = [[[derivative(x, rate) for rate in rates] for x in row] for row in self.mass]
+
+        def symbol(i: int, j: int, k: int) -> Any:
+            return mul(0.5, sub(add(D[i][j][k], D[i][k][j]), D[j][k][i]))
+
+        return [[[symbol(i, j, k) for k in range(n)] for j in range(n)] for i in range(n)]
 
     @property
     def centrifugal(self) -> list[list[Any]]:
@@ -260,9 +269,3 @@ class ClosedForm:
         """C(q, dq) with C dq = B [dq dq] + C [dq²] and dM/dt - 2 C skew-symmetric."""
         dq, n = self.quantities.dq, self.n
         return [[total(*(mul(self.symbols[i][j][k], dq[k]) for k in range(n))) for j in range(n)] for i in range(n)]
-
-    def uses(self, values: Sequence[Any]) -> set[int]:
-        """Places of the quantities in some polynomials."""
-        return {
-            place for x in values if isinstance(x, Polynomial) for powers in x.terms for place, _ in factors(powers)
-        }

@@ -66,7 +66,7 @@ class Shortener:
                     yield u, v
 
     def _angle(self, u: Angle, v: Angle, sign: int) -> tuple[Angle, int] | None:
-        """The angle u + sign v, turned so that its first part is positive, and whether it was turned; None if it is 0."""
+        """The angle u + sign v with its first part positive, and -1 if it was turned for that; None for no angle."""
         direction = tuple(a + sign * b for a, b in zip(u.direction, v.direction, strict=True))
         first = next((x for x in direction if x), Fraction(0))
         if not first:

@@ -25,8 +25,8 @@ class SymbolicModel:
 
     The symbols are positions, speeds and accelerations of the moving joints (q1, dq1, ddq1), the robot's named
     lengths, gravity (g along an axis, else gx, gy, gz) and the standard parameters (XX1, .. Ia1, ..). M, C, B, g and
-    `christoffel` are at the joints and have what stores energy, rigid links and rotors; `tau` and `W` have all terms and
-    are at the actuated coordinates, which without couplings are the joints.
+    `christoffel` are at the joints and have what stores energy, rigid links and rotors. `tau` and `W` have all terms
+    and are at the actuated coordinates, which without couplings are the joints.
 
     Attributes:
         robot: The robot.
@@ -76,18 +76,18 @@ class SymbolicModel:
     def W(self) -> Any:
         """Regressor, (n, n_columns), with tau = W chi."""
         entries = self.form.regressor
-        n, width = self.form.n, len(self.columns)
-        return self._convert.matrix([[entries.get((i, j), 0.0) for j in range(width)] for i in range(n)])
+        rows = [[entries.get((i, j), 0.0) for j in self.form.shown] for i in range(self.form.n)]
+        return self._convert.matrix(rows)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """Columns of W."""
-        return self.form.columns
+        return self.form.shown_columns
 
     @functools.cached_property
     def chi(self) -> Any:
         """The parameters as symbols (or their fixed values), (n_columns, 1)."""
-        return self._convert.matrix([[x] for x in self.form.chi])
+        return self._convert.matrix([[self.form.chi[j]] for j in self.form.shown])
 
     def _state(self, prefix: str) -> tuple[Any, ...]:
         return tuple(self._convert.symbol(prefix + name) for name in self.robot.position_names)

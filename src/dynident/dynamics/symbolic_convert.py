@@ -22,9 +22,8 @@ def load_sympy() -> Any:
     try:
         return import_module("sympy")
     except ImportError:
-        raise DynidentError(
-            "symbolic models need SymPy, which is not installed: pip install 'dynident[symbolic]'"
-        ) from None
+        problem = "symbolic models need SymPy, which is not installed: pip install 'dynident[symbolic]'"
+        raise DynidentError(problem) from None
 
 
 class Converter:
@@ -123,10 +122,9 @@ class Converter:
         if short is not None:
             self.angles[short] = direction
             return self.symbol(f"{name[0].upper()}{short}")
-        q = [
-            self._sp.Rational(x.numerator, x.denominator) * self.symbol(v)
-            for x, v in zip(direction, names, strict=True)
-        ]
+        Rational = self._sp.Rational
+        pairs = zip(direction, names, strict=True)
+        q = [Rational(x.numerator, x.denominator) * self.symbol(v) for x, v in pairs]
         return getattr(self._sp, name)(self._sp.Add(*q))
 
 

@@ -1,9 +1,8 @@
 r"""An independent derivation of the closed-form model: Euler and Lagrange instead of Newton and Euler.
 
-Kinetic and potential energy come from homogeneous transforms, with mass m, centre of mass r and inertia about the centre
-of mass for each link. The equations :math:`\frac{d}{dt}\frac{\partial L}{\partial \dot q} - \frac{\partial L}{\partial q}`
-are then nonlinear in r; the coefficients of the standard parameters are taken out of them as Abhishek et al. do in
-section 2.3. Nothing is shared with the recursion but the robot's transforms; the algebra is SymPy's own.
+Kinetic and potential energy come from homogeneous transforms, with mass m, centre of mass r and inertia about the
+centre of mass for each link. The equations d/dt dL/d(dq) - dL/dq are then nonlinear in r; the coefficients of the
+standard parameters are taken out of them as Abhishek et al. do in section 2.3. Nothing is shared with the recursion but the robot's transforms; the algebra is SymPy's own.
 """
 
 from __future__ import annotations
@@ -107,9 +106,8 @@ class _Derivation:
                 value = gravity["xyz".index(label[-1])]
                 name = "g" if along else f"g{label[-1]}"
                 name += "_" if name in self.lengths else ""
-                symbols.append(
-                    sp.sign(value) * sp.Symbol(name) if along else (sp.Symbol(name) if value else sp.Integer(0))
-                )
+                sign = sp.sign(value) if along else sp.Integer(int(value != 0))
+                symbols.append(sign * sp.Symbol(name))
             else:
                 symbols.append(sp.Symbol(label.removeprefix("length ")))
         return symbols
@@ -156,9 +154,8 @@ class _Derivation:
         for joint, (before, after), row, rest in zip(
             robot.joints, frames, robot.follow, robot.follow_offset, strict=True
         ):
-            position = sum(
-                (sp.nsimplify(float(w), rational=True) * sp.Symbol(v) for w, v in zip(row, self.names, strict=True)), 0
-            )
+            shares = [sp.nsimplify(float(w), rational=True) for w in row]
+            position = sp.Add(*(w * sp.Symbol(v) for w, v in zip(shares, self.names, strict=True)))
             position += sp.nsimplify(float(rest), [sp.pi], rational=None) if rest else 0
             motion = _multiply(self._matrix(before), _multiply(self._motion(joint.kind, position), self._matrix(after)))
             result.append(motion if joint.parent < 0 else _multiply(result[joint.parent], motion))

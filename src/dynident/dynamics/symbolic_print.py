@@ -37,8 +37,8 @@ def entries(form: ClosedForm, part: str) -> Iterator[tuple[tuple[str, ...], Any]
         case "B":
             labels, rows = pairs, form.coriolis
         case "W":
-            labels = [column.name for column in form.columns]
-            rows = [[form.regressor.get((i, j), 0.0) for j in range(len(labels))] for i in range(form.n)]
+            labels = [column.name for column in form.shown_columns]
+            rows = [[form.regressor.get((i, j), 0.0) for j in form.shown] for i in range(form.n)]
         case _:
             labels, rows = [], [[x] for x in (form.gravity if part == "g" else form.torque)]
     for i, row in enumerate(rows):
@@ -58,9 +58,8 @@ def as_text(form: ClosedForm, parts: Sequence[str]) -> str:
             for labels, x in entries(form, part)
         ]
         blocks.append("\n".join([f"{_TITLES[part]}:", *(lines or ["all zero"])]))
-    legend = [
-        f"C{short} = cos({_sum(form, d)}), S{short} = sin({_sum(form, d)})" for short, d in convert.angles.items()
-    ]
+    sums = {short: _sum(form, direction) for short, direction in convert.angles.items()}
+    legend = [f"C{short} = cos({angle}), S{short} = sin({angle})" for short, angle in sums.items()]
     values = [f"{name} = {value:g}" for name, value in form.quantities.constants.items()]
     if legend:
         blocks.append("\n".join(["Angles:", *sorted(legend, key=lambda line: (len(line), line))]))

@@ -50,7 +50,7 @@ def as_python(form: ClosedForm, parts: Sequence[str], values: Mapping[str, float
     if values is not None:
         head.append(_mapping("PARAMETERS", {name: float(values.get(name, 0.0)) for name in writer.parameters}))
     if "W" in parts:
-        head.append(_wrapped("COLUMNS = [", [repr(column.name) for column in form.columns], "]"))
+        head.append(_wrapped("COLUMNS = [", [f'"{column.name}"' for column in form.shown_columns], "]"))
     default = "=PARAMETERS" if values is not None else ""
     return "\n".join(head) + "\n" + "".join(f"\n\n{text.replace('@DEFAULT', default)}" for text in functions)
 
@@ -107,9 +107,7 @@ class _Writer:
         if part in ("C", "B", "christoffel"):
             rows = {"C": form.centrifugal, "B": form.coriolis, "christoffel": form.christoffel}[part]
             return (n, len(rows[0])), [self._evaluate(x, recorder) for row in rows for x in row]
-        chi = [
-            recorder.input(form.quantities.ring.names[_place(x)]) if isinstance(x, Polynomial) else x for x in form.chi
-        ]
+        chi = [self._leaf(_place(x), recorder) if isinstance(x, Polynomial) else x for x in form.chi]
         inertial = [term for term in form.terms if term.name in _INERTIAL]
         inertial_chi = [x for x, column in zip(chi, form.columns, strict=True) if column.term in _INERTIAL]
         moves = part in ("tau", "W")
@@ -118,8 +116,7 @@ class _Writer:
             return (n, n), [x for row in eq.mass_entries(state, inertial, inertial_chi) for x in row]
         if part == "W":
             entries = eq.regressor_entries(state, form.terms)
-            width = len(form.columns)
-            return (n, width), [entries.get((i, j), 0.0) for i in range(n) for j in range(width)]
+            return (n, len(form.shown)), [entries.get((i, j), 0.0) for i in range(n) for j in form.shown]
         if part == "tau":
             return (n,), eq.inverse_dynamics(state, form.terms, chi)
         rows_torque = eq.inverse_dynamics(state, inertial, inertial_chi)

@@ -79,7 +79,11 @@ class SymbolicBase:
             coefficient = self.K[row, j]
             sign = -1 if coefficient.could_extract_minus_sign() else 1
             shared.setdefault(sign * coefficient, []).append(sign * sp.Symbol(column.name))
-        return sp.Add(*(sp.Mul(coefficient, sp.Add(*own)) for coefficient, own in shared.items()))
+        parts = []
+        for coefficient, own in shared.items():
+            flip = -1 if all(x.could_extract_minus_sign() for x in own) else 1
+            parts.append(sp.Mul(flip * coefficient, sp.Add(*(flip * x for x in own))))
+        return sp.Add(*parts)
 
     def model(self) -> SymbolicModel:
         """The closed-form equations in base parameters, which have the shortest form."""
@@ -112,14 +116,9 @@ class SymbolicBase:
     def text(self) -> str:
         """One line per base parameter."""
         sp = load_sympy()
-        lines = [
-            f"{name} = {sp.sstr(expression, full_prec=False)}"
-            for name, expression in zip(self.names, self.expressions, strict=True)
-            if str(expression) != name
-        ]
-        single = [
-            name for name, expression in zip(self.names, self.expressions, strict=True) if str(expression) == name
-        ]
+        pairs = list(zip(self.names, self.expressions, strict=True))
+        lines = [f"{name} = {sp.sstr(x, full_prec=False)}" for name, x in pairs if str(x) != name]
+        single = [name for name, x in pairs if str(x) == name]
         alone = [f"Identified as they are: {', '.join(single)}"] if single else []
         return "\n".join(["Base parameters:", *lines, *alone]) + "\n"
 
@@ -140,9 +139,9 @@ class SymbolicBase:
 def symbolic_base(robot: Robot, terms: TermsLike = None) -> SymbolicBase:
     """The structural base parameters of a robot, exactly.
 
-    The columns they stand on are those of `base_parameters`, so names and values agree with it; only where the numbers
-    of the robot hide what its named lengths could show (two lengths that happen to be equal) there are more of them, and
-    a warning says so.
+    The columns they stand on are those of `base_parameters`, so names and values agree with it. Only where the robot's
+    numbers hide what its named lengths could show (two lengths that happen to be equal) there are more of them, and a
+    warning says so.
 
     Args:
         robot: The robot. Lengths without a name are numbers in the result.
@@ -154,9 +153,8 @@ def symbolic_base(robot: Robot, terms: TermsLike = None) -> SymbolicBase:
     if _rounded(form):
         sp = load_sympy()
         why = "coefficients are rounded numbers: the robot has rotations by odd angles, or joints locked at them"
-        K = sp.ImmutableMatrix(
-            [[sp.nsimplify(x) if x == round(x) else sp.Float(x) for x in row] for row in numeric.K.tolist()]
-        )
+        numbers = [[sp.Integer(int(x)) if x.is_integer() else sp.Float(x) for x in row] for row in numeric.K.tolist()]
+        K = sp.ImmutableMatrix(numbers)
         return SymbolicBase(robot, resolved, form.columns, numeric.independent, K, {}, (why,))
     work = _Elimination(form)
     pivots, rows = work.pivots(numeric.independent)
