@@ -20,7 +20,7 @@ Coefficient = int | Fraction | float
 Powers = int  # packed exponents of all quantities
 BITS = 6
 _HIGHEST = 1 << (BITS - 1)  # an exponent with this bit set is about to leave its field
-_MOST_PRODUCTS = 4_000_000  # terms in one product; beyond that nobody reads the result and memory runs out
+_MOST_WORK = 5_000_000  # products of terms, about twenty seconds; what takes longer is nothing to read
 _DIGITS = 12  # numbers with at most so many digits are what somebody wrote, and exact
 _ROUNDING = 1e-14  # what is left of a float coefficient that cancels
 
@@ -60,6 +60,7 @@ class Ring:
         self.names: list[str] = []
         self.sines: dict[Powers, Powers] = {}
         self._alert = 0
+        self._work = 0
 
     def quantity(self, name: str) -> Polynomial:
         """A new quantity."""
@@ -83,7 +84,8 @@ class Ring:
 
     def product(self, a: Mapping[Powers, Coefficient], b: Mapping[Powers, Coefficient]) -> dict[Powers, Coefficient]:
         """Terms of a product, sines reduced."""
-        if len(a) * len(b) > _MOST_PRODUCTS:
+        self._work += len(a) * len(b)
+        if self._work > _MOST_WORK:
             raise ClosedFormError(
                 "the closed form of this robot is too long to be written out (rotations by odd angles between its "
                 "joints?); print it as Python, which keeps intermediate results, or lock joints"

@@ -2,7 +2,8 @@ r"""An independent derivation of the closed-form model: Euler and Lagrange inste
 
 Kinetic and potential energy come from homogeneous transforms, with mass m, centre of mass r and inertia about the
 centre of mass for each link. The equations d/dt dL/d(dq) - dL/dq are then nonlinear in r; the coefficients of the
-standard parameters are taken out of them as Abhishek et al. do in section 2.3. Nothing is shared with the recursion but the robot's transforms; the algebra is SymPy's own.
+standard parameters are taken out of them as Abhishek et al. do in section 2.3. Nothing is shared with the recursion
+but the robot's transforms; the algebra is SymPy's own.
 """
 
 from __future__ import annotations
