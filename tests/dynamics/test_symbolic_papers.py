@@ -25,25 +25,6 @@ class TestKhoslaCylindrical:
 
     centred = [f"r{axis}{i}" for axis, i in ("x1", "y1", "x2", "z2", "x3", "y3")]
     diagonal = [f"I{pair}{i}" for pair in ("xy", "xz", "yz") for i in (1, 2, 3)]
-        [
-            "rx1",
-            "ry1",
-            "rx2",
-            "rz2",
-            "rx3",
-            "ry3",
-            "Ixy1",
-            "Ixz1",
-            "Iyz1",
-            "Ixy2",
-            "Ixz2",
-            "Iyz2",
-            "Ixy3",
-            "Ixz3",
-            "Iyz3",
-        ],
-        0,
-    )
 
     def test_classical_model_12_to_14(self):
         zero = {S(name): 0 for name in (*self.centred, *self.diagonal)}
