@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -295,3 +297,13 @@ def test_sympy_is_not_loaded_by_the_library_itself():
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "False"
+
+
+def test_the_example_is_short_and_proves_what_it_says(capsys):
+    path = Path(__file__).parents[2] / "examples" / "symbolic_model.py"
+    assert len(path.read_text().splitlines()) < 80
+    runpy.run_path(str(path))["main"]("cylindrical")
+    page = capsys.readouterr().out
+    assert "differ in 0 of 90 entries" in page
+    assert "ZZR1 = " in page
+    assert "turn: no gravity" in page
