@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dynident.dynamics.polynomials import ClosedFormError, Polynomial, Ring, derivative, exact, factors, split
+from dynident.dynamics.polynomials import ClosedFormError, Polynomial, Ring, derivative, exact, factors
 
 
 @pytest.fixture
@@ -67,12 +67,6 @@ def test_rounding_does_not_leave_terms_behind(ring):
     _, x = ring
     third, a = np.sqrt(0.5) / 3, x["a"]
     assert a * third * 3 - a * np.sqrt(0.5) == 0.0
-
-
-def test_split_sorts_by_the_last_quantities(ring):
-    _, x = ring
-    parts = split(x["a"] * x["b"] + 2 * x["c"] * x["b"] - x["s"], 3)
-    assert parts == {0: -x["s"], Ring.power(3): x["a"] + 2 * x["c"]}
 
 
 def test_what_cannot_be_written_out_is_refused(ring):

@@ -29,7 +29,7 @@ def evaluated(model: di.SymbolicModel, matrix, values: np.ndarray, *state: np.nd
     """A matrix of the model at states and parameter values, by lambdify."""
     symbols = [s for group, _ in zip((model.q, model.dq, model.ddq), state, strict=False) for s in group]
     chi = list(model.chi)
-    function = sp.lambdify([symbols, chi, list(model.constants)], matrix, cse=len(model.q) > 3)
+    function = sp.lambdify([symbols, chi, list(model.constants)], matrix)
     constants = list(model.constants.values())
     return np.array([function(np.concatenate(rows), values, constants) for rows in zip(*state, strict=True)], float)
 

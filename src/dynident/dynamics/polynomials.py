@@ -224,14 +224,3 @@ def derivative(value: Any, rates: Mapping[int, Any]) -> Any:
         if terms:
             result = Polynomial(ring, terms) * rate + result
     return result
-
-
-def split(value: Any, first: int) -> dict[Powers, Polynomial]:
-    """Coefficients of a polynomial over the powers of the quantities from place `first` on, {powers: coefficient}."""
-    if not isinstance(value, Polynomial):
-        return {}
-    low = (1 << (BITS * first)) - 1
-    parts: dict[Powers, dict[Powers, Coefficient]] = {}
-    for powers, k in value.terms.items():
-        parts.setdefault(powers & ~low, {})[powers & low] = k
-    return {powers: Polynomial(value.ring, terms) for powers, terms in parts.items()}
