@@ -173,6 +173,20 @@ def test_locked_joints_and_geared_followers():
         di.symbolic_model(odd, "rigid")
 
 
+def test_friction_laws_of_one_direction_are_one_quantity():
+    form = di.symbolic_model(di.load_robot("pendulum-2"), "rigid").form.quantities
+    speed = form.dq[0] - 2 * form.dq[1]
+    assert form.sign(speed) == -form.sign(-speed) == form.sign(3 * speed)
+    assert form.tanh(speed) == -form.tanh(-speed) != form.tanh(3 * speed)
+    robot = di.load_robot("sr400")
+    model = di.symbolic_model(robot, ["Fv", di.Coulomb(0.02)])
+    q, dq, ddq = states(6)
+    close(
+        evaluated(model, model.W, np.zeros(len(model.columns)), q, dq, ddq),
+        di.regressor(robot, q, dq, ddq, model.terms),
+    )
+
+
 def test_gravity_in_any_direction(tmp_path):
     (tmp_path / "tilted.yaml").write_text("base: pendulum-2\ngravity: [3, -4, 0.5]\n")
     robot = di.load_robot(tmp_path / "tilted.yaml")

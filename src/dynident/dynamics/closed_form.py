@@ -125,9 +125,10 @@ class Quantities:
         return self._law("tanh", x)
 
     def _law(self, function: str, x: Polynomial) -> Number:
-        """An odd function, the same quantity for x and -x."""
-        flip = next(iter(sorted(x.terms.items())))[1] < 0
-        law = Law(function, -x if flip else x)
+        """An odd function, the same quantity for x and -x; a sign also for all multiples of x."""
+        leading = min(x.terms.items())[1]
+        flip = leading < 0
+        law = Law(function, (-x if flip else x) / (float(abs(leading)) if function == "sign" else 1.0))
         place = next((p for p, known in self.laws.items() if known == law), None)
         if place is None:
             place = len(self.ring.names)
