@@ -126,7 +126,7 @@ class Quantities:
 
     def _law(self, function: str, x: Polynomial) -> Number:
         """An odd function, the same quantity for x and -x; a sign also for all multiples of x."""
-        leading = min(x.terms.items())[1]
+        leading = x.terms[min(x.terms)]
         flip = leading < 0
         law = Law(function, (-x if flip else x) / (float(abs(leading)) if function == "sign" else 1.0))
         place = next((p for p, known in self.laws.items() if known == law), None)
