@@ -128,7 +128,8 @@ class Quantities:
         """An odd function, the same quantity for x and -x; a sign also for all multiples of x."""
         leading = x.terms[min(x.terms)]
         flip = leading < 0
-        law = Law(function, (-x if flip else x) / (float(abs(leading)) if function == "sign" else 1.0))
+        size = abs(float(leading)) if function == "sign" else 1.0
+        law = Law(function, (-x if flip else x) / size)
         place = next((p for p, known in self.laws.items() if known == law), None)
         if place is None:
             place = len(self.ring.names)
