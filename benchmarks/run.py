@@ -11,6 +11,7 @@ import engine
 import equations
 import main_job
 import start_up
+import symbolic
 
 if __name__ == "__main__":
     equations.main()
@@ -20,3 +21,5 @@ if __name__ == "__main__":
     main_job.main()
     print()
     start_up.main()
+    print()
+    symbolic.main()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dynident.dynamics import (
         Column as Column,
         Coulomb as Coulomb,
+        LagrangeModel as LagrangeModel,
+        SymbolicModel as SymbolicModel,
         TreeMotion as TreeMotion,
         actuated_torque as actuated_torque,
         columns as columns,
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
         gravity_torque as gravity_torque,
         inverse_dynamics as inverse_dynamics,
         joint_torque as joint_torque,
+        lagrange_model as lagrange_model,
         mass_matrix as mass_matrix,
         parameters as parameters,
         regressor as regressor,
+        symbolic_model as symbolic_model,
         tree_motion as tree_motion,
     )
     from dynident.errors import (
@@ -63,10 +67,12 @@ if TYPE_CHECKING:
     from dynident.identifiability import (
         BaseParameters as BaseParameters,
         Excitation as Excitation,
+        SymbolicBase as SymbolicBase,
         base_parameters as base_parameters,
         base_violations as base_violations,
         excitation as excitation,
         physical_violations as physical_violations,
+        symbolic_base as symbolic_base,
     )
     from dynident.information import (
         Information as Information,
@@ -111,6 +117,8 @@ _ROOMS = {
         "Column",
         "Coulomb",
         "TreeMotion",
+        "LagrangeModel",
+        "SymbolicModel",
         "actuated_torque",
         "columns",
         "coriolis_torque",
@@ -120,10 +128,12 @@ _ROOMS = {
         "gravity_torque",
         "inverse_dynamics",
         "joint_torque",
+        "lagrange_model",
         "mass_matrix",
         "parameters",
         "regressor",
         "tree_motion",
+        "symbolic_model",
     ),
     "dynident.errors": (
         "DynidentError",
@@ -135,10 +145,12 @@ _ROOMS = {
     "dynident.identifiability": (
         "BaseParameters",
         "Excitation",
+        "SymbolicBase",
         "base_parameters",
         "base_violations",
         "excitation",
         "physical_violations",
+        "symbolic_base",
     ),
     "dynident.information": (
         "Information",

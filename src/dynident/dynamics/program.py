@@ -218,3 +218,11 @@ class Value:
         if other == 0:
             return 0.0
         return self.recorder._emit(Op.DIV, self.recorder.node(other), self.node)
+
+    def __pow__(self, exponent: int) -> Any:
+        if not isinstance(exponent, int) or exponent < 0:
+            return NotImplemented
+        result: Any = 1.0
+        for _ in range(exponent):
+            result = self * result
+        return result

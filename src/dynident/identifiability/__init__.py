@@ -4,15 +4,18 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.consistency import base_violations
 from dynident.identifiability.excitation import Excitation, WeakDirection, excitation
 from dynident.identifiability.regrouping import Regrouping
+from dynident.identifiability.symbolic_base import SymbolicBase, symbolic_base
 from dynident.robot.physicality import physical_violations
 
 __all__ = [
     "BaseParameters",
     "Excitation",
     "Regrouping",
+    "SymbolicBase",
     "WeakDirection",
     "base_parameters",
     "base_violations",
     "excitation",
     "physical_violations",
+    "symbolic_base",
 ]

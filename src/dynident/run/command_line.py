@@ -79,6 +79,9 @@ def _inspect_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--terms", default="rigid", help=f"{_TERMS} (default: rigid)")
     verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
     verb.add_argument("--values", metavar="SET", help="value set to show and check (default: the robot's own)")
+    help_symbolic = "print the closed-form equations in base parameters instead: text, latex or python"
+    forms = ("text", "latex", "python")
+    verb.add_argument("--symbolic", nargs="?", const="text", choices=forms, metavar="FORM", help=help_symbolic)
     help_tolerance = "share of a column that must be new to count (default 1e-8)"
     verb.add_argument("--tolerance", type=float, default=None, help=help_tolerance)
 

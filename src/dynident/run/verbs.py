@@ -42,11 +42,31 @@ def run_inspect(options: Namespace) -> int:
     tolerance = TOLERANCE if options.tolerance is None else options.tolerance
     if not 0.0 < tolerance < 1.0:
         raise InputError(f"--tolerance is {tolerance}; expected a share between 0 and 1")
+    if options.symbolic is not None:
+        return _symbolic(options)
     found = inspection(base_parameters(_robot(options), options.terms, tolerance=tolerance), options.values)
     if options.json:
         print(json.dumps(found.as_dict(), allow_nan=False))
     else:
         found.print(console)
+    return 0
+
+
+def _symbolic(options: Namespace) -> int:
+    """The closed-form equations of a robot, in base parameters."""
+    from dynident.identifiability import symbolic_base
+
+    if options.tolerance is not None:
+        raise InputError("--tolerance has no meaning with --symbolic, which is exact; leave one of them out")
+    base = symbolic_base(_robot(options), options.terms)
+    source = base.print_as(options.symbolic, options.values)
+    for warning in base.warnings:
+        print(f"dynident: {warning}", file=sys.stderr)
+    if options.json:
+        found = {"robot": base.robot.name, "form": options.symbolic, "base": list(base.names), "source": source}
+        print(json.dumps(found))
+    else:
+        print(source, end="")
     return 0
 
 
