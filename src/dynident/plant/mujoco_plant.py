@@ -98,12 +98,20 @@ class MujocoPlant:
         """Time since the reset [s]."""
         return (len(self._q) - 1) * self.sample_time
 
-    def reset(self, q: ArrayLike, dq: ArrayLike | None = None, *, seed: int | None = None) -> None:
+    def reset(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike | None = None,
+        *,
+        torque: ArrayLike | None = None,
+        seed: int | None = None,
+    ) -> None:
         """Start anew at a position (n_moving,) and speed (default: at rest), without payload unless it is due at 0.
 
         Args:
             q: Positions [rad or m].
             dq: Speeds.
+            torque: Torque at this moment, from which the first command goes on; without, that acts at once.
             seed: Another seed for the noise from now on.
         """
         names = self.robot.joint_names
@@ -115,6 +123,9 @@ class MujocoPlant:
         self._data: mujoco.MjData = self._bare.new_data(start, speed)
         self._drive: Drive | None = None
         self._torque = np.zeros(len(names))
+        if torque is not None:
+            self._torque = self._command(torque, "torque")
+            self._drive = TorqueDrive(self._torque, self._torque)
         self._q, self._dq, self._tau = [start], [speed], [self._torque]
         self._brake(np.zeros(len(names)))
         self._attach()
@@ -150,7 +161,7 @@ class MujocoPlant:
             self._drive = TorqueDrive(self._torque, self._torque)
         drive, data, moving = self._drive, self._data, self._model.moving
         if len(self._q) == 1:  # before the first command nobody knew the torque
-            self._tau[0] = drive.now(self._coupling @ self._dq[0])
+            self._tau[0] = drive.before if isinstance(drive, TorqueDrive) else drive.now(self._coupling @ self._dq[0])
         for part in range(self._parts):
             speed = data.qvel[moving]
             actuated = self._coupling @ speed

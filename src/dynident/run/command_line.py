@@ -12,7 +12,7 @@ from typing import NoReturn
 from dynident._version import __version__
 from dynident.errors import DynidentError, suggestion
 
-_EPILOG = "Robots are files (.urdf, .yaml) or bundled names; `dynident inspect --list` shows those."
+_EPILOG = "Robots are files (.urdf, .xml, .yaml) or bundled names; `dynident inspect --list` shows those."
 _VERBS = {
     "inspect": "what a robot is and which of its parameters can be identified",
     "identify": "parameters of a robot from logs of its motion",
@@ -139,9 +139,7 @@ def _simulate_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--controller", metavar="NAME", help="feedforward (default), computed-torque or pd")
     verb.add_argument("--bandwidth", type=float, metavar="RAD/S", help="of the feedback (default 30)")
     verb.add_argument("--rate", type=float, metavar="HZ", help="of the log (default 500)")
-    verb.add_argument(
-        "--kinds", metavar="q,tau", help="channels: q, dq, tau, qm, dqm, taum, i (default q and i or tau)"
-    )
+    verb.add_argument("--kinds", metavar="q,tau", help="q, dq, tau, qm, dqm, taum, i (default q and i or tau)")
     verb.add_argument("--noise", type=float, metavar="SHARE", help="torque noise over RMS torque (default 0.01)")
     verb.add_argument("--bias", type=float, metavar="SHARE", help="torque bias over RMS torque (default 0)")
     verb.add_argument("--encoder", type=float, metavar="COUNTS", help="per turn or metre (default 131072; 0: exact)")

@@ -6,6 +6,7 @@ import math
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -173,13 +174,13 @@ def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[st
 
 
 def read_motion(path: str | PathLike[str], robot: Robot) -> Motion:
-    """A motion from a file: a trajectory (.yaml), or a table of t, q1.. and perhaps dq1.., ddq1.. (.csv, .parquet, ..)."""
+    """A motion from a file: a trajectory (.yaml), or a table with t, q1.. and perhaps dq1.., ddq1.. (.csv, ..)."""
     if Path(path).suffix.lower() in (".yaml", ".yml"):
         try:
-            from dynident.motion import load_trajectory
-        except ImportError:
+            load = import_module("dynident.motion").load_trajectory
+        except (ImportError, AttributeError):
             raise InputError(f"{path}: trajectories in YAML are not known; give a table with t, q1, ..") from None
-        trajectory: Motion = load_trajectory(path)
+        trajectory: Motion = load(path)
         return trajectory
     return SampledMotion.from_log(read_log(path, robot), robot)
 
