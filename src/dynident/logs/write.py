@@ -25,10 +25,7 @@ def write_log(log: Log, path: str | PathLike[str]) -> None:
     Raises:
         InputError: For another ending, or a folder that is not there.
     """
-    name = str(path).lower()
-    ending = next((e for e in reversed(_ENDINGS) if name.endswith(e)), None)
-    if ending is None:
-        raise InputError(f"{path}: a log must end in {', '.join(_ENDINGS)}")
+    ending = log_ending(path)
     columns = {"t": log.time, **log.channels}
     if ending == ".parquet":
         try:
@@ -43,6 +40,18 @@ def write_log(log: Log, path: str | PathLike[str]) -> None:
     else:
         text = _text(log)
         write_whole(Path(path), lambda file: _write_text(file, text, ending == ".csv.gz"))
+
+
+def log_ending(path: str | PathLike[str]) -> str:
+    """The ending that says how a log is written.
+
+    Raises:
+        InputError: When there is none.
+    """
+    for ending in _ENDINGS:
+        if str(path).lower().endswith(ending):
+            return ending
+    raise InputError(f"{path}: a log must end in {', '.join(_ENDINGS)}")
 
 
 def _text(log: Log) -> bytes:

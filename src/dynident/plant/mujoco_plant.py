@@ -267,7 +267,8 @@ class MujocoPlant:
         speeds = np.abs(np.where(np.isfinite(data.qvel), data.qvel, np.inf))[self._model.dofs]
         fastest = int(np.argmax(speeds))
         name = self.robot.joints[self._model.joints[fastest]].name
-        raise UnstableError(self.time + (part + 1) * self._step, name, float(speeds[fastest]))
+        what = f"moves at {speeds[fastest]:.3g} rad/s or m/s"
+        raise UnstableError(self.time + (part + 1) * self._step, name, what)
 
 
 def _positive(value: float, name: str) -> float:

@@ -76,16 +76,16 @@ class Plant(Protocol):
 
 
 class UnstableError(DynidentError):
-    """A simulation that ran away.
+    """A simulation that ran away, or whose robot lost its motion.
 
     Attributes:
         time: When [s].
-        joint: The fastest joint.
+        joint: The joint that is worst.
     """
 
-    def __init__(self, time: float, joint: str, speed: float) -> None:
+    def __init__(self, time: float, joint: str, what: str) -> None:
         self.time, self.joint = time, joint
         super().__init__(
-            f"the simulation became unstable at t = {time:.4g} s: joint {joint} moves at {speed:.3g} rad/s or m/s; "
-            "lower the controller's bandwidth, shorten the time step, or check the robot's inertias"
+            f"the simulation became unstable at t = {time:.4g} s: joint {joint} {what}; lower the controller's "
+            "bandwidth, slow the motion down, or check the robot's inertias and effort limits"
         )

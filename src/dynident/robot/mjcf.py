@@ -91,6 +91,13 @@ class _MjcfReader:
         spec, mujoco = self.spec, self.mujoco
         if len(spec.flexes):
             raise self.reader.error("<flex>", "soft bodies have no place in a robot of rigid links; remove them")
+        kinds = mujoco.mjtJoint
+        for joint in spec.joints:
+            if joint.type not in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE):
+                word = "free" if joint.type == kinds.mjJNT_FREE else "ball"
+                remedy = "fix the base" if word == "free" else "describe it by three hinges"
+                problem = f"is a {word} joint; dynident knows hinge and slide joints, {remedy}"
+                raise self.reader.error(f"joint '{joint.name}'", problem)
         for names in _IGNORED:
             for item in list(getattr(spec, names)):
                 self._delete(item)
@@ -127,15 +134,10 @@ class _MjcfReader:
 
     def _refuse(self) -> None:
         """What acts on the motion and has no place in a `Robot`."""
-        model, kinds = self.model, self.mujoco.mjtJoint
+        model = self.model
         for j in range(model.njnt):
             joint = model.joint(j)
             where = f"joint '{self._joint_name(j)}'"
-            kind = int(joint.type[0])
-            if kind not in (int(kinds.mjJNT_HINGE), int(kinds.mjJNT_SLIDE)):
-                word = "free" if kind == int(kinds.mjJNT_FREE) else "ball"
-                remedy = "fix the base" if word == "free" else "describe it by three hinges"
-                raise self.reader.error(where, f"is a {word} joint; dynident knows hinge and slide joints, {remedy}")
             if np.any(joint.stiffness):
                 raise self._cannot(where, "a spring (stiffness)")
             for name in ("stiffnesspoly", "dampingpoly", "springyield"):

@@ -21,12 +21,14 @@ from dynident.plant.controllers import BANDWIDTH, TRACKING, Motion
 from dynident.plant.friction import Breakaway
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.payload import Payload
+from dynident.plant.protocol import UnstableError
 from dynident.plant.record import measure, record
 from dynident.plant.sampled import SampledMotion
 from dynident.plant.sensors import Sensors, Truth
 from dynident.robot.model import Robot
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
+FARTHEST = 0.5  # [rad or m] from the motion; beyond, the controller has lost it
 TURN = 2.0 * math.pi
 ENCODER = 2**17  # counts per turn; per metre of a joint that slides
 
@@ -137,9 +139,11 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
     effective = np.sqrt(np.mean(truth.tau**2, axis=0))
     sensors = replace(plant.sensors, torque_noise=chosen.noise * effective, torque_bias=chosen.bias * effective)
     log = measure(plant, sensors, every=every, kinds=chosen.kinds)
-    wanted = motion.sample(np.minimum(truth.time, motion.duration))[0]
-    warnings = _warnings(robot, np.asarray(wanted), truth, plant.saturated)
-    return Simulation(log, truth, np.abs(truth.q - wanted).max(axis=0), plant.loop_gap, warnings)
+    wanted = np.asarray(motion.sample(np.minimum(truth.time, motion.duration))[0])
+    apart = np.abs(truth.q - wanted)
+    _check_tracking(robot, truth.time, apart, plant.saturated)
+    warnings = _warnings(robot, wanted, truth, plant.saturated)
+    return Simulation(log, truth, apart.max(axis=0), plant.loop_gap, warnings)
 
 
 def _check(options: SimulateOptions) -> None:
@@ -153,6 +157,18 @@ def _check(options: SimulateOptions) -> None:
         value = getattr(options, name)
         if not (value >= 0.0 and math.isfinite(value)):
             raise InputError(f"{name} is {value}; expected zero or a positive number")
+
+
+def _check_tracking(robot: Robot, time: Array, apart: Array, saturated: frozenset[str]) -> None:
+    """A robot that leaves its motion behind logs something else than was asked for."""
+    lost = apart > FARTHEST
+    if lost.any():
+        first = int(np.argmax(lost.any(axis=1)))
+        joint = int(np.argmax(apart[first]))
+        what = f"is {apart[first, joint]:.2g} rad or m away from its motion"
+        if saturated:
+            what += f" (torque limits were reached by {', '.join(sorted(saturated))})"
+        raise UnstableError(float(time[first]), robot.joint_names[joint], what)
 
 
 def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[str]) -> tuple[str, ...]:

@@ -128,9 +128,10 @@ def run_predict(options: Namespace) -> int:
 
 def run_simulate(options: Namespace) -> int:
     """`dynident simulate`."""
-    from dynident.logs.write import write_log
+    from dynident.logs.write import log_ending, write_log
     from dynident.run.simulate import options_of, read_motion, simulate
 
+    log_ending(options.output)  # not only when the run is over
     robot = _robot(options)
     given = options_of(options)
     run = simulate(robot, read_motion(options.motion, robot), **given)
