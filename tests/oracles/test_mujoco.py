@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import dynident as di
-from dynident.plant import ModelOptions, MujocoPlant, Payload, mujoco_model
+from dynident.plant import ModelOptions, MujocoPlant, Payload, SampledMotion, mujoco_model
 from tests.robots import random_urdf
 
 OPEN = ModelOptions(loops=False, friction=False)
@@ -152,3 +152,33 @@ def test_energy_stays_without_friction_and_falls_with_it(name):
             assert np.diff(energy).max() < 1e-6
         else:
             assert np.abs(energy - energy[0]).max() < 1e-6 * kinetic.max()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in ("ur10e", "sr400") else [pytest.mark.full]) for n in di.bundled_names()]
+)
+def test_a_simulated_log_obeys_our_equations(name):
+    """The whole machine, friction and couplings included: torque that was logged against torque from the motion."""
+    robot = di.load_robot(name)
+    n = len(robot.joint_names)
+    t = np.linspace(0.0, 1.0, 101)
+    reach = np.array([_reach(robot.joints[robot.active[i]].limits) for i in robot.moving])
+    wave = np.sin(np.outer(2.0 * np.pi * t, 1.0 + 0.3 * np.arange(n)) + np.arange(n))
+    motion = SampledMotion(t, middle(robot) + reach * np.sin(np.pi * t[:, None]) ** 3 * wave)
+    run = di.simulate(robot, motion, noise=0.0, encoder=0.0)
+    truth = run.truth
+    ddq = np.gradient(truth.dq, truth.time, axis=0)
+    ours = di.inverse_dynamics(robot, truth.q, truth.dq, ddq)
+    # Where something changes its direction of sliding, or rests, friction is whatever is needed.
+    speeds = truth.dq @ np.array([e.velocity @ robot.coupling for e in robot.elements]).T
+    slides = (np.sign(speeds) == np.sign(np.roll(speeds, 1, axis=0))) & (np.abs(speeds) > 0.01)
+    steady = np.minimum.reduce([np.roll(slides.all(axis=1), k) for k in range(-3, 4)])
+    assert steady.mean() > 0.3
+    error = np.linalg.norm((ours - truth.tau)[steady], axis=0)
+    assert np.all(error < 2e-3 * np.linalg.norm(truth.tau[steady], axis=0))
+    assert run.warnings == ()
+
+
+def _reach(limits):
+    """Amplitude that keeps a joint well inside its limits."""
+    return min(0.3 * (limits.upper - limits.lower), 0.05 * limits.velocity, 0.12)

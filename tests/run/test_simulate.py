@@ -93,7 +93,7 @@ BAD = {
     "channels": (["{robot}", "{motion}", "--kinds", "q,i"], "tells no current"),
     "unstable": (
         ["{robot}", "{motion}", "--controller", "pd", "--bandwidth", "30000"],
-        "rad or m away from its motion (torque limits were reached by ",
+        "reached the effort limit; slow the motion down or lower the bandwidth",
     ),
 }
 

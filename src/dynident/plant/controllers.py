@@ -151,8 +151,13 @@ class Tracking(ABC):
         return self._torque(k, reading, error, dq[k] - late * ddq[k] - reading.dq)
 
     def _scale(self, q: Array) -> Array:
-        """What a joint weighs, by which natural frequency becomes stiffness: the mean diagonal of the mass matrix."""
-        return np.asarray(np.diagonal(mass_matrix(self.robot, q, self.values), axis1=1, axis2=2).mean(axis=0))
+        """Inertia by which natural frequency becomes stiffness: the least that a joint feels with the others free.
+
+        With stiffness w²/(M^-1)_jj the eigenvalues of M^-1 K add up to n w², so that none is far beyond the bandwidth;
+        with the diagonal of M itself the light modes of a long arm would be.
+        """
+        free = np.diagonal(np.linalg.inv(mass_matrix(self.robot, q, self.values)), axis1=1, axis2=2)
+        return np.asarray(1.0 / free.max(axis=0))
 
     def _feedback(self, error: Array, speed_error: Array) -> Array:
         """Torque at the actuated coordinates of a spring and a damper at each joint."""

@@ -267,8 +267,13 @@ class MujocoPlant:
         speeds = np.abs(np.where(np.isfinite(data.qvel), data.qvel, np.inf))[self._model.dofs]
         fastest = int(np.argmax(speeds))
         name = self.robot.joints[self._model.joints[fastest]].name
-        what = f"moves at {speeds[fastest]:.3g} rad/s or m/s"
-        raise UnstableError(self.time + (part + 1) * self._step, name, what)
+        time = self.time + (part + 1) * self._step
+        raise UnstableError(
+            time,
+            name,
+            f"the simulation became unstable at t = {time:.4g} s: joint {name} moves at {speeds[fastest]:.3g} rad/s or "
+            "m/s; lower the controller's bandwidth, shorten the time step, or check the robot's inertias",
+        )
 
 
 def _positive(value: float, name: str) -> float:

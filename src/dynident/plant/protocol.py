@@ -83,9 +83,6 @@ class UnstableError(DynidentError):
         joint: The joint that is worst.
     """
 
-    def __init__(self, time: float, joint: str, what: str) -> None:
+    def __init__(self, time: float, joint: str, message: str) -> None:
         self.time, self.joint = time, joint
-        super().__init__(
-            f"the simulation became unstable at t = {time:.4g} s: joint {joint} {what}; lower the controller's "
-            "bandwidth, slow the motion down, or check the robot's inertias and effort limits"
-        )
+        super().__init__(message)

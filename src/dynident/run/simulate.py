@@ -28,7 +28,7 @@ from dynident.plant.sensors import Sensors, Truth
 from dynident.robot.model import Robot
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
-FARTHEST = 0.5  # [rad or m] from the motion; beyond, the controller has lost it
+FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
 TURN = 2.0 * math.pi
 ENCODER = 2**17  # counts per turn; per metre of a joint that slides
 
@@ -160,15 +160,19 @@ def _check(options: SimulateOptions) -> None:
 
 
 def _check_tracking(robot: Robot, time: Array, apart: Array, saturated: frozenset[str]) -> None:
-    """A robot that leaves its motion behind logs something else than was asked for."""
+    """A robot without the torque for its motion swings about, or logs something else than was asked for."""
     lost = apart > FARTHEST
-    if lost.any():
+    if saturated and lost.any():
         first = int(np.argmax(lost.any(axis=1)))
         joint = int(np.argmax(apart[first]))
-        what = f"is {apart[first, joint]:.2g} rad or m away from its motion"
-        if saturated:
-            what += f" (torque limits were reached by {', '.join(sorted(saturated))})"
-        raise UnstableError(float(time[first]), robot.joint_names[joint], what)
+        name = robot.joint_names[joint]
+        raise UnstableError(
+            float(time[first]),
+            name,
+            f"the robot lost its motion at t = {time[first]:.4g} s: joint {name} is {apart[first, joint]:.2g} rad or m "
+            f"away, and {', '.join(sorted(saturated))} reached the effort limit; slow the motion down or lower the "
+            "bandwidth",
+        )
 
 
 def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[str]) -> tuple[str, ...]:
@@ -184,6 +188,9 @@ def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[st
         speed, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
         if limit is not None and speed > limit * (1.0 + 1e-6):
             found.append(f"joint {joint.name}: reaches {speed:.3g}, above its velocity limit {limit:.3g}")
+        away = float(np.abs(truth.q[:, k] - wanted[:, k]).max())
+        if away > FAR:
+            found.append(f"joint {joint.name}: is up to {away:.2g} rad or m away from its motion; raise the bandwidth")
         if joint.name in saturated:
             found.append(f"joint {joint.name}: its torque reached the effort limit {joint.limits.effort:.4g}")
     return tuple(found)
