@@ -92,6 +92,11 @@ if TYPE_CHECKING:
         LogSource as LogSource,
         open_log as open_log,
         read_log as read_log,
+        write_log as write_log,
+    )
+    from dynident.plant import (
+        MujocoPlant as MujocoPlant,
+        UnstableError as UnstableError,
     )
     from dynident.robot import (
         Robot as Robot,
@@ -101,6 +106,9 @@ if TYPE_CHECKING:
     )
     from dynident.run.identify import (
         identify as identify,
+    )
+    from dynident.run.simulate import (
+        simulate as simulate,
     )
     from dynident.signals import (
         Observations as Observations,
@@ -170,6 +178,11 @@ _ROOMS = {
         "LogSource",
         "open_log",
         "read_log",
+        "write_log",
+    ),
+    "dynident.plant": (
+        "MujocoPlant",
+        "UnstableError",
     ),
     "dynident.robot": (
         "Robot",
@@ -208,6 +221,7 @@ _ROOMS = {
         "validate",
     ),
     "dynident.run.identify": ("identify",),
+    "dynident.run.simulate": ("simulate",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = ["__version__", *_ROOM_OF]

@@ -13,6 +13,7 @@ from dynident.logs.log import (
 from dynident.logs.read import open_log, read_log, stream_log
 from dynident.logs.source import LogSource
 from dynident.logs.stream import LogFile
+from dynident.logs.write import write_log
 
 __all__ = [
     "BLOCK",
@@ -28,4 +29,5 @@ __all__ = [
     "row_torques",
     "stream_log",
     "torque_kind",
+    "write_log",
 ]

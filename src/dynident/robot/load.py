@@ -27,7 +27,7 @@ def bundled_names() -> tuple[str, ...]:
 
 
 def load_robot(source: str | PathLike[str]) -> Robot:
-    """The robot of a file (`.urdf`, `.yaml`) or of a bundled name such as "puma560".
+    """The robot of a file (`.urdf`, `.xml` for MJCF, `.yaml`) or of a bundled name such as "puma560".
 
     Raises:
         RobotFileError: With file, element and remedy.
@@ -57,6 +57,11 @@ def _draft(source: str, including: tuple[str, ...]) -> Draft:
         words = f"is neither a file nor a bundled robot{suggestion(source, bundled_names())}"
         raise RobotFileError(source or "''", "", words)
     text = read_text(path)
+    if suffix == ".xml":
+        from dynident.robot.mjcf import is_mjcf, read_mjcf
+
+        if is_mjcf(text):
+            return read_mjcf(path)
     if suffix in (".urdf", ".xml"):
         return _urdf_draft(text, source)
     given = parse_yaml(text, source)

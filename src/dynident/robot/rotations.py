@@ -41,3 +41,15 @@ def z_to(axis: Array) -> Array:
         return np.array([[1 - k * x * x, -k * x * y, x], [-k * x * y, 1 - k * y * y, y], [-x, -y, z]])
     k = 1.0 / (1.0 - z)
     return np.array([[1 - k * x * x, k * x * y, x], [-k * x * y, -1 + k * y * y, y], [x, -y, z]])
+
+
+def quaternion_matrix(quaternion: Array) -> Array:
+    """Rotation matrix of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = (float(v) for v in quaternion)
+    return np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+            [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]
+    )

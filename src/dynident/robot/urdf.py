@@ -75,7 +75,7 @@ class UrdfReader:
         except RecursionError:
             raise self.reader.error("", "is nested too deeply") from None
         if self.root.tag == "mujoco":
-            raise self.reader.error("", "is MJCF, which this version cannot read; give a URDF or a DH table")
+            raise self.reader.error("", "is MJCF; name the file .xml to have it read as that, or give a URDF")
         if self.root.tag != "robot":
             raise self.reader.error(f"<{self.root.tag[:40]}>", "is not a URDF: the root element must be <robot>")
         if any("xacro" in str(node.tag) for node in self.root.iter()):

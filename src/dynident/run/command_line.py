@@ -12,12 +12,13 @@ from typing import NoReturn
 from dynident._version import __version__
 from dynident.errors import DynidentError, suggestion
 
-_EPILOG = "Robots are files (.urdf, .yaml) or bundled names; `dynident inspect --list` shows those."
+_EPILOG = "Robots are files (.urdf, .xml, .yaml) or bundled names; `dynident inspect --list` shows those."
 _VERBS = {
     "inspect": "what a robot is and which of its parameters can be identified",
     "identify": "parameters of a robot from logs of its motion",
     "validate": "how well an identified model predicts logs it has not seen",
     "predict": "torque of a log from position and time",
+    "simulate": "a motion on the MuJoCo plant, logged as a controller would",
 }
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
 
@@ -68,6 +69,7 @@ def _parser() -> _Parser:
     _identify_arguments(verbs["identify"])
     _validate_arguments(verbs["validate"])
     _predict_arguments(verbs["predict"])
+    _simulate_arguments(verbs["simulate"])
     for verb in verbs.values():
         verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
@@ -127,6 +129,28 @@ def _predict_arguments(verb: argparse.ArgumentParser) -> None:
     help_output = "file for t,tau1.. at the log's own stamps"
     verb.add_argument("-o", "--output", required=True, metavar="F.csv", help=help_output)
     _log_arguments(verb)
+
+
+def _simulate_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("robot", metavar="ROBOT", help="robot file or bundled name")
+    verb.add_argument("motion", metavar="MOTION", help="motion file, or a table with t, q1.. (dq1.., ddq1..)")
+    help_output = "log to write: .csv, .csv.gz, .parquet or .npz"
+    verb.add_argument("-o", "--output", required=True, metavar="LOG", help=help_output)
+    verb.add_argument("--values", metavar="SET", help="what the machine really is (default: the robot's own values)")
+    verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
+    verb.add_argument("--controller", metavar="NAME", help="feedforward (default), computed-torque or pd")
+    verb.add_argument("--bandwidth", type=float, metavar="RAD/S", help="of the feedback (default 30)")
+    verb.add_argument("--rate", type=float, metavar="HZ", help="of the log (default 500)")
+    verb.add_argument("--kinds", metavar="q,tau", help="q, dq, tau, qm, dqm, taum, i (default q and i or tau)")
+    verb.add_argument("--noise", type=float, metavar="SHARE", help="torque noise over RMS torque (default 0.01)")
+    verb.add_argument("--bias", type=float, metavar="SHARE", help="torque bias over RMS torque (default 0)")
+    verb.add_argument("--encoder", type=float, metavar="COUNTS", help="per turn or metre (default 131072; 0: exact)")
+    verb.add_argument("--delay", type=float, metavar="SECONDS", help="by which torque is stamped late (default 0)")
+    verb.add_argument("--jitter", type=float, metavar="SECONDS", help="of the sampling (default 0)")
+    verb.add_argument("--breakaway", type=float, metavar="RATIO", help="static over kinetic friction (default 1)")
+    verb.add_argument("--payload", metavar="MASS[,CX,CY,CZ[,..]]", help="body on the tool [kg, m, kg·m²]")
+    verb.add_argument("--payload-at", type=float, metavar="SECONDS", help="when it is attached (default 0)")
+    verb.add_argument("--seed", type=int, metavar="N", help="of the noise (default 0)")
 
 
 def _log_arguments(verb: argparse.ArgumentParser) -> None:

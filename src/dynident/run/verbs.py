@@ -172,6 +172,29 @@ def run_predict(options: Namespace) -> int:
     return 0
 
 
+def run_simulate(options: Namespace) -> int:
+    """`dynident simulate`."""
+    from dynident.logs.write import log_ending, write_log
+    from dynident.run.simulate import options_of, read_motion, simulate
+
+    log_ending(options.output)  # not only when the run is over
+    robot = _robot(options)
+    given = options_of(options)
+    run = simulate(robot, read_motion(options.motion, robot), **given)
+    write_log(run.log, options.output)
+    if options.json:
+        print(json.dumps({"robot": robot.name, "log": str(options.output), **run.as_dict()}, allow_nan=False))
+        return 0
+    worst = max(zip(run.tracking.tolist(), robot.joint_names, strict=True))
+    print(f"{options.output}: {len(run.log)} samples at {run.log.rate:.6g} Hz, {run.log.duration:.6g} s")
+    print(f"largest distance from the motion: {worst[0]:.3g} rad or m (joint {worst[1]})")
+    if len(robot.joints) > len(robot.active):
+        print(f"largest gap of the loops: {run.loop_gap:.3g} rad or m")
+    for warning in run.warnings:
+        print(f"dynident: {warning}", file=sys.stderr)
+    return 0
+
+
 def _robot(options: Namespace) -> Robot:
     from dynident.robot import load_robot
 

@@ -1,0 +1,214 @@
+"""Simple controllers: what makes a plant follow a motion, or takes it through a test."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, as_samples, frozen
+from dynident.dynamics.evaluate import actuated_torque, gravity_torque, inverse_dynamics, mass_matrix
+from dynident.errors import InputError
+from dynident.plant.mujoco_model import import_mujoco, mujoco_model
+from dynident.plant.mujoco_xml import ModelOptions
+from dynident.plant.protocol import Reading
+from dynident.robot.model import Robot
+
+Quantity = Literal["torque", "voltage"]
+BANDWIDTH = 30.0  # [rad/s] of the feedback, unless told otherwise
+_SMOOTH = "rigid,Ia,Fv,Fc(0.05),Fo"  # a feedforward whose friction does not jump about standstill
+
+
+class Motion(Protocol):
+    """A motion to follow: any object with a duration and exact derivatives."""
+
+    @property
+    def duration(self) -> float:
+        """From start to end [s]."""
+        ...
+
+    def sample(self, t: ArrayLike, /) -> tuple[Array, Array, Array]:
+        """Positions, speeds and accelerations at times (n,), (n, n_moving) each."""
+        ...
+
+
+class Controller(Protocol):
+    """A command for every sample."""
+
+    quantity: Quantity
+
+    def start(self, sample_time: float) -> None:
+        """Get ready for a run with this time between samples [s]."""
+        ...
+
+    def command(self, time: float, reading: Reading) -> Array:
+        """Torque at the actuated coordinates [N·m or N], or motor voltages [V], (n_moving,)."""
+        ...
+
+
+class OpenLoop:
+    """A given signal, whatever the plant does.
+
+    Args:
+        signal: Command (n_moving,) at a time [s]. A torque is reached when the next command comes; see `TorqueDrive`.
+        quantity: What it is, "torque" or "voltage".
+    """
+
+    def __init__(self, signal: Callable[[float], ArrayLike], quantity: Quantity = "torque") -> None:
+        self.signal, self.quantity = signal, quantity
+        self._ahead = 0.0
+
+    def start(self, sample_time: float) -> None:
+        """Torque is commanded a sample ahead, when it will have been reached."""
+        self._ahead = sample_time if self.quantity == "torque" else 0.0
+
+    def command(self, time: float, reading: Reading) -> Array:
+        """The signal."""
+        return np.atleast_1d(np.asarray(self.signal(time + self._ahead), dtype=np.float64))
+
+
+class VoltageSteps:
+    """Voltages that jump at given times and are held between.
+
+    Args:
+        times: (n_steps,) rising [s]; before the first the voltage is zero.
+        voltages: (n_steps, n_moving) [V].
+    """
+
+    quantity: Quantity = "voltage"
+
+    def __init__(self, times: ArrayLike, voltages: ArrayLike) -> None:
+        self.times, self.voltages = frozen(np.atleast_1d(times)), frozen(np.atleast_2d(voltages))
+        if len(self.times) != len(self.voltages) or np.any(np.diff(self.times) <= 0.0):
+            raise InputError("voltage steps: times must rise, one for each row of voltages")
+
+    def start(self, sample_time: float) -> None:
+        """Nothing to prepare."""
+
+    def command(self, time: float, reading: Reading) -> Array:
+        """The voltage of the last step."""
+        step = int(np.searchsorted(self.times, time + 1e-9, side="right")) - 1
+        return np.zeros(self.voltages.shape[1]) if step < 0 else self.voltages[step]
+
+
+class Tracking(ABC):
+    """Follow a motion, sample by sample.
+
+    Args:
+        robot: The robot as the controller knows it.
+        motion: What to follow.
+        kp: Stiffness at the joints, one number or (n_moving,); see the subclass. None for `bandwidth`.
+        kd: Damping at the joints; None for critical damping.
+        bandwidth: Natural frequency of the feedback [rad/s].
+        values: Parameters the controller knows; None for the robot's own.
+    """
+
+    quantity: Quantity = "torque"
+
+    def __init__(
+        self,
+        robot: Robot,
+        motion: Motion,
+        kp: ArrayLike | None = None,
+        kd: ArrayLike | None = None,
+        *,
+        bandwidth: float = BANDWIDTH,
+        values: str | Mapping[str, float] | None = None,
+    ) -> None:
+        if not (bandwidth > 0.0 and np.isfinite(bandwidth)):
+            raise InputError(f"bandwidth is {bandwidth}; expected a positive number [rad/s]")
+        self.robot, self.motion, self.values = robot, motion, values
+        self._kp, self._kd, self.bandwidth = kp, kd, bandwidth
+
+    def start(self, sample_time: float) -> None:
+        """Work out the motion at every sample, and what does not depend on readings."""
+        count = round(self.motion.duration / sample_time) + 2
+        times = np.minimum(sample_time * np.arange(count), self.motion.duration)
+        names = self.robot.joint_names
+        q, dq, ddq = (as_samples(x, "motion", names, count) for x in self.motion.sample(times))
+        self._sample_time, self._wanted = sample_time, (q, dq, ddq)
+        scale = self._scale(q[:: max(1, count // 50)])
+        stiff = scale * self.bandwidth**2 if self._kp is None else np.asarray(self._kp, dtype=np.float64)
+        damp = 2.0 * np.sqrt(scale * stiff) if self._kd is None else np.asarray(self._kd, dtype=np.float64)
+        self.kp, self.kd = np.broadcast_to(stiff, len(names)), np.broadcast_to(damp, len(names))
+        self._to_actuated = actuated_torque(self.robot, np.eye(len(names)))
+        self._prepare(q, dq, ddq)
+
+    def start_state(self) -> tuple[Array, Array]:
+        """Position and speed with which the motion begins."""
+        q, dq, _ = self.motion.sample(np.zeros(1))
+        return np.asarray(q)[0], np.asarray(dq)[0]
+
+    def command(self, time: float, reading: Reading) -> Array:
+        """Torque to be reached at the next sample."""
+        q, dq, ddq = self._wanted
+        k = min(round(time / self._sample_time), len(q) - 2)
+        late = time - reading.time  # of a reading that was not taken on time
+        error = q[k] - late * dq[k] - reading.q
+        return self._torque(k, reading, error, dq[k] - late * ddq[k] - reading.dq)
+
+    def _scale(self, q: Array) -> Array:
+        """Inertia by which natural frequency becomes stiffness: the least that a joint feels with the others free.
+
+        With stiffness w²/(M^-1)_jj the eigenvalues of M^-1 K add up to n w², so that none is far beyond the bandwidth;
+        with the diagonal of M itself the light modes of a long arm would be.
+        """
+        free = np.diagonal(np.linalg.inv(mass_matrix(self.robot, q, self.values)), axis1=1, axis2=2)
+        return np.asarray(1.0 / free.max(axis=0))
+
+    def _feedback(self, error: Array, speed_error: Array) -> Array:
+        """Torque at the actuated coordinates of a spring and a damper at each joint."""
+        return np.asarray((self.kp * error + self.kd * speed_error) @ self._to_actuated)
+
+    @abstractmethod
+    def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
+        """Work out what does not depend on readings."""
+
+    @abstractmethod
+    def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
+        """Torque at the actuated coordinates for sample k."""
+
+
+class PD(Tracking):
+    """A spring `kp` [N·m/rad] and a damper `kd` at each joint, on top of the weight that the controller knows."""
+
+    def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
+        self._given = gravity_torque(self.robot, q, self.values)
+
+    def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
+        return np.asarray(self._given[k + 1] + self._feedback(error, speed_error))
+
+
+class Feedforward(PD):
+    """Inverse dynamics of the motion itself, and a spring and a damper for the rest; zero gains leave it open loop."""
+
+    def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
+        self._given = inverse_dynamics(self.robot, q, dq, ddq, _SMOOTH, self.values)
+
+
+class ComputedTorque(Tracking):
+    """Inverse dynamics at the measured state, so that every joint answers alike; `kp` in 1/s², `kd` in 1/s."""
+
+    def _scale(self, q: Array) -> Array:
+        return np.ones(q.shape[1])
+
+    def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
+        # Dry friction of the wanted speed: that of a noisy reading would jump about standstill.
+        self._dry = inverse_dynamics(self.robot, q, dq, ddq, "Fc(0.05),Fo", self.values)
+        # MuJoCo's inverse dynamics are ours to the last digits, and a hundred times faster for a single state.
+        self._model = mujoco_model(self.robot, self.values, ModelOptions(loops=False, friction=False))
+        self._data = self._model.new_data()
+        self._inverse = import_mujoco().mj_inverse
+
+    def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
+        acceleration = self._wanted[2][k + 1] + self.kp * error + self.kd * speed_error
+        self._model.set_state(self._data, reading.q, reading.dq)
+        self._data.qacc[self._model.dofs] = self._model.follow @ acceleration
+        self._inverse(self._model.model, self._data)
+        return np.asarray(self._model.to_joints(self._data.qfrc_inverse) @ self._to_actuated + self._dry[k + 1])
+
+
+TRACKING: dict[str, type[Tracking]] = {"feedforward": Feedforward, "computed-torque": ComputedTorque, "pd": PD}

@@ -1,0 +1,292 @@
+"""The MuJoCo plant: physics that we did not write, with drives, friction and sensors as machines have them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, as_samples
+from dynident.errors import InputError
+from dynident.plant.drives import Drive, Motors, TorqueDrive, VoltageDrive
+from dynident.plant.friction import Breakaway
+from dynident.plant.mujoco_model import MujocoModel, import_mujoco, mujoco_model
+from dynident.plant.mujoco_xml import ModelOptions
+from dynident.plant.payload import Payload
+from dynident.plant.places import check_motors, motor_places
+from dynident.plant.protocol import Reading, UnstableError
+from dynident.plant.sensors import Chance, Sensors, Truth, between_motions
+from dynident.robot.model import Robot
+
+if TYPE_CHECKING:
+    import mujoco
+
+LONGEST_STEP = 5e-4  # [s] of the physics, unless told otherwise
+FASTEST = 1e3  # [rad/s or m/s] beyond which a simulation has run away
+_SLIDING = 1e-3  # [rad/s or m/s] smoothing of friction that MuJoCo cannot carry
+
+
+class MujocoPlant:
+    """A robot in MuJoCo as a `Plant`.
+
+    Args:
+        robot: The robot.
+        values: What the machine really is: a parameter set of the robot, given values, or None for the robot's own.
+        sample_time: Time between commands [s].
+        step: Time step of the physics [s]; a sample has a whole number of them. Default at most 0.5 ms.
+        motors: Electrical model, needed for voltages.
+        breakaway: Static friction above kinetic; None for plain Coulomb friction.
+        sensors: Faults of the sensors.
+        payload: Body on the tool.
+        payload_at: Time at which it is attached [s].
+        torque_limits: (n_moving,) at the actuated coordinates; None for the robot's effort limits where it has some.
+        stops: Let the robot's position limits act as end stops.
+        seed: Of the noise; `reset` starts it anew, so a run repeats exactly.
+
+    Attributes:
+        loop_gap: Largest gap of a loop since the reset, in tree joint positions [rad or m].
+        saturated: Joints whose torque was limited since the reset.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        values: str | Mapping[str, float] | None = None,
+        *,
+        sample_time: float = 1e-3,
+        step: float | None = None,
+        motors: Motors | None = None,
+        breakaway: Breakaway | None = None,
+        sensors: Sensors | None = None,
+        payload: Payload | None = None,
+        payload_at: float = 0.0,
+        torque_limits: ArrayLike | None = None,
+        stops: bool = False,
+        seed: int = 0,
+    ) -> None:
+        check_motors(robot)
+        self._mujoco = import_mujoco()
+        self.robot, self.sample_time = robot, _positive(sample_time, "sample time")
+        wanted = _positive(LONGEST_STEP if step is None else step, "step")
+        self._parts = max(1, math.ceil(self.sample_time / wanted - 1e-9))
+        self._step = self.sample_time / self._parts
+        self.motors = None if motors is None else motors.for_joints(robot.joint_names)
+        self.breakaway, self.sensors, self.seed = breakaway, sensors or Sensors(), seed
+        options = ModelOptions(step=self._step, stops=stops)
+        more = () if motors is None else motor_places(robot)
+        self._bare = mujoco_model(robot, values, options, more_places=more)
+        self._loaded = self._bare
+        if payload is not None:
+            self._loaded = mujoco_model(robot, values, options, payload=payload, more_places=more)
+        self._payload_at = payload_at
+        self._names = robot.joint_names
+        self._limits = _torque_limits(robot, torque_limits)
+        moving = list(robot.moving)
+        self._coupling = robot.coupling[np.ix_(moving, moving)]
+        gains = None if robot.drive.gains is None else robot.drive.gains[moving]
+        self._gains = gains if self.motors is None else np.asarray(self.motors.torque_constant)
+        self._set_places()
+        self.reset(np.zeros(len(moving)))
+
+    # --- what experiments use ---------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """Time since the reset [s]."""
+        return (len(self._q) - 1) * self.sample_time
+
+    def reset(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike | None = None,
+        *,
+        torque: ArrayLike | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """Start anew at a position (n_moving,) and speed (default: at rest), without payload unless it is due at 0.
+
+        Args:
+            q: Positions [rad or m].
+            dq: Speeds.
+            torque: Torque at this moment, from which the first command goes on; without, that acts at once.
+            seed: Another seed for the noise from now on.
+        """
+        names = self.robot.joint_names
+        start = as_samples(q, "q", names, 1)[0]
+        speed = np.zeros(len(names)) if dq is None else as_samples(dq, "dq", names, 1)[0]
+        self.seed = self.seed if seed is None else seed
+        self._chance = Chance(self.seed, len(names))
+        self._model: MujocoModel = self._bare
+        self._data: mujoco.MjData = self._bare.new_data(start, speed)
+        self._drive: Drive | None = None
+        self._torque = np.zeros(len(names))
+        if torque is not None:
+            self._torque = self._command(torque, "torque")
+            self._drive = TorqueDrive(self._torque, self._torque)
+        self._q, self._dq, self._tau = [start], [speed], [self._torque]
+        self._brake(np.zeros(len(names)))
+        self._attach()
+        self.loop_gap, self.saturated = 0.0, frozenset[str]()
+
+    def apply_torque(self, tau: ArrayLike) -> None:
+        """Torque to be reached at the next sample, (n_moving,); the first command acts at once."""
+        wanted = self._command(tau, "tau")
+        command = np.clip(wanted, -self._limits, self._limits)
+        if not np.array_equal(command, wanted):
+            self.saturated |= {self._names[i] for i in np.flatnonzero(command != wanted)}
+        if not isinstance(self._drive, TorqueDrive):
+            self._brake(np.zeros(len(command)))
+        self._drive = TorqueDrive(command if self._drive is None else self._torque, command)
+
+    def apply_voltage(self, voltage: ArrayLike) -> None:
+        """Voltages to be held until the next sample, (n_moving,)."""
+        if self.motors is None:
+            raise InputError("this plant has no electrical model; give it `motors`")
+        current = self._torque / self.motors.torque_constant
+        drive = VoltageDrive(self.motors, self._command(voltage, "voltage"), current)
+        if not isinstance(self._drive, VoltageDrive):
+            self._brake(drive.braking)
+        self._drive = drive
+
+    def step(self) -> None:
+        """Go on by one sample time under the last command (none yet: no torque).
+
+        Raises:
+            UnstableError: When a joint runs away, naming it and the time.
+        """
+        if self._drive is None:
+            self._drive = TorqueDrive(self._torque, self._torque)
+        drive, data, moving = self._drive, self._data, self._model.moving
+        if len(self._q) == 1:  # before the first command nobody knew the torque
+            self._tau[0] = drive.before if isinstance(drive, TorqueDrive) else drive.now(self._coupling @ self._dq[0])
+        for part in range(self._parts):
+            speed = data.qvel[moving]
+            actuated = self._coupling @ speed
+            acceleration = self._coupling @ data.qacc[moving]
+            torque = drive.during((part + 0.5) / self._parts, self._step, actuated, acceleration)
+            data.qfrc_applied[moving] = torque @ self._coupling - self._offset - self._dry(speed)
+            self._mujoco.mj_step(self._model.model, data)
+            if not float(data.qvel @ data.qvel) < FASTEST**2:
+                self._stop(data, part)
+        q, dq = data.qpos[moving], data.qvel[moving]
+        self._torque = drive.now(self._coupling @ dq)
+        self._q.append(q)
+        self._dq.append(dq)
+        self._tau.append(self._torque)
+        if len(moving) < len(data.qpos):
+            self.loop_gap = max(self.loop_gap, self._model.loop_gap(data))
+        self._attach()
+
+    def read(self) -> Reading:
+        """What the sensors say now; each call draws new noise."""
+        normal, uniform = self._chance.next()
+        time, q, dq, tau = self.time, self._q[-1], self._dq[-1], self._tau[-1]
+        if not self.sensors.in_step and len(self._q) > 1:
+            time = max(0.0, time - self.sensors.jitter * uniform)
+            k, part = self._between(time)
+            ends = (self._q[k], self._q[k + 1], self._dq[k], self._dq[k + 1])
+            q, dq = between_motions(*ends, part, self.sample_time)
+            k, part = self._between(max(0.0, time - self.sensors.delay))
+            tau = self._tau[k] + part * (self._tau[k + 1] - self._tau[k])
+        q, dq, tau = self.sensors.measured(self.robot, q, dq, tau, normal)
+        voltage = self._drive.voltage if isinstance(self._drive, VoltageDrive) else None
+        current = None if self._gains is None else tau / self._gains
+        return Reading(time, q, dq, tau, current, voltage)
+
+    # --- what only a simulation can tell ----------------------------------------------------------------------------
+
+    def truth(self) -> Truth:
+        """The true signals since the reset."""
+        stamps = self.sample_time * np.arange(len(self._q), dtype=np.float64)
+        return Truth(stamps, np.array(self._q), np.array(self._dq), np.array(self._tau))
+
+    @property
+    def current_gains(self) -> Array | None:
+        """Torque at the actuated coordinates per current [N·m/A], from the motors or the robot's drive gains."""
+        return self._gains
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _set_places(self) -> None:
+        places = self._bare.places
+        n = len(self._coupling)
+        self._directions = np.array([place.direction for place in places]).reshape(-1, n)
+        self._pushes = np.array([place.push for place in places]).reshape(-1, n)
+        self._viscous = np.array([place.viscous for place in places])
+        self._coulomb = np.array([place.coulomb for place in places])
+        self._inside = np.array([place.is_inside for place in places], dtype=bool)
+        self._parallel = np.array([place.share is not None for place in places], dtype=bool)
+        self._offset = np.array([place.offset for place in places]) @ self._pushes if places else np.zeros(n)
+
+    def _brake(self, braking: Array) -> None:
+        """Viscous friction of the places, with back-EMF on the motors' own."""
+        viscous = self._viscous.copy()
+        if self.motors is not None:
+            viscous[-len(braking) :] += braking
+        for model in {id(m): m for m in (self._bare, self._loaded)}.values():
+            model.set_damping(viscous)
+
+    def _dry(self, speed: Array) -> Array:
+        """Let MuJoCo know the friction at this speed; returns, at the joints, the friction that it cannot carry."""
+        if self.breakaway is None and self._inside.all():
+            return np.zeros(len(speed))
+        own = self._directions @ speed
+        limit = self._coulomb if self.breakaway is None else self.breakaway.limit(self._coulomb, own)
+        if self.breakaway is not None:
+            self._model.set_friction_loss(np.where(self._inside, limit, 0.0))
+        outside = np.where(self._inside, 0.0, limit * np.tanh(own / _SLIDING))
+        outside += np.where(self._parallel, 0.0, self._viscous * own)
+        return np.asarray(outside @ self._pushes)
+
+    def _attach(self) -> None:
+        """Change to the model with the payload when it is time, in the same state."""
+        if self._model is self._loaded or self.time < self._payload_at - 1e-9:
+            return
+        data = self._mujoco.MjData(self._loaded.model)
+        data.time = self._data.time
+        for name in ("qpos", "qvel", "qacc", "qacc_warmstart"):
+            getattr(data, name)[:] = getattr(self._data, name)
+        self._model, self._data = self._loaded, data
+
+    def _between(self, time: float) -> tuple[int, float]:
+        """The sample before a time, and the part of the way to the next."""
+        place = time / self.sample_time
+        before = min(int(place), len(self._q) - 2)
+        return before, place - before
+
+    def _command(self, values: ArrayLike, name: str) -> Array:
+        command: Array = np.asarray(values, dtype=np.float64)
+        if command.shape != (len(self._names),) or not np.isfinite(command).all():
+            command = np.asarray(as_samples(values, name, self._names, 1)[0])  # which says what is wrong
+        return command
+
+    def _stop(self, data: mujoco.MjData, part: int) -> None:
+        speeds = np.abs(np.where(np.isfinite(data.qvel), data.qvel, np.inf))[self._model.dofs]
+        fastest = int(np.argmax(speeds))
+        name = self.robot.joints[self._model.joints[fastest]].name
+        time = self.time + (part + 1) * self._step
+        raise UnstableError(
+            time,
+            name,
+            f"the simulation became unstable at t = {time:.4g} s: joint {name} moves at {speeds[fastest]:.3g} rad/s or "
+            "m/s; lower the controller's bandwidth, shorten the time step, or check the robot's inertias",
+        )
+
+
+def _positive(value: float, name: str) -> float:
+    if not (value > 0.0 and math.isfinite(value)):
+        raise InputError(f"{name} is {value} s; expected a positive time")
+    return value
+
+
+def _torque_limits(robot: Robot, given: ArrayLike | None) -> Array:
+    if given is None:
+        efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+        return np.array([math.inf if effort is None else effort for effort in efforts])
+    limits = np.broadcast_to(np.asarray(given, dtype=np.float64), len(robot.moving))
+    if not np.all(limits > 0.0):
+        raise InputError("torque limits must be positive; leave them out for the robot's own")
+    return np.array(limits)

@@ -1,0 +1,233 @@
+"""A robot as MJCF text; bodies are at the link frames, so that parameters mean the same on both sides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element as Node, SubElement, indent, tostring
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.errors import InputError
+from dynident.plant.payload import Payload
+from dynident.plant.places import Place, chosen_values, element_places
+from dynident.robot.model import BASE, Joint, Robot, Transform
+from dynident.robot.parameters import LINK_SYMBOLS, inertia_matrix, to_classical, to_mujoco
+from dynident.robot.physicality import link_label, violations
+
+LEAST_MASS, LEAST_INERTIA = 1e-9, 1e-12  # [kg, kg·m²] MuJoCo wants some of each in every moving body
+_HARD = "0.9999 0.9999 0.001 0.5 2"  # solimp: constraints give way by a ten-thousandth, the least that MuJoCo allows
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How a robot becomes a MuJoCo model.
+
+    Attributes:
+        step: Time step [s]. Constraints are as hard as it allows (`solref` of two steps): with MuJoCo's usual softness
+            dry friction changes sign ten milliseconds early.
+        integrator: MuJoCo's name of the integrator.
+        loops: Close loops (and couple mimic joints) by equality constraints; without, the model is the open tree.
+        friction: Include dry friction.
+        stops: Let position limits act as end stops.
+    """
+
+    step: float = 5e-4
+    integrator: str = "RK4"
+    loops: bool = True
+    friction: bool = True
+    stops: bool = False
+
+
+def mujoco_xml(
+    robot: Robot,
+    values: str | Mapping[str, float] | None = None,
+    options: ModelOptions | None = None,
+    *,
+    payload: Payload | None = None,
+    more_places: Iterable[Place] = (),
+) -> str:
+    """MJCF text of a robot.
+
+    Locked joints are part of their links' placement. Rotor inertia and friction are joint attributes, or those of a
+    fixed tendon where an element moves with several joints. Passive joints follow by equality constraints. Torque
+    offsets, and elements that push in another direction than they move, have no place in MJCF.
+
+    Args:
+        robot: The robot.
+        values: Standard parameters: a set of the robot, given values, or None for its own.
+        options: How the model is made.
+        payload: Body on the tool.
+        more_places: Places besides those of the robot's elements, such as motors with back-EMF.
+
+    Raises:
+        InputError: When a link is no body that can exist, naming it.
+    """
+    chosen = options or ModelOptions()
+    found = chosen_values(robot, values)
+    root = Node("mujoco", model=robot.name)
+    # Inertias are the robot's own, to the last digit: nothing is bounded, balanced or taken from shapes.
+    SubElement(root, "compiler", angle="radian", inertiafromgeom="false", balanceinertia="false")
+    option = SubElement(root, "option", timestep=repr(chosen.step), integrator=chosen.integrator)
+    option.attrib.update(gravity=_text(robot.gravity), solver="Newton", tolerance="1e-10", iterations="50")
+    SubElement(option, "flag", contact="disable")
+    places = (*element_places(robot, found), *more_places)
+    _bodies(SubElement(root, "worldbody"), robot, link_bodies(robot, found, payload), places, chosen)
+    _tendons(root, robot, places, chosen)
+    if chosen.loops:
+        _loops(root, robot, chosen)
+    indent(root)
+    return tostring(root, encoding="unicode")
+
+
+def free_joints(robot: Robot) -> list[int]:
+    """Indices into `robot.joints` of those that a model can move: the rest hang on locked joints only."""
+    moves = np.abs(robot.follow[:, list(robot.moving)]).sum(axis=1) > 0.0
+    return [int(j) for j in np.flatnonzero(moves)]
+
+
+def rest_positions(robot: Robot) -> Array:
+    """Tree positions where the moving joints are at zero, (n_joints,)."""
+    held = np.zeros(len(robot.active))
+    for index, position in robot.locked.items():
+        held[index] = position
+    return np.asarray(robot.follow @ held + robot.follow_offset)
+
+
+def link_bodies(robot: Robot, values: Mapping[str, float], payload: Payload | None = None) -> Array:
+    """Standard parameters of every link, (n_links, 10), payload included; checked."""
+    chi = np.array([[values.get(f"{symbol}{joint.number}", 0.0) for symbol in LINK_SYMBOLS] for joint in robot.joints])
+    for joint, own in zip(robot.joints, chi, strict=True):
+        broken = violations(own, link_label(joint))
+        if broken:
+            raise InputError(f"{broken[0]}; a body that cannot exist cannot be simulated, choose other values")
+    if payload is not None:
+        link, added = payload.on(robot)
+        chi[link] += added
+    return chi
+
+
+def _bodies(world: Node, robot: Robot, chi: Array, places: Sequence[Place], options: ModelOptions) -> None:
+    nodes: dict[int, Node] = {BASE: world}
+    free, rest = set(free_joints(robot)), rest_positions(robot)
+    moving = {robot.active[i]: k for k, i in enumerate(robot.moving)}
+    for j, joint in enumerate(robot.joints):
+        pose = joint.before @ joint.after if j in free else joint.before @ _motion(joint, rest[j]) @ joint.after
+        body = SubElement(nodes[joint.parent], "body", name=joint.link, pos=_text(pose.translation))
+        body.set("quat", _text(quaternion(pose.rotation)))
+        _inertial(body, chi[j])
+        if j in free:
+            _joint(body, joint, [p for p in places if p.joint is not None and p.joint == moving.get(j)], options)
+        nodes[j] = body
+
+
+def _inertial(body: Node, chi: Array) -> None:
+    own_mass, centre, full = to_mujoco(chi)
+    about = to_classical(chi)[2] if chi.any() else inertia_matrix(np.zeros(10))
+    lack = LEAST_INERTIA - float(np.linalg.eigvalsh(about)[0])
+    if lack > 0.0:  # a point or a thin rod
+        full = full + np.array([lack, lack, lack, 0.0, 0.0, 0.0])
+    mass = max(float(own_mass), LEAST_MASS)
+    SubElement(body, "inertial", mass=repr(mass), pos=_text(centre), fullinertia=_text(full))
+
+
+def _joint(body: Node, joint: Joint, places: Sequence[Place], options: ModelOptions) -> None:
+    own = joint.after.inverse()  # the joint frame in the link frame
+    kind = "hinge" if joint.kind == "revolute" else "slide"
+    node = SubElement(body, "joint", name=joint.name, type=kind, axis=_text(own.rotation[:, 2]))
+    node.set("pos", _text(own.translation))
+    limits = joint.limits
+    if limits.lower is not None and limits.upper is not None and limits.lower < limits.upper:
+        node.set("range", _text([limits.lower, limits.upper]))
+        node.set("limited", "true" if options.stops else "false")
+    if limits.effort:
+        node.set("actuatorfrcrange", _text([-limits.effort, limits.effort]))
+    scales = [float(place.direction[np.flatnonzero(place.direction)[0]]) for place in places]
+    _friction(node, list(zip(places, scales, strict=True)), options)
+
+
+def _tendons(root: Node, robot: Robot, places: Sequence[Place], options: ModelOptions) -> None:
+    several = [place for place in places if place.joint is None and np.any(place.direction)]
+    names = robot.joint_names
+    if not several:
+        return
+    tendons = SubElement(root, "tendon")
+    for place in several:
+        fixed = SubElement(tendons, "fixed", name=place.tendon)
+        for k in np.flatnonzero(place.direction):
+            SubElement(fixed, "joint", joint=names[k], coef=repr(float(place.direction[k])))
+        _friction(fixed, [(place, 1.0)], options)
+
+
+def _friction(node: Node, places: Sequence[tuple[Place, float]], options: ModelOptions) -> None:
+    """Inertia and friction of the places on one joint or tendon, which move `scale` times as fast as it."""
+    numbers = {"armature": 0.0, "damping": 0.0, "frictionloss": 0.0}
+    for place, scale in places:
+        if place.share is None:
+            continue
+        numbers["armature"] += scale * scale * place.share * place.inertia
+        numbers["damping"] += scale * scale * place.share * place.viscous
+        if options.friction and place.is_inside:
+            numbers["frictionloss"] += abs(scale) * place.share * place.coulomb
+    for name, number in numbers.items():
+        if number:
+            node.set(name, repr(number))
+    if options.friction:
+        node.set("solreffriction", f"{2.0 * options.step!r} 1")
+        node.set("solimpfriction", _HARD)
+
+
+def _loops(root: Node, robot: Robot, options: ModelOptions) -> None:
+    """Passive joints follow the others: one by a joint constraint, several by the length of a fixed tendon."""
+    moving = list(robot.moving)
+    own = {robot.active[i] for i in moving}
+    passive = [j for j in free_joints(robot) if j not in own]
+    if not passive:
+        return
+    rest = rest_positions(robot)
+    equality = SubElement(root, "equality")
+    hard = {"solref": f"{2.0 * options.step!r} 1", "solimp": _HARD}
+    for j in passive:
+        name, row = robot.joints[j].name, robot.follow[j, moving]
+        along = np.flatnonzero(row)
+        if len(along) == 1:
+            polynomial = _text([rest[j], row[along[0]], 0.0, 0.0, 0.0])
+            other = robot.joint_names[along[0]]
+            SubElement(equality, "joint", {**hard, "joint1": name, "joint2": other, "polycoef": polynomial})
+            continue
+        tendons = root.find("tendon")
+        fixed = SubElement(SubElement(root, "tendon") if tendons is None else tendons, "fixed", name=f"loop {name}")
+        SubElement(fixed, "joint", joint=name, coef="1")
+        for k in along:
+            SubElement(fixed, "joint", joint=robot.joint_names[k], coef=repr(-float(row[k])))
+        polynomial = _text([rest[j], 0.0, 0.0, 0.0, 0.0])
+        SubElement(equality, "tendon", {**hard, "tendon1": f"loop {name}", "polycoef": polynomial})
+
+
+def _motion(joint: Joint, position: float) -> Transform:
+    if joint.kind == "prismatic":
+        return Transform(np.eye(3), np.array([0.0, 0.0, position]))
+    c, s = math.cos(position), math.sin(position)
+    return Transform(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), np.zeros(3))
+
+
+def quaternion(rotation: Array) -> Array:
+    """Unit quaternion (w, x, y, z) of a rotation matrix (3, 3)."""
+    r = np.asarray(rotation)
+    # Four times the outer product of the quaternion with itself; its longest column loses no digits.
+    product = np.array(
+        [
+            [1 + r[0, 0] + r[1, 1] + r[2, 2], r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]],
+            [r[2, 1] - r[1, 2], 1 + r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0]],
+            [r[0, 2] - r[2, 0], r[0, 1] + r[1, 0], 1 - r[0, 0] + r[1, 1] - r[2, 2], r[1, 2] + r[2, 1]],
+            [r[1, 0] - r[0, 1], r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], 1 - r[0, 0] - r[1, 1] + r[2, 2]],
+        ]
+    )
+    column = product[:, int(np.argmax(np.diag(product)))]
+    return np.asarray(column / np.linalg.norm(column))
+
+
+def _text(numbers: Array | Sequence[float]) -> str:
+    return " ".join(repr(float(x)) for x in np.asarray(numbers).ravel())

@@ -1,0 +1,233 @@
+"""`simulate`: a motion on the MuJoCo plant, as a log that a real controller could have written."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.errors import InputError, UnknownNameError
+from dynident.logs.log import Log
+from dynident.logs.read import read_log
+from dynident.plant.controllers import BANDWIDTH, TRACKING, Motion
+from dynident.plant.friction import Breakaway
+from dynident.plant.mujoco_plant import MujocoPlant
+from dynident.plant.payload import Payload
+from dynident.plant.protocol import UnstableError
+from dynident.plant.record import measure, record
+from dynident.plant.sampled import SampledMotion
+from dynident.plant.sensors import Sensors, Truth
+from dynident.robot.model import Robot
+
+CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
+FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
+TURN = 2.0 * math.pi
+ENCODER = 2**17  # counts per turn; per metre of a joint that slides
+
+
+@dataclass(frozen=True)
+class SimulateOptions:
+    """What shapes a simulated log; the defaults are those of an ordinary industrial arm.
+
+    Attributes:
+        values: What the machine really is: a parameter set of the robot, or given values; None for the robot's own.
+        rate: Rate of the log [Hz].
+        controller: "feedforward" (with feedback), "computed-torque" or "pd".
+        bandwidth: Of the feedback [rad/s].
+        noise: Deviation of the torque noise, as a share of each joint's effective (RMS) torque.
+        encoder: Counts per turn (or metre) of the joints' encoders; 0 for exact positions.
+        delay: Time by which torque is stamped late [s].
+        jitter: Readings are taken up to this much before their time; stamps say when [s].
+        bias: Constant torque error, as a share of each joint's effective torque.
+        breakaway: Static to kinetic friction.
+        payload: Body on the tool.
+        payload_at: Time at which it is attached [s].
+        kinds: Channels of the log; default q and i where the robot has drive gains, else tau.
+        seed: Of the noise.
+    """
+
+    values: str | Mapping[str, float] | None = None
+    rate: float = 500.0
+    controller: str = "feedforward"
+    bandwidth: float = BANDWIDTH
+    noise: float = 0.01
+    encoder: float = ENCODER
+    delay: float = 0.0
+    jitter: float = 0.0
+    bias: float = 0.0
+    breakaway: float = 1.0
+    payload: Payload | None = None
+    payload_at: float = 0.0
+    kinds: Sequence[str] | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A simulated run.
+
+    Attributes:
+        log: What the controller logged.
+        truth: The true signals at the controller's samples.
+        tracking: (n_moving,) largest distance from the motion [rad or m].
+        loop_gap: Largest gap of a loop [rad or m].
+        warnings: What a user should know.
+    """
+
+    log: Log
+    truth: Truth
+    tracking: Array
+    loop_gap: float
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Numbers about the run."""
+        return {
+            "samples": len(self.log),
+            "duration": self.log.duration,
+            "rate": self.log.rate,
+            "tracking": self.tracking.tolist(),
+            "loop_gap": self.loop_gap,
+            "peak_torque": np.abs(self.truth.tau).max(axis=0).tolist(),
+            "warnings": list(self.warnings),
+        }
+
+
+def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
+    """Let a robot follow a motion on the MuJoCo plant.
+
+    Args:
+        robot: The robot; its controller knows its own values, the machine has `values`.
+        motion: Any object with `duration` and `sample(t) -> (q, dq, ddq)`.
+        **options: See `SimulateOptions`.
+
+    Raises:
+        UnstableError: With time and joint, when the simulation runs away.
+    """
+    unknown = [name for name in options if name not in SimulateOptions.__dataclass_fields__]
+    if unknown:
+        raise UnknownNameError("option", unknown[0], SimulateOptions.__dataclass_fields__)
+    chosen = SimulateOptions(**options)
+    _check(chosen)
+    every = max(1, math.ceil(CONTROL_RATE / chosen.rate - 1e-9))
+    if chosen.jitter >= 1.0 / chosen.rate:
+        raise InputError(f"jitter is {chosen.jitter:g} s; expected less than the time between samples")
+    prismatic = np.array([robot.joints[robot.active[i]].kind == "prismatic" for i in robot.moving])
+    counts = np.where(prismatic, 1.0, TURN) / chosen.encoder if chosen.encoder else np.zeros(len(prismatic))
+    plant = MujocoPlant(
+        robot,
+        chosen.values,
+        sample_time=1.0 / (every * chosen.rate),
+        breakaway=None if chosen.breakaway == 1.0 else Breakaway(chosen.breakaway),
+        sensors=Sensors(resolution=counts, delay=chosen.delay, jitter=chosen.jitter),
+        payload=chosen.payload,
+        payload_at=chosen.payload_at,
+        seed=chosen.seed,
+    )
+    controller = TRACKING[chosen.controller](robot, motion, bandwidth=chosen.bandwidth)
+    record(plant, controller, every=every)
+    truth = plant.truth()
+    # Torque noise is known once the torque is; the controller does not look at it.
+    effective = np.sqrt(np.mean(truth.tau**2, axis=0))
+    sensors = replace(plant.sensors, torque_noise=chosen.noise * effective, torque_bias=chosen.bias * effective)
+    log = measure(plant, sensors, every=every, kinds=chosen.kinds)
+    wanted = np.asarray(motion.sample(np.minimum(truth.time, motion.duration))[0])
+    apart = np.abs(truth.q - wanted)
+    _check_tracking(robot, truth.time, apart, plant.saturated)
+    warnings = _warnings(robot, wanted, truth, plant.saturated)
+    return Simulation(log, truth, apart.max(axis=0), plant.loop_gap, warnings)
+
+
+def _check(options: SimulateOptions) -> None:
+    if options.controller not in TRACKING:
+        raise UnknownNameError("controller", options.controller, TRACKING)
+    for name in ("rate", "bandwidth"):
+        value = getattr(options, name)
+        if not (value > 0.0 and math.isfinite(value)):
+            raise InputError(f"{name} is {value}; expected a positive number")
+    for name in ("noise", "encoder", "delay", "jitter", "payload_at"):
+        value = getattr(options, name)
+        if not (value >= 0.0 and math.isfinite(value)):
+            raise InputError(f"{name} is {value}; expected zero or a positive number")
+
+
+def _check_tracking(robot: Robot, time: Array, apart: Array, saturated: frozenset[str]) -> None:
+    """A robot without the torque for its motion swings about, or logs something else than was asked for."""
+    lost = apart > FARTHEST
+    if saturated and lost.any():
+        first = int(np.argmax(lost.any(axis=1)))
+        joint = int(np.argmax(apart[first]))
+        name = robot.joint_names[joint]
+        raise UnstableError(
+            float(time[first]),
+            name,
+            f"the robot lost its motion at t = {time[first]:.4g} s: joint {name} is {apart[first, joint]:.2g} rad or m "
+            f"away, and {', '.join(sorted(saturated))} reached the effort limit; slow the motion down or lower the "
+            "bandwidth",
+        )
+
+
+def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[str]) -> tuple[str, ...]:
+    found = []
+    for k, i in enumerate(robot.moving):
+        joint = robot.joints[robot.active[i]]
+        low, high = joint.limits.lower, joint.limits.upper
+        beyond = [] if low is None else [low - float(wanted[:, k].min())]
+        beyond += [] if high is None else [float(wanted[:, k].max()) - high]
+        if max(beyond, default=0.0) > 1e-9:
+            unit = "m" if joint.kind == "prismatic" else "rad"
+            found.append(f"joint {joint.name}: the motion leaves its position limits by {max(beyond):.3g} {unit}")
+        speed, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
+        if limit is not None and speed > limit * (1.0 + 1e-6):
+            found.append(f"joint {joint.name}: reaches {speed:.3g}, above its velocity limit {limit:.3g}")
+        away = float(np.abs(truth.q[:, k] - wanted[:, k]).max())
+        if away > FAR:
+            found.append(f"joint {joint.name}: is up to {away:.2g} rad or m away from its motion; raise the bandwidth")
+        if joint.name in saturated:
+            found.append(f"joint {joint.name}: its torque reached the effort limit {joint.limits.effort:.4g}")
+    return tuple(found)
+
+
+def read_motion(path: str | PathLike[str], robot: Robot) -> Motion:
+    """A motion from a file: a trajectory (.yaml), or a table with t, q1.. and perhaps dq1.., ddq1.. (.csv, ..)."""
+    if Path(path).suffix.lower() in (".yaml", ".yml"):
+        try:
+            load = import_module("dynident.motion").load_trajectory
+        except (ImportError, AttributeError):
+            raise InputError(f"{path}: trajectories in YAML are not known; give a table with t, q1, ..") from None
+        trajectory: Motion = load(path)
+        return trajectory
+    return SampledMotion.from_log(read_log(path, robot), robot)
+
+
+def parse_payload(text: str) -> Payload:
+    """A payload from `mass`, `mass,cx,cy,cz` or those and `Ixx,Ixy,Ixz,Iyy,Iyz,Izz`."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 4, 10):
+        raise InputError(f"--payload {text}: expected MASS, MASS,CX,CY,CZ or those and six inertias")
+    padded = [*numbers, *([0.0] * (10 - len(numbers)))]
+    return Payload(padded[0], tuple(padded[1:4]), tuple(padded[4:]))  # type: ignore[arg-type]
+
+
+def options_of(arguments: Namespace) -> dict[str, Any]:
+    """The options that were given on the command line; defaults stay where they are defined."""
+    names = [name for name in SimulateOptions.__dataclass_fields__ if name not in ("payload", "kinds")]
+    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    if arguments.payload is not None:
+        given["payload"] = parse_payload(arguments.payload)
+    elif arguments.payload_at is not None:
+        raise InputError("--payload-at needs --payload")
+    if arguments.kinds is not None:
+        given["kinds"] = [part.strip() for part in arguments.kinds.split(",")]
+    return given

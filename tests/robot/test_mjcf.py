@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.plant import mujoco_xml
+from tests.robots import random_urdf
+
+ARM = """
+<mujoco model="mini">
+  <compiler angle="degree" meshdir="assets" autolimits="true" eulerseq="zyx"/>
+  <option gravity="0 0.5 -9.7"/>
+  <default>
+    <default class="arm">
+      <joint armature="0.1" damping="1" axis="0 0 1" range="-160 160"/>
+      <general biastype="affine" forcerange="-87 87"/>
+      <default class="finger"><joint axis="0 1 0" type="slide" range="0 0.04"/></default>
+      <default class="visual"><geom type="mesh" contype="0" conaffinity="0"/></default>
+    </default>
+  </default>
+  <asset>
+    <texture name="gone" type="2d" file="gone.png"/><material name="white" texture="gone"/><mesh file="gone.obj"/>
+  </asset>
+  <worldbody>
+    <light pos="0 0 2"/><geom type="plane" size="1 1 1"/>
+    <body name="base" childclass="arm"><geom mesh="gone" material="white" class="visual"/>
+      <body name="upper" pos="0 0 0.3" euler="10 20 30">
+        <inertial mass="5" pos="0.1 0 -0.05" fullinertia="0.07 0.08 0.05 0.001 0.002 0.003"/>
+        <joint name="shoulder" frictionloss="0.3" ref="20"/><joint name="swing" axis="0 1 1" pos="0.1 0 0.2"/>
+        <geom mesh="gone" class="visual"/>
+        <body name="fore" quat="1 -1 0 0">
+          <joint name="elbow"/><geom type="capsule" size="0.05 0.2" pos="0 0 0.2"/>
+          <body name="hand" pos="0 0 0.4" axisangle="0 0 1 45">
+            <inertial mass="0.7" pos="-0.01 0 0.03" quat="1 1 0 0" diaginertia="0.001 0.0025 0.0017"/>
+            <body name="left" pos="0 0 0.06">
+              <inertial mass="0.015" pos="0 0 0" diaginertia="2e-6 2e-6 7e-7"/><joint name="f1" class="finger"/>
+            </body>
+            <body name="right" pos="0 0 0.06" quat="0 0 0 1">
+              <inertial mass="0.015" pos="0 0 0" diaginertia="2e-6 2e-6 7e-7"/>
+              <joint name="f2" class="finger" ref="0.01"/>
+            </body>
+          </body>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <tendon><fixed name="split"><joint joint="f1" coef="0.5"/><joint joint="f2" coef="0.5"/></fixed></tendon>
+  <equality><joint joint1="f1" joint2="f2" polycoef="0.02 0.8 0 0 0"/></equality>
+  <actuator>
+    <general class="arm" name="a1" joint="shoulder" gear="50"/><general name="grip" tendon="split"/>
+  </actuator>
+  <sensor><jointpos joint="elbow"/></sensor>
+  <keyframe><key name="home" qpos="0 0 0 0 0"/></keyframe>
+</mujoco>
+"""
+SHAPES = (
+    '<mesh file="gone.obj"/>',
+    '<texture name="gone" type="2d" file="gone.png"/><material name="white" texture="gone"/>',
+    '<geom mesh="gone" class="visual"/>',
+    '<geom mesh="gone" material="white" class="visual"/>',
+)
+
+
+def written(tmp_path, text=ARM, name="arm.xml"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def changed(old, new):
+    assert old in ARM
+    return ARM.replace(old, new, 1)
+
+
+def test_what_is_in_the_file(tmp_path):
+    robot = di.load_robot(written(tmp_path))
+    assert robot.name == "mini"
+    assert robot.joint_names == ("shoulder", "swing", "elbow", "f2")
+    assert [joint.link for joint in robot.joints] == ["upper after shoulder", "upper", "fore", "left", "right"]
+    assert [joint.kind for joint in robot.joints] == ["revolute"] * 3 + ["prismatic"] * 2
+    assert robot.gravity.tolist() == [0.0, 0.5, -9.7]
+    assert robot.joints[2].limits.upper == pytest.approx(np.radians(160))
+    assert robot.joints[0].limits.effort == 50 * 87
+    assert robot.drive.gear_ratios.tolist() == [50.0, 1.0, 1.0, 1.0]
+    # f1 - 0 = 0.02 + 0.8 (f2 - 0.01)
+    assert robot.follow[3] == pytest.approx([0, 0, 0, 0.8])
+    assert robot.follow_offset[3] == pytest.approx(0.02 - 0.8 * 0.01)
+    values = robot.value_set()
+    assert (values["Ia1"], values["Fv1"], values["Fc1"], values["Iap4"], values["Fvp4"]) == (0.1, 1.0, 0.3, 0.1, 1.0)
+    assert values["M3"] == pytest.approx(0.7 + 1000.0 * np.pi * 0.05**2 * (0.4 + 4.0 / 3.0 * 0.05))  # capsule and hand
+    assert robot.warnings == ("actuator 'grip': does not drive one joint with a motor of its own; not used",)
+
+
+def test_its_dynamics_are_mujocos_own(tmp_path):
+    """Against MuJoCo's model of the very same file: the tree's torques, brought to the moving joints by hand."""
+    robot = di.load_robot(written(tmp_path))
+    text = ARM
+    for part in SHAPES:
+        assert part in text
+        text = text.replace(part, "")
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.normal(size=(3, 10, 4))
+    theirs = []
+    for a, b, c in zip(q, dq, ddq, strict=True):
+        data.qpos[:] = [*a[:3], 0.02 + 0.8 * (a[3] - 0.01), a[3]]
+        data.qvel[:] = [*b[:3], 0.8 * b[3], b[3]]
+        data.qacc[:] = [*c[:3], 0.8 * c[3], c[3]]
+        mujoco.mj_inverse(model, data)
+        tau = data.qfrc_inverse
+        theirs.append([*tau[:3], 0.8 * tau[3] + tau[4]])
+    assert di.inverse_dynamics(robot, q, dq, ddq, "rigid,Ia,Fv") == pytest.approx(
+        np.array(theirs), rel=1e-10, abs=1e-11
+    )
+
+
+@pytest.mark.parametrize("name", di.bundled_names())
+def test_a_robot_written_and_read_is_the_same(name, tmp_path):
+    robot = di.load_robot(name)
+    back = di.load_robot(written(tmp_path, mujoco_xml(robot)))
+    order = [back.joint_names.index(joint) for joint in robot.joint_names]
+    rng = np.random.default_rng(1)
+    q, dq, ddq = rng.normal(size=(3, 10, len(order))) * np.array([2.0, 3.0, 10.0])[:, None, None]
+    theirs = di.inverse_dynamics(back, *(x[:, np.argsort(order)] for x in (q, dq, ddq)), "rigid,Ia,Fv,Fc")[:, order]
+    ours = di.joint_torque(robot, di.inverse_dynamics(robot, q, dq, ddq, "rigid,Ia,Fv,Fc"))
+    assert np.abs(theirs - ours).max() < 1e-12 * np.abs(ours).max()
+    assert back.warnings == ()
+    if len(robot.active) == len(robot.joints):  # same links, same numbers: parameters keep their names and values
+        links = [n for n in robot.parameter_names if not n.startswith(("Ia", "F"))]
+        mine, read = robot.value_set(), back.value_set()
+        assert [read[n] for n in links] == pytest.approx([mine.get(n, 0.0) for n in links], rel=1e-9, abs=1e-12)
+
+
+def test_a_random_tree_written_and_read_is_the_same(tmp_path):
+    robot = di.robot_from_urdf(random_urdf(8, tree=True))
+    back = di.load_robot(written(tmp_path, mujoco_xml(robot)))
+    assert back.joint_names == robot.joint_names
+    q, dq, ddq = np.random.default_rng(1).normal(size=(3, 10, len(robot.joint_names)))
+    ours = di.inverse_dynamics(robot, q, dq, ddq, "rigid")
+    assert di.inverse_dynamics(back, q, dq, ddq, "rigid") == pytest.approx(ours, rel=1e-10, abs=1e-10)
+
+
+def test_include_and_overlay(tmp_path):
+    body = ARM.split("<worldbody>")[1].split("</worldbody>")[0]
+    written(tmp_path, f"<mujoco><worldbody>{body}</worldbody></mujoco>", "body.xml")
+    main = ARM.replace(f"<worldbody>{body}</worldbody>", '<include file="body.xml"/>')
+    written(tmp_path, main, "main.xml")
+    (tmp_path / "over.yaml").write_text("base: main.xml\nname: over\nlimits: {elbow: {velocity: 2}}\n")
+    robot = di.load_robot(tmp_path / "over.yaml")
+    assert robot.name == "over"
+    assert robot.joints[2].limits.velocity == 2.0
+    assert robot.value_set() == di.load_robot(written(tmp_path)).value_set()
+
+
+def test_what_acts_on_nothing_is_reported(tmp_path):
+    text = changed('polycoef="0.02 0.8 0 0 0"/>', 'active="false"/>')
+    text = text.replace('<fixed name="split">', '<fixed name="split" range="0 1">')
+    text = text.replace("</actuator>", '<motor joint="elbow"/><motor joint="elbow" gear="3"/></actuator>')
+    robot = di.load_robot(written(tmp_path, text))
+    assert len(robot.joint_names) == 5
+    assert [warning.split(":")[0] for warning in robot.warnings] == [
+        "equality '1'",
+        "tendon 'split'",
+        "actuator 'grip'",
+        "joint 'elbow'",
+    ]
+
+
+ELBOW = '<joint name="elbow"/>'
+WRONG = {
+    "free joint": (
+        '<joint name="elbow"/>',
+        '<joint name="elbow" type="ball"/>',
+        ["joint 'elbow'", "ball", "three hinges"],
+    ),
+    "spring": (
+        '<joint name="elbow"/>',
+        '<joint name="elbow" stiffness="2"/>',
+        ["joint 'elbow'", "spring", "remove it"],
+    ),
+    "fluid": ('gravity="0 0.5 -9.7"', 'density="1.2"', ["<option>", "fluid"]),
+    "gravity compensation": ('name="hand" pos', 'name="hand" gravcomp="1" pos', ["body 'hand'", "gravcomp"]),
+    "curved relation": ("0.02 0.8 0 0 0", "0 1 2 0 0", ["equality '1'", "follow others linearly"]),
+    "weld": (
+        '<joint joint1="f1" joint2="f2"',
+        '<weld body1="left" body2="base"/><joint joint1="f1" joint2="f2"',
+        ["equality"],
+    ),
+    "follows twice": (
+        "<equality>",
+        '<equality><joint joint1="f1" joint2="elbow"/>',
+        ["equality '2'", "joint 'f1' follows twice"],
+    ),
+    "tendon spring": ('name="split"', 'name="split" stiffness="3"', ["tendon 'split'", "spring"]),
+    "friction along followers": ('name="split"', 'name="split" damping="3"', ["tendon 'split'", "themselves follow"]),
+    "missing mesh": (
+        '<inertial mass="5" pos="0.1 0 -0.05" fullinertia="0.07 0.08 0.05 0.001 0.002 0.003"/>',
+        "",
+        ["cannot compile", "gone.obj", "bodies with an <inertial> need no mesh"],
+    ),
+    "misspelt": ("<inertial", "<inertal", ["MuJoCo cannot read it", "inertal"]),
+    "no joint": (ARM.split("<worldbody>")[1].split("</worldbody>")[0], "", ["cannot"]),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_held_is_refused_by_name(case, tmp_path):
+    old, new, words = WRONG[case]
+    with pytest.raises(di.RobotFileError) as told:
+        di.load_robot(written(tmp_path, changed(old, new)))
+    message = str(told.value)
+    assert all(word in message for word in ["arm.xml", *words]), message
+    assert "\n" not in message
+
+
+def test_a_floating_base_is_refused(tmp_path):
+    text = '<mujoco><worldbody><body><freejoint name="root"/><geom size="0.1"/></body></worldbody></mujoco>'
+    with pytest.raises(di.RobotFileError, match=r"joint 'root': is a free joint.*fix the base"):
+        di.load_robot(written(tmp_path, text))
+
+
+def test_without_mujoco(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
+    with pytest.raises(di.RobotFileError, match=r"needs MuJoCo: pip install 'dynident\[mujoco\]'"):
+        di.load_robot(written(tmp_path))
