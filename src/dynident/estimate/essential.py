@@ -20,13 +20,12 @@ from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.least_squares import WeightedLeastSquares
-from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.robust import RobustLeastSquares
-from dynident.identifiability.base import BaseParameters
+from dynident.estimate.values import BaseValues
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.information.slabs import RowSource, Slab, SlabBlock
-from dynident.information.solution import dense_channels, frozen_mask, residual_square, solve_weighted
+from dynident.information.solution import dense_channels, residual_square, solve_weighted
 
 SHARE = 0.15  # relative deviation from which a parameter is not significant
 _RANK = 1e-9  # singular values below this share of the largest are zero, where a covariance stands for the data
@@ -72,60 +71,27 @@ class Elimination:
 
 
 @dataclass(frozen=True, eq=False)
-class EssentialParameters:
-    """Result of an elimination, over all base parameters.
+class EssentialParameters(BaseValues):
+    """Result of an elimination, over all base parameters: zero are those that left.
+
+    The covariance has, for those that left, the variance that they had then: how far from zero they may be.
 
     Attributes:
-        coordinates: All base parameters.
         share: Relative deviation from which a parameter left.
         essential: Names of those that stayed.
-        values: (n,) values, zero for those that left.
-        covariance: (n, n). Those that left have on its diagonal the variance that they had then: how far from zero they
-            may be.
-        determined: (n,) whether the data determines each, those that left included.
         eliminated: Those that left, in that order.
         fitted: The estimator fitted to the essential parameters alone; None when only an `Estimate` was given.
     """
 
-    coordinates: Regrouping
     share: float
     essential: tuple[str, ...]
-    values: Array
-    covariance: Array
-    determined: NDArray[np.bool_]
     eliminated: tuple[Elimination, ...]
     fitted: Estimator | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("values", "covariance"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "determined", frozen_mask(self.determined))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All base parameters."""
-        return self.coordinates.names
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Their units."""
-        return self.coordinates.units
-
-    @property
-    def std(self) -> Array:
-        """(n,) deviations; of those that left the one they had then, infinite where the data says nothing."""
-        return np.where(self.determined, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)), np.inf)
 
     @property
     def kept(self) -> NDArray[np.bool_]:
         """(n,) whether each is essential."""
         return np.isin(self.names, self.essential)
-
-    def __getitem__(self, name: str) -> float:
-        """Value of a base parameter by name."""
-        if name not in self.names:
-            raise UnknownNameError("base parameter", name, self.names)
-        return float(self.values[self.names.index(name)])
 
     def widened(self, covariance: Array) -> Array:
         """A covariance over the essential parameters as one over all, (n, n), with those that left on its diagonal."""
@@ -133,20 +99,6 @@ class EssentialParameters:
         wide = np.diag(np.where(self.kept, 0.0, np.diag(self.covariance)))
         wide[np.ix_(own, own)] = covariance
         return wide
-
-    def model(self, base: BaseParameters | None = None) -> TorqueModel:
-        """What predicts torque with the essential parameters.
-
-        Args:
-            base: The base parameters with their robot; needed only when the data had lost them (a file of factors).
-        """
-        owner = self.coordinates if base is None else base
-        if not isinstance(owner, BaseParameters):
-            raise InputError(
-                "the data does not know its robot; give the base parameters: model(base_parameters(robot))"
-            )
-        found = dict(zip(self.names, self.values.tolist(), strict=True))
-        return TorqueModel(owner.robot, owner.terms, frozen(owner.standard_values(found, "regrouped zero")))
 
     def table(self) -> str:
         """What left and why, in that order, then what stayed."""
@@ -290,7 +242,7 @@ def _result(
         i = place[one.name]
         determined[i] = np.isfinite(one.std)
         covariance[i, i] = one.std**2 if determined[i] else 0.0
-    return EssentialParameters(coordinates, share, tuple(names), values, covariance, determined, tuple(gone), fitted)
+    return EssentialParameters(coordinates, values, covariance, determined, share, tuple(names), tuple(gone), fitted)
 
 
 def _problem(
@@ -322,7 +274,7 @@ def _problem(
 
 
 class _OnFactors:
-    """Elimination on factors. A robust method keeps the weights of its rows meanwhile and finds them anew at the end."""
+    """Elimination on factors. A robust method keeps the weights of its rows meanwhile and weighs anew in the end."""
 
     def __init__(
         self, information: Information, estimator: Estimator, inflation: Array, rows: RowSource | None
