@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.checks import Array, frozen
 from dynident.dynamics.terms import TermsLike
 from dynident.errors import InputError
 from dynident.estimate.deviations import correlated_covariance
@@ -32,8 +32,9 @@ from dynident.information.slabs import accumulate_slabs
 from dynident.logs.log import Log
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
-from dynident.signals.observe import SignalOptions, observe
-from dynident.signals.rows import ObservedRows
+from dynident.signals.kernels import low_pass_kernel
+from dynident.signals.observe import Observations, SignalOptions, observe
+from dynident.signals.rows import ROWS_PER_BAND, ObservedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ def experiment(
     outputs: Iterable[str] | None = None,
     signals: SignalOptions | None = None,
 ) -> Experiment:
-    """An experiment from logs.
+    """An experiment from logs; its deviations allow for what the low-pass of the rows makes alike.
 
     Args:
         name: Name in reports.
@@ -80,7 +81,17 @@ def experiment(
         raise InputError(f"experiment {name} has no log")
     rows = ObservedRows(tuple(observe(log, robot, signals) for log in given), base_parameters(robot, terms))
     information = accumulate_slabs(rows)
-    return Experiment(name, information if outputs is None else information.outputs(outputs))
+    if outputs is not None:
+        information = information.outputs(outputs)
+    alike = max(_filter_inflation(one) for one in rows.observations)
+    return Experiment(name, information, frozen(np.full(len(information.channels), alike)))
+
+
+def _filter_inflation(one: Observations) -> float:
+    """Rows that weigh as much as one independent row after white noise has passed the low-pass of the rows."""
+    rate = one.survey.grid.rate / one.step
+    step = max(1, int(rate / (ROWS_PER_BAND * one.band)))
+    return max(1.0, 1.0 / (step * low_pass_kernel(one.band, rate).noise_gain ** 2))
 
 
 @dataclass(frozen=True, eq=False)
