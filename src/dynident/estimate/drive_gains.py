@@ -205,7 +205,7 @@ class _Problem:
 
     def __init__(self, unloaded: Information, loaded: Information, columns: _Columns) -> None:
         n, u, m = unloaded.coordinates.n, columns.free.shape[1], len(unloaded.channels)
-        self.n_exact, self.m = n + u, m
+        self.n_exact, self.m, self.names = n + u, m, unloaded.channels
         self.channels, self.rows = [], np.zeros(m)
         for j, (empty, full) in enumerate(zip(unloaded.channel_factors(), loaded.channel_factors(), strict=True)):
             parts = []
@@ -239,6 +239,12 @@ class _Problem:
             found = np.maximum(found, floors)
             settled = bool(moved < _SETTLED and np.abs(found / noise - 1.0).max() < 1e-6)
             noise = found
+        if not settled:
+            worst = int(np.argmax(noise / signal))
+            raise SingularError(
+                f"the gains have not settled after {rounds} rounds; torque of channel {self.names[worst]} is mostly "
+                "noise: filter it, record livelier motion, or use a heavier load"
+            )
         covariance, condition = self._spread(theta, noise, inflation)
         return theta, covariance, noise * np.abs(factors), condition, rounds
 
@@ -261,7 +267,9 @@ class _Problem:
         others = -np.linalg.solve(exact, mixed @ k)
         whole = np.concatenate([others, k]) / size
         if abs(others[-1]) < 1e-12 * float(np.abs(others).max()):
-            raise SingularError("the known load has no effect on the torque; use a heavier one")
+            raise SingularError(
+                "the loaded runs do not show the known load; were they made with it, and is it heavy enough?"
+            )
         return np.asarray(np.delete(whole / whole[e], e))
 
     def _spread(self, theta: Array, noise: Array, inflation: Array) -> tuple[Array, float]:
