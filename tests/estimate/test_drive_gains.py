@@ -137,7 +137,7 @@ def test_what_cannot_be_done_is_refused(robot, runs):
         di.identify_drive_gains(robot, *few, {"M": 3.0})
     with pytest.raises(SingularError, match="do not show the known load"):
         di.identify_drive_gains(robot, data[0], data[0], {"M": 3.0})
-    with pytest.raises(SingularError, match=r"not settled .* channel joint3 is mostly noise"):
+    with pytest.raises(SingularError, match="more noise than torque"):
         di.identify_drive_gains(robot, *signals(robot, runs, noise=20.0), {"M": 3.0})
     dead = [di.accumulate(robot, *motion, tau * [1.0, 0.0, 1.0], TERMS) for *motion, tau in runs]
     with pytest.raises(InputError, match="has no torque at all"):

@@ -30,7 +30,7 @@ from dynident.information.solution import RANK_SHARE
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 
-_ROUNDS = 50
+_ROUNDS = 200
 _SETTLED = 1e-10
 _LEAST_NOISE = 1e-10  # share of a channel's torque below which its noise is rounding
 _TOLD_APART = 1e-9  # share of the load's known part that its unknown part must not explain
@@ -205,7 +205,7 @@ class _Problem:
 
     def __init__(self, unloaded: Information, loaded: Information, columns: _Columns) -> None:
         n, u, m = unloaded.coordinates.n, columns.free.shape[1], len(unloaded.channels)
-        self.n_exact, self.m, self.names = n + u, m, unloaded.channels
+        self.n_exact, self.m = n + u, m
         self.channels, self.rows = [], np.zeros(m)
         for j, (empty, full) in enumerate(zip(unloaded.channel_factors(), loaded.channel_factors(), strict=True)):
             parts = []
@@ -240,10 +240,9 @@ class _Problem:
             settled = bool(moved < _SETTLED and np.abs(found / noise - 1.0).max() < 1e-6)
             noise = found
         if not settled:
-            worst = int(np.argmax(noise / signal))
             raise SingularError(
-                f"the gains have not settled after {rounds} rounds; torque of channel {self.names[worst]} is mostly "
-                "noise: filter it, record livelier motion, or use a heavier load"
+                f"the gains have not settled after {rounds} rounds: in some channel there is more noise than torque; "
+                "filter it, record livelier motion, or use a heavier load"
             )
         covariance, condition = self._spread(theta, noise, inflation)
         return theta, covariance, noise * np.abs(factors), condition, rounds
