@@ -12,7 +12,7 @@ from dynident.robot.parameters import LINK_SYMBOLS
 TERMS = "rigid,Fv,Fc"
 LOAD = di.Load(3.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.01))
 GAINS = np.array([12.0, -30.0, 8.0])
-NOISE = 1.0  # [N·m], beside 2 to 4 N·m at joint 3
+NOISE = 3.0  # [N·m], beside 2 to 4 N·m at joint 3
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +60,9 @@ def test_deviations_are_honest_and_nothing_is_drawn_to_zero(robot, runs):
     assert np.abs(off.mean(0)).max() < 0.6  # of 40 runs: four deviations of the mean
     # Least squares with the known load on the right-hand side draws the gains to zero with noise this large.
     plain = [plain_least_squares(robot, signals(robot, runs, noise=NOISE, seed=seed)) for seed in range(10)]
-    total = [one.gains for one in found[:10]]
+    total = [one.gains for one in found]
     assert np.mean(plain / GAINS, axis=0).min() < 0.9
-    np.testing.assert_allclose(np.mean(total / GAINS, axis=0), 1.0, atol=0.015)
+    np.testing.assert_allclose(np.mean(total / GAINS, axis=0), 1.0, atol=0.025)
     for one in found[:3]:
         np.testing.assert_allclose(one.sigma, NOISE, rtol=0.1)
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_done_is_refused(robot, runs):
     with pytest.raises(SingularError, match="do not show the known load"):
         di.identify_drive_gains(robot, data[0], data[0], {"M": 3.0})
     with pytest.raises(SingularError, match="more noise than torque"):
-        di.identify_drive_gains(robot, *signals(robot, runs, noise=20.0), {"M": 3.0})
+        di.identify_drive_gains(robot, *signals(robot, runs, noise=300.0), {"M": 3.0})
     dead = [di.accumulate(robot, *motion, tau * [1.0, 0.0, 1.0], TERMS) for *motion, tau in runs]
     with pytest.raises(InputError, match="has no torque at all"):
         di.identify_drive_gains(robot, *dead, {"M": 3.0})

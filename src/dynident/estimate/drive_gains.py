@@ -7,9 +7,13 @@ standard parameters chi_u beside the known ones,
 .. math:: W_j \beta - k_j y_j = 0, \qquad W_j (\beta + K_u \chi_u) + W_j K_k \chi_k - k_j y_j = 0
 
 without and with the load. The noise is in y, which stands on the side of the unknowns: least squares would draw the
-gains to zero. So the exact columns are eliminated, and the direction of k is that in which the rest is smallest beside
-the noise itself, min ||R k||^2 / sum_j n_j w_j s_j^2 k_j^2, with the channels weighted by their own noise until it
-settles. (Gautier, Briot 2014, Global identification of joint drive gains and dynamic parameters of robots.)
+gains to zero. Total least squares looks for the smallest change of y, beside its noise, that makes the equations agree,
+
+.. math:: \min \sum_j \| y_j - (W_j \beta_j + b_j) / k_j \|^2 / s_j^2
+
+with s_j the deviation of that change in channel j, found on the way. It starts at the direction of k in which least is
+left when the exact columns are eliminated. (After Gautier, Briot 2014, Global identification of joint drive gains and
+dynamic parameters of robots.)
 """
 
 from __future__ import annotations
@@ -30,8 +34,10 @@ from dynident.information.solution import RANK_SHARE
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 
-_ROUNDS = 200
-_SETTLED = 1e-10
+_ROUNDS = 500
+_SETTLED = 1e-9
+_MOST_DAMPING = 1e6  # beyond it, a step that does not help is as good as none
+_WORST = 0.5  # relative deviation of a gain from which it is not found at all
 _LEAST_NOISE = 1e-10  # share of a channel's torque below which its noise is rounding
 _TOLD_APART = 1e-9  # share of the load's known part that its unknown part must not explain
 
@@ -225,33 +231,36 @@ class _Problem:
         """Unknowns (base, load directions, factors), covariance, noise per channel, condition and rounds."""
         e = self.n_exact
         signal = np.array([np.linalg.norm(part[:, e + 1 + j]) for j, part in enumerate(self.channels)])
-        noise = signal / np.sqrt(self.rows)  # of the torque as given; as large as the torque itself to begin with
-        floors = _LEAST_NOISE * noise
-        factors = np.ones(self.m)
-        rounds, settled = 0, False
+        floors = _LEAST_NOISE * signal
+        x, c = self._start(signal)
+        found = self._look(x, c, floors)
+        damping, rounds, settled = 1e-3, 0, False
         while not settled and rounds < _ROUNDS:
             rounds += 1
-            theta = self._direction(noise, factors)
-            before, factors = factors, theta[e:]
-            residual = [np.linalg.norm(part @ np.insert(theta, e, 1.0)) for part in self.channels]
-            found = np.array(residual) / np.sqrt(self.rows) / np.abs(factors)
-            moved = float(np.abs(factors / before - 1.0).max())
-            found = np.maximum(found, floors)
-            settled = bool(moved < _SETTLED and np.abs(found / noise - 1.0).max() < 1e-6)
-            noise = found
-        if not settled:
+            step, size = found.step(damping)
+            after = self._look(x + step[:e], c + step[e:], floors)
+            small = float(np.abs(step[e:] / c).max()) < _SETTLED or size < _SETTLED
+            if np.isfinite(after.merit) and after.merit <= found.merit + 1e-9 * max(abs(found.merit), 1.0):
+                x, c, found, damping = x + step[:e], c + step[e:], after, max(damping / 10.0, 1e-12)
+                settled = small and damping <= 1e-6
+            else:
+                damping *= 10.0
+                settled = damping > _MOST_DAMPING and small
+        covariance, condition = found.spread(inflation)
+        relative = np.sqrt(np.diag(covariance)[e:]) / np.abs(c)
+        if not settled or not relative.max() < _WORST:
             raise SingularError(
-                f"the gains have not settled after {rounds} rounds: in some channel there is more noise than torque; "
-                "filter it, record livelier motion, or use a heavier load"
+                "the runs do not tell the gains: in some channel there is more noise than torque, or no other channel "
+                "feels its parameters; filter the signals, record livelier motion, or use a heavier load"
             )
-        covariance, condition = self._spread(theta, noise, inflation)
-        return theta, covariance, noise * np.abs(factors), condition, rounds
+        back = np.concatenate([np.ones(e), -1.0 / c**2])  # factors are the inverse of c
+        covariance = covariance * np.outer(back, back)
+        return np.concatenate([x, 1.0 / c]), covariance, found.noise / np.abs(c), condition, rounds
 
-    def _direction(self, noise: Array, factors: Array) -> Array:
-        """One round: exact columns eliminated, factors in the direction least beside the noise, scale by the load."""
+    def _start(self, signal: Array) -> tuple[Array, Array]:
+        """A first guess: exact columns eliminated, factors in the direction in which least is left of the torque."""
         e = self.n_exact
-        roots = 1.0 / (noise * np.abs(factors))
-        stacked = np.vstack([part * root for part, root in zip(self.channels, roots, strict=True)])
+        stacked = np.vstack([part / size for part, size in zip(self.channels, signal, strict=True)])
         size = np.linalg.norm(stacked, axis=0)
         if not size[: e + 1].all():
             raise SingularError("some columns are zero throughout: restrict the data to parameters that it feels")
@@ -261,31 +270,60 @@ class _Problem:
             raise SingularError(
                 "the runs do not tell the load from the robot; move all joints in both, with and without the load"
             )
-        weight = np.sqrt(self.rows) * roots * noise / size[e + 1 :]  # noise in each scaled column of torque
-        k = np.linalg.svd(rest / weight)[2][-1] / weight
+        k = np.linalg.svd(rest)[2][-1]
         others = -np.linalg.solve(exact, mixed @ k)
-        whole = np.concatenate([others, k]) / size
-        if abs(others[-1]) < 1e-12 * float(np.abs(others).max()):
+        if abs(others[-1]) < 1e-9 * float(np.abs(others).max()) or not k.all():
             raise SingularError(
-                "the loaded runs do not show the known load; were they made with it, and is it heavy enough?"
+                "the loaded runs do not show the known load; were they made with it, is it heavy enough?"
             )
-        return np.asarray(np.delete(whole / whole[e], e))
+        whole = np.concatenate([others, k]) / size
+        whole = whole / whole[e]
+        return whole[:e], 1.0 / whole[e + 1 :]
 
-    def _spread(self, theta: Array, noise: Array, inflation: Array) -> tuple[Array, float]:
+    def _look(self, x: Array, c: Array, floors: Array) -> _Look:
+        """Residuals y_j - c_j (E_j x + b_j) and their derivatives, each channel over its own noise."""
+        e = self.n_exact
+        residuals, slopes, noise = [], [], np.zeros(self.m)
+        for j, part in enumerate(self.channels):
+            torque = part[:, :e] @ x + part[:, e]
+            residual = -part[:, e + 1 + j] - c[j] * torque
+            noise[j] = max(float(np.linalg.norm(residual)), floors[j]) / np.sqrt(self.rows[j])
+            slope = np.zeros((len(part), e + self.m))
+            slope[:, :e] = c[j] * part[:, :e]
+            slope[:, e + j] = torque
+            residuals.append(residual / noise[j])
+            slopes.append(slope / noise[j])
+        return _Look(residuals, slopes, noise, float(self.rows @ np.log(noise)))
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A point on the way: weighted residuals and derivatives of each channel, its noise, and what is to be small.
+
+    Attributes:
+        merit: sum_j n_j log s_j: the likelihood of normal noise of unknown size in each channel.
+    """
+
+    residuals: list[Array]
+    slopes: list[Array]
+    noise: Array
+    merit: float
+
+    def step(self, damping: float) -> tuple[Array, float]:
+        """Gauss-Newton step with Marquardt's damping, and its size in deviations."""
+        J, r = np.vstack(self.slopes), np.concatenate(self.residuals)
+        size = np.linalg.norm(J, axis=0)
+        scale = np.where(size > 0.0, size, 1.0)
+        held = np.sqrt(damping) * np.eye(len(scale))
+        step = np.linalg.lstsq(np.vstack([J / scale, held]), np.concatenate([r, np.zeros(len(scale))]), rcond=None)[0]
+        return step / scale, float(np.linalg.norm(J / scale @ step))
+
+    def spread(self, inflation: Array) -> tuple[Array, float]:
         """Covariance of the unknowns, and the condition of their columns scaled to unit norm."""
-        e, m = self.n_exact, self.m
-        factors = theta[e:]
-        roots = 1.0 / (noise * np.abs(factors))
-        known = [np.delete(part, e, axis=1) * root for part, root in zip(self.channels, roots, strict=True)]
-        H = sum((part.T @ part for part in known), start=np.zeros((e + m, e + m)))
-        M = sum((f * part.T @ part for f, part in zip(inflation, known, strict=True)), start=np.zeros((e + m, e + m)))
-        own = np.arange(e, e + m)
-        # The noise in the torque columns is no information. Its square has no part in the deviations, because the noise
-        # of every channel is taken from the same residuals.
-        H[own, own] -= self.rows / factors**2
-        M[own, own] -= inflation * self.rows / factors**2
-        size = np.linalg.norm(np.vstack(known), axis=0)
-        scaled = H / np.outer(size, size)
-        inverse = np.linalg.inv(scaled)
-        singular = np.linalg.svd(np.vstack(known) / size, compute_uv=False)
-        return inverse @ (M / np.outer(size, size)) @ inverse / np.outer(size, size), float(singular[0] / singular[-1])
+        J = np.vstack(self.slopes)
+        size = np.linalg.norm(J, axis=0)
+        _, singular, right = np.linalg.svd(J / size, full_matrices=False)
+        half = right.T / singular / size[:, None]
+        meat = np.vstack([np.sqrt(f) * part for f, part in zip(inflation, self.slopes, strict=True)]) @ half
+        spread = half @ meat.T
+        return spread @ spread.T, float(singular[0] / singular[-1])

@@ -87,7 +87,7 @@ def _text(estimate: Estimate) -> str:
         "traces": list(estimate.traces),
         "notes": list(estimate.notes),
         "warnings": list(estimate.warnings),
-        "eliminated": [dict(one) for one in estimate.eliminated],
+        **({"eliminated": [dict(one) for one in estimate.eliminated]} if estimate.eliminated else {}),
         "robot": robot_to_data(estimate.robot),
     }
     return f"# Identified with dynident. The arrays (covariance, ..) are in the .npz beside it.\n{yaml_text(data)}"
