@@ -46,7 +46,8 @@ def test_it_is_short_and_explained(path):
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, *MAKERS], ids=name)
-def test_importing_it_does_nothing(path, capsys):
+def test_importing_it_does_nothing(path, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(str(path.parent))  # as when it is run
     spec = importlib.util.spec_from_file_location(f"example_{path.parent.name}_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -2,6 +2,9 @@
 
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.choices import DelayChoice, SpeedChoice, choose_delay, choose_speed
+from dynident.estimate.drive_gains import DriveGains, identify_drive_gains
+from dynident.estimate.energy import EnergyBalance, EnergyRows, energy_rows, observed_energy, observed_power, power_rows
+from dynident.estimate.essential import Elimination, EssentialParameters, RestrictedRows, essential_parameters
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimators import (
     ESTIMATORS,
@@ -14,28 +17,51 @@ from dynident.estimate.estimators import (
     TotalLeastSquares,
     WeightedLeastSquares,
 )
+from dynident.estimate.experiments import (
+    CombinedParameters,
+    Experiment,
+    Step,
+    experiment,
+    solve_in_steps,
+    solve_together,
+)
+from dynident.estimate.known_load import Load, LoadComparison, LoadRow, compare_load, load_change
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.sequential import StageExperiment, sequential, sequential_online
 from dynident.estimate.sequential_result import SequentialResult, Stage
 from dynident.estimate.storage import FitFileError, load_estimate
 from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
+from dynident.estimate.values import BaseValues
 
 __all__ = [
     "ESTIMATORS",
+    "BaseValues",
+    "CombinedParameters",
     "DelayChoice",
+    "DriveGains",
+    "Elimination",
+    "EnergyBalance",
+    "EnergyRows",
+    "EssentialParameters",
     "Estimate",
     "Estimator",
+    "Experiment",
     "FitFileError",
+    "Load",
+    "LoadComparison",
+    "LoadRow",
     "LogRecord",
     "NotFittedError",
     "OrdinaryLeastSquares",
     "PriorLeastSquares",
+    "RestrictedRows",
     "RidgeLeastSquares",
     "RobustLeastSquares",
     "SequentialResult",
     "SpeedChoice",
     "Stage",
     "StageExperiment",
+    "Step",
     "TorqueErrorEstimate",
     "TorqueErrors",
     "TorqueModel",
@@ -44,9 +70,20 @@ __all__ = [
     "WeightedLeastSquares",
     "choose_delay",
     "choose_speed",
+    "compare_load",
+    "energy_rows",
+    "essential_parameters",
+    "experiment",
+    "identify_drive_gains",
+    "load_change",
     "load_estimate",
+    "observed_energy",
+    "observed_power",
+    "power_rows",
     "predicted_blocks",
     "sequential",
     "sequential_online",
+    "solve_in_steps",
+    "solve_together",
     "torque_error_model",
 ]

@@ -106,6 +106,8 @@ class Estimate:
         traces: Measured and predicted torque of training and validation logs, by label, thinned for plots.
         notes: What was decided on the way, in words.
         warnings: What a reader should know.
+        eliminated: Parameters that were taken as zero because they are not essential, as plain data in the order in
+            which they left; their deviation is the one they had then.
         version: Version of dynident.
     """
 
@@ -132,6 +134,7 @@ class Estimate:
     traces: Mapping[str, Trace] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    eliminated: tuple[Mapping[str, Any], ...] = ()
     version: str = ""
 
     def __post_init__(self) -> None:

@@ -89,6 +89,7 @@ def _text(estimate: Estimate) -> str:
         "traces": list(estimate.traces),
         "notes": list(estimate.notes),
         "warnings": list(estimate.warnings),
+        **({"eliminated": [dict(one) for one in estimate.eliminated]} if estimate.eliminated else {}),
         "robot": robot_to_data(estimate.robot),
     }
     return f"# Identified with dynident. The arrays (covariance, ..) are in the .npz beside it.\n{yaml_text(data)}"
@@ -191,6 +192,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         traces={label: _trace(arrays[f"trace{i}"], len(joints)) for i, label in enumerate(data["traces"])},
         notes=tuple(data["notes"]),
         warnings=tuple(data["warnings"]),
+        eliminated=tuple(dict(one) for one in data.get("eliminated", ())),
         version=str(data["dynident"]),
     )
 

@@ -201,6 +201,41 @@ class Information:
             raise InputError(f"beta must be {self.coordinates.n} finite values, one per base parameter")
         return self._each(lambda factor: _shifted(factor, shift))
 
+    def settled(self, values: Mapping[str, float]) -> Information:
+        """Base parameters with known values, moved to the right-hand side and no longer unknown."""
+        for name, value in values.items():
+            if name not in self.names:
+                raise UnknownNameError("base parameter", name, self.names)
+            if isinstance(value, str) or not np.isfinite(value):
+                raise InputError(f"the known value of {name} is {value!r}; expected a finite number")
+        shift = np.array([values.get(name, 0.0) for name in self.names])
+        rest = [name for name in self.names if name not in values]
+        return self._each(lambda factor: _shifted(factor, shift)).restrict(rest)
+
+    def over(self, target: Information) -> Information:
+        """The same data over the base parameters of `target`, which must tell all that this data can see.
+
+        Raises:
+            MergeError: When it does not, or when columns of one name mean different things.
+        """
+        columns, _ = _union(target, self)
+        own, wanted = (part.coordinates for part in (self, target))
+        if _same_coordinates(target, self):
+            return self
+        place = {column.name: j for j, column in enumerate(columns)}
+        K = np.zeros((own.n, len(columns)))
+        K[:, [place[column.name] for column in own.columns]] = own.K
+        matrix = cleaned(K[:, list(wanted.independent)])  # the columns of the target come first
+        missed = K.copy()
+        missed[:, : len(wanted.columns)] -= matrix @ wanted.K
+        size = np.maximum(np.abs(K).max(1, initial=1e-300), 1e-300)
+        if (np.abs(missed).max(1, initial=0.0) > 1e-8 * size).any():
+            row = int(np.argmax(np.abs(missed).max(1, initial=0.0) / size))
+            raise MergeError(
+                f"{own.names[row]} is no combination of the base parameters asked for; add the two instead"
+            )
+        return self._mapped(matrix, wanted, target.definitions)
+
     def standard_rows(self) -> list[Array]:
         """For each channel, R K and z over the standard parameters, (k + 1, n_standard + 1)."""
         K, n = self.coordinates.K, self.coordinates.n

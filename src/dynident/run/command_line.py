@@ -101,6 +101,8 @@ def _identify_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--estimator", default="weighted", help=help_estimator)
     help_prior = "with --estimator prior: relative deviation of the robot's own values (default 0.5)"
     verb.add_argument("--prior-std", type=float, default=None, metavar="SHARE", help=help_prior)
+    help_essential = "keep only parameters with a relative deviation below SHARE (default 0.15); the others are zero"
+    verb.add_argument("--essential", type=float, nargs="?", const=0.15, metavar="SHARE", help=help_essential)
     help_band = "band of the fit (default: from the motion)"
     verb.add_argument("--band", type=float, default=None, metavar="HZ", help=help_band)
     help_delay = "time by which torque is stamped late (default: from the data)"

@@ -18,6 +18,7 @@ from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.estimate.accuracy import TorqueErrors, Trace, together
 from dynident.estimate.choices import choose_delay, choose_speed
 from dynident.estimate.deviations import common_inflation, correlated_covariance, gain_covariance
+from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
@@ -51,6 +52,7 @@ class IdentifyOptions:
     Attributes:
         terms: Terms of the model.
         estimator: Method by name, or an estimator.
+        essential: Keep only parameters with a relative deviation below this share; None keeps all.
         band: Band of the rows [Hz]; None chooses it from the motion of each log.
         delay: Delay of the torque [s]; None lets the training data decide.
         speed: "position", "measured", or None to let the training data decide.
@@ -60,6 +62,7 @@ class IdentifyOptions:
 
     terms: TermsLike = TERMS
     estimator: str | Estimator = "weighted"
+    essential: float | None = None
     band: float | None = None
     delay: float | None = None
     speed: str | None = None
@@ -121,13 +124,18 @@ class _Run:
         estimator = _estimator(self.options.estimator)
         if estimator.rank_tolerance is None:
             estimator.set_params(rank_tolerance=RANK_TOLERANCE)
+        if self.options.essential is not None:
+            check_share(self.options.essential)
         base = base_parameters(self.robot, resolve_terms(self.options.terms))
         train, held_out = self._observed()
         train = self._choose(train, base)
         rows = ObservedRows(tuple(train), base)
         information = self._gather(train, base)
-        fitted = estimator.fit(rows if isinstance(estimator, RobustLeastSquares) else information)
-        model = TorqueModel(self.robot, base.terms, base.standard_values(fitted.values_, "regrouped zero"))
+        data = rows if isinstance(estimator, RobustLeastSquares) else information
+        fitted = estimator.fit(data)
+        kept = self._essential(fitted, data, train, base)
+        fitted = fitted if kept is None or kept.fitted is None else kept.fitted
+        model = _model(base, fitted.values_ if kept is None else kept.values)
         nominal = _nominal(self.robot, base)
         seen = self._compare([model, *nominal], train, "comparing")
         inflation = common_inflation([one.correlation for one in seen])
@@ -138,11 +146,11 @@ class _Run:
         self._remark(fitted, information, base)
         return Estimate(
             base=base,
-            beta=fitted.values_,
-            covariance=covariance,
+            beta=fitted.values_ if kept is None else kept.values,
+            covariance=covariance if kept is None else kept.widened(covariance),
             covariance_kind=kind,
-            white_std=fitted.std_,
-            determined=fitted.determined_,
+            white_std=fitted.std_ if kept is None else np.sqrt(np.diag(kept.widened(fitted.covariance_))),
+            determined=fitted.determined_ if kept is None else kept.determined,
             rank=fitted.rank_,
             condition=fitted.condition_,
             sigma=fitted.sigma_,
@@ -160,6 +168,7 @@ class _Run:
             traces=_traces([*seen, *unseen]),
             notes=tuple(self.notes + _cross_note(crossed)),
             warnings=tuple(dict.fromkeys(self.warnings)),
+            eliminated=() if kept is None else tuple(one.as_dict() for one in kept.eliminated),
             version=__version__,
         )
 
@@ -249,6 +258,25 @@ class _Run:
             information.save(file)
         return information
 
+    def _essential(
+        self, fitted: Estimator, data: Information | ObservedRows, train: Sequence[Observations], base: BaseParameters
+    ) -> EssentialParameters | None:
+        """The parameters worth keeping, where only those are wanted; deviations allow for correlated residuals."""
+        if self.options.essential is None:
+            return None
+        seen = self._compare([_model(base, fitted.values_)], train, "looking at residuals")
+        inflation = common_inflation([one.correlation for one in seen])
+        kept = essential_parameters(data, fitted.clone(), share=self.options.essential, inflation=inflation)
+        gone = [one.name for one in kept.eliminated]
+        if gone:
+            grown = f"the residual grew by {100.0 * kept.eliminated[-1].total:.2g} %"
+            share = f"{100.0 * self.options.essential:g} %"
+            what = f"eliminated {len(gone)} of {base.n} parameters, with a relative deviation of {share} or more"
+            self.notes.append(f"{what} ({', '.join(gone)}); {grown}")
+        else:
+            self.notes.append("no parameter was eliminated: all are essential")
+        return kept
+
     def _compare(
         self, models: Sequence[TorqueModel], observations: Sequence[Observations], what: str
     ) -> list[Comparison]:
@@ -329,6 +357,10 @@ def _plain(estimator: Estimator) -> dict[str, Any]:
         for name, value in estimator.get_params().items()
         if value is not None
     }
+
+
+def _model(base: BaseParameters, beta: Array) -> TorqueModel:
+    return TorqueModel(base.robot, base.terms, base.standard_values(beta, "regrouped zero"))
 
 
 def _nominal(robot: Robot, base: BaseParameters) -> list[TorqueModel]:

@@ -248,7 +248,8 @@ def _window(text: str | None) -> tuple[float | None, float | None]:
 def _identify_options(options: Namespace, robot: Robot) -> dict[str, Any]:
     """The options that were given; defaults stay where they are defined."""
     _positive(options.band, "--band")
-    names = ("terms", "band", "delay", "speed", "rest_speed", "differentiator")
+    _positive(options.essential, "--essential")
+    names = ("terms", "essential", "band", "delay", "speed", "rest_speed", "differentiator")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.estimator != "prior" and options.prior_std is not None:
         raise InputError("--prior-std belongs to --estimator prior")
@@ -297,7 +298,18 @@ def _command(options: Namespace) -> str:
     words = ["dynident", "identify", options.robot, *options.logs, "-o", options.output]
     if options.validation:
         words += ["--validation", *options.validation]
-    for name in ("columns", "window", "terms", "estimator", "prior_std", "band", "delay", "speed", "rest_speed"):
+    for name in (
+        "columns",
+        "window",
+        "terms",
+        "estimator",
+        "prior_std",
+        "essential",
+        "band",
+        "delay",
+        "speed",
+        "rest_speed",
+    ):
         value = getattr(options, name)
         if value is not None and (name, value) != ("estimator", "weighted"):
             words += [f"--{name.replace('_', '-')}", str(value)]
@@ -315,6 +327,7 @@ def _answer(estimate: Estimate, out: Path) -> dict[str, Any]:
         "condition": estimate.condition if math.isfinite(estimate.condition) else None,
         "parameters": estimate.rows(),
         "undetermined": list(estimate.undetermined),
+        "eliminated": [dict(one) for one in estimate.eliminated],
         "deviations": estimate.covariance_kind,
         "train": estimate.train.as_dict(),
         "nominal": None if estimate.nominal is None else estimate.nominal.as_dict(),

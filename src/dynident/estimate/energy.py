@@ -1,0 +1,359 @@
+r"""Energy and power models: identification without accelerations (Gautier, Khalil, Restrepo 1995, eq. 10-12).
+
+What the motors do between two instants is stored as energy or lost to friction,
+
+.. math:: \int_{t_a}^{t_b} \Gamma^T \dot q_m\,dt = H(t_b) - H(t_a) + \int_{t_a}^{t_b} \Gamma_f^T \dot q_m\,dt
+
+and both sides are linear in the parameters: one row for each interval. The power model is the same at every instant,
+with the derivative moved to the filter: the row of H passes the derivative of a low-pass, all else the low-pass itself.
+The rows are an `Information` with the channel "energy" or "power", for every estimator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, as_samples, frozen
+from dynident.dynamics.evaluate import energy_regressor, joint_torque, regressor
+from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
+from dynident.errors import InputError
+from dynident.information.information import Information
+from dynident.information.observation_model import observation_model
+from dynident.information.rows import accumulate_rows
+from dynident.robot.model import Robot
+from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.kernels import low_pass_kernel
+from dynident.signals.observe import Observations
+from dynident.signals.rows import ROWS_PER_BAND
+
+ROWS_PER_PARAMETER = 10.0  # rows that intervals of no given length are cut for
+_BLOCK = 4096  # samples turned into energies at a time
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyRows:
+    """Rows of the energy or power model.
+
+    Attributes:
+        information: The rows, over the robot's base parameters.
+        intervals: (n_rows, 2) from where to where each row goes [s]; instants twice for the power model.
+        rank: Base parameters' directions that they determine.
+        condition: Condition with columns scaled to unit norm, over those directions.
+        undetermined: Base parameters that they leave open.
+        inflation: Rows that weigh as much as one independent row: intervals overlap, filtered instants are alike.
+    """
+
+    information: Information
+    intervals: Array
+    rank: int
+    condition: float
+    undetermined: tuple[str, ...]
+    inflation: float
+
+    def __repr__(self) -> str:
+        """Rows, rank and condition."""
+        n = self.information.coordinates.n
+        return f"EnergyRows({len(self.intervals)} rows, rank {self.rank} of {n}, condition {self.condition:.3g})"
+
+
+class EnergyBalance:
+    """Stored energy and lost power of a robot as linear functions of its base parameters.
+
+    Args:
+        robot: The robot.
+        terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
+    """
+
+    def __init__(self, robot: Robot, terms: TermsLike = None) -> None:
+        self.robot, self.terms = robot, resolve_terms(terms)
+        self.model = observation_model(robot, self.terms, "base")
+        self.independent = list(self.model.coordinates.independent)
+        described = all_columns(robot, self.terms)
+        self.fixed = np.array([column.fixed or 0.0 for column in described])
+        self.losing = tuple(term for term in self.terms if not _stores(term))
+        names = {column.name for column in all_columns(robot, self.losing)}
+        self.lost_columns = [j for j, column in enumerate(described) if column.name in names]
+        moving = list(robot.moving)
+        self.coupling = robot.coupling[np.ix_(moving, moving)]
+
+    @property
+    def n(self) -> int:
+        """Number of base parameters."""
+        return len(self.independent)
+
+    def signals(self, q: Array, dq: Array, tau: Array) -> tuple[Array, Array]:
+        """What rows are made of, (n_samples, n + 1) each with the right-hand side last.
+
+        Args:
+            q: Joint positions, (n_samples, n_joints).
+            dq: Joint speeds.
+            tau: Torque at the actuated coordinates.
+
+        Returns:
+            Energy [J] and power [W]: the change of the first plus the integral of the second is a row.
+        """
+        stored = energy_regressor(self.robot, q, dq, self.terms)
+        lost = np.zeros_like(stored)
+        if self.lost_columns:
+            W = regressor(self.robot, q, dq, np.zeros_like(q), self.losing)
+            lost[:, self.lost_columns] = np.einsum("njc,nj->nc", W, dq @ self.coupling.T)
+        power = np.sum(joint_torque(self.robot, tau) * dq, axis=1) - lost @ self.fixed
+        energy = np.column_stack([stored[:, self.independent], -stored @ self.fixed])
+        return energy, np.column_stack([lost[:, self.independent], power])
+
+    def rows(self, rows: Array, intervals: Array, channel: str, label: str, inflation: float) -> EnergyRows:
+        """The rows as information, (n_rows, n + 1).
+
+        Raises:
+            InputError: When there are fewer rows than parameters.
+        """
+        if len(rows) < self.n:
+            raise InputError(
+                f"{label}: gives {len(rows)} {channel} rows for {self.n} parameters; use shorter intervals, more "
+                "overlap, a longer log or fewer terms"
+            )
+        coordinates, definitions = self.model.coordinates, self.model.definitions
+        information = accumulate_rows(
+            rows[:, None, :-1], rows[:, None, -1], coordinates, channels=[channel], definitions=definitions, label=label
+        )
+        found = information.solve()
+        return EnergyRows(
+            information, frozen(intervals), found.rank, found.condition, found.undetermined, max(inflation, 1.0)
+        )
+
+
+def _stores(term: Term) -> bool:
+    """Whether a term has an energy; what has none is integrated."""
+    return any(getattr(type(term), name) is not getattr(Term, name) for name in ("kinetic", "potential"))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Samples that follow each other: number of the first, stamps, motion, torque, and whether they may begin or end
+    an interval."""
+
+    first: int
+    time: Array
+    q: Array
+    dq: Array
+    tau: Array
+    usable: Mask
+    start: float
+    rate: float
+
+
+def energy_rows(
+    robot: Robot,
+    time: ArrayLike,
+    q: ArrayLike,
+    dq: ArrayLike,
+    tau: ArrayLike,
+    terms: TermsLike = None,
+    *,
+    intervals: ArrayLike | None = None,
+    length: float | None = None,
+    overlap: float = 0.0,
+    label: str = "data",
+) -> EnergyRows:
+    """Rows of the energy model from arrays.
+
+    Args:
+        robot: The robot.
+        time: (n_samples,) regular stamps [s].
+        q: Joint positions, (n_samples, n_joints).
+        dq: Joint speeds; accelerations are not needed.
+        tau: Torque at the actuated coordinates.
+        terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
+        intervals: (n_rows, 2) from where to where each row goes [s]; the nearest samples are taken.
+        length: Length of intervals [s], where none are given; default such that there are ten rows per parameter.
+        overlap: Share of an interval that the next one has in common with it.
+        label: Where the data came from.
+    """
+    balance = EnergyBalance(robot, terms)
+    parts, rate = _arrays(robot, time, q, dq, tau)
+    duration = sum(len(part.time) for part in parts) / rate
+    marks = _Marks(balance.n, duration, intervals, length, overlap)
+    return _collected(balance, iter(parts), marks, label)
+
+
+def observed_energy(
+    observations: Observations,
+    terms: TermsLike = None,
+    *,
+    intervals: ArrayLike | None = None,
+    length: float | None = None,
+    overlap: float = 0.0,
+) -> EnergyRows:
+    """Rows of the energy model from a log, in bounded memory; see `energy_rows`."""
+    balance = EnergyBalance(observations.robot, terms)
+    duration = max(observations.survey.duration - 2.0 * observations.reach, 0.0)
+    marks = _Marks(balance.n, duration, intervals, length, overlap)
+    return _collected(balance, _motion_parts(observations), marks, observations.log.label)
+
+
+def power_rows(
+    robot: Robot,
+    time: ArrayLike,
+    q: ArrayLike,
+    dq: ArrayLike,
+    tau: ArrayLike,
+    terms: TermsLike = None,
+    *,
+    band: float,
+    label: str = "data",
+) -> EnergyRows:
+    """Rows of the power model from arrays, low-passed at `band` [Hz]; for the other arguments see `energy_rows`."""
+    parts, _ = _arrays(robot, time, q, dq, tau)
+    return _filtered(EnergyBalance(robot, terms), iter(parts), band, label)
+
+
+def observed_power(observations: Observations, terms: TermsLike = None) -> EnergyRows:
+    """Rows of the power model from a log, low-passed at its band, in bounded memory."""
+    balance = EnergyBalance(observations.robot, terms)
+    return _filtered(balance, _motion_parts(observations), observations.band, observations.log.label)
+
+
+def _arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> tuple[list[_Part], float]:
+    """Checked arrays in parts, and their rate [Hz]."""
+    stamps = np.asarray(time, dtype=np.float64)
+    if stamps.ndim != 1 or len(stamps) < 2 or not np.isfinite(stamps).all():
+        raise InputError("time must be one stamp per sample, at least two and all finite")
+    steps = np.diff(stamps)
+    if steps.min() <= 0.0 or steps.max() > 1.01 * steps.min():
+        raise InputError("time must rise in regular steps; observe() makes a log regular")
+    names = robot.joint_names
+    positions, speeds, torques = (
+        as_samples(x, what, names, len(stamps)) for x, what in ((q, "q"), (dq, "dq"), (tau, "tau"))
+    )
+    rate = (len(stamps) - 1) / float(stamps[-1] - stamps[0])
+    parts = []
+    for first in range(0, len(stamps), _BLOCK):
+        own = slice(first, first + _BLOCK)
+        usable = np.ones(len(stamps[own]), dtype=bool)
+        motion = positions[own], speeds[own], torques[own]
+        parts.append(_Part(first, stamps[own], *motion, usable, float(stamps[0]), rate))
+    return parts, rate
+
+
+def _motion_parts(observations: Observations) -> Iterator[_Part]:
+    """A log's filtered motion in parts; where filters lack measured samples, no interval begins or ends."""
+    for motion in observations.motion():
+        for first in range(0, motion.q.shape[1], _BLOCK):
+            own = slice(first, first + _BLOCK)
+            arrays = (motion.q[:, own].T, motion.dq[:, own].T, motion.tau[0][:, own].T)
+            usable = np.asarray(motion.inner[own])
+            yield _Part(motion.first + first, motion.time[own], *arrays, usable, motion.start, motion.rate)
+
+
+class _Marks:
+    """Where intervals begin and end, as sample numbers of a stretch."""
+
+    def __init__(
+        self, n: int, duration: float, intervals: ArrayLike | None, length: float | None, overlap: float
+    ) -> None:
+        if not 0.0 <= overlap < 1.0:
+            raise InputError(f"overlap is {overlap}; expected a share from 0 to below 1")
+        if intervals is not None and length is not None:
+            raise InputError("give intervals or their length, not both")
+        if length is not None and not 0.0 < length < np.inf:
+            raise InputError(f"length is {length}; expected a positive time [s]")
+        self.given = None if intervals is None else np.asarray(intervals, dtype=np.float64)
+        if self.given is not None and (self.given.ndim != 2 or self.given.shape[1] != 2 or not len(self.given)):
+            raise InputError(f"intervals must have shape (n_rows, 2), begin and end [s]; got {self.given.shape}")
+        if self.given is not None and not (np.diff(self.given, axis=1) > 0.0).all():
+            raise InputError("an interval must end after it begins")
+        self.overlap = overlap
+        self.length = length or duration / (ROWS_PER_PARAMETER * n) / (1.0 - overlap)
+
+    def inside(self, part: _Part) -> list[tuple[int, int]]:
+        """Begin and end, in samples, of the intervals that begin or end in a part."""
+        first, last = part.first, part.first + len(part.time)
+        if self.given is not None:
+            places = np.round((self.given - part.start) * part.rate).astype(int)
+            near = ((places >= first) & (places < last)).any(1)
+            return [(int(begin), int(end)) for begin, end in places[near]]
+        span = max(2, round(self.length * part.rate))
+        step = max(1, round(span * (1.0 - self.overlap)))
+        begins = np.arange(max(0, -(-(first - span) // step)) * step, last, step)
+        near = ((begins >= first) & (begins < last)) | ((begins + span >= first) & (begins + span < last))
+        return [(int(begin), int(begin) + span) for begin in begins[near]]
+
+
+def _collected(balance: EnergyBalance, parts: Iterator[_Part], marks: _Marks, label: str) -> EnergyRows:
+    """One row for each interval that lies within a stretch."""
+    rows: list[Array] = []
+    intervals: list[tuple[float, float]] = []
+    begun: dict[tuple[int, int], tuple[float, Array]] = {}
+    before: tuple[Array, Array] | None = None  # power and integral at the last sample of the part before
+    for part in parts:
+        if part.first == 0:
+            begun, before = {}, None
+        stored, lost = balance.signals(part.q, part.dq, part.tau)
+        integral = _integral(lost, part.rate, before)
+        before = lost[-1], integral[-1]
+        state = stored + integral
+        for key in marks.inside(part):
+            here, there = key[0] - part.first, key[1] - part.first
+            if 0 <= here < len(state) and part.usable[here]:
+                begun[key] = float(part.time[here]), state[here]
+            if 0 <= there < len(state) and part.usable[there] and key in begun:
+                start, value = begun.pop(key)
+                rows.append(state[there] - value)
+                intervals.append((start, float(part.time[there])))
+    if not rows:
+        raise InputError(f"{label}: no interval lies within a stretch of usable samples; use shorter ones")
+    spans = np.array(intervals)
+    return balance.rows(np.array(rows), spans, "energy", label, _overlap(spans))
+
+
+def _integral(power: Array, rate: float, before: tuple[Array, Array] | None) -> Array:
+    """Trapezoidal integral up to each sample, continued from the part before, (n_samples, k)."""
+    first, so_far = (power[0], np.zeros(power.shape[1])) if before is None else before
+    after = np.vstack([power[:1] if before is None else first[None], power])
+    steps = 0.5 * (after[1:] + after[:-1]) / rate
+    if before is None:
+        steps[0] = 0.0
+    return np.asarray(so_far + np.cumsum(steps, axis=0))
+
+
+def _overlap(spans: Array) -> float:
+    """How many intervals lie over each other on average: their lengths together over the time they cover."""
+    covered, until = 0.0, -np.inf
+    for start, stop in spans[np.argsort(spans[:, 0])]:
+        covered += max(0.0, stop - max(start, until))
+        until = max(until, stop)
+    return float(np.sum(spans[:, 1] - spans[:, 0]) / covered)
+
+
+def _filtered(balance: EnergyBalance, parts: Iterator[_Part], band: float, label: str) -> EnergyRows:
+    """Rows of the power model: derivative of the low-passed energy plus low-passed losses against low-passed power."""
+    rows: list[Array] = []
+    times: list[Array] = []
+    stream: FilterStream | None = None
+    held: _Part | None = None
+
+    def push(part: _Part, last: bool) -> None:
+        nonlocal stream
+        step = max(1, int(part.rate / (ROWS_PER_BAND * band)))
+        if stream is None:
+            kernels = [low_pass_kernel(band, part.rate, order) for order in (1, 0)]
+            stream = FilterStream([(balance.n + 1, [kernel]) for kernel in kernels], part.rate, step)
+        signals = np.hstack(balance.signals(part.q, part.dq, part.tau))
+        (stored, lost), inner, first = stream.push(np.ascontiguousarray(signals.T), last, part.usable)
+        rows.append((stored[0] + lost[0]).T[inner])
+        times.append(part.start + (first + np.flatnonzero(inner)) * step / part.rate)
+        stream = None if last else stream
+
+    for part in parts:
+        if held is not None:
+            push(held, part.first == 0)
+        held = part
+    if held is not None:
+        push(held, True)
+    instants = np.concatenate(times) if times else np.zeros(0)
+    made = np.concatenate(rows) if rows else np.zeros((0, balance.n + 1))
+    return balance.rows(made, np.column_stack([instants, instants]), "power", label, ROWS_PER_BAND / 2.0)

@@ -1,0 +1,376 @@
+"""Essential parameters: what is left when parameters that the data hardly determines are taken as zero, one by one.
+
+The base parameter with the worst relative deviation leaves while that is 15 % or more, and the others are solved anew
+on the factors (Gautier, Khalil, Restrepo 1995, section 4.3). What leaves is kept with its value, its deviation and what
+its absence does to the residual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynident.checks import Array, frozen
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.deviations import correlated_covariance
+from dynident.estimate.estimate import Estimate
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.estimate.robust import RobustLeastSquares
+from dynident.estimate.values import BaseValues
+from dynident.identifiability.regrouping import Regrouping
+from dynident.information.information import Information
+from dynident.information.slabs import RowSource, Slab, SlabBlock
+from dynident.information.solution import dense_channels, residual_square, solve_weighted
+
+SHARE = 0.15  # relative deviation from which a parameter is not significant
+_RANK = 1e-9  # singular values below this share of the largest are zero, where a covariance stands for the data
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """A parameter that left.
+
+    Attributes:
+        name: Base parameter.
+        unit: Its unit.
+        value: Its value just before.
+        std: Its deviation just before; infinite when the data did not determine it.
+        residual: Share by which the weighted residual of all rows grew because of it; NaN where rows are not known.
+        total: The same, for everything that has left so far.
+    """
+
+    name: str
+    unit: str
+    value: float
+    std: float
+    residual: float
+    total: float
+
+    @property
+    def relative_std(self) -> float:
+        """Deviation as a share of the value, infinite at zero."""
+        return self.std / abs(self.value) if self.value else float("inf")
+
+    @property
+    def reason(self) -> str:
+        """Why it left, in words."""
+        if not np.isfinite(self.std):
+            return "not determined by the data"
+        return f"deviation of {100.0 * self.relative_std:.3g} %"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; what is not known is None."""
+        numbers = {name: getattr(self, name) for name in ("value", "std", "relative_std", "residual", "total")}
+        known = {name: float(x) if np.isfinite(x) else None for name, x in numbers.items()}
+        return {"name": self.name, "unit": self.unit, **known, "reason": self.reason}
+
+
+@dataclass(frozen=True, eq=False)
+class EssentialParameters(BaseValues):
+    """Result of an elimination, over all base parameters: zero are those that left.
+
+    The covariance has, for those that left, the variance that they had then: how far from zero they may be.
+
+    Attributes:
+        share: Relative deviation from which a parameter left.
+        essential: Names of those that stayed.
+        eliminated: Those that left, in that order.
+        fitted: The estimator fitted to the essential parameters alone; None when only an `Estimate` was given.
+    """
+
+    share: float
+    essential: tuple[str, ...]
+    eliminated: tuple[Elimination, ...]
+    fitted: Estimator | None = None
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """(n,) whether each is essential."""
+        return np.isin(self.names, self.essential)
+
+    def widened(self, covariance: Array) -> Array:
+        """A covariance over the essential parameters as one over all, (n, n), with those that left on its diagonal."""
+        own = np.flatnonzero(self.kept)
+        wide = np.diag(np.where(self.kept, 0.0, np.diag(self.covariance)))
+        wide[np.ix_(own, own)] = covariance
+        return wide
+
+    def table(self) -> str:
+        """What left and why, in that order, then what stayed."""
+        lines = [("left", "value", "std", "residual", "in all", "reason")]
+        lines += [
+            (one.name, f"{one.value:.4g}", f"{one.std:.2g}", _growth(one.residual), _growth(one.total), one.reason)
+            for one in self.eliminated
+        ]
+        lines += [("stayed", "value", "std", "", "", "")]
+        stayed = zip(self.names, self.values, self.std, self.kept, strict=True)
+        lines += [
+            (name, f"{x:.4g}", f"{std:.2g}", "", "", f"{100 * std / abs(x):.3g} %")
+            for name, x, std, own in stayed
+            if own
+        ]
+        widths = [max(len(line[i]) for line in lines) for i in range(5)]
+        return "\n".join("  ".join([*map(str.ljust, line[:5], widths), line[5]]).rstrip() for line in lines)
+
+
+def _growth(share: float) -> str:
+    return f"+{100.0 * share:.2g} %" if np.isfinite(share) else ""
+
+
+def essential_parameters(
+    data: Information | RowSource | Estimator | Estimate,
+    estimator: Estimator | None = None,
+    *,
+    share: float = SHARE,
+    inflation: Array | Sequence[float] | None = None,
+    keep: Iterable[str] = (),
+) -> EssentialParameters:
+    """Take the parameter with the worst relative deviation as zero while that is `share` or more.
+
+    Args:
+        data: Factors or rows; a fitted estimator, whose data and method are used; or an `Estimate`, whose values and
+            covariance stand for its data.
+        estimator: Method; default weighted least squares.
+        share: Relative deviation from which a parameter is not significant.
+        inflation: (n_channels,) rows that weigh as much as one independent row; default one, the white-noise formula.
+            `Estimate.inflation` has it for the logs of a robot.
+        keep: Base parameters that stay whatever their deviation.
+
+    Raises:
+        InputError: When no parameter is significant.
+    """
+    check_share(share)
+    problem = _problem(data, estimator, inflation)
+    stay = set(keep)
+    for name in stay:
+        if name not in problem.coordinates.names:
+            raise UnknownNameError("base parameter", name, problem.coordinates.names)
+    return _eliminate(problem, share, stay)
+
+
+def check_share(share: float) -> None:
+    """Refuse a share that is not a positive number."""
+    if isinstance(share, str | bool) or not 0.0 < share < np.inf:
+        raise InputError(f"the essential share is {share!r}; expected a positive relative deviation such as {SHARE}")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Values, covariance, what is determined, and the square of the residual."""
+
+    values: Array
+    covariance: Array
+    determined: NDArray[np.bool_]
+    square: float
+
+    @property
+    def std(self) -> Array:
+        return np.where(self.determined, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)), np.inf)
+
+
+class _Problem(Protocol):
+    """What can be solved for some of its parameters."""
+
+    @property
+    def coordinates(self) -> Regrouping: ...
+
+    def solve(self, names: Sequence[str]) -> _Found:
+        """With the others taken as zero."""
+        ...
+
+    def last(self, names: Sequence[str]) -> tuple[_Found, Estimator | None]:
+        """The same for what is left in the end."""
+        ...
+
+
+def _eliminate(problem: _Problem, share: float, stay: set[str]) -> EssentialParameters:
+    coordinates = problem.coordinates
+    names, units = list(coordinates.names), dict(zip(coordinates.names, coordinates.units, strict=True))
+    gone: list[Elimination] = []
+    found = first = problem.solve(names)
+    while True:
+        worst = _worst(names, found, share, stay)
+        if worst is None:
+            break
+        name = names.pop(worst)
+        if not names:
+            raise InputError(
+                f"no parameter has a relative deviation below {100.0 * share:g} %; record longer or livelier motion"
+            )
+        rest = problem.solve(names)
+        growth = [
+            float(np.sqrt(rest.square / before.square)) - 1.0 if before.square else np.nan for before in (found, first)
+        ]
+        gone.append(Elimination(name, units[name], float(found.values[worst]), float(found.std[worst]), *growth))
+        found = rest
+    found, fitted = problem.last(names)
+    return _result(coordinates, share, names, found, gone, fitted)
+
+
+def _worst(names: Sequence[str], found: _Found, share: float, stay: set[str]) -> int | None:
+    """Place of the parameter to leave next. Of several that are not determined it is the last, as in regrouping."""
+    size = np.abs(found.values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(size > 0.0, found.std / size, np.inf)
+    relative = np.where(found.determined, relative, np.inf)
+    may = np.array([name not in stay for name in names]) & (relative >= share)
+    if not may.any():
+        return None
+    open_ones = np.flatnonzero(may & ~found.determined)
+    return int(open_ones[-1]) if len(open_ones) else int(np.argmax(np.where(may, relative, -1.0)))
+
+
+def _result(
+    coordinates: Regrouping,
+    share: float,
+    names: Sequence[str],
+    found: _Found,
+    gone: Sequence[Elimination],
+    fitted: Estimator | None,
+) -> EssentialParameters:
+    place = {name: i for i, name in enumerate(coordinates.names)}
+    own, n = [place[name] for name in names], coordinates.n
+    values, covariance, determined = np.zeros(n), np.zeros((n, n)), np.ones(n, dtype=bool)
+    values[own], determined[own] = found.values, found.determined
+    covariance[np.ix_(own, own)] = found.covariance
+    for one in gone:
+        i = place[one.name]
+        determined[i] = np.isfinite(one.std)
+        covariance[i, i] = one.std**2 if determined[i] else 0.0
+    return EssentialParameters(coordinates, values, covariance, determined, share, tuple(names), tuple(gone), fitted)
+
+
+def _problem(
+    data: Information | RowSource | Estimator | Estimate,
+    estimator: Estimator | None,
+    inflation: Array | Sequence[float] | None,
+) -> _Problem:
+    if isinstance(data, Estimate):
+        if estimator is not None or inflation is not None:
+            raise InputError("an Estimate has its method and its deviations already; leave estimator and inflation out")
+        return _Conditioned(data)
+    rows: RowSource | None = None
+    if isinstance(data, Estimator):
+        estimator = data.clone() if estimator is None else estimator
+        information = data.information_
+    elif isinstance(data, Information):
+        information = data
+    else:
+        rows, information = data, WeightedLeastSquares().fit(data).information_
+    estimator = WeightedLeastSquares() if estimator is None else estimator
+    if isinstance(estimator, RobustLeastSquares):
+        if rows is None:
+            raise InputError("robust least squares looks at rows again and again; give the rows, not their factors")
+        information = estimator.clone().fit(rows).information_
+    factors = np.ones(len(information.channels)) if inflation is None else np.asarray(inflation, dtype=np.float64)
+    if factors.shape != (len(information.channels),) or not (np.isfinite(factors) & (factors > 0.0)).all():
+        raise InputError(f"give one inflation, finite and positive, for each of {', '.join(information.channels)}")
+    return _OnFactors(information, estimator, factors, rows)
+
+
+class _OnFactors:
+    """Elimination on factors. A robust method keeps the weights of its rows meanwhile and weighs anew in the end."""
+
+    def __init__(
+        self, information: Information, estimator: Estimator, inflation: Array, rows: RowSource | None
+    ) -> None:
+        self.information, self.estimator, self.inflation, self.rows = information, estimator, inflation, rows
+        self._joined = information.joined()
+        self._robust = isinstance(estimator, RobustLeastSquares)
+        self._weights: Array | None = None
+
+    @property
+    def coordinates(self) -> Regrouping:
+        return self.information.coordinates
+
+    def solve(self, names: Sequence[str]) -> _Found:
+        method = WeightedLeastSquares() if self._robust else self.estimator.clone()
+        return self._found(method.fit(self._joined.restrict(names)))
+
+    def last(self, names: Sequence[str]) -> tuple[_Found, Estimator]:
+        if self._robust and self.rows is not None:
+            fitted = self.estimator.clone().fit(RestrictedRows(self.rows, tuple(names)))
+        else:
+            fitted = self.estimator.clone().fit(self.information.restrict(names))
+        return self._found(fitted), fitted
+
+    def _found(self, fitted: Estimator) -> _Found:
+        white = bool((self.inflation == 1.0).all())
+        covariance = fitted.covariance_ if white else correlated_covariance(fitted, self.inflation)
+        if self._weights is None:  # those of the full model, so that residuals can be compared
+            self._weights = fitted.channel_weights_
+        channels, _ = dense_channels(fitted.information_)
+        square = sum(w * residual_square(part, fitted.values_) for w, part in zip(self._weights, channels, strict=True))
+        return _Found(fitted.values_, covariance, np.isfinite(fitted.std_), float(square))
+
+
+class _Conditioned:
+    """Elimination on values and covariance, whose inverse root has the rows of a data set that says the same."""
+
+    def __init__(self, estimate: Estimate) -> None:
+        self.coordinates: Regrouping = estimate.base
+        size = np.sqrt(np.maximum(np.diag(estimate.covariance), 0.0))
+        size = np.where(size > 0.0, size, 1.0)  # units differ by many orders
+        variances, vectors = np.linalg.eigh(estimate.covariance / np.outer(size, size))
+        left_before = sum(one["std"] is not None for one in estimate.eliminated)
+        seen = slice(len(size) - estimate.rank - left_before, None)  # the others are rounding
+        half = (vectors[:, seen] / np.sqrt(np.maximum(variances[seen], 1e-300))).T / size
+        self._rows = np.column_stack([half, half @ estimate.beta])
+
+    def solve(self, names: Sequence[str]) -> _Found:
+        own = [self.coordinates.names.index(name) for name in names]
+        found = solve_weighted([self._rows[:, [*own, -1]]], np.ones(1), _RANK)
+        return _Found(found.x, found.inverse, found.determined, float("nan"))
+
+    def last(self, names: Sequence[str]) -> tuple[_Found, None]:
+        return self.solve(names), None
+
+
+@dataclass(frozen=True, eq=False)
+class RestrictedRows:
+    """The rows of a source over some of its base parameters; the others are taken as zero.
+
+    Attributes:
+        source: The rows.
+        names: Base parameters to keep.
+    """
+
+    source: RowSource
+    names: tuple[str, ...]
+
+    @property
+    def _kept(self) -> list[int]:
+        return [i for i, name in enumerate(self.source.coordinates.names) if name in set(self.names)]
+
+    @property
+    def coordinates(self) -> Regrouping:
+        """The base parameters that are kept."""
+        old, kept = self.source.coordinates, self._kept
+        return Regrouping(old.columns, tuple(old.independent[i] for i in kept), frozen(old.K[kept]))
+
+    @property
+    def definitions(self) -> tuple[str, ...]:
+        """What each standard column means."""
+        return self.source.definitions
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Output channels."""
+        return self.source.channels
+
+    def blocks(self) -> Iterator[SlabBlock]:
+        """All rows, in order."""
+        place = {old: new for new, old in enumerate(self._kept)}
+        for block in self.source.blocks():
+            yield SlabBlock(block.label, block.segment, tuple(_narrow(slab, place) for slab in block.slabs))
+
+
+def _narrow(slab: Slab, place: dict[int, int]) -> Slab:
+    picked = [i for i, column in enumerate(slab.columns) if column in place]
+    columns = tuple(place[slab.columns[i]] for i in picked)
+    return Slab(columns, np.ascontiguousarray(slab.rows[[*picked, len(slab.columns)]]))

@@ -1,0 +1,290 @@
+"""Several experiments combined: each with its own locked joints and output rows, solved in steps or all at once.
+
+In steps, what one experiment finds is known in the next, and its deviations are carried along. With u the parameters of
+a step, k those known before and R the weighted factor of the step's rows,
+
+    u = C R_u' (z - R_k k),   cov u = C + J cov(k) J',   cov(u, k) = J cov(k),   J = -C R_u' R_k.
+
+That is the two-step procedure of Gautier, Khalil, Restrepo 1995 (section 4.3, point 7): the wrist from the rows of its
+own motors with all joints moving, then the arm with the wrist locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.blas import on_one_thread
+from dynident.checks import Array, frozen
+from dynident.dynamics.terms import TermsLike
+from dynident.errors import InputError
+from dynident.estimate.deviations import correlated_covariance
+from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.estimate.values import BaseValues
+from dynident.identifiability.base import base_parameters
+from dynident.information.information import Information, MergeError
+from dynident.information.slabs import accumulate_slabs
+from dynident.logs.log import Log
+from dynident.logs.source import LogSource
+from dynident.robot.model import Robot
+from dynident.signals.kernels import low_pass_kernel
+from dynident.signals.observe import Observations, SignalOptions, observe
+from dynident.signals.rows import ROWS_PER_BAND, ObservedRows
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """Runs of one kind.
+
+    Attributes:
+        name: Name in reports.
+        information: Their data; `Information.outputs` picks rows.
+        inflation: (n_channels,) rows that weigh as much as one independent row; None for white noise.
+    """
+
+    name: str
+    information: Information
+    inflation: Array | None = None
+
+    @property
+    def felt(self) -> tuple[str, ...]:
+        """Base parameters that its rows feel."""
+        return _felt(self.information)
+
+
+def experiment(
+    name: str,
+    robot: Robot,
+    logs: LogSource | Sequence[LogSource],
+    terms: TermsLike = None,
+    *,
+    outputs: Iterable[str] | None = None,
+    signals: SignalOptions | None = None,
+) -> Experiment:
+    """An experiment from logs; its deviations allow for what the low-pass of the rows makes alike.
+
+    Args:
+        name: Name in reports.
+        robot: The robot, with the joints locked that stood still.
+        logs: Its logs.
+        terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
+        outputs: Joints whose rows are used; default all that move.
+        signals: Band, delay, rest speed, differentiator.
+    """
+    given = [logs] if isinstance(logs, Log) or not isinstance(logs, Iterable) else list(logs)
+    if not given:
+        raise InputError(f"experiment {name} has no log")
+    rows = ObservedRows(tuple(observe(log, robot, signals) for log in given), base_parameters(robot, terms))
+    information = accumulate_slabs(rows)
+    if outputs is not None:
+        information = information.outputs(outputs)
+    alike = max(_filter_inflation(one) for one in rows.observations)
+    return Experiment(name, information, frozen(np.full(len(information.channels), alike)))
+
+
+def _filter_inflation(one: Observations) -> float:
+    """Rows that weigh as much as one independent row after white noise has passed the low-pass of the rows."""
+    rate = one.survey.grid.rate / one.step
+    step = max(1, int(rate / (ROWS_PER_BAND * one.band)))
+    return max(1.0, 1.0 / (step * low_pass_kernel(one.band, rate).noise_gain ** 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one experiment gave.
+
+    Attributes:
+        name: Name of the experiment.
+        outputs: Its output rows.
+        n_rows: Equations.
+        parameters: Base parameters that were unknown in it.
+        known: Base parameters that its rows feel and that came from the steps before.
+        rank: Directions of the unknown ones that it determines.
+        condition: Condition of the weighted rows with columns scaled to unit norm, before anything was eliminated.
+        fitted: The estimator fitted to all unknown ones; None for an experiment of a joint solution.
+        essential: What was eliminated, where that was wanted.
+    """
+
+    name: str
+    outputs: tuple[str, ...]
+    n_rows: float
+    parameters: tuple[str, ...]
+    known: tuple[str, ...]
+    rank: int
+    condition: float
+    fitted: Estimator | None = None
+    essential: EssentialParameters | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        gone = () if self.essential is None else self.essential.eliminated
+        return {
+            "name": self.name,
+            "outputs": list(self.outputs),
+            "equations": self.n_rows,
+            "parameters": list(self.parameters),
+            "known": list(self.known),
+            "rank": self.rank,
+            "condition": self.condition if np.isfinite(self.condition) else None,
+            "eliminated": [one.as_dict() for one in gone],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedParameters(BaseValues):
+    """Base parameters from several experiments.
+
+    Attributes:
+        steps: One per experiment; a joint solution has one more, for all together.
+        essential: Names of the parameters that are not zero by elimination.
+    """
+
+    steps: tuple[Step, ...]
+    essential: tuple[str, ...]
+
+    def table(self) -> str:
+        """The steps as text: outputs, equations, unknown and known parameters, rank, condition, eliminated."""
+        head = ("experiment", "outputs", "equations", "parameters", "known", "rank", "condition", "eliminated")
+        lines = [head]
+        for step in self.steps:
+            gone = 0 if step.essential is None else len(step.essential.eliminated)
+            counts = (f"{step.n_rows:g}", str(len(step.parameters)), str(len(step.known)), str(step.rank))
+            lines.append((step.name, ",".join(step.outputs), *counts, f"{step.condition:.3g}", str(gone)))
+        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+@on_one_thread
+def solve_in_steps(
+    experiments: Sequence[Experiment], estimator: Estimator | None = None, *, essential: float | None = None
+) -> CombinedParameters:
+    """Solve experiments one after the other; what one determines is known in the next, with its deviations.
+
+    Args:
+        experiments: In the order of solving.
+        estimator: Method of every step; default weighted least squares.
+        essential: Share of the relative deviation from which parameters are eliminated in each step; None keeps all.
+    """
+    parts = _in_common(experiments, essential)
+    whole = parts[0].coordinates
+    n, place = whole.n, {name: i for i, name in enumerate(whole.names)}
+    values, covariance, known = np.zeros(n), np.zeros((n, n)), np.zeros(n, dtype=bool)
+    steps = []
+    for one, part in zip(experiments, parts, strict=True):
+        felt = [place[name] for name in _felt(part)]
+        old = [i for i in felt if known[i]]
+        rest = part.restrict([whole.names[i] for i in felt])
+        rest = rest.settled({whole.names[i]: float(values[i]) for i in old})
+        if not rest.names:
+            raise InputError(f"experiment {one.name} has no unknown parameter left; leave it out or put it first")
+        step, found = _solve(one, rest, tuple(whole.names[i] for i in old), estimator, essential)
+        steps.append(step)
+        new = [place[name] for name in rest.names]
+        J = _carried(part, step, [place[name] for name in _solved(step)], old, new)
+        values[new] = found.values
+        spread = J @ covariance[old]  # (n_new, n): covariance with everything known before
+        covariance[new], covariance[:, new] = spread, spread.T
+        covariance[np.ix_(new, new)] = found.covariance + J @ covariance[np.ix_(old, old)] @ J.T
+        known[new] = found.determined
+    gone = {one.name for step in steps if step.essential is not None for one in step.essential.eliminated}
+    kept = tuple(name for name in whole.names if name not in gone)
+    return CombinedParameters(whole, values, covariance, known, tuple(steps), kept)
+
+
+def solve_together(
+    experiments: Sequence[Experiment], estimator: Estimator | None = None, *, essential: float | None = None
+) -> CombinedParameters:
+    """Solve all experiments as one data set; channels of one name share their noise.
+
+    Args:
+        experiments: In any order.
+        estimator: Method; default weighted least squares.
+        essential: Share of the relative deviation from which parameters are eliminated; None keeps all.
+    """
+    parts = _in_common(experiments, essential)
+    steps = []
+    for one, part in zip(experiments, parts, strict=True):
+        own = part.restrict(_felt(part)).solve()
+        steps.append(Step(one.name, part.channels, part.n_rows, own.names, (), own.rank, own.condition))
+    total = sum(parts[1:], start=parts[0])
+    every = Experiment("all together", total, _shared_inflation(experiments, total.channels))
+    step, found = _solve(every, total, (), estimator, essential)
+    kept = found.essential if isinstance(found, EssentialParameters) else found.names
+    return CombinedParameters(total.coordinates, found.values, found.covariance, found.determined, (*steps, step), kept)
+
+
+def _in_common(experiments: Sequence[Experiment], essential: float | None) -> list[Information]:
+    """Every experiment over one set of base parameters: those of the experiment that sees all, or of all together."""
+    if not experiments:
+        raise InputError("there is no experiment")
+    if essential is not None:
+        check_share(essential)
+    data = [one.information for one in experiments]
+    richest = max(data, key=lambda part: part.coordinates.n)
+    try:
+        return [part.over(richest) for part in data]
+    except MergeError:
+        total = sum(data[1:], start=data[0])
+        return [part.over(total) for part in data]
+
+
+def _felt(information: Information) -> tuple[str, ...]:
+    """Base parameters that some row feels, in order."""
+    columns = {column for factor in information.channel_factors() for column in factor.columns}
+    return tuple(name for i, name in enumerate(information.names) if i in columns)
+
+
+def _solve(
+    one: Experiment, rest: Information, known: tuple[str, ...], estimator: Estimator | None, share: float | None
+) -> tuple[Step, BaseValues]:
+    """Solve for what is unknown in an experiment."""
+    fitted = (WeightedLeastSquares() if estimator is None else estimator.clone()).fit(rest)
+    essential = None
+    if share is not None:
+        essential = essential_parameters(fitted, share=share, inflation=one.inflation)
+    step = Step(
+        *(one.name, rest.channels, rest.n_rows, rest.names, known, fitted.rank_, fitted.condition_, fitted, essential)
+    )
+    if essential is not None:
+        return step, essential
+    covariance = fitted.covariance_ if one.inflation is None else correlated_covariance(fitted, one.inflation)
+    return step, BaseValues(rest.coordinates, fitted.values_, covariance, np.isfinite(fitted.std_))
+
+
+def _solved(step: Step) -> tuple[str, ...]:
+    """The parameters that were solved for in the end."""
+    return step.parameters if step.essential is None else step.essential.essential
+
+
+def _carried(part: Information, step: Step, solved: list[int], old: list[int], new: list[int]) -> Array:
+    """J: how the step's parameters move with those known before, (n_new, n_old); nothing moves what was eliminated."""
+    last = step.fitted if step.essential is None else step.essential.fitted
+    assert last is not None
+    n = part.coordinates.n
+    middle = np.zeros((len(solved), len(old)))
+    for factor, weight in zip(part.channel_factors(), last.channel_weights_, strict=True):
+        rows = factor.dense(n)
+        middle += weight * rows[:, solved].T @ rows[:, old]
+    J = np.zeros((len(new), len(old)))
+    J[[new.index(i) for i in solved]] = -last.inverse_ @ middle
+    return J
+
+
+def _shared_inflation(experiments: Sequence[Experiment], channels: tuple[str, ...]) -> Array | None:
+    """The inflation of each channel over all experiments, by their rows."""
+    if all(one.inflation is None for one in experiments):
+        return None
+    weighted, rows = np.zeros(len(channels)), np.zeros(len(channels))
+    for one in experiments:
+        own = one.information
+        inflation = np.ones(len(own.channels)) if one.inflation is None else one.inflation
+        for name, factor, share in zip(own.channels, own.channel_factors(), inflation, strict=True):
+            place = channels.index(name)
+            weighted[place] += factor.n_rows * share
+            rows[place] += factor.n_rows
+    return np.where(rows > 0.0, weighted / np.maximum(rows, 1.0), 1.0)

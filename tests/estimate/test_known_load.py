@@ -1,0 +1,141 @@
+"""A known load: what it changes, and what two fits say about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.errors import InputError, UnknownNameError
+from dynident.robot.model import Transform
+from dynident.robot.parameters import LINK_SYMBOLS
+
+TERMS = "rigid,Fv"
+LOAD = di.Load(2.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.01))
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return di.load_robot("puma560")
+
+
+@pytest.fixture(scope="module")
+def base(robot):
+    return di.base_parameters(robot, TERMS)
+
+
+def turned(robot):
+    import dataclasses
+
+    c, s = np.cos(0.4), np.sin(0.4)
+    rotation = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    return dataclasses.replace(robot, tool=(5, Transform(rotation, np.array([0.1, 0.0, 0.2])))), rotation
+
+
+def test_standard_parameters_and_back():
+    again = di.Load.from_standard(dict(zip(LINK_SYMBOLS, LOAD.standard, strict=True)))
+    assert again.mass == LOAD.mass
+    np.testing.assert_allclose(again.center, LOAD.center)
+    np.testing.assert_allclose(again.inertia, LOAD.inertia, atol=1e-15)
+
+
+def test_the_change_is_that_of_a_heavier_link(robot, base):
+    """The tool is off the link's frame and turned: a robot with the load in its last link has these base values."""
+    tooled, rotation = turned(robot)
+    at = LOAD.at(tooled)
+    assert at["M6"] == 2.0
+    np.testing.assert_allclose([at["MX6"], at["MY6"], at["MZ6"]], 2.0 * (rotation @ LOAD.center + [0.1, 0.0, 0.2]))
+    value = dict(robot.value_set())
+    heavier = {**value, **{name: value.get(name, 0.0) + x for name, x in at.items()}}
+    change = di.load_change(di.base_parameters(tooled, TERMS), LOAD)
+    np.testing.assert_allclose(change, base.base_values(heavier) - base.base_values(), atol=1e-12)
+
+
+def test_the_change_is_felt_as_a_wrench_at_the_tool(robot, base):
+    """At rest a load pulls at the tool with its weight."""
+    tooled, _ = turned(robot)
+    own = di.base_parameters(tooled, TERMS)
+    chi = own.standard_values(di.load_change(own, di.Load(2.0)), "regrouped zero")
+    q = np.random.default_rng(0).normal(size=(5, 6))
+    extra = di.inverse_dynamics(tooled, q, 0 * q, 0 * q, TERMS, chi)
+    forces = []
+    for x in q:
+        R = np.eye(3)
+        for joint, angle in zip(robot.joints, x, strict=True):
+            c, s = np.cos(angle), np.sin(angle)
+            turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+            R = R @ joint.before.rotation @ turn @ joint.after.rotation
+        tool = R @ tooled.tool[1].rotation
+        forces.append(tool.T @ (2.0 * robot.gravity))  # the tool pulls its surroundings the other way round
+    still = dict.fromkeys(robot.parameter_names, 0.0)
+    wrench = di.inverse_dynamics(tooled, q, 0 * q, 0 * q, TERMS, still, tool_force=-np.array(forces))
+    np.testing.assert_allclose(extra, wrench, atol=1e-9)
+
+
+def fits(robot, base, load, seed=0, noise=0.05):
+    found = []
+    for number, change in enumerate((0.0, di.load_change(base, load))):
+        rng = np.random.default_rng(seed + number)
+        q, dq, ddq = rng.normal(size=(3, 600, 6))
+        chi = base.standard_values(base.base_values() + change, "regrouped zero")
+        tau = di.inverse_dynamics(robot, q, dq, ddq, TERMS, chi) + noise * rng.normal(size=q.shape)
+        found.append(di.WeightedLeastSquares().fit(di.accumulate(robot, q, dq, ddq, tau, TERMS)))
+    return found
+
+
+def test_side_by_side(robot, base):
+    unloaded, loaded = fits(robot, base, LOAD)
+    compared = di.compare_load(unloaded, loaded, LOAD)
+    assert [row.name for row in compared.rows] == list(base.names)
+    assert compared.agreeing > 0.9
+    row = compared["MXR2"]
+    assert row.change == pytest.approx(di.load_change(base, LOAD)[base.names.index("MXR2")])
+    assert row.predicted == pytest.approx(row.unloaded + row.change)
+    assert row.deviations == pytest.approx(abs(row.loaded - row.predicted) / np.hypot(row.unloaded_std, row.loaded_std))
+    assert "MXR2" in {one.name for one in compared.changed}
+    assert "Fv1" not in {one.name for one in compared.changed}
+    with pytest.raises(UnknownNameError, match="base parameter"):
+        _ = compared["MX99"]
+
+
+def test_a_wrong_load_is_noticed(robot, base):
+    compared = di.compare_load(*fits(robot, base, LOAD), di.Load(2.2, LOAD.center, LOAD.inertia))
+    assert compared["MXR2"].agreement == "differs"
+    assert compared.agreeing < 0.95
+    assert "differs" in compared.table()
+
+
+def test_what_was_eliminated_is_zero_give_or_take(robot, base):
+    unloaded, loaded = (di.essential_parameters(one) for one in fits(robot, base, LOAD))
+    compared = di.compare_load(unloaded, loaded, LOAD)
+    left = {one.name: one.std for one in unloaded.eliminated}
+    assert left
+    for name, std in left.items():
+        assert (compared[name].unloaded, compared[name].unloaded_std) == (0.0, pytest.approx(std))
+    assert compared.agreeing > 0.9
+
+
+def test_verdicts():
+    from dynident.estimate import LoadRow
+
+    def verdict(gap, std=1.0):
+        return LoadRow("x", "kg", 1.0, std, 2.0, 3.0 + gap, 0.0).agreement
+
+    assert [verdict(x) for x in (0.0, -1.9, 2.5, -3.5)] == ["agrees", "agrees", "doubtful", "differs"]
+    assert verdict(0.0, np.inf) == "not determined"
+    assert (verdict(0.0, 0.0), verdict(1e-6, 0.0)) == ("agrees", "differs")
+
+
+def test_what_cannot_be_compared(robot, base):
+    for wrong in ((-1.0,), (float("nan"),), (1.0, (0.0, 0.0)), (1.0, (0, 0, 0), (1, 2, 3))):
+        with pytest.raises(InputError, match="of the load"):
+            di.Load(*wrong)
+    with pytest.raises(UnknownNameError, match="parameter of a load"):
+        di.Load.from_standard({"mass": 1.0})
+    plain = di.WeightedLeastSquares().fit(di.accumulate_rows(np.ones((3, 1, 1)), np.ones((3, 1)), ["x"]))
+    with pytest.raises(InputError, match="neither fit knows its robot"):
+        di.compare_load(plain, plain, LOAD)
+    with pytest.raises(InputError, match="no base parameter in common"):
+        di.compare_load(plain, plain, LOAD, base=base)
+    with pytest.raises(InputError, match="has no base parameters"):
+        di.compare_load(object(), plain, LOAD, base=base)
