@@ -171,3 +171,33 @@ def test_nothing_to_do_is_said(pair):
 def test_the_table_has_a_line_for_each(pair):
     lines = di.solve_in_steps(pair[2]).table().splitlines()
     assert [line.split()[0] for line in lines] == ["experiment", "x", "y"]
+
+
+def test_an_order_that_loses_combinations_is_said():
+    robot = di.load_robot("sr400")
+    rng = np.random.default_rng(0)
+    terms = "rigid,Ia,Fv,Fc"
+    held = robot.lock(q4=0.3, q5=-0.4, q6=0.2)
+    free_motion, held_motion = (rng.normal(size=(3, 1500, len(one.joint_names))) for one in (robot, held))
+    wrist, arm = (
+        di.accumulate(one, *motion, di.inverse_dynamics(one, *motion, terms) + rng.normal(size=motion[0].shape), terms)
+        for one, motion in ((robot, free_motion), (held, held_motion))
+    )
+    wrist = di.Experiment("wrist", wrist.outputs(["joint4", "joint5", "joint6"]))
+    arm = di.Experiment("arm", arm)
+    good, bad = di.solve_in_steps([wrist, arm]), di.solve_in_steps([arm, wrist], "ordinary")
+    assert good.determined.all()
+    assert good.warnings == ()
+    assert not bad.determined.all()
+    assert "ZZR1" in bad.warnings[0]
+    assert set(bad.essential) == set(bad.names) - set(bad.undetermined)
+
+
+def test_what_is_not_an_experiment_is_refused():
+    with pytest.raises(di.InputError, match="not an experiment"):
+        di.solve_in_steps(["arm"])
+    robot = di.load_robot("pendulum-2")
+    motion = np.random.default_rng(0).normal(size=(3, 50, 2))
+    info = di.accumulate(robot, *motion, di.inverse_dynamics(robot, *motion))
+    with pytest.raises(di.InputError, match="inflation must be 2 numbers"):
+        di.Experiment("x", info, np.ones(1))

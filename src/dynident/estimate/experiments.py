@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
@@ -24,7 +25,7 @@ from dynident.errors import InputError
 from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
 from dynident.estimate.estimator import Estimator
-from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.estimate.torque_error import chosen_estimator
 from dynident.estimate.values import BaseValues
 from dynident.identifiability.base import base_parameters
 from dynident.information.information import Information, MergeError
@@ -50,6 +51,14 @@ class Experiment:
     name: str
     information: Information
     inflation: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.inflation is not None:
+            given, n = np.asarray(self.inflation, dtype=np.float64), len(self.information.channels)
+            if given.shape != (n,) or not (np.isfinite(given) & (given >= 1.0)).all():
+                raise InputError(
+                    f"experiment {self.name}: inflation must be {n} numbers of at least one, one per output"
+                )
 
     @property
     def felt(self) -> tuple[str, ...]:
@@ -141,11 +150,18 @@ class CombinedParameters(BaseValues):
 
     Attributes:
         steps: One per experiment; a joint solution has one more, for all together.
-        essential: Names of the parameters that are not zero by elimination.
+        essential: Names of the parameters that are determined and not zero by elimination.
+        warnings: What a reader should know.
     """
 
     steps: tuple[Step, ...]
     essential: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """A line, not the numbers."""
+        known = int(np.count_nonzero(self.determined))
+        return f"CombinedParameters({known} of {len(self.names)} parameters from {len(self.steps)} steps)"
 
     def table(self) -> str:
         """The steps as text: outputs, equations, unknown and known parameters, rank, condition, eliminated."""
@@ -161,15 +177,25 @@ class CombinedParameters(BaseValues):
 
 @on_one_thread
 def solve_in_steps(
-    experiments: Sequence[Experiment], estimator: Estimator | None = None, *, essential: float | None = None
+    experiments: Experiment | Sequence[Experiment],
+    estimator: str | Estimator = "weighted",
+    *,
+    essential: float | None = None,
 ) -> CombinedParameters:
     """Solve experiments one after the other; what one determines is known in the next, with its deviations.
 
+    Single parameters are carried from step to step. What a step tells about a combination alone is not, so an
+    experiment with locked joints comes after the one that determines the parts; a warning says when the order loses
+    something.
+    `sequential` carries combinations as well.
+
     Args:
         experiments: In the order of solving.
-        estimator: Method of every step; default weighted least squares.
+        estimator: Method of every step, by name or as an object.
         essential: Share of the relative deviation from which parameters are eliminated in each step; None keeps all.
     """
+    experiments = _checked(experiments)
+    method = chosen_estimator(estimator)
     parts = _in_common(experiments, essential)
     whole = parts[0].coordinates
     n, place = whole.n, {name: i for i, name in enumerate(whole.names)}
@@ -182,7 +208,7 @@ def solve_in_steps(
         rest = rest.settled({whole.names[i]: float(values[i]) for i in old})
         if not rest.names:
             raise InputError(f"experiment {one.name} has no unknown parameter left; leave it out or put it first")
-        step, found = _solve(one, rest, tuple(whole.names[i] for i in old), estimator, essential)
+        step, found = _solve(one, rest, tuple(whole.names[i] for i in old), method, essential)
         steps.append(step)
         new = [place[name] for name in rest.names]
         J = _carried(part, step, [place[name] for name in _solved(step)], old, new)
@@ -192,20 +218,50 @@ def solve_in_steps(
         covariance[np.ix_(new, new)] = found.covariance + J @ covariance[np.ix_(old, old)] @ J.T
         known[new] = found.determined
     gone = {one.name for step in steps if step.essential is not None for one in step.essential.eliminated}
-    kept = tuple(name for name in whole.names if name not in gone)
-    return CombinedParameters(whole, values, covariance, known, tuple(steps), kept)
+    kept = tuple(name for name, told in zip(whole.names, known, strict=True) if told and name not in gone)
+    lost = _lost(parts, known)
+    return CombinedParameters(whole, values, covariance, known, tuple(steps), kept, lost)
+
+
+def _lost(parts: Sequence[Information], known: NDArray[np.bool_]) -> tuple[str, ...]:
+    """A warning when the steps leave open what all experiments together determine."""
+    if known.all():
+        return ()
+    together = sum(parts[1:], start=parts[0]).solve()
+    open_ones = [
+        name for name, told, could in zip(together.names, known, together.determined, strict=True) if could > told
+    ]
+    if not open_ones:
+        return ()
+    return (
+        f"in this order the steps leave open {', '.join(open_ones)}, which the experiments determine together; put "
+        "experiments with locked joints last, or use solve_together or sequential",
+    )
+
+
+def _checked(experiments: Experiment | Sequence[Experiment]) -> list[Experiment]:
+    """One experiment or several as a list."""
+    given = [experiments] if isinstance(experiments, Experiment) else list(experiments)
+    for one in given:
+        if not isinstance(one, Experiment):
+            raise InputError(f"a {type(one).__name__} is not an experiment; make one: Experiment(name, information)")
+    return given
 
 
 def solve_together(
-    experiments: Sequence[Experiment], estimator: Estimator | None = None, *, essential: float | None = None
+    experiments: Experiment | Sequence[Experiment],
+    estimator: str | Estimator = "weighted",
+    *,
+    essential: float | None = None,
 ) -> CombinedParameters:
     """Solve all experiments as one data set; channels of one name share their noise.
 
     Args:
         experiments: In any order.
-        estimator: Method; default weighted least squares.
+        estimator: Method, by name or as an object.
         essential: Share of the relative deviation from which parameters are eliminated; None keeps all.
     """
+    experiments = _checked(experiments)
     parts = _in_common(experiments, essential)
     steps = []
     for one, part in zip(experiments, parts, strict=True):
@@ -213,7 +269,7 @@ def solve_together(
         steps.append(Step(one.name, part.channels, part.n_rows, own.names, (), own.rank, own.condition))
     total = sum(parts[1:], start=parts[0])
     every = Experiment("all together", total, _shared_inflation(experiments, total.channels))
-    step, found = _solve(every, total, (), estimator, essential)
+    step, found = _solve(every, total, (), chosen_estimator(estimator), essential)
     kept = found.essential if isinstance(found, EssentialParameters) else found.names
     return CombinedParameters(total.coordinates, found.values, found.covariance, found.determined, (*steps, step), kept)
 
@@ -240,10 +296,10 @@ def _felt(information: Information) -> tuple[str, ...]:
 
 
 def _solve(
-    one: Experiment, rest: Information, known: tuple[str, ...], estimator: Estimator | None, share: float | None
+    one: Experiment, rest: Information, known: tuple[str, ...], estimator: Estimator, share: float | None
 ) -> tuple[Step, BaseValues]:
     """Solve for what is unknown in an experiment."""
-    fitted = (WeightedLeastSquares() if estimator is None else estimator.clone()).fit(rest)
+    fitted = estimator.clone().fit(rest)
     essential = None
     if share is not None:
         essential = essential_parameters(fitted, share=share, inflation=one.inflation)

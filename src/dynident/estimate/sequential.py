@@ -103,7 +103,10 @@ def sequential_online(
     estimator: str | Estimator = "weighted",
     signals: SignalOptions | None = None,
 ) -> SequentialResult:
-    """Identify from motion of all joints, one torque after the other from the last joint to the first.
+    """Identify from motion of all joints, one torque after the other: from the last joint to the first.
+
+    Where a loop lets a motor feel links beyond others, the torques go from the one that feels least to the one that
+    feels most.
 
     Args:
         robot: The robot, without locked joints.
@@ -117,7 +120,11 @@ def sequential_online(
     if not isinstance(data, Information):
         data = procedure.gathered(data, robot, "data")
     # Parents come before children: in reverse order every link is known when a joint below it is looked at.
-    return procedure.run([StageExperiment(data, outputs=(name,)) for name in reversed(robot.joint_names)])
+    order = list(reversed(robot.joint_names))
+    if len(robot.active) < len(robot.joints):  # through a loop a motor feels links that do not stand on its joint
+        felt = dict(zip(data.channels, (len(factor.columns) for factor in data.channel_factors()), strict=True))
+        order.sort(key=lambda name: felt.get(name, 0))
+    return procedure.run([StageExperiment(data, outputs=(name,)) for name in order])
 
 
 class _Procedure:
