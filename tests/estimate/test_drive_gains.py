@@ -10,7 +10,7 @@ from dynident.errors import InputError, SingularError, UnknownNameError
 from dynident.robot.parameters import LINK_SYMBOLS
 
 TERMS = "rigid,Fv,Fc"
-LOAD = di.Load(3.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.01))
+LOAD = di.Load(3.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.012))
 GAINS = np.array([12.0, -30.0, 8.0])
 NOISE = 3.0  # [N·m], beside 2 to 4 N·m at joint 3
 

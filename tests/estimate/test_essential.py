@@ -132,7 +132,7 @@ def test_what_makes_no_sense_is_refused(information):
     for share in (0.0, -1.0, float("nan"), "15 %", 1.01):
         with pytest.raises(InputError, match="essential share"):
             di.essential_parameters(information, share=share)
-    with pytest.raises(InputError, match="15 % is 0.15"):
+    with pytest.raises(InputError, match=r"15 % is 0\.15"):
         di.essential_parameters(information, share=15)
     with pytest.raises(InputError, match="no parameter has a relative deviation below 1e-07 %"):
         di.essential_parameters(information, share=1e-9)
