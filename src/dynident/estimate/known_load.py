@@ -55,8 +55,8 @@ class Load:
         broken = violations(from_classical(self.mass, np.zeros(3), self._matrix), "load") if strict else []
         if broken:
             raise InputError(
-                f"inertia of the load belongs to no body: {broken[0].condition} ({broken[0].value:.4g} kg·m²); expected "
-                "XX XY XZ YY YZ ZZ about the centre of mass (Load.from_standard takes those about the tool frame)"
+                f"inertia of the load belongs to no body: {broken[0].condition} ({broken[0].value:.4g} kg·m²); "
+                "expected XX XY XZ YY YZ ZZ about the centre of mass (Load.from_standard takes those about the tool)"
             )
 
     @staticmethod
