@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import runpy
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import dynident as di
 from dynident.dynamics import equations as eq
 from dynident.dynamics.terms import resolve_terms
 from tests.dynamics.symbolic_zero import assert_equal
+from tests.loops import FOUR_BAR, load
 from tests.robots import random_urdf
 
 SMALL = ["cylindrical", "cmu-dd-arm-3", "minnesota", "pendulum-1", "pendulum-2"]
@@ -312,13 +314,13 @@ class TestPrinting:
 
 
 @pytest.mark.parametrize("make", [di.symbolic_model, di.symbolic_base, di.lagrange_model])
-def test_what_has_no_closed_form(make):
+def test_what_has_no_closed_form(make, tmp_path):
     with pytest.raises(di.InputError, match=r"a str is no robot; load it first: di\.load_robot\('pendulum-1'\)"):
         make("pendulum-1")
     with pytest.raises(di.InputError, match="a dict is no robot; expected a Robot"):
         make({})
     with pytest.raises(di.InputError, match="have no closed form"):
-        make(four_bar())
+        make(load(FOUR_BAR, tmp_path))
 
 
 def test_without_sympy_the_message_says_what_to_install():
