@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import runpy
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import dynident as di
 from dynident.dynamics import equations as eq
 from dynident.dynamics.terms import resolve_terms
 from tests.dynamics.symbolic_zero import assert_equal
+from tests.loops import FOUR_BAR, load
 from tests.robots import random_urdf
 
 SMALL = ["cylindrical", "cmu-dd-arm-3", "minnesota", "pendulum-1", "pendulum-2"]
@@ -285,12 +287,40 @@ class TestPrinting:
         assert r"\ddot q_{1}" in text
         assert text.count(r"\begin{align*}") == text.count(r"\end{align*}") == 3
 
+    def test_lengths_named_like_angles(self, tmp_path):
+        """A length C2 and the short form of cos(q2) are two things, in text and in LaTeX."""
+        text = "name: odd\nconvention: dh\ngravity: [0, -9.81, 0]\nlengths: {C2: 0.5, S12: 0.4}\n"
+        (tmp_path / "odd.yaml").write_text(text + "joints:\n  - {a: C2}\n  - {a: S12}\n")
+        plain = text.replace("C2: 0.5, S12: 0.4", "a: 0.5, b: 0.4") + "joints:\n  - {a: a}\n  - {a: b}\n"
+        (tmp_path / "even.yaml").write_text(plain)
+        odd, even = (di.symbolic_model(di.load_robot(tmp_path / f"{name}.yaml"), "rigid") for name in ("odd", "even"))
+        swap = {"C2": "C2_", "S2": "S2_", "C12": "C12_", "S12": "S12_", "a": "C2", "b": "S12"}
+        short = re.compile(r"\b(C2|S2|C12|S12|a|b)\b")
+        theirs = [short.sub(lambda found: swap[found[1]], line) for line in even.text("M,g").splitlines()]
+        assert "C2_ = cos(q2), S2_ = sin(q2)" in odd.text("M,g")
+        ours = [line for line in odd.text("M,g").splitlines() if "[" in line]
+        for mine, other in zip(ours, [line for line in theirs if "[" in line], strict=True):
+            assert sp.expand(sp.sympify(mine.split(" = ")[1]) - sp.sympify(other.split(" = ")[1])) == 0
+        assert "C_{2}'" in odd.latex("M")
+        assert "C_{2} " in odd.latex("M")
+        assert "'" not in even.latex("M")
+
     def test_unknown_parts_and_parameters_are_named(self):
         model = di.symbolic_model(di.load_robot("pendulum-1"), "rigid")
         with pytest.raises(di.UnknownNameError, match="unknown part of a symbolic model 'N'"):
             model.text("M,N")
         with pytest.raises(di.UnknownNameError, match="unknown parameter 'ZZ9'"):
             di.symbolic_model(model.robot, "rigid", parameters={"ZZ9": "x"})
+
+
+@pytest.mark.parametrize("make", [di.symbolic_model, di.symbolic_base, di.lagrange_model])
+def test_what_has_no_closed_form(make, tmp_path):
+    with pytest.raises(di.InputError, match=r"a str is no robot; load it first: di\.load_robot\('pendulum-1'\)"):
+        make("pendulum-1")
+    with pytest.raises(di.InputError, match="a dict is no robot; expected a Robot"):
+        make({})
+    with pytest.raises(di.InputError, match="have no closed form"):
+        make(load(FOUR_BAR, tmp_path))
 
 
 def test_without_sympy_the_message_says_what_to_install():

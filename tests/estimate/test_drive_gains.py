@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from dynident.errors import InputError, SingularError, UnknownNameError
 from dynident.robot.parameters import LINK_SYMBOLS
 
 TERMS = "rigid,Fv,Fc"
-LOAD = di.Load(3.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.01))
+LOAD = di.Load(3.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.012))
 GAINS = np.array([12.0, -30.0, 8.0])
 NOISE = 3.0  # [N·m], beside 2 to 4 N·m at joint 3
 
@@ -117,6 +119,43 @@ def test_correlated_noise_makes_gains_less_certain(robot, runs):
     plain = di.identify_drive_gains(robot, *data, {"M": 3.0})
     wide = di.identify_drive_gains(robot, *data, {"M": 3.0}, inflation=[4.0] * 3)
     np.testing.assert_allclose(wide.std, 2.0 * plain.std, rtol=1e-6)
+
+
+def test_swapped_runs_are_noticed(robot, runs):
+    data = signals(robot, runs, noise=0.1)
+    assert di.identify_drive_gains(robot, *data, {"M": 3.0}).warnings == ()
+    swapped = di.identify_drive_gains(robot, *data[::-1], {"M": 3.0})
+    np.testing.assert_array_equal(np.sign(swapped.gains), -np.sign(GAINS))
+    assert "inertia and friction came out negative" in swapped.warnings[0]
+    torque = [di.accumulate(robot, *run, TERMS) for run in runs]
+    assert di.identify_drive_gains(robot, *torque, {"M": 3.0}, nominal=GAINS).warnings == ()
+    (word,) = di.identify_drive_gains(robot, *torque[::-1], {"M": 3.0}, nominal=GAINS).warnings
+    assert "nominal gains" in word
+    assert "swapped?" in word
+
+
+def test_data_of_another_robot_is_refused(robot, runs):
+    data = signals(robot, runs)
+    with pytest.raises(InputError, match=r"has a channel joint1, robot puma560|is not that of robot puma560"):
+        di.identify_drive_gains(di.load_robot("puma560"), *data, {"M": 3.0})
+    heavier = dataclasses.replace(robot, gravity=1.1 * robot.gravity)
+    with pytest.raises(InputError, match="the loaded data is not that of robot"):
+        di.identify_drive_gains(robot, data[0], signals(heavier, runs)[1], {"M": 3.0})
+    other = dataclasses.replace(data[0], channels=("a", "b", "c"))
+    with pytest.raises(InputError, match="the unloaded data has a channel a"):
+        di.identify_drive_gains(robot, other, other, {"M": 3.0})
+
+
+@pytest.mark.parametrize("known_std", [-0.01, float("nan"), float("inf"), "1 %"])
+def test_a_deviation_of_the_mass_that_is_none(robot, runs, known_std):
+    with pytest.raises(InputError, match="known_std is"):
+        di.identify_drive_gains(robot, *signals(robot, runs), {"M": 3.0}, known_std=known_std)
+
+
+@pytest.mark.parametrize("mass", [0.0, -3.0, float("nan"), "3"])
+def test_a_mass_that_is_none(robot, runs, mass):
+    with pytest.raises(InputError, match="of the load is"):
+        di.identify_drive_gains(robot, *signals(robot, runs), {"M": mass})
 
 
 def test_what_cannot_be_done_is_refused(robot, runs):

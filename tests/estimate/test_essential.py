@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -127,13 +129,41 @@ def test_some_may_be_kept_whatever_their_deviation(information):
 
 
 def test_what_makes_no_sense_is_refused(information):
-    for share in (0.0, -1.0, float("nan"), "15 %"):
+    for share in (0.0, -1.0, float("nan"), "15 %", 1.01):
         with pytest.raises(InputError, match="essential share"):
             di.essential_parameters(information, share=share)
+    with pytest.raises(InputError, match=r"15 % is 0\.15"):
+        di.essential_parameters(information, share=15)
     with pytest.raises(InputError, match="no parameter has a relative deviation below 1e-07 %"):
         di.essential_parameters(information, share=1e-9)
     with pytest.raises(InputError, match="one inflation"):
         di.essential_parameters(information, inflation=[1.0])
+
+
+@pytest.mark.parametrize("samples", [2, 4])  # fewer equations than parameters, and too few to tell deviations
+def test_too_few_equations_are_refused(data, samples):
+    short = di.accumulate_rows(*(x[:samples] for x in data), NAMES)
+    with pytest.raises(InputError, match=f"{2 * samples} equations for 5 parameters .* at least 10"):
+        di.essential_parameters(short)
+    enough = di.accumulate_rows(*(x[:5] for x in data), NAMES)
+    assert "big" in di.essential_parameters(enough, share=1.0).essential
+
+
+def test_methods_by_name(information):
+    found = di.essential_parameters(information, "ordinary")
+    np.testing.assert_array_equal(found.values, di.essential_parameters(information, di.OrdinaryLeastSquares()).values)
+    assert isinstance(found.fitted, di.OrdinaryLeastSquares)
+    with pytest.raises(UnknownNameError, match="did you mean 'ordinary'"):
+        di.essential_parameters(information, "ordinari")
+
+
+def test_a_residual_that_shrinks_has_one_sign(information):
+    found = di.essential_parameters(information)
+    shrunk = dataclasses.replace(found, eliminated=(dataclasses.replace(found.eliminated[0], residual=-0.41),))
+    line = shrunk.table().splitlines()[1]
+    assert " -41 %" in line
+    assert "+-" not in line
+    assert "+" in found.table()
 
 
 def test_the_table_tells_who_left_and_why(information):

@@ -11,7 +11,7 @@ from dynident.robot.model import Transform
 from dynident.robot.parameters import LINK_SYMBOLS
 
 TERMS = "rigid,Fv"
-LOAD = di.Load(2.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.01))
+LOAD = di.Load(2.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.012))
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +124,35 @@ def test_verdicts():
     assert [verdict(x) for x in (0.0, -1.9, 2.5, -3.5)] == ["agrees", "agrees", "doubtful", "differs"]
     assert verdict(0.0, np.inf) == "not determined"
     assert (verdict(0.0, 0.0), verdict(1e-6, 0.0)) == ("agrees", "differs")
+
+
+def test_a_load_that_is_no_body_is_refused():
+    with pytest.raises(InputError, match="triangle inequality"):
+        di.Load(1.0, (0, 0, 0), (0.1, 0, 0, 0.1, 0, 0.3))
+    with pytest.raises(InputError, match="must not be negative"):
+        di.Load(1.0, (0, 0, 0), (-0.1, 0, 0, 0.1, 0, 0.1))
+    assert di.Load(1.0, (3.0, 0, 0), (0.1, 0, 0, 0.1, 0, 0.2)).mass == 1.0  # a flat body, far from the tool
+    printed = {"XX": 0.454, "XY": -0.02, "XZ": -0.09, "YY": 0.445, "YZ": -0.115, "ZZ": 0.065}  # Gautier et al. 1995
+    rounded = di.Load.from_standard(printed | {"MX": 0.48, "MY": 0.6, "MZ": 2.0, "M": 10.9})
+    assert rounded.standard[9] == 10.9
+
+
+def test_fits_of_different_robots_are_refused(robot, base):
+    unloaded, loaded = fits(robot, base, LOAD)
+    other = di.load_robot("sr400")
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 300, 6))
+    theirs = di.accumulate(other, q, dq, ddq, di.inverse_dynamics(other, q, dq, ddq, TERMS), TERMS)
+    with pytest.raises(InputError, match="different robots, puma560 and sr400"):
+        di.compare_load(unloaded, di.WeightedLeastSquares().fit(theirs), LOAD)
+    with pytest.raises(InputError, match="different robots"):
+        di.compare_load(unloaded, loaded, LOAD, base=di.base_parameters(other, TERMS))
+    part = di.base_parameters(robot.lock(q6=0.0), TERMS)  # locked joints do not make another robot
+    assert di.compare_load(unloaded, loaded, LOAD, base=part).rows
+
+
+def test_a_robot_is_no_set_of_base_parameters(robot):
+    with pytest.raises(InputError, match=r"a Robot is no set .* pass base_parameters\(robot\)"):
+        di.load_change(robot, LOAD)
 
 
 def test_what_cannot_be_compared(robot, base):

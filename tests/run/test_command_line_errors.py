@@ -100,6 +100,11 @@ BAD_ARGUMENTS = {
     "unknown term": (["inspect", "pendulum-1", "--terms", "rigid,Fx"], "unknown term 'Fx'"),
     "no term": (["inspect", "pendulum-1", "--terms", ""], "unknown term ''"),
     "unknown values": (["inspect", "pendulum-1", "--values", "a\nb"], r"unknown parameter set 'a\nb' (valid: plant)"),
+    "essential before a log": (
+        ["identify", "pendulum-1", "--essential", "log.csv", "-o", "out"],
+        "argument --essential: SHARE must be a number, got 'log.csv'; put --essential after the logs, or write "
+        "--essential=0.15",
+    ),
     "tolerance word": (["inspect", "pendulum-1", "--tolerance", "x"], "argument --tolerance: invalid float value: 'x'"),
     "tolerance nan": (["inspect", "pendulum-1", "--tolerance", "nan"], "--tolerance is nan; expected a share"),
     "tolerance zero": (["inspect", "pendulum-1", "--tolerance", "0"], "--tolerance is 0.0; expected a share"),

@@ -23,6 +23,7 @@ from dynident.dynamics.angles import Direction, angles_of
 from dynident.dynamics.evaluate import _check_held_motors
 from dynident.dynamics.polynomials import Polynomial, Ring, derivative
 from dynident.dynamics.terms import Column, Term, all_columns
+from dynident.errors import InputError
 from dynident.robot.algebra import ZERO, Number, Vector, add, mul, snapped, sub, total
 from dynident.robot.model import Robot
 
@@ -146,6 +147,15 @@ class Quantities:
                 rate = float(direction[joint])
                 rates[place], rates[place + 1] = mul(-rate, s), mul(rate, c)
         return rates
+
+
+def require_closed_form(robot: Robot) -> None:
+    """Refuse what is no robot, and robots whose loops are closed by numbers."""
+    if not isinstance(robot, Robot):
+        hint = f"load it first: di.load_robot({robot!r})" if isinstance(robot, str) else "expected a Robot"
+        raise InputError(f"a {type(robot).__name__} is no robot; {hint}")
+    if robot.closure is not None:
+        raise InputError(f"the loops of robot {robot.name} have no closed form; they are closed sample by sample")
 
 
 class ClosedForm:

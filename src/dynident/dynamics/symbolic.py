@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dynident.dynamics.closed_form import ClosedForm
+from dynident.dynamics.closed_form import ClosedForm, require_closed_form
 from dynident.dynamics.symbolic_convert import Converter
 from dynident.dynamics.terms import Column, Term, TermsLike, resolve_terms
 from dynident.errors import UnknownNameError
@@ -164,6 +164,7 @@ def symbolic_model(
         parameters: Standard parameters to keep and the name to show for each; others are zero. Default: all. With the
             own columns of the base parameters this is the model in base parameters (see `symbolic_base`).
     """
+    require_closed_form(robot)
     resolved = resolve_terms(terms)
     if parameters is not None:
         for name in parameters:

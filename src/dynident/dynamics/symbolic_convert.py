@@ -39,6 +39,7 @@ class Converter:
         self._form, self._short = form, short
         self._ring = form.quantities.ring
         self._shorten = Shortener(form.quantities)
+        self._taken = {*self._ring.names}
         self._leaves: dict[int, Any] = {}
         self.angles: dict[str, Direction] = {}  # short names that were used
         n = form.n
@@ -120,6 +121,8 @@ class Converter:
         names = self._form.robot.position_names
         short = short_angle(direction, names) if self._short else None
         if short is not None:
+            while {f"C{short}", f"S{short}"} & self._taken:  # a length may be called C2
+                short += "_"
             self.angles[short] = direction
             return self.symbol(f"{name[0].upper()}{short}")
         Rational = self._sp.Rational

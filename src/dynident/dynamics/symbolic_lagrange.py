@@ -12,6 +12,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from dynident.dynamics.closed_form import require_closed_form
 from dynident.dynamics.symbolic_convert import load_sympy
 from dynident.errors import DynidentError, InputError
 from dynident.robot.model import Robot
@@ -45,6 +46,7 @@ def lagrange_model(robot: Robot) -> LagrangeModel:
 
     Meant as a second opinion on robots of up to about six joints; `symbolic_model` is the quick way.
     """
+    require_closed_form(robot)
     held = [i for i in range(len(robot.active)) if i in robot.locked]
     if held:
         raise InputError("the Lagrange derivation has no locked joints; use symbolic_model, or the robot as it is")

@@ -91,7 +91,11 @@ def as_latex(form: ClosedForm, parts: Sequence[str]) -> str:
 
 
 def latex_name(name: str) -> str:
-    r"""A symbol as it is written: \dot q_{1}, C_{23}, \mathit{XX}_{1}, a_{2}."""
+    r"""A symbol as it is written: \dot q_{1}, C_{23}, \mathit{XX}_{1}, a_{2}; C2_ with a prime, C_{2}'."""
+    if plain := name.rstrip("_"):
+        primes = "'" * (len(name) - len(plain))
+        if primes:
+            return latex_name(plain) + primes
     if found := re.fullmatch(r"(d{0,2})q(\w+)", name):
         return {"": "q", "d": r"\dot q", "dd": r"\ddot q"}[found[1]] + f"_{{{found[2]}}}"
     found = re.fullmatch(r"([A-Za-z]+?)(R?)(m?\d[\d_]*)", name)

@@ -19,7 +19,7 @@ dynamic parameters of robots.)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,7 @@ _SETTLED = 1e-9
 _MOST_DAMPING = 1e6  # beyond it, a step that does not help is as good as none
 _WORST = 0.5  # relative deviation of a gain from which it is not found at all
 _LEAST_NOISE = 1e-10  # share of a channel's torque below which its noise is rounding
+_POSITIVE = ("ZZ", "Ia", "Fv", "Fc")  # no body or drive has these negative, regrouped or not
 _TOLD_APART = 1e-9  # share of the load's known part that its unknown part must not explain
 
 
@@ -56,6 +57,7 @@ class DriveGains:
         sigma: (n_joints,) noise of each channel on the corrected scale [N·m or N].
         condition: Condition of all unknown columns, scaled to unit norm.
         iterations: Rounds of weighting.
+        warnings: What a reader should know.
     """
 
     joints: tuple[str, ...]
@@ -67,6 +69,7 @@ class DriveGains:
     sigma: Array
     condition: float
     iterations: int
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("factors", "covariance", "nominal", "sigma"):
@@ -122,6 +125,10 @@ def identify_drive_gains(
             f"the loaded data has channels {', '.join(loaded.channels)}, the unloaded {', '.join(unloaded.channels)}; "
             "use the same in both"
         )
+    if isinstance(known_std, str | bool) or not 0.0 <= known_std < np.inf:
+        raise InputError(f"known_std is {known_std!r}; expected a finite share that is not negative, such as 0.01")
+    for label, data in (("unloaded", unloaded), ("loaded", loaded)):
+        _check_data(robot, data, label)
     m = len(unloaded.channels)
     scale = _vector(nominal, m, "nominal")
     spread = _vector(inflation, m, "inflation")
@@ -142,7 +149,38 @@ def identify_drive_gains(
         sigma=sigma,
         condition=condition,
         iterations=rounds,
+        warnings=_swapped(unloaded.names, theta[:n], factors if nominal is not None else None),
     )
+
+
+def _check_data(robot: Robot, data: Information, label: str) -> None:
+    """Refuse data of another robot; locked joints do not make another one."""
+    free = replace(robot, locked={})
+    for name in data.channels:
+        if name not in free.joint_names:
+            raise InputError(
+                f"the {label} data has a channel {name}, robot {robot.name} has joints {', '.join(free.joint_names)}; "
+                "give torque rows of this robot"
+            )
+    for column, meaning in zip(data.coordinates.columns, data.definitions, strict=True):
+        if meaning.startswith("robot ") and not meaning.startswith(f"robot {free.fingerprint},"):
+            raise InputError(
+                f"the {label} data is not that of robot {robot.name}: its column {column.name} was made with another "
+                "robot; accumulate both data sets with the robot given"
+            )
+
+
+def _swapped(names: Sequence[str], values: Array, factors: Array | None) -> tuple[str, ...]:
+    """Words for a load that was taken off, not put on: everything is found with its sign turned.
+
+    Gains of raw signals may have either sign; what a body or friction cannot have negative tells then.
+    """
+    positive = [x for name, x in zip(names, values, strict=True) if name.startswith(_POSITIVE)]
+    tell = np.asarray(positive if factors is None else factors)
+    if 2 * int(np.sum(tell < 0.0)) <= len(tell):
+        return ()
+    found = "inertia and friction" if factors is None else "the factors on the nominal gains"
+    return (f"most of {found} came out negative; are the loaded and the unloaded data swapped?",)
 
 
 def _vector(given: Sequence[float] | Array | None, m: int, name: str) -> Array:
@@ -179,6 +217,10 @@ class _Columns:
             for name in given:
                 if name not in LINK_SYMBOLS:
                     raise UnknownNameError("standard parameter of a load", name, LINK_SYMBOLS)
+                if isinstance(given[name], str | bool) or not np.isfinite(given[name]):
+                    raise InputError(f"{name} of the load is {given[name]!r}; expected a finite number")
+            if given.get("M", 1.0) <= 0.0:
+                raise InputError(f"mass of the load is {given['M']:g} kg; expected more than zero")
             known = {f"{name}{number}": float(value) for name, value in given.items()}
         K, standard = information.coordinates.K, [column.name for column in information.coordinates.columns]
         place = {name: j for j, name in enumerate(standard)}

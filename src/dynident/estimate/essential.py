@@ -21,6 +21,7 @@ from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.estimate.robust import RobustLeastSquares
+from dynident.estimate.torque_error import chosen_estimator
 from dynident.estimate.values import BaseValues
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
@@ -28,6 +29,7 @@ from dynident.information.slabs import RowSource, Slab, SlabBlock
 from dynident.information.solution import dense_channels, residual_square, solve_weighted
 
 SHARE = 0.15  # relative deviation from which a parameter is not significant
+_EQUATIONS = 2  # per parameter, at least
 _RANK = 1e-9  # singular values below this share of the largest are zero, where a covariance stands for the data
 
 
@@ -119,12 +121,12 @@ class EssentialParameters(BaseValues):
 
 
 def _growth(share: float) -> str:
-    return f"+{100.0 * share:.2g} %" if np.isfinite(share) else ""
+    return f"{100.0 * share:+.2g} %" if np.isfinite(share) else ""
 
 
 def essential_parameters(
     data: Information | RowSource | Estimator | Estimate,
-    estimator: Estimator | None = None,
+    estimator: str | Estimator | None = None,
     *,
     share: float = SHARE,
     inflation: Array | Sequence[float] | None = None,
@@ -135,14 +137,14 @@ def essential_parameters(
     Args:
         data: Factors or rows; a fitted estimator, whose data and method are used; or an `Estimate`, whose values and
             covariance stand for its data.
-        estimator: Method; default weighted least squares.
-        share: Relative deviation from which a parameter is not significant.
+        estimator: Method by name, or an estimator; default weighted least squares.
+        share: Relative deviation from which a parameter is not significant, in (0, 1].
         inflation: (n_channels,) rows that weigh as much as one independent row; default one, the white-noise formula.
             `Estimate.inflation` has it for the logs of a robot.
         keep: Base parameters that stay whatever their deviation.
 
     Raises:
-        InputError: When no parameter is significant.
+        InputError: When no parameter is significant, or there are fewer equations than twice the parameters.
     """
     check_share(share)
     problem = _problem(data, estimator, inflation)
@@ -154,9 +156,13 @@ def essential_parameters(
 
 
 def check_share(share: float) -> None:
-    """Refuse a share that is not a positive number."""
-    if isinstance(share, str | bool) or not 0.0 < share < np.inf:
-        raise InputError(f"the essential share is {share!r}; expected a positive relative deviation such as {SHARE}")
+    """Refuse a share that is not in (0, 1]."""
+    if isinstance(share, str | bool) or not 0.0 < share <= 1.0:
+        number = not isinstance(share, str | bool) and 1.0 < share <= 100.0
+        hint = f"; {share:g} % is {share / 100.0:g}" if number else ""
+        raise InputError(
+            f"the essential share is {share!r}; expected a relative deviation in (0, 1] such as {SHARE}{hint}"
+        )
 
 
 @dataclass(frozen=True)
@@ -247,13 +253,14 @@ def _result(
 
 def _problem(
     data: Information | RowSource | Estimator | Estimate,
-    estimator: Estimator | None,
+    estimator: str | Estimator | None,
     inflation: Array | Sequence[float] | None,
 ) -> _Problem:
     if isinstance(data, Estimate):
         if estimator is not None or inflation is not None:
             raise InputError("an Estimate has its method and its deviations already; leave estimator and inflation out")
         return _Conditioned(data)
+    estimator = None if estimator is None else chosen_estimator(estimator)
     rows: RowSource | None = None
     if isinstance(data, Estimator):
         estimator = data.clone() if estimator is None else estimator
@@ -267,10 +274,21 @@ def _problem(
         if rows is None:
             raise InputError("robust least squares looks at rows again and again; give the rows, not their factors")
         information = estimator.clone().fit(rows).information_
+    _check_rows(information)
     factors = np.ones(len(information.channels)) if inflation is None else np.asarray(inflation, dtype=np.float64)
     if factors.shape != (len(information.channels),) or not (np.isfinite(factors) & (factors > 0.0)).all():
         raise InputError(f"give one inflation, finite and positive, for each of {', '.join(information.channels)}")
     return _OnFactors(information, estimator, factors, rows)
+
+
+def _check_rows(information: Information) -> None:
+    """Refuse data so short that its residual, and with it every deviation, means nothing."""
+    n = information.coordinates.n
+    if information.n_rows < _EQUATIONS * n:
+        raise InputError(
+            f"{information.n_rows:g} equations for {n} parameters leave too little to tell deviations from; expected "
+            f"at least {_EQUATIONS * n}: give more data, or restrict it to fewer parameters"
+        )
 
 
 class _OnFactors:

@@ -7,7 +7,7 @@ Base parameters are linear in standard ones, so a load at the tool changes them 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.regrouping import Regrouping
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical, in_frame, to_classical
+from dynident.robot.physicality import violations
 
 Agreement = Literal["agrees", "doubtful", "differs", "not determined"]
 AGREES, DIFFERS = 2.0, 3.0  # deviations up to which values agree, above which they differ
@@ -40,7 +41,10 @@ class Load:
     center: Array
     inertia: Array
 
-    def __init__(self, mass: float, center: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0,) * 6) -> None:
+    def __init__(
+        self, mass: float, center: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0,) * 6, *, strict: bool = True
+    ) -> None:
+        """A load; `strict` refuses inertia that belongs to no body."""
         for name, given, shape in (("mass", mass, ()), ("center", center, (3,)), ("inertia", inertia, (6,))):
             value = np.asarray(given, dtype=np.float64)
             if value.shape != shape or not np.isfinite(value).all():
@@ -48,20 +52,34 @@ class Load:
             object.__setattr__(self, name, frozen(value) if shape else float(value))
         if self.mass <= 0.0:
             raise InputError(f"mass of the load is {self.mass:g} kg; expected more than zero")
+        broken = violations(from_classical(self.mass, np.zeros(3), self._matrix), "load") if strict else []
+        if broken:
+            raise InputError(
+                f"inertia of the load belongs to no body: {broken[0].condition} ({broken[0].value:.4g} kg·m²); "
+                "expected XX XY XZ YY YZ ZZ about the centre of mass (Load.from_standard takes those about the tool)"
+            )
 
     @staticmethod
     def from_standard(values: Mapping[str, float]) -> Load:
-        """A load from its standard parameters (XX, .. MX, .. M) about the origin of the tool frame, as in papers."""
+        """A load from its standard parameters (XX, .. MX, .. M) about the origin of the tool frame, as in papers.
+
+        Rounding of printed numbers may leave inertia about the centre of mass that belongs to no body; that is allowed.
+        """
         for name in values:
             if name not in LINK_SYMBOLS:
                 raise UnknownNameError("standard parameter of a load", name, LINK_SYMBOLS)
         mass, center, inertia = to_classical([values.get(symbol, 0.0) for symbol in LINK_SYMBOLS])
-        return Load(float(mass), center, inertia[(0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)])
+        return Load(float(mass), center, inertia[(0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)], strict=False)
+
+    @property
+    def _matrix(self) -> Array:
+        """(3, 3) inertia about the centre of mass."""
+        return np.asarray(self.inertia[[[0, 1, 2], [1, 3, 4], [2, 4, 5]]])
 
     @property
     def standard(self) -> Array:
         """(10,) standard parameters about the origin of the tool frame."""
-        return from_classical(self.mass, self.center, self.inertia[[[0, 1, 2], [1, 3, 4], [2, 4, 5]]])
+        return from_classical(self.mass, self.center, self._matrix)
 
     def at(self, robot: Robot) -> dict[str, float]:
         """What it adds to the standard parameters of the robot's tool link, by name."""
@@ -82,6 +100,9 @@ def tool_link(robot: Robot) -> tuple[int, Any]:
 
 def load_change(base: BaseParameters, load: Load) -> Array:
     """How a load changes the base parameters, K times its standard parameters, (n,)."""
+    if not isinstance(base, BaseParameters):
+        hint = "pass base_parameters(robot)" if isinstance(base, Robot) else "expected those of base_parameters(robot)"
+        raise InputError(f"a {type(base).__name__} is no set of base parameters; {hint}")
     added = load.at(base.robot)
     return np.asarray(base.K @ [added.get(column.name, 0.0) for column in base.columns])
 
@@ -200,6 +221,7 @@ def compare_load(
         base: The base parameters with their robot; needed only where neither fit knows its robot.
     """
     first, second = base_values(unloaded), base_values(loaded)
+    _check_same_robot(base, first.coordinates, second.coordinates)
     owner = _owner(base, first.coordinates, second.coordinates)
     change = dict(zip(owner.names, load_change(owner, load), strict=True))
     units = dict(zip(owner.names, owner.units, strict=True))
@@ -215,6 +237,18 @@ def compare_load(
             LoadRow(name, units[name], *found[0][name], 0.0 + float(change[name]), *found[1][name]) for name in shared
         )
     )
+
+
+def _check_same_robot(*candidates: BaseParameters | Regrouping | None) -> None:
+    """Refuse fits of robots that differ in more than locked joints."""
+    robots = [one.robot for one in candidates if isinstance(one, BaseParameters)]
+    prints = [replace(robot, locked={}).fingerprint for robot in robots]
+    for robot, own in zip(robots, prints, strict=True):
+        if own != prints[0]:
+            raise InputError(
+                f"the fits are of different robots, {robots[0].name} and {robot.name}; their geometry, gravity or "
+                "elements differ: identify both with the same robot"
+            )
 
 
 def _owner(*candidates: BaseParameters | Regrouping | None) -> BaseParameters:

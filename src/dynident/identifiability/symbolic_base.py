@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-from dynident.dynamics.closed_form import ClosedForm
+from dynident.dynamics.closed_form import ClosedForm, require_closed_form
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.polynomials import BITS, Polynomial, factors
 from dynident.dynamics.symbolic import SymbolicModel, symbolic_model
@@ -147,6 +147,7 @@ def symbolic_base(robot: Robot, terms: TermsLike = None) -> SymbolicBase:
         robot: The robot. Lengths without a name are numbers in the result.
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
     """
+    require_closed_form(robot)
     resolved = resolve_terms(terms)
     form = ClosedForm(robot, resolved)
     numeric = base_parameters(robot, resolved)

@@ -120,9 +120,11 @@ class Information:
         gone = set(left_out)
         return self.select(i for i in range(len(self.segments)) if i not in gone)
 
-    def outputs(self, channels: Iterable[str]) -> Information:
-        """Only some output channels (rows) of the data."""
-        wanted = tuple(channels)
+    def outputs(self, channels: str | Iterable[str]) -> Information:
+        """Only some output channels (rows) of the data; a single name is that one channel."""
+        wanted = (channels,) if isinstance(channels, str) else tuple(channels)
+        if not wanted:
+            raise InputError(f"no output channel is left; expected some of {', '.join(self.channels)}")
         for name in wanted:
             if name not in self.channels:
                 raise UnknownNameError("channel", name, self.channels)

@@ -36,6 +36,10 @@ class _Parser(argparse.ArgumentParser):
             message = f"unknown argument '{word}'{suggestion(word.split('=')[0], known)}"
             if word.split("=")[0] in known:
                 message = f"argument '{word}' belongs behind the verb: dynident VERB {word}"
+        elif message.startswith("argument --essential: invalid float value: "):
+            word = message.split("invalid float value: ")[1]
+            message = f"argument --essential: SHARE must be a number, got {word}; put --essential after the logs, or "
+            message += "write --essential=0.15"
         elif message.startswith("the following arguments are required: "):
             need = message.removeprefix("the following arguments are required: ")
             message = f"missing {need}; see {self.prog} --help"
