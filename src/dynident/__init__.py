@@ -78,6 +78,21 @@ if TYPE_CHECKING:
         open_log as open_log,
         read_log as read_log,
     )
+    from dynident.motion import (
+        Fourier as Fourier,
+        Locked as Locked,
+        MotionFileError as MotionFileError,
+        PointToPoint as PointToPoint,
+        Sequence as Sequence,
+        Sinusoid as Sinusoid,
+        Step as Step,
+        Trajectory as Trajectory,
+        load_trajectory as load_trajectory,
+        ros_joint_trajectory as ros_joint_trajectory,
+        save_trajectory as save_trajectory,
+        write_csv as write_csv,
+        write_ros as write_ros,
+    )
     from dynident.robot import (
         Robot as Robot,
         bundled_names as bundled_names,
@@ -147,6 +162,21 @@ _ROOMS = {
         "LogSource",
         "open_log",
         "read_log",
+    ),
+    "dynident.motion": (
+        "Fourier",
+        "Locked",
+        "MotionFileError",
+        "PointToPoint",
+        "Sequence",
+        "Sinusoid",
+        "Step",
+        "Trajectory",
+        "load_trajectory",
+        "ros_joint_trajectory",
+        "save_trajectory",
+        "write_csv",
+        "write_ros",
     ),
     "dynident.robot": (
         "Robot",
