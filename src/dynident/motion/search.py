@@ -1,0 +1,277 @@
+"""The search for a motion: feasible starts, the interior-point method on several of them, and a check at a fine rate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.errors import DynidentError
+from dynident.motion.criteria import Criterion
+from dynident.motion.demands import Demands, Shortfall, Stacked
+from dynident.motion.interior import Outcome, minimise
+from dynident.motion.rows import Rows
+from dynident.motion.space import Raster, Space
+
+PER_PERIOD = 40  # samples of the search in a period of the highest harmonic
+_FINE = 1000.0  # [Hz] of the last check
+_MARGIN = 0.002  # slack kept from the beginning, for what happens between the samples
+_SCREENING = 40  # steps after which the starts are compared
+_FINALISTS = 3
+
+
+class InfeasibleError(DynidentError):
+    """Limits that no motion can respect; the message names the one that is broken and by how much."""
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """How far a search is.
+
+    Attributes:
+        step: Steps done.
+        steps: Most steps there can be.
+        evaluations: Criteria evaluated so far.
+        best: Best criterion so far, as it is minimised; infinite before the first.
+    """
+
+    step: int
+    steps: int
+    evaluations: int
+    best: float
+
+
+@dataclass
+class Found:
+    """What a search found.
+
+    Attributes:
+        x: Coordinates of the motion.
+        shortfalls: The least slack of every kind of limit at a fine rate.
+        evaluations: Criteria evaluated.
+        starts: Starts tried.
+        interrupted: Whether somebody stopped it.
+        seconds: Time it took [s].
+        screened: Criterion of each start after a few steps.
+    """
+
+    x: Array
+    shortfalls: list[Shortfall]
+    evaluations: int
+    starts: int
+    interrupted: bool
+    seconds: float
+    screened: list[float] = field(default_factory=list)
+
+
+class SearchProblem:
+    """The criterion and the limits as functions of a motion's coordinates (see `interior.Problem`).
+
+    Args:
+        space, raster: Where the motion lives.
+        rows: Rows of the identification problem on the raster.
+        criterion: To be minimised.
+        sizes: (n,) sizes of the scaled parameters, for the criterion.
+        known: (n, n) information that is there already.
+        demands: The limits.
+        stride: Distances are measured on every so many samples.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        raster: Raster,
+        rows: Rows,
+        criterion: Criterion,
+        sizes: Array,
+        known: Array,
+        demands: Demands,
+        stride: int = 2,
+    ) -> None:
+        self.space, self.raster, self.rows = space, raster, rows
+        self._criterion, self._sizes, self._known = criterion, sizes, known
+        self.limits = demands.on(raster, stride)
+        self.margins = {limit.kind: _MARGIN for limit in self.limits}
+        self.evaluations = 0
+
+    def value(self, x: Array) -> float:
+        """The criterion."""
+        self.evaluations += 1
+        information = self._known + self.rows.information(self.space.states(x, self.raster))
+        value, self._slope = self._criterion(information, self._sizes)
+        return value
+
+    def gradient(self) -> Array:
+        """Its derivative where `value` was last called."""
+        return self.space.pull(self.rows.pull(self._slope), self.raster)
+
+    def slack(self, x: Array) -> Array:
+        """All slacks."""
+        states = self.space.states(x, self.raster)
+        parts = [(limit.evaluate(states) - self.margins[limit.kind]).ravel() for limit in self.limits]
+        self._lengths = [len(part) for part in parts]
+        return np.concatenate(parts)
+
+    def slopes(self) -> Stacked:
+        """Their derivative where `slack` was last called."""
+        return Stacked([limit.linearise() for limit in self.limits], self._lengths)
+
+    def inside(self, x: Array) -> bool:
+        """Whether all limits are respected."""
+        return bool((self.slack(x) > 0.0).all())
+
+
+class Search:
+    """One search.
+
+    Args:
+        problem: Criterion and limits.
+        demands: The limits, for poses and for the fine check.
+        starts: Random starts.
+        iterations: Most steps from each of the best ones.
+        seed: Of the starts.
+        progress: Called after every step.
+    """
+
+    def __init__(
+        self,
+        problem: SearchProblem,
+        demands: Demands,
+        *,
+        starts: int,
+        iterations: int,
+        seed: int,
+        progress: Callable[[SearchProgress], None] | None,
+    ) -> None:
+        self.problem, self.demands, self.space = problem, demands, problem.space
+        self.starts, self.iterations = starts, iterations
+        self.rng = np.random.default_rng(seed)
+        self._tell = progress or (lambda state: None)
+        self._steps = 0
+        self._best: tuple[float, Array, Array] | None = None  # criterion, x, the pose it grew from
+
+    def run(self) -> Found:
+        """Everything; an interrupt ends it with the best motion so far, if there is one."""
+        began = time.perf_counter()
+        interrupted = False
+        screened: list[float] = []
+        try:
+            poses = feasible_poses(self.demands, self.starts, self.rng)
+            outcomes: list[tuple[Outcome, Array]] = []
+            for pose in poses:
+                x = self._start(pose)
+                outcomes.append((self._descend(x, pose, _SCREENING, 1.0, None), pose))
+                screened.append(outcomes[-1][0].value)
+            outcomes.sort(key=lambda item: item[0].value)
+            for outcome, pose in outcomes[:_FINALISTS]:
+                self._descend(outcome.x, pose, self.iterations, outcome.barrier, outcome.curvature)
+            x, shortfalls = self._settled()
+        except KeyboardInterrupt:
+            if self._best is None:
+                raise
+            interrupted = True
+            x, shortfalls = self._shrunk(self._best[1], self._best[2])
+        seconds = time.perf_counter() - began
+        return Found(x, shortfalls, self.problem.evaluations, self.starts, interrupted, seconds, screened)
+
+    def _descend(self, x: Array, pose: Array, steps: int, barrier: float, curvature: Array | None) -> Outcome:
+        def report(x: Array, value: float) -> None:
+            self._steps += 1
+            if self._best is None or value < self._best[0]:
+                self._best = (value, x.copy(), pose)
+            most = self.starts * _SCREENING + _FINALISTS * self.iterations
+            self._tell(SearchProgress(min(self._steps, most), most, self.problem.evaluations, self._best[0]))
+
+        return minimise(self.problem, x, barrier=barrier, iterations=steps, curvature=curvature, report=report)
+
+    def _start(self, pose: Array) -> Array:
+        """A random motion about a pose, as large as the limits allow."""
+        rest = self.space.resting(pose)
+        way = self.rng.normal(size=(len(self.space.joints), self.space.per_joint))
+        if self.space.start is None:
+            way[:, -1] = 0.0
+        return self._largest(rest, way.ravel())
+
+    def _largest(self, rest: Array, way: Array, most: float = 1.0) -> Array:
+        """The farthest point from rest along a way that is well inside the limits."""
+        share = most
+        while not self.problem.inside(rest + share * way):
+            share *= 0.7
+            if share < 1e-9:
+                return rest
+        return np.asarray(rest + 0.95 * share * way)
+
+    def _settled(self) -> tuple[Array, list[Shortfall]]:
+        """The best motion, tightened until it respects its limits between the samples too."""
+        assert self._best is not None
+        _, x, pose = self._best
+        for _ in range(4):
+            shortfalls = self._checked(x)
+            if min(item.share for item in shortfalls) >= 0.0:
+                return x, shortfalls
+            for item in shortfalls:
+                if item.share < 0.0:
+                    self.problem.margins[item.kind] += 1.2 * abs(item.share)
+            rest = self.space.resting(pose)
+            inner = self._largest(rest, x - rest)
+            self._best = (np.inf, inner, pose)
+            self._descend(inner, pose, 60, 1e-2, None)
+            x = self._best[1]
+        return self._shrunk(x, pose)
+
+    def _shrunk(self, x: Array, pose: Array) -> tuple[Array, list[Shortfall]]:
+        """The motion drawn towards rest until the fine check passes."""
+        rest = self.space.resting(pose)
+        shortfalls = self._checked(x)
+        share = 1.0
+        while min(item.share for item in shortfalls) < 0.0 and share > 0.05:
+            share *= 0.97
+            shortfalls = self._checked(rest + share * (x - rest))
+        return rest + share * (x - rest), shortfalls
+
+    def _checked(self, x: Array) -> list[Shortfall]:
+        motion = self.space.trajectory(x)
+        rate = max(_FINE, 200.0 * self.space.harmonics * self.space.frequency)
+        times = np.linspace(0.0, motion.duration, int(np.ceil(motion.duration * rate)) + 1)
+        return self.demands.at(motion.sample(times))
+
+
+def feasible_poses(demands: Demands, count: int, rng: np.random.Generator) -> list[Array]:
+    """Poses at which the robot can stand within its limits, one for each start.
+
+    Raises:
+        InfeasibleError: Naming the limit that the best pose breaks, and by how much.
+    """
+    low, high = demands.limits.lower, demands.limits.upper
+    start = demands.space.start
+    if start is not None:
+        if demands.slack_at(start[None])[0] <= 0.0:
+            raise InfeasibleError(_complaint(demands, start, "the start pose breaks a limit"))
+        return [start] * count
+    poses = low + (high - low) * (0.1 + 0.8 * rng.random((max(2000, 20 * count), len(low))))
+    slack = demands.slack_at(poses)
+    for spread in (0.2, 0.1, 0.05, 0.02, 0.01, 0.003):  # towards poses that are better, if none is good
+        if (slack > 0.0).any():
+            break
+        near = poses[np.argsort(-slack)[:50]]
+        moved = near[rng.integers(len(near), size=1000)] + spread * (high - low) * rng.normal(size=(1000, len(low)))
+        poses = np.vstack([near, np.clip(moved, low, high)])
+        slack = demands.slack_at(poses)
+    good = np.flatnonzero(slack > 0.0)
+    if not len(good):
+        best = poses[int(np.argmax(slack))]
+        raise InfeasibleError(_complaint(demands, best, "no pose respects all limits; the best one found breaks"))
+    # Room to move matters: the poses with more slack than half of the good ones.
+    roomy = good[slack[good] >= np.median(slack[good])]
+    chosen = rng.choice(roomy, size=count, replace=len(roomy) < count)
+    return [poses[i] for i in chosen]
+
+
+def _complaint(demands: Demands, pose: Array, opening: str) -> str:
+    still = np.zeros((1, len(pose)))
+    broken = [item for item in demands.at((pose[None], still, still)) if item.share <= 0.0]
+    where = ", ".join(f"{name} {x:.3g}" for name, x in zip(demands.robot.joint_names, pose, strict=True))
+    return f"{opening}: {'; '.join(map(str, broken))} (at {where}); widen that limit or move what is in the way"
