@@ -28,11 +28,9 @@ class Limit(ABC):
 
     Attributes:
         kind: In words, for messages.
-        margin: Slack that is kept, for what happens between the samples.
     """
 
     kind: str
-    margin: float = 0.0
 
     @abstractmethod
     def evaluate(self, states: State) -> Array:
@@ -273,17 +271,16 @@ class DistanceLimit(Limit):
         kind: In words.
         distances: What is measured.
         raster: The waves.
-        stride: Only every so many samples is looked at.
     """
 
     _UNIT = 0.1  # [m] a slack of 1
 
-    def __init__(self, kind: str, distances: Distances, raster: Raster, stride: int = 1) -> None:
-        self.kind, self.distances, self.waves, self.stride = kind, distances, raster.position[::stride], stride
+    def __init__(self, kind: str, distances: Distances, raster: Raster) -> None:
+        self.kind, self.distances, self.waves = kind, distances, raster.position
 
     def evaluate(self, states: State) -> Array:
         """Distance beyond what is demanded, in tenths of a metre."""
-        return self.distances.measure(states[0][:: self.stride]) / self._UNIT
+        return self.distances.measure(states[0]) / self._UNIT
 
     def labels(self) -> list[str]:
         """What is near what."""

@@ -19,7 +19,6 @@ from dynident.motion.trajectory import State
 from dynident.robot.model import Robot
 
 _BLOCK = 1000  # samples of a fine check at a time
-_UNIT = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "acceleration": ("rad/s²", "m/s²")}
 
 
 @dataclass(frozen=True)
@@ -48,12 +47,14 @@ class Shortfall:
         label: Which one.
         share: Slack as a share of the limit.
         amount: The same in the limit's own unit.
+        shares: (n_limits,) of all limits of the kind.
     """
 
     kind: str
     label: str
     share: float
     amount: float
+    shares: Array
 
     def __str__(self) -> str:
         """Such as `upper torque of elbow, by 12.3`."""
@@ -105,10 +106,9 @@ class Demands:
             (300, len(limits.lower))
         )
         self.distances = dict(_distances(robot, workspace, poses))
-        self.margins: dict[str, float] = {}
 
-    def on(self, raster: Raster, stride: int = 1) -> list[Limit]:
-        """The limits on a raster; distances on every `stride`-th sample."""
+    def on(self, raster: Raster) -> list[Limit]:
+        """The limits on a raster."""
         names, limits = self.robot.joint_names, self.limits
         found: list[Limit] = [JointLimit("position", raster, np.array([limits.lower, limits.upper]), names)]
         for kind in ("velocity", "acceleration"):
@@ -119,7 +119,7 @@ class Demands:
         if self._torque is not None and np.isfinite(limits.effort).any():
             smooth, _, chi = self._torque
             found.append(TorqueLimit(self.robot, smooth, chi, limits.effort, self.space, raster))
-        return found + [DistanceLimit(kind, what, raster, stride) for kind, what in self.distances.items()]
+        return found + [DistanceLimit(kind, what, raster) for kind, what in self.distances.items()]
 
     def at(self, states: State) -> list[Shortfall]:
         """The least slack of every kind of limit over states, with friction's exact sign."""
@@ -164,7 +164,7 @@ def _worst(kind: str, evaluate: Callable[[State], Array], labels: list[str], siz
         q, dq, ddq = (x[first : first + _BLOCK] for x in states)
         least = np.minimum(least, evaluate((q, dq, ddq)).min(1))
     worst = int(np.argmin(least))
-    return Shortfall(kind, labels[worst], float(least[worst]), float(least[worst] * sizes[worst]))
+    return Shortfall(kind, labels[worst], float(least[worst]), float(least[worst] * sizes[worst]), least)
 
 
 def _no_raster(space: Space) -> Raster:

@@ -47,8 +47,8 @@ class ExciteOptions:
             worst interval when an `information` is to be extended.
         model: "dynamic" (torque of every joint) or "energy".
         terms: Terms of the model that is to be identified.
-        noise: Deviation of the torque [N·m or N] of all joints, by joint or as a list; of the energy [J] for the energy
-            model. Default: that of the information to extend, else a hundredth of the effort limits, else 1.
+        noise: Deviation of the torque [N·m or N] of all joints, by joint or as a list; of the energy of a row [J] for the
+            energy model. Default: that of the information to extend, else a hundredth of the effort limits, else 1.
         rate: Samples per second that the identification will use [Hz].
         limits: Limits by joint that replace the robot's: lower, upper, velocity, acceleration, effort.
         acceleration: Limit of all joints, by joint or as a list; default none.
@@ -255,11 +255,11 @@ class _Excitation:
         return rows / self.scale, deviations, np.maximum(effect, _FEW * typical)
 
     def _rows(self, times: Array, terms: Sequence[Term]) -> Rows:
-        """Rows at given times that weigh as many as the identification's rate gives."""
+        """Rows at given times that weigh as much as those at the identification's rate."""
         weight = np.sqrt(len(times) / (self.options.rate * self.options.duration))
         base = dataclasses.replace(self.base, terms=tuple(terms))
-        if self.options.model == "energy":
-            return EnergyRows(base, self.scale, times, float(self.noise[0] * weight))
+        if self.options.model == "energy":  # a row has the more energy, the longer it lasts
+            return EnergyRows(base, self.scale, times, float(self.noise[0] / weight))
         return TorqueRows(base, self.scale, times, self.noise * weight)
 
     def _demands(self) -> Demands:

@@ -35,6 +35,7 @@ class Kinematics:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
+        self._last: tuple[Array, Pose] | None = None
         actuation = Actuation(robot)
         self.follow, self.rest = actuation.follow, actuation.rest
         n = len(robot.joints)
@@ -46,7 +47,9 @@ class Kinematics:
             self.carried[i, i] = True
 
     def pose(self, q: Array) -> Pose:
-        """All links at positions q, (n_samples, n_joints)."""
+        """All links at positions q, (n_samples, n_joints); asked twice for the same array, it answers once."""
+        if self._last is not None and self._last[0] is q:
+            return self._last[1]
         tree = q @ self.follow.T + self.rest
         n, n_samples = len(self.robot.joints), len(q)
         rotation, origin = np.empty((n, n_samples, 3, 3)), np.empty((n, n_samples, 3))
@@ -54,23 +57,25 @@ class Kinematics:
         for i, joint in enumerate(self.robot.joints):
             R, p = joint.before.rotation[None], joint.before.translation[None]
             if joint.parent != BASE:
-                R, p = rotation[joint.parent] @ R, rotation[joint.parent] @ p[0] + origin[joint.parent]
-            z = np.broadcast_to(R[..., 2], (n_samples, 3))
-            axis[i] = z
+                R = _times(rotation[joint.parent], R[0])
+                p = _times(rotation[joint.parent], p[0]) + origin[joint.parent]
+            R, p = np.broadcast_to(R, (n_samples, 3, 3)), np.broadcast_to(p, (n_samples, 3))
+            axis[i] = R[..., 2]
             if self.slides[i]:
-                p = p + z * tree[:, i, None]
+                p = p + axis[i] * tree[:, i, None]
             else:
-                moment[i] = _cross(z, np.broadcast_to(p, (n_samples, 3)))
-                R = R @ _about_z(tree[:, i])
-            origin[i] = R @ joint.after.translation + p
-            rotation[i] = R @ joint.after.rotation
-        return Pose(rotation, origin, axis, moment)
+                moment[i] = _cross(axis[i], p)
+                R = _turned(R, tree[:, i])
+            origin[i] = _times(R, joint.after.translation) + p
+            rotation[i] = _times(R, joint.after.rotation)
+        self._last = (q, Pose(rotation, origin, axis, moment))
+        return self._last[1]
 
     def points(self, pose: Pose, links: Array, places: Array) -> Array:
         """Points fixed in links, (n_points, n_samples, 3); link -1 is the base."""
         result = np.empty((len(links), pose.origin.shape[1], 3))
         for i, (link, place) in enumerate(zip(links, places, strict=True)):
-            result[i] = place if link == BASE else pose.rotation[link] @ place + pose.origin[link]
+            result[i] = place if link == BASE else _times(pose.rotation[link], place) + pose.origin[link]
         return result
 
     def along(self, pose: Pose, links: Array, points: Array, directions: Array) -> Array:
@@ -79,14 +84,18 @@ class Kinematics:
         slopes = np.einsum("mtc,jtc->mtj", directions, np.where(self.slides[:, None, None], pose.axis, -pose.moment))
         slopes += np.einsum("mtc,jtc->mtj", turned, np.where(self.slides[:, None, None], 0.0, pose.axis))
         slopes *= self.carried[links][:, None, :]
-        return slopes @ self.follow
+        return np.asarray(slopes @ self.follow)
 
 
-def _about_z(angle: Array) -> Array:
-    R = np.zeros((len(angle), 3, 3))
-    c, s = np.cos(angle), np.sin(angle)
-    R[:, 0, 0], R[:, 0, 1], R[:, 1, 0], R[:, 1, 1], R[:, 2, 2] = c, -s, s, c, 1.0
-    return R
+def _times(R: Array, constant: Array) -> Array:
+    """R (n_samples, 3, 3) times a constant matrix (3, 3) or vector (3,), as one product."""
+    return np.asarray(R.reshape(-1, 3) @ constant).reshape(len(R), *constant.shape)
+
+
+def _turned(R: Array, angle: Array) -> Array:
+    """R turned about its own z."""
+    c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    return np.stack([R[..., 0] * c + R[..., 1] * s, R[..., 1] * c - R[..., 0] * s, R[..., 2]], -1)
 
 
 def _cross(a: Array, b: Array) -> Array:
@@ -172,7 +181,7 @@ class PointDistances(Distances):
         *,
         floor: float | None = None,
         boxes: Array | None = None,
-        spacing: float = 0.1,
+        spacing: float = 0.15,
     ) -> None:
         self.kinematics, self.floor = kinematics, floor
         self.boxes = np.zeros((0, 2, 3)) if boxes is None else boxes
@@ -198,7 +207,8 @@ class PointDistances(Distances):
         """Heights, then distances to each box."""
         self._pose = self.kinematics.pose(q)
         self._points = self.kinematics.points(self._pose, self.links, self.places)
-        values, self._directions = [], []
+        values: list[Array] = []
+        self._directions: list[Array] = []
         if self.floor is not None:
             values.append(self._points[..., 2] - self.floor)
             self._directions.append(np.broadcast_to(np.array([0.0, 0.0, 1.0]), self._points.shape))

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.dynamics import equations as eq
@@ -21,7 +22,7 @@ from dynident.robot.algebra import Number, add, mul, total
 class Part:
     """The rows of one output channel: which base columns it feels, and where they stand among the tape's outputs."""
 
-    columns: Array
+    columns: NDArray[np.int64]
     outputs: slice
     deviation: float
 
@@ -65,7 +66,7 @@ class Rows(ABC):
         """The transpose of `_before`."""
         return weights
 
-    def matrices(self, states: State) -> list[tuple[Array, Array]]:
+    def matrices(self, states: State) -> list[tuple[NDArray[np.int64], Array]]:
         """For each channel, its base columns and its rows transposed, (n_columns, n_samples)."""
         self._rows = self._before(self.tape.evaluate(*self._inputs(states))) * self._factor
         return [(part.columns, self._rows[part.outputs]) for part in self.parts]
@@ -127,13 +128,13 @@ class TorqueRows(Rows):
 
 
 class EnergyRows(Rows):
-    """Rows of the energy model: the energy put in since the start, at every sample (Gautier et al. 1995, 4.1).
+    """Rows of the energy model: the energy put in from each sample to the next (Gautier et al. 1995, 4.1).
 
-    Links and rotors store energy; what friction and offsets took is integrated along the motion.
+    Links and rotors store energy; what friction and offsets take is integrated along the motion.
 
     Args:
         base, scale, times: See `Rows`.
-        deviation: Noise of the energy [J].
+        deviation: Noise of the energy of one row [J].
     """
 
     def __init__(self, base: BaseParameters, scale: Array, times: Array, deviation: float) -> None:
@@ -160,21 +161,19 @@ class EnergyRows(Rows):
         return recording.recorder.finish(outputs), [(0, place[column]) for column in kept]
 
     def _before(self, values: Array) -> Array:
-        result = values - values[:, :1]
+        result = np.diff(values, axis=1)
         lost = values[~self._stores]
-        # Trapezoidal rule from the start to each sample.
-        result[~self._stores, 1:] = np.cumsum((lost[:, 1:] + lost[:, :-1]) * self._half, axis=1)
-        result[~self._stores, 0] = 0.0
+        result[~self._stores] = (lost[:, 1:] + lost[:, :-1]) * self._half  # trapezoidal rule
         return result
 
     def _back(self, weights: Array) -> Array:
-        result = weights.copy()
-        result[:, 0] -= weights.sum(1)
-        later = np.cumsum(weights[~self._stores, :0:-1], axis=1)[:, ::-1] * self._half
-        lost = np.zeros((len(later), self.n_samples))
-        lost[:, :-1] += later
-        lost[:, 1:] += later
-        result[~self._stores] = lost
+        result = np.zeros((len(weights), self.n_samples))
+        result[:, 1:] += weights
+        result[:, :-1] -= weights
+        lost = weights[~self._stores] * self._half
+        result[~self._stores, 1:] = lost
+        result[~self._stores, 0] = 0.0
+        result[~self._stores, :-1] += lost
         return result
 
     def pull(self, slope: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The search for a motion: feasible starts, the interior-point method on several of them, and a check at a fine rate."""
+"""The search for a motion: feasible starts, the interior-point method on the best of them, a check at a fine rate."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Found:
 
     Attributes:
         x: Coordinates of the motion.
-        shortfalls: The least slack of every kind of limit at a fine rate.
+        shortfalls: The least slack of every kind of limit at a fine rate, in the order of the problem's limits.
         evaluations: Criteria evaluated.
         starts: Starts tried.
         interrupted: Whether somebody stopped it.
@@ -77,7 +77,6 @@ class SearchProblem:
         sizes: (n,) sizes of the scaled parameters, for the criterion.
         known: (n, n) information that is there already.
         demands: The limits.
-        stride: Distances are measured on every so many samples.
     """
 
     def __init__(
@@ -89,12 +88,11 @@ class SearchProblem:
         sizes: Array,
         known: Array,
         demands: Demands,
-        stride: int = 2,
     ) -> None:
         self.space, self.raster, self.rows = space, raster, rows
         self._criterion, self._sizes, self._known = criterion, sizes, known
-        self.limits = demands.on(raster, stride)
-        self.margins = {limit.kind: _MARGIN for limit in self.limits}
+        self.limits = demands.on(raster)
+        self.margins = [np.full((len(limit.labels()), 1), _MARGIN) for limit in self.limits]
         self.evaluations = 0
 
     def value(self, x: Array) -> float:
@@ -111,7 +109,8 @@ class SearchProblem:
     def slack(self, x: Array) -> Array:
         """All slacks."""
         states = self.space.states(x, self.raster)
-        parts = [(limit.evaluate(states) - self.margins[limit.kind]).ravel() for limit in self.limits]
+        pairs = zip(self.limits, self.margins, strict=True)
+        parts = [(limit.evaluate(states) - margin).ravel() for limit, margin in pairs]
         self._lengths = [len(part) for part in parts]
         return np.concatenate(parts)
 
@@ -212,9 +211,8 @@ class Search:
             shortfalls = self._checked(x)
             if min(item.share for item in shortfalls) >= 0.0:
                 return x, shortfalls
-            for item in shortfalls:
-                if item.share < 0.0:
-                    self.problem.margins[item.kind] += 1.2 * abs(item.share)
+            for margin, item in zip(self.problem.margins, shortfalls, strict=True):
+                margin[:, 0] += 1.2 * np.maximum(-item.shares, 0.0)
             rest = self.space.resting(pose)
             inner = self._largest(rest, x - rest)
             self._best = (np.inf, inner, pose)

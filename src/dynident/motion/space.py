@@ -55,7 +55,7 @@ class Space:
     @property
     def per_joint(self) -> int:
         """Coordinates of each joint; where the start is free, the last one is the position about which it moves."""
-        return self.basis.shape[1] + (self.start is None)
+        return int(self.basis.shape[1]) + (self.start is None)
 
     @property
     def size(self) -> int:

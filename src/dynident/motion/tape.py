@@ -1,4 +1,4 @@
-"""A recorded program with its reverse pass, tied to fixed arrays so that thousands of calls cost only the arithmetic."""
+"""A recorded program and its reverse pass, tied to fixed arrays: thousands of calls cost only the arithmetic."""
 
 from __future__ import annotations
 
