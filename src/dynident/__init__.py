@@ -79,7 +79,10 @@ if TYPE_CHECKING:
         read_log as read_log,
     )
     from dynident.motion import (
+        ExciteOptions as ExciteOptions,
+        ExcitingMotion as ExcitingMotion,
         Fourier as Fourier,
+        InfeasibleError as InfeasibleError,
         Locked as Locked,
         MotionFileError as MotionFileError,
         PointToPoint as PointToPoint,
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
         Sinusoid as Sinusoid,
         Step as Step,
         Trajectory as Trajectory,
+        excite as excite,
         load_trajectory as load_trajectory,
         ros_joint_trajectory as ros_joint_trajectory,
         save_trajectory as save_trajectory,
@@ -164,7 +168,10 @@ _ROOMS = {
         "read_log",
     ),
     "dynident.motion": (
+        "ExciteOptions",
+        "ExcitingMotion",
         "Fourier",
+        "InfeasibleError",
         "Locked",
         "MotionFileError",
         "PointToPoint",
@@ -172,6 +179,7 @@ _ROOMS = {
         "Sinusoid",
         "Step",
         "Trajectory",
+        "excite",
         "load_trajectory",
         "ros_joint_trajectory",
         "save_trajectory",

@@ -19,6 +19,12 @@ from dynident.motion.trajectory import State
 from dynident.robot.model import Robot
 
 _BLOCK = 1000  # samples of a fine check at a time
+_UNITS = {  # of joints that turn and of joints that slide
+    "position": ("rad", "m"),
+    "velocity": ("rad/s", "m/s"),
+    "acceleration": ("rad/s²", "m/s²"),
+    "torque": ("N·m", "N"),
+}
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Shortfall:
         label: Which one.
         share: Slack as a share of the limit.
         amount: The same in the limit's own unit.
+        unit: That unit.
         shares: (n_limits,) of all limits of the kind.
     """
 
@@ -54,11 +61,12 @@ class Shortfall:
     label: str
     share: float
     amount: float
+    unit: str
     shares: Array
 
     def __str__(self) -> str:
-        """Such as `upper torque of elbow, by 12.3`."""
-        return f"{self.label}, by {abs(self.amount):.3g}"
+        """Such as `upper torque of elbow by 12.3 N·m`."""
+        return f"{self.label} by {abs(self.amount):.3g} {self.unit}"
 
 
 class Stacked:
@@ -136,7 +144,8 @@ class Demands:
         for kind, what in self.distances.items():
             near = DistanceLimit(kind, what, _no_raster(self.space))
             measures.append((kind, near.evaluate, near.labels(), near.sizes()))
-        return [_worst(kind, evaluate, labels, sizes, states) for kind, evaluate, labels, sizes in measures if labels]
+        slides = {joint.name for joint in self.robot.joints if joint.kind == "prismatic"}
+        return [_worst(*measure, states, slides) for measure in measures if measure[2]]
 
     def slack_at(self, poses: Array) -> Array:
         """The least slack of all limits at each pose at rest, (n_poses,)."""
@@ -164,7 +173,9 @@ def _worst(kind: str, evaluate: Callable[[State], Array], labels: list[str], siz
         q, dq, ddq = (x[first : first + _BLOCK] for x in states)
         least = np.minimum(least, evaluate((q, dq, ddq)).min(1))
     worst = int(np.argmin(least))
-    return Shortfall(kind, labels[worst], float(least[worst]), float(least[worst] * sizes[worst]), least)
+    label, share = labels[worst], float(least[worst])
+    unit = _UNITS.get(kind, ("m", "m"))[label.rpartition(" of ")[2] in slides]
+    return Shortfall(kind, label, share, share * float(sizes[worst]), unit, least)
 
 
 def _no_raster(space: Space) -> Raster:

@@ -43,12 +43,12 @@ class ExciteOptions:
         duration: Length of the motion [s].
         frequency: Base frequency of the series [Hz]; default one period in the duration.
         harmonics: Number of harmonics.
-        criterion: "determinant", "condition", "smallest" or "interval"; see `criteria`. Default: the determinant, or the
-            worst interval when an `information` is to be extended.
+        criterion: "determinant", "condition", "smallest" or "interval"; see `criteria`. Default: the determinant, or
+            the worst interval when an `information` is to be extended.
         model: "dynamic" (torque of every joint) or "energy".
         terms: Terms of the model that is to be identified.
-        noise: Deviation of the torque [N·m or N] of all joints, by joint or as a list; of the energy of a row [J] for the
-            energy model. Default: that of the information to extend, else a hundredth of the effort limits, else 1.
+        noise: Deviation of the torque [N·m or N] of all joints, by joint or as a list; of the energy of a row [J] for
+            the energy model. Default: that of the information to extend, else a hundredth of the effort limits, else 1.
         rate: Samples per second that the identification will use [Hz].
         limits: Limits by joint that replace the robot's: lower, upper, velocity, acceleration, effort.
         acceleration: Limit of all joints, by joint or as a list; default none.
@@ -103,7 +103,8 @@ class ExcitingMotion:
         log_determinant: log det of the information, in the units of the base parameters.
         names: Base parameters.
         deviations: (n,) predicted deviation of each, if the torque has the noise that was assumed.
-        before: (n,) the same from the information that was there already; None without.
+        sizes: (n,) size of each parameter beside which its deviation is judged: its value, or what is typical.
+        before: (n,) the same deviations from the information that was there already; None without.
         slack: Least share of each kind of limit that is left, checked at 1 kHz or more.
         evaluations: Criteria evaluated.
         seconds: Time the search took [s].
@@ -118,6 +119,7 @@ class ExcitingMotion:
     log_determinant: float
     names: tuple[str, ...]
     deviations: Array
+    sizes: Array
     before: Array | None
     slack: Mapping[str, float]
     evaluations: int
@@ -129,6 +131,11 @@ class ExcitingMotion:
     def duration(self) -> float:
         """Length of the motion [s]."""
         return self.trajectory.duration
+
+    @property
+    def relative_deviations(self) -> Array:
+        """(n,) deviations beside the parameters' sizes."""
+        return np.asarray(self.deviations / self.sizes)
 
     @property
     def geometric_mean(self) -> float:
@@ -331,6 +338,7 @@ class _Excitation:
             log_determinant=log_determinant,
             names=self.base.names,
             deviations=frozen(deviations / self.scale),
+            sizes=frozen(self.sizes / self.scale),
             before=before if before is None else frozen(before),
             slack={item.kind: item.share for item in found.shortfalls},
             evaluations=found.evaluations,

@@ -200,8 +200,8 @@ class PointDistances(Distances):
         self.links, self.places = links[kept], places[kept]
         self.radius = np.array([found[i][2] for i in kept])
         names = [found[i][3] for i in kept]
-        self.labels = [f"{name} above the floor" for name in names] if floor is not None else []
-        self.labels += [f"{name} outside box {b + 1}" for b in range(len(self.boxes)) for name in names]
+        self.labels = [f"link {name} above the floor" for name in names] if floor is not None else []
+        self.labels += [f"link {name} outside box {b + 1}" for b in range(len(self.boxes)) for name in names]
 
     def measure(self, q: Array) -> Array:
         """Heights, then distances to each box."""
@@ -272,7 +272,7 @@ class CapsuleDistances(Distances):
 
     def _take(self, capsules: Sequence[Capsule], pairs: list[tuple[int, int]], clearance: float) -> None:
         first, second = [capsules[i] for i, _ in pairs], [capsules[j] for _, j in pairs]
-        self.labels = [f"{a.name} clear of {b.name}" for a, b in zip(first, second, strict=True)]
+        self.labels = [f"link {a.name} clear of {b.name}" for a, b in zip(first, second, strict=True)]
         self.links = [np.array([c.link for c in side], dtype=int) for side in (first, second)]
         self.ends = [
             [np.array([getattr(c, end) for c in side]) for end in ("first", "second")] for side in (first, second)

@@ -21,6 +21,7 @@ _FINE = 1000.0  # [Hz] of the last check
 _MARGIN = 0.002  # slack kept from the beginning, for what happens between the samples
 _SCREENING = 40  # steps after which the starts are compared
 _FINALISTS = 3
+_TIGHTENINGS = 5  # times that limits broken between the samples are tightened before the motion is made smaller
 
 
 class InfeasibleError(DynidentError):
@@ -207,12 +208,12 @@ class Search:
         """The best motion, tightened until it respects its limits between the samples too."""
         assert self._best is not None
         _, x, pose = self._best
-        for _ in range(4):
+        for _ in range(_TIGHTENINGS):
             shortfalls = self._checked(x)
             if min(item.share for item in shortfalls) >= 0.0:
                 return x, shortfalls
             for margin, item in zip(self.problem.margins, shortfalls, strict=True):
-                margin[:, 0] += 1.2 * np.maximum(-item.shares, 0.0)
+                margin[:, 0] += np.where(item.shares < 0.0, 3e-4 - 2.0 * item.shares, 0.0)
             rest = self.space.resting(pose)
             inner = self._largest(rest, x - rest)
             self._best = (np.inf, inner, pose)
@@ -224,9 +225,9 @@ class Search:
         """The motion drawn towards rest until the fine check passes."""
         rest = self.space.resting(pose)
         shortfalls = self._checked(x)
-        share = 1.0
-        while min(item.share for item in shortfalls) < 0.0 and share > 0.05:
-            share *= 0.97
+        share, step = 1.0, 2e-3
+        while min(item.share for item in shortfalls) < 0.0 and share > 0.0:
+            share, step = max(share - step, 0.0), 1.4 * step
             shortfalls = self._checked(rest + share * (x - rest))
         return rest + share * (x - rest), shortfalls
 
