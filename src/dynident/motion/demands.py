@@ -117,25 +117,26 @@ class Demands:
 
     def on(self, raster: Raster) -> list[Limit]:
         """The limits on a raster."""
+        found = self._joints(raster)
+        if self._torque is not None and np.isfinite(self.limits.effort).any():
+            smooth, _, chi = self._torque
+            found.append(TorqueLimit(self.robot, smooth, chi, self.limits.effort, self.space, raster))
+        return found + [DistanceLimit(kind, what, raster) for kind, what in self.distances.items()]
+
+    def _joints(self, raster: Raster) -> list[Limit]:
         names, limits = self.robot.joint_names, self.limits
         found: list[Limit] = [JointLimit("position", raster, np.array([limits.lower, limits.upper]), names)]
         for kind in ("velocity", "acceleration"):
             bound = getattr(limits, kind)
             if np.isfinite(bound).any():
                 found.append(JointLimit(kind, raster, np.array([-bound, bound]), names))
-        found += _followers(self.robot, raster)
-        if self._torque is not None and np.isfinite(limits.effort).any():
-            smooth, _, chi = self._torque
-            found.append(TorqueLimit(self.robot, smooth, chi, limits.effort, self.space, raster))
-        return found + [DistanceLimit(kind, what, raster) for kind, what in self.distances.items()]
+        return [*found, *_followers(self.robot, raster)]
 
     def at(self, states: State) -> list[Shortfall]:
-        """The least slack of every kind of limit over states, with friction's exact sign."""
-        joint_limits = [
-            limit for limit in self.on(_no_raster(self.space)) if isinstance(limit, JointLimit | FollowerLimit)
-        ]
+        """The least slack of every kind of limit over states, in the order of `on`, with friction's exact sign."""
         measures: list[tuple[str, Callable[[State], Array], list[str], Array]] = [
-            (limit.kind, limit.evaluate, limit.labels(), limit.sizes()) for limit in joint_limits
+            (limit.kind, limit.evaluate, limit.labels(), limit.sizes())
+            for limit in self._joints(_no_raster(self.space))
         ]
         if self._torque is not None and np.isfinite(self.limits.effort).any():
             kept = np.flatnonzero(np.isfinite(self.limits.effort))
@@ -167,7 +168,9 @@ class Demands:
         return np.concatenate([1.0 - share, 1.0 + share])
 
 
-def _worst(kind: str, evaluate: Callable[[State], Array], labels: list[str], sizes: Array, states: State) -> Shortfall:
+def _worst(
+    kind: str, evaluate: Callable[[State], Array], labels: list[str], sizes: Array, states: State, slides: set[str]
+) -> Shortfall:
     least = np.full(len(labels), np.inf)
     for first in range(0, len(states[0]), _BLOCK):
         q, dq, ddq = (x[first : first + _BLOCK] for x in states)
