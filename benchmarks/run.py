@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import engine
 import equations
+import excitation
 import main_job
 import start_up
 
@@ -20,3 +21,5 @@ if __name__ == "__main__":
     main_job.main()
     print()
     start_up.main()
+    print()
+    excitation.main()

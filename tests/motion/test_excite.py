@@ -11,7 +11,7 @@ import dynident as di
 from dynident.errors import InputError, UnknownNameError
 from dynident.run.command_line import main
 
-QUICK = {"starts": 2, "iterations": 40, "duration": 5.0, "harmonics": 4}
+QUICK = {"starts": 2, "kicks": 1, "iterations": 40, "duration": 5.0, "harmonics": 4}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def check_limits(robot, motion, safety=0.95):
 @pytest.mark.parametrize("name", ["sr400", "tx40", "cylindrical"])
 def test_loops_couplings_and_sliding_joints(name):
     robot = di.load_robot(name)
-    found = di.excite(robot, starts=1, iterations=20, duration=5.0)
+    found = di.excite(robot, starts=1, kicks=0, iterations=20, duration=5.0)
     check_limits(robot, found)
     assert found.condition < 500.0
     assert found.trajectory.joints == robot.joint_names
@@ -183,6 +183,7 @@ def test_an_interrupt_leaves_a_usable_motion(arm):
         ({"duration": -1.0}, InputError, "duration is -1"),
         ({"safety": 1.5}, InputError, "safety is 1.5"),
         ({"starts": 0}, InputError, "starts is 0"),
+        ({"kicks": -1}, InputError, "kicks is -1"),
         ({"noise": -1.0}, InputError, "noise must be positive"),
         ({"noise": {"joint1": 1.0}}, InputError, "noise is not given for joint2"),
         ({"boxes": [[[0, 0, 0], [1, -1, 1]]]}, InputError, "the lower one first"),
@@ -190,7 +191,7 @@ def test_an_interrupt_leaves_a_usable_motion(arm):
 )
 def test_bad_input_is_named(arm, options, error, message):
     with pytest.raises(error, match=message):
-        di.excite(arm, **{"starts": 1, "iterations": 1, **options})
+        di.excite(arm, **{"starts": 1, "kicks": 0, "iterations": 1, **options})
 
 
 def test_a_weight_that_no_effort_limit_can_hold():
@@ -202,7 +203,20 @@ def test_a_weight_that_no_effort_limit_can_hold():
 def test_the_command(tmp_path, capsys):
     files = [tmp_path / name for name in ("m.yaml", "m.csv", "m.json")]
     words = ["excite", "pendulum-2", "-o", files[0], "--csv", files[1], "--ros", files[2], "--rate", "50", "--json"]
-    more = ["--duration", "4", "--harmonics", "3", "--starts", "1", "--start", "q1=0.1,q2=0", "--noise", "1,0.5"]
+    more = [
+        "--duration",
+        "4",
+        "--harmonics",
+        "3",
+        "--starts",
+        "1",
+        "--kicks",
+        "1",
+        "--start",
+        "q1=0.1,q2=0",
+        "--noise",
+        "1,0.5",
+    ]
     assert main([str(word) for word in (*words, *more)]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert {"criterion", "condition", "duration", "evaluations"} <= set(answer)

@@ -22,6 +22,8 @@ from dynident.motion.tape import Tape
 from dynident.motion.trajectory import State
 from dynident.robot.model import Robot
 
+_FAR = 1e-5  # weight beside the largest below which a limit is left out of a second derivative
+
 
 class Limit(ABC):
     """Limits of one kind at every sample.
@@ -119,10 +121,13 @@ class DenseLinear(Linear):
         return np.asarray(v @ self.J)
 
     def gram(self, d: Array) -> Array:
-        """J' diag(d) J."""
+        """J' diag(d) J, without the rows that weigh next to nothing."""
         if self.two_sided:
             d = d.reshape(2, -1).sum(0)
-        return np.asarray((self.J.T * d) @ self.J)
+        # Limits that are far away weigh nothing, and they are most of them.
+        near = np.flatnonzero(d > _FAR * d.max(initial=0.0))
+        J = self.J[near]
+        return np.asarray((J.T * d[near]) @ J)
 
 
 class JointLimit(Limit):
@@ -271,16 +276,18 @@ class DistanceLimit(Limit):
         kind: In words.
         distances: What is measured.
         raster: The waves.
+        stride: Every so many samples are looked at.
     """
 
     _UNIT = 0.1  # [m] a slack of 1
 
-    def __init__(self, kind: str, distances: Distances, raster: Raster) -> None:
-        self.kind, self.distances, self.waves = kind, distances, raster.position
+    def __init__(self, kind: str, distances: Distances, raster: Raster, stride: int = 1) -> None:
+        self.kind, self.distances, self.stride = kind, distances, stride
+        self.waves = raster.position[::stride]
 
     def evaluate(self, states: State) -> Array:
         """Distance beyond what is demanded, in tenths of a metre."""
-        return self.distances.measure(states[0]) / self._UNIT
+        return self.distances.measure(states[0][:: self.stride]) / self._UNIT
 
     def labels(self) -> list[str]:
         """What is near what."""

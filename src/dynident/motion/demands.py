@@ -115,13 +115,13 @@ class Demands:
         )
         self.distances = dict(_distances(robot, workspace, poses))
 
-    def on(self, raster: Raster) -> list[Limit]:
-        """The limits on a raster."""
+    def on(self, raster: Raster, stride: int = 1) -> list[Limit]:
+        """The limits on a raster; distances at every so many samples of it."""
         found = self._joints(raster)
         if self._torque is not None and np.isfinite(self.limits.effort).any():
             smooth, _, chi = self._torque
             found.append(TorqueLimit(self.robot, smooth, chi, self.limits.effort, self.space, raster))
-        return found + [DistanceLimit(kind, what, raster) for kind, what in self.distances.items()]
+        return found + [DistanceLimit(kind, what, raster, stride) for kind, what in self.distances.items()]
 
     def _joints(self, raster: Raster) -> list[Limit]:
         names, limits = self.robot.joint_names, self.limits

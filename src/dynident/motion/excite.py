@@ -62,8 +62,9 @@ class ExciteOptions:
         radius: Radius of the links [m], or by link name with "default" for the others.
         information: Data that is there already; the criterion is that of both together.
         starts: Random starts.
-        iterations: Most steps from each of the best starts.
-        seed: Of the starts; the same seed gives the same motion.
+        kicks: Pushes of the best motion so far, each followed by a search: more of them, a better motion.
+        iterations: Most steps of the last search.
+        seed: Of starts and pushes; the same seed gives the same motion.
     """
 
     duration: float = 10.0
@@ -85,8 +86,9 @@ class ExciteOptions:
     clearance: float | None = None
     radius: float | Mapping[str, float] = 0.05
     information: Information | None = None
-    starts: int = 12
-    iterations: int = 200
+    starts: int = 8
+    kicks: int = 16
+    iterations: int = 80
     seed: int = 0
 
 
@@ -197,9 +199,10 @@ class _Excitation:
             raise UnknownNameError("criterion", str(self.criterion), CRITERIA)
         if options.model not in MODELS:
             raise UnknownNameError("model", str(options.model), MODELS)
-        for name in ("starts", "iterations"):
-            if isinstance(getattr(options, name), bool) or getattr(options, name) < 1:
-                raise InputError(f"{name} is {getattr(options, name)}; expected a whole number, at least 1")
+        for name, least in (("starts", 1), ("kicks", 0), ("iterations", 1)):
+            number = getattr(options, name)
+            if isinstance(number, bool) or not isinstance(number, int) or number < least:
+                raise InputError(f"{name} is {number}; expected a whole number, at least {least}")
         positive(options.rate, "rate", "Hz")
         if not 0.0 < options.safety <= 1.0:
             raise InputError(f"safety is {options.safety}; expected a share above 0 and up to 1")
@@ -293,24 +296,27 @@ class _Excitation:
     @on_one_thread
     def run(self, progress: Callable[[SearchProgress], None] | None) -> ExcitingMotion:
         """Search, check, and predict."""
-        options, space = self.options, self.space
-        highest = space.harmonics * space.frequency
-        times = np.linspace(0.0, space.duration, int(np.ceil(PER_PERIOD * highest * space.duration)) + 1)
-        raster = space.raster(times)
-        demands = self._demands()
-        rows = self._rows(times, self._smooth(self.base.terms))
-        problem = SearchProblem(
-            space, raster, rows, CRITERIA[self.criterion], self.sizes, self.known.T @ self.known, demands
-        )
+        options, demands = self.options, self._demands()
         search = Search(
-            problem,
+            self._problem(demands, PER_PERIOD),
+            self._problem(demands, PER_PERIOD / 2),
             demands,
             starts=options.starts,
+            kicks=options.kicks,
             iterations=options.iterations,
             seed=options.seed,
             progress=progress,
         )
         return self._promise(search.run())
+
+    def _problem(self, demands: Demands, per_period: float) -> SearchProblem:
+        """Criterion and limits with so many samples in a period of the highest harmonic."""
+        space = self.space
+        periods = space.harmonics * space.frequency * space.duration
+        times = np.linspace(0.0, space.duration, int(np.ceil(per_period * periods)) + 1)
+        rows = self._rows(times, self._smooth(self.base.terms))
+        known = self.known.T @ self.known
+        return SearchProblem(space, space.raster(times), rows, CRITERIA[self.criterion], self.sizes, known, demands)
 
     def _promise(self, found: Found) -> ExcitingMotion:
         motion = self.space.trajectory(found.x)

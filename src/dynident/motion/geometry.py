@@ -47,8 +47,8 @@ class Kinematics:
             self.carried[i, i] = True
 
     def pose(self, q: Array) -> Pose:
-        """All links at positions q, (n_samples, n_joints); asked twice for the same array, it answers once."""
-        if self._last is not None and self._last[0] is q:
+        """All links at positions q, (n_samples, n_joints); asked twice for the same positions, it answers once."""
+        if self._last is not None and np.array_equal(self._last[0], q):
             return self._last[1]
         tree = q @ self.follow.T + self.rest
         n, n_samples = len(self.robot.joints), len(q)
@@ -68,7 +68,7 @@ class Kinematics:
                 R = _turned(R, tree[:, i])
             origin[i] = _times(R, joint.after.translation) + p
             rotation[i] = _times(R, joint.after.rotation)
-        self._last = (q, Pose(rotation, origin, axis, moment))
+        self._last = (q.copy(), Pose(rotation, origin, axis, moment))
         return self._last[1]
 
     def points(self, pose: Pose, links: Array, places: Array) -> Array:

@@ -18,6 +18,10 @@ from dynident.checks import Array
 
 _BOUNDARY = 0.99  # share of the way to a limit that one step may go
 _TINY_STEP = 1e-8
+_LEAST = 0.005  # share of its slack that a limit keeps in one step
+_BENDS = 2  # corrections tried in one search
+_DAMPING = 0.1
+_PATIENCE = 12  # steps after which the barrier falls whether or not its problem is solved
 
 
 class Slopes(Protocol):
@@ -98,24 +102,25 @@ def minimise(
     """
     f, c = problem.value(x), problem.slack(x)
     g, J = problem.gradient(), problem.slopes()
-    H = np.eye(len(x)) * max(1.0, float(np.linalg.norm(g))) if curvature is None else curvature
+    H = _first_curvature(g) if curvature is None else curvature
     mu, duals = barrier, barrier / c
     history = [f]
     settled = False
     step_number = 0
     for step_number in range(1, iterations + 1):
-        dx = _direction(H + J.gram(duals / c), J.pull(mu / c) - g)
+        newton = _Solver(H + J.gram(duals / c))
+        dx = newton(J.pull(mu / c) - g)
         change = J.times(dx)
         duals_step = mu / c - duals - duals * change / c
-        step, f_new, c_new = _search(problem, x, dx, change, (f, c, float(g @ dx)), mu)
-        if step == 0.0:
+        bend = _Bend(newton, J, duals / c)
+        s, f_new, c_new = _search(problem, x, dx, change, (f, c, float(g @ dx)), mu, bend)
+        if s is None:
             if mu <= last_barrier:
                 settled = True
                 break
-            mu, H = max(0.2 * mu, last_barrier), np.eye(len(x)) * max(1.0, float(np.linalg.norm(g)))
+            mu, H = max(0.25 * mu, last_barrier), _first_curvature(g)
             duals = mu / c
             continue
-        s = step * dx
         duals = np.clip(duals + _dual_length(duals, duals_step) * duals_step, 1e-3 * mu / c_new, 1e3 * mu / c_new)
         old = g - J.pull(duals)
         x, f, c = x + s, f_new, c_new
@@ -125,7 +130,7 @@ def minimise(
         if report is not None:
             report(x, f)
         remaining = float(np.abs(g - J.pull(mu / c)).max())
-        if mu > last_barrier and (remaining < 30.0 * mu or step_number % 12 == 0):
+        if mu > last_barrier and (remaining < 30.0 * mu or step_number % _PATIENCE == 0):
             mu = max(0.25 * mu, last_barrier)
         elif mu <= last_barrier and len(history) > 10 and (history[-11] - history[-1]) < 10.0 * tolerance:
             settled = True
@@ -133,38 +138,67 @@ def minimise(
     return Outcome(x, f, mu, H, step_number, settled)
 
 
-def _direction(matrix: Array, right: Array) -> Array:
-    """The Newton step; the matrix is positive definite up to rounding, which a little weight on the diagonal mends."""
-    scale = 1.0 / np.sqrt(np.diag(matrix))
-    scaled = matrix * scale * scale[:, None]
-    ridge = 0.0
-    while True:
-        try:
-            lower = np.linalg.cholesky(scaled + ridge * np.eye(len(right)))
-            break
-        except np.linalg.LinAlgError:
-            ridge = max(10.0 * ridge, 1e-12)
-    return np.asarray(scale * np.linalg.solve(lower.T, np.linalg.solve(lower, scale * right)))
+def _first_curvature(g: Array) -> Array:
+    """A curvature to begin with: weak, because long steps are cut by the limits and short ones are never mended."""
+    return np.eye(len(g)) * max(0.01 * float(np.linalg.norm(g)), 1e-6)
+
+
+class _Solver:
+    """Solves with a matrix that is positive definite up to rounding, which a little weight on the diagonal mends."""
+
+    def __init__(self, matrix: Array) -> None:
+        self._scale = 1.0 / np.sqrt(np.diag(matrix))
+        scaled = matrix * self._scale * self._scale[:, None]
+        ridge = 0.0
+        while True:
+            try:
+                self._lower = np.linalg.cholesky(scaled + ridge * np.eye(len(matrix)))
+                break
+            except np.linalg.LinAlgError:
+                ridge = max(10.0 * ridge, 1e-12)
+
+    def __call__(self, right: Array) -> Array:
+        half = np.linalg.solve(self._lower, self._scale * right)
+        return np.asarray(self._scale * np.linalg.solve(self._lower.T, half))
+
+
+@dataclass
+class _Bend:
+    """Bends a step along limits that are curved, so that it does not have to be cut short (second-order correction)."""
+
+    solve: _Solver
+    J: Slopes
+    weights: Array
+
+    def __call__(self, missing: Array) -> Array:
+        """What to add to a step after which the slacks are less by `missing` than their derivative foretold."""
+        return self.solve(self.J.pull(self.weights * missing))
 
 
 def _search(
-    problem: Problem, x: Array, dx: Array, change: Array, here: tuple[float, Array, float], mu: float
-) -> tuple[float, float, Array]:
-    """A step along dx that stays inside and lowers the barrier function; 0 when there is none."""
+    problem: Problem, x: Array, dx: Array, change: Array, here: tuple[float, Array, float], mu: float, bend: _Bend
+) -> tuple[Array | None, float, Array]:
+    """A step along dx that stays inside and lowers the barrier function; None when there is none."""
     f, c, slope = here
     closing = change < 0.0
-    longest = float(np.min(-_BOUNDARY * c[closing] / change[closing], initial=1.0))
+    step = float(np.min(-_BOUNDARY * c[closing] / change[closing], initial=1.0))
     slope = slope - mu * float(np.sum(change / c))
-    merit, step = f - mu * float(np.sum(np.log(c))), longest
+    merit = f - mu * float(np.sum(np.log(c)))
+    bends = _BENDS
     while step > _TINY_STEP:
-        c_new = problem.slack(x + step * dx)
-        if (c_new > (1.0 - _BOUNDARY) * 0.5 * c).all():
-            f_new = problem.value(x + step * dx)
+        s = step * dx
+        c_new = problem.slack(x + s)
+        if bends and not (c_new > _LEAST * c).all():
+            bends -= 1
+            s = s + bend(np.maximum(c + step * change - c_new, 0.0))
+            c_new = problem.slack(x + s)
+        if (c_new > _LEAST * c).all():
+            f_new = problem.value(x + s)
             if f_new - mu * float(np.sum(np.log(c_new))) <= merit + 1e-4 * step * slope:
-                return step, f_new, c_new
+                return s, f_new, c_new
         step *= 0.5
     problem.value(x), problem.slack(x)
-    return 0.0, f, c
+    return None, f, c
 
 
 def _dual_length(duals: Array, step: Array) -> float:
@@ -177,8 +211,8 @@ def _updated(H: Array, s: Array, y: Array) -> Array:
     Hs = H @ s
     curved = float(s @ Hs)
     along = float(s @ y)
-    if along < 0.2 * curved:
-        share = 0.8 * curved / (curved - along)
+    if along < _DAMPING * curved:
+        share = (1.0 - _DAMPING) * curved / (curved - along)
         y = share * y + (1.0 - share) * Hs
         along = float(s @ y)
     if curved <= 0.0 or along <= 0.0:

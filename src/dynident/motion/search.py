@@ -1,4 +1,4 @@
-"""The search for a motion: feasible starts, the interior-point method on the best of them, a check at a fine rate."""
+"""The search for a motion: feasible starts, the interior-point method from each and about the best, a fine check."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from dynident.checks import Array
 from dynident.errors import DynidentError
 from dynident.motion.criteria import Criterion
 from dynident.motion.demands import Demands, Shortfall, Stacked
-from dynident.motion.interior import Outcome, minimise
+from dynident.motion.interior import minimise
 from dynident.motion.rows import Rows
 from dynident.motion.space import Raster, Space
 
-PER_PERIOD = 40  # samples of the search in a period of the highest harmonic
+PER_PERIOD = 40  # samples of the search in a period of the highest harmonic; half as many to compare starts
 _FINE = 1000.0  # [Hz] of the last check
 _MARGIN = 0.002  # slack kept from the beginning, for what happens between the samples
-_SCREENING = 40  # steps after which the starts are compared
-_FINALISTS = 3
+_STRIDE = 2  # distances, which cost most, are looked at on every other sample
+_STEPS = 30  # by which motions are compared
+_LATE = 0.1  # barrier of a search that begins near a good motion
+_KICK = 0.3  # size of a push beside the coefficients
+_SMALLER = (0.85, 0.6, 0.95)  # size to which the motion is drawn before, until the push fits
 _TIGHTENINGS = 5  # times that limits broken between the samples are tightened before the motion is made smaller
 
 
@@ -92,7 +95,7 @@ class SearchProblem:
     ) -> None:
         self.space, self.raster, self.rows = space, raster, rows
         self._criterion, self._sizes, self._known = criterion, sizes, known
-        self.limits = demands.on(raster)
+        self.limits = demands.on(raster, _STRIDE)
         self.margins = [np.full((len(limit.labels()), 1), _MARGIN) for limit in self.limits]
         self.evaluations = 0
 
@@ -128,30 +131,35 @@ class Search:
     """One search.
 
     Args:
-        problem: Criterion and limits.
+        problem: Criterion and limits on the raster of the search.
+        rough: The same on a coarser raster, on which the starts are compared.
         demands: The limits, for poses and for the fine check.
         starts: Random starts.
-        iterations: Most steps from each of the best ones.
-        seed: Of the starts.
+        kicks: Pushes of the best motion so far, each followed by a search.
+        iterations: Most steps of the last search.
+        seed: Of starts and pushes.
         progress: Called after every step.
     """
 
     def __init__(
         self,
         problem: SearchProblem,
+        rough: SearchProblem,
         demands: Demands,
         *,
         starts: int,
+        kicks: int,
         iterations: int,
         seed: int,
         progress: Callable[[SearchProgress], None] | None,
     ) -> None:
-        self.problem, self.demands, self.space = problem, demands, problem.space
-        self.starts, self.iterations = starts, iterations
+        self.problem, self.rough, self.demands, self.space = problem, rough, demands, problem.space
+        self.starts, self.kicks, self.iterations = starts, kicks, iterations
         self.rng = np.random.default_rng(seed)
         self._tell = progress or (lambda state: None)
         self._steps = 0
         self._best: tuple[float, Array, Array] | None = None  # criterion, x, the pose it grew from
+        self._first: tuple[float, Array, Array] | None = None  # the same while starts are compared
 
     def run(self) -> Found:
         """Everything; an interrupt ends it with the best motion so far, if there is one."""
@@ -159,33 +167,73 @@ class Search:
         interrupted = False
         screened: list[float] = []
         try:
-            poses = feasible_poses(self.demands, self.starts, self.rng)
-            outcomes: list[tuple[Outcome, Array]] = []
-            for pose in poses:
-                x = self._start(pose)
-                outcomes.append((self._descend(x, pose, _SCREENING, 1.0, None), pose))
-                screened.append(outcomes[-1][0].value)
-            outcomes.sort(key=lambda item: item[0].value)
-            for outcome, pose in outcomes[:_FINALISTS]:
-                self._descend(outcome.x, pose, self.iterations, outcome.barrier, outcome.curvature)
+            for pose in feasible_poses(self.demands, self.starts, self.rng):
+                screened.append(self._compared(self._start(pose), pose, 1.0))
+            for _ in range(self.kicks):
+                assert self._first is not None
+                self._compared(self._kicked(*self._first[1:]), self._first[2], _LATE)
+            assert self._first is not None
+            _, x, pose = self._first
+            self._descend(self._inside(x, pose), pose, self.iterations, _LATE)
             x, shortfalls = self._settled()
         except KeyboardInterrupt:
-            if self._best is None:
+            best = self._best or self._first
+            if best is None:
                 raise
             interrupted = True
-            x, shortfalls = self._shrunk(self._best[1], self._best[2])
+            x, shortfalls = self._shrunk(best[1], best[2])
         seconds = time.perf_counter() - began
-        return Found(x, shortfalls, self.problem.evaluations, self.starts, interrupted, seconds, screened)
+        return Found(x, shortfalls, self.evaluations, self.starts, interrupted, seconds, screened)
 
-    def _descend(self, x: Array, pose: Array, steps: int, barrier: float, curvature: Array | None) -> Outcome:
+    def _compared(self, x: Array, pose: Array, barrier: float) -> float:
+        """A few steps on a raster that is just fine enough to compare, and the criterion they reach."""
+
         def report(x: Array, value: float) -> None:
-            self._steps += 1
+            if self._first is None or value < self._first[0]:
+                self._first = (value, x.copy(), pose)
+            self._count()
+
+        return minimise(self.rough, x, barrier=barrier, iterations=_STEPS, report=report).value
+
+    def _descend(self, x: Array, pose: Array, steps: int, barrier: float) -> None:
+        """The last search, on the fine raster."""
+
+        def report(x: Array, value: float) -> None:
             if self._best is None or value < self._best[0]:
                 self._best = (value, x.copy(), pose)
-            most = self.starts * _SCREENING + _FINALISTS * self.iterations
-            self._tell(SearchProgress(min(self._steps, most), most, self.problem.evaluations, self._best[0]))
+            self._count()
 
-        return minimise(self.problem, x, barrier=barrier, iterations=steps, curvature=curvature, report=report)
+        minimise(self.problem, x, barrier=barrier, iterations=steps, report=report)
+
+    def _kicked(self, x: Array, pose: Array) -> Array:
+        """A motion pushed away from where it is best, a little smaller and in a random direction.
+
+        Good motions lie near each other: from the best one so far, a push leads to better ones more often than
+        another random start does.
+        """
+        X = x.reshape(len(self.space.joints), -1)
+        push = _KICK * float(np.abs(X[:, :-1]).mean()) * self.rng.normal(size=X.shape).ravel()
+        centre = self.space.centre(x)
+        for smaller in _SMALLER:
+            share = 1.0
+            while share > 0.03:
+                tried = np.asarray(centre + smaller * (x - centre) + share * push)
+                if self.rough.inside(tried):
+                    return tried
+                share *= 0.7
+        return x
+
+    def _count(self) -> None:
+        """One step more, told to whoever wants to know."""
+        self._steps += 1
+        most = (self.starts + self.kicks) * _STEPS + self.iterations
+        best = min(item[0] for item in (self._first, self._best) if item is not None)
+        self._tell(SearchProgress(min(self._steps, most), most, self.evaluations, best))
+
+    @property
+    def evaluations(self) -> int:
+        """Criteria evaluated so far."""
+        return self.rough.evaluations + self.problem.evaluations
 
     def _start(self, pose: Array) -> Array:
         """A random motion about a pose, as large as the limits allow."""
@@ -193,16 +241,21 @@ class Search:
         way = self.rng.normal(size=(len(self.space.joints), self.space.per_joint))
         if self.space.start is None:
             way[:, -1] = 0.0
-        return self._largest(rest, way.ravel())
-
-    def _largest(self, rest: Array, way: Array, most: float = 1.0) -> Array:
-        """The farthest point from rest along a way that is well inside the limits."""
-        share = most
-        while not self.problem.inside(rest + share * way):
+        share = 1.0
+        while not self.rough.inside(rest + share * way.ravel()):
             share *= 0.7
-            if share < 1e-9:
-                return rest
-        return np.asarray(rest + 0.95 * share * way)
+        return np.asarray(rest + 0.95 * share * way.ravel())
+
+    def _inside(self, x: Array, pose: Array) -> Array:
+        """The motion, made just so much smaller that it is inside the limits of the fine raster."""
+        for rest in (self.space.centre(x), self.space.resting(pose)):
+            less = 0.0
+            while less < 1.0:
+                tried = np.asarray(rest + (1.0 - 1.02 * less) * (x - rest))
+                if self.problem.inside(tried):
+                    return tried
+                less = min(1.0, 1.4 * less + 0.002)
+        return rest
 
     def _settled(self) -> tuple[Array, list[Shortfall]]:
         """The best motion, tightened until it respects its limits between the samples too."""
@@ -214,22 +267,24 @@ class Search:
                 return x, shortfalls
             for margin, item in zip(self.problem.margins, shortfalls, strict=True):
                 margin[:, 0] += np.where(item.shares < 0.0, 3e-4 - 2.0 * item.shares, 0.0)
-            rest = self.space.resting(pose)
-            inner = self._largest(rest, x - rest)
+            inner = self._inside(x, pose)
             self._best = (np.inf, inner, pose)
-            self._descend(inner, pose, 60, 1e-2, None)
+            self._descend(inner, pose, 60, 1e-2)
             x = self._best[1]
         return self._shrunk(x, pose)
 
     def _shrunk(self, x: Array, pose: Array) -> tuple[Array, list[Shortfall]]:
-        """The motion drawn towards rest until the fine check passes."""
-        rest = self.space.resting(pose)
+        """The motion made smaller until the fine check passes; standing still at its first pose always does."""
         shortfalls = self._checked(x)
-        share, step = 1.0, 2e-3
-        while min(item.share for item in shortfalls) < 0.0 and share > 0.0:
-            share, step = max(share - step, 0.0), 1.4 * step
-            shortfalls = self._checked(rest + share * (x - rest))
-        return rest + share * (x - rest), shortfalls
+        for rest in (self.space.centre(x), self.space.resting(pose)):
+            less, tried = 0.0, x
+            while min(item.share for item in shortfalls) < 0.0 and less < 1.0:
+                less = min(1.0, 1.4 * less + 0.002)
+                tried = rest + (1.0 - less) * (x - rest)
+                shortfalls = self._checked(tried)
+            if min(item.share for item in shortfalls) >= 0.0:
+                break
+        return tried, shortfalls
 
     def _checked(self, x: Array) -> list[Shortfall]:
         motion = self.space.trajectory(x)

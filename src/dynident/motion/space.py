@@ -94,6 +94,13 @@ class Space:
             X[:, -1] = pose
         return X.ravel()
 
+    def centre(self, x: Array) -> Array:
+        """The coordinates of standing still where a motion has its centre (at the start, where that is fixed)."""
+        X = np.zeros((len(self.joints), self.per_joint))
+        if self.start is None:
+            X[:, -1] = x.reshape(len(self.joints), -1)[:, -1]
+        return X.ravel()
+
     def trajectory(self, x: Array) -> Fourier:
         """The motion of coordinates x."""
         X = x.reshape(len(self.joints), -1)

@@ -156,7 +156,9 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--radius", type=float, default=None, metavar="M", help="of the links (default 0.05 m)")
     help_extend = "information (.npz) of data that is there already; the motion complements it"
     verb.add_argument("--extend", default=None, metavar="INFO.npz", help=help_extend)
-    verb.add_argument("--starts", type=int, default=None, metavar="N", help="random starts (default 12)")
+    verb.add_argument("--starts", type=int, default=None, metavar="N", help="random starts (default 8)")
+    help_kicks = "pushes of the best motion, each followed by a search (default 16); more is better and slower"
+    verb.add_argument("--kicks", type=int, default=None, metavar="N", help=help_kicks)
     verb.add_argument("--seed", type=int, default=None, metavar="N", help="of the random starts (default 0)")
     help_rate = "samples per second of the CSV and ROS files, and of the identification (default 100)"
     verb.add_argument("--rate", type=float, default=None, metavar="HZ", help=help_rate)

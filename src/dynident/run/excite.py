@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PLAIN = (
     *("duration", "frequency", "harmonics", "criterion", "model", "terms", "safety", "floor", "clearance", "radius"),
-    *("starts", "seed", "rate"),
+    *("starts", "kicks", "seed", "rate"),
 )
 
 
