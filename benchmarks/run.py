@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import engine
 import equations
+import excitation
 import main_job
 import start_up
 import symbolic
@@ -23,3 +24,5 @@ if __name__ == "__main__":
     start_up.main()
     print()
     symbolic.main()
+    print()
+    excitation.main()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -264,6 +264,25 @@ class LlvmKernel:
             out.ctypes.data,
             targets.ctypes.data,
         )
+
+    def bound(self, inputs: Array, out: Array) -> Callable[[], None]:
+        """The program tied to two arrays: each call fills `out` from what `inputs` holds by then.
+
+        Args:
+            inputs: (n_inputs, n_samples), C-contiguous float64.
+            out: (n_outputs, n_samples), C-contiguous float64.
+        """
+        n_samples = out.shape[1]
+        scratch, results = aligned(len(inputs) * ROW), aligned(len(out) * ROW)
+        pointers = inputs.ctypes.data + np.arange(len(inputs), dtype=np.int64) * inputs.strides[0]
+        strides, targets = np.ones(len(inputs), dtype=np.int64), np.arange(len(out), dtype=np.int64) * n_samples
+        kept = (inputs, out, scratch, results, pointers, strides, targets)  # alive as long as the function is
+        a = [x.ctypes.data for x in kept]
+
+        def run() -> None:
+            self._map(a[4], a[5], len(kept[0]), n_samples, a[2], a[3], a[1], a[6])
+
+        return run
 
 
 def aligned(size: int) -> Array:

@@ -19,6 +19,7 @@ _VERBS = {
     "validate": "how well an identified model predicts logs it has not seen",
     "predict": "torque of a log from position and time",
     "simulate": "a motion on the MuJoCo plant, logged as a controller would",
+    "excite": "a motion that tells most about a robot's parameters within its limits",
 }
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
 
@@ -74,6 +75,7 @@ def _parser() -> _Parser:
     _validate_arguments(verbs["validate"])
     _predict_arguments(verbs["predict"])
     _simulate_arguments(verbs["simulate"])
+    _excite_arguments(verbs["excite"])
     for verb in verbs.values():
         verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
@@ -157,6 +159,44 @@ def _simulate_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--payload", metavar="MASS[,CX,CY,CZ[,..]]", help="body on the tool [kg, m, kg·m²]")
     verb.add_argument("--payload-at", type=float, metavar="SECONDS", help="when it is attached (default 0)")
     verb.add_argument("--seed", type=int, metavar="N", help="of the noise (default 0)")
+
+
+def _excite_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("robot", metavar="ROBOT", help="robot file or bundled name; its limits are respected")
+    verb.add_argument("-o", "--output", required=True, metavar="F.yaml", help="file for the motion")
+    verb.add_argument("--duration", type=float, default=None, metavar="SECONDS", help="of the motion (default 10)")
+    help_frequency = "base frequency of the series (default: one period in the duration)"
+    verb.add_argument("--frequency", type=float, default=None, metavar="HZ", help=help_frequency)
+    verb.add_argument("--harmonics", type=int, default=None, metavar="N", help="of the series (default 5)")
+    help_criterion = "determinant (default), condition, smallest or interval"
+    verb.add_argument("--criterion", default=None, metavar="NAME", help=help_criterion)
+    verb.add_argument("--model", default=None, metavar="NAME", help="dynamic (default) or energy")
+    verb.add_argument("--terms", default=None, help=f"{_TERMS} (default: all)")
+    verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
+    verb.add_argument("--start", default="", metavar="q1=0,..", help="pose at which it starts and ends (default: free)")
+    help_noise = "deviation of the torque, one number or one per joint (default: 1 %% of the effort limits)"
+    verb.add_argument("--noise", default=None, metavar="X[,X..]", help=help_noise)
+    help_acceleration = "limit, one number or one per joint (default: none)"
+    verb.add_argument("--acceleration", default=None, metavar="X[,X..]", help=help_acceleration)
+    help_safety = "share of every joint limit that is used (default 0.95)"
+    verb.add_argument("--safety", type=float, default=None, metavar="SHARE", help=help_safety)
+    verb.add_argument("--floor", type=float, default=None, metavar="Z", help="height that all links stay above [m]")
+    help_box = "box to stay out of: its two corners in the base frame [m]; may be repeated"
+    verb.add_argument("--box", action="append", default=[], metavar="x,y,z,x,y,z", help=help_box)
+    help_clearance = "least distance between links that are not neighbours [m]"
+    verb.add_argument("--clearance", type=float, default=None, metavar="M", help=help_clearance)
+    verb.add_argument("--radius", type=float, default=None, metavar="M", help="of the links (default 0.05 m)")
+    help_extend = "information (.npz) of data that is there already; the motion complements it"
+    verb.add_argument("--extend", default=None, metavar="INFO.npz", help=help_extend)
+    verb.add_argument("--starts", type=int, default=None, metavar="N", help="random starts (default 8)")
+    help_kicks = "pushes of the best motion, each followed by a search (default 16); more is better and slower"
+    verb.add_argument("--kicks", type=int, default=None, metavar="N", help=help_kicks)
+    verb.add_argument("--seed", type=int, default=None, metavar="N", help="of the random starts (default 0)")
+    help_rate = "samples per second of the CSV and ROS files, and of the identification (default 100)"
+    verb.add_argument("--rate", type=float, default=None, metavar="HZ", help=help_rate)
+    verb.add_argument("--csv", default=None, metavar="F.csv", help="samples as t,q1..,dq1..,ddq1..")
+    verb.add_argument("--ros", default=None, metavar="F.json", help="samples as a ROS 2 JointTrajectory message")
+    verb.add_argument("--quiet", action="store_true", help="no progress and no page")
 
 
 def _log_arguments(verb: argparse.ArgumentParser) -> None:

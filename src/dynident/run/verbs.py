@@ -195,6 +195,13 @@ def run_simulate(options: Namespace) -> int:
     return 0
 
 
+def run_excite(options: Namespace) -> int:
+    """`dynident excite`."""
+    from dynident.run.excite import run
+
+    return run(options, _robot(options))
+
+
 def _robot(options: Namespace) -> Robot:
     from dynident.robot import load_robot
 
@@ -203,7 +210,7 @@ def _robot(options: Namespace) -> Robot:
     return robot.lock(**locked) if locked else robot
 
 
-def _positions(text: str) -> dict[str, float]:
+def _positions(text: str, option: str = "--locked") -> dict[str, float]:
     """Joint positions from `q4=0.5,q1=pi/2`."""
     from dynident.robot.expressions import ExpressionError, evaluate
 
@@ -211,13 +218,14 @@ def _positions(text: str) -> dict[str, float]:
     for part in filter(None, (item.strip() for item in text.split(","))):
         name, equals, value = part.partition("=")
         if not equals:
-            raise InputError(f"--locked {part}: expected joint=position, such as q4=0.5")
+            raise InputError(f"{option} {part}: expected joint=position, such as q4=0.5")
         if name.strip() in positions:
-            raise InputError(f"--locked {part}: {name.strip()} is locked twice")
+            word = "locked" if option == "--locked" else "given"
+            raise InputError(f"{option} {part}: {name.strip()} is {word} twice")
         try:
             positions[name.strip()] = evaluate(value.strip(), {})
         except ExpressionError as error:
-            raise InputError(f"--locked {part}: {error}") from None
+            raise InputError(f"{option} {part}: {error}") from None
     return positions
 
 

@@ -1,0 +1,107 @@
+"""An exciting motion for a 6- and a 7-joint arm against what people do today, on the same criterion and limits.
+
+The peer is SLSQP from ten random feasible starts with finite differences, on our own compiled criterion (a generous
+peer: with Pinocchio and an SVD each evaluation costs several times as much). It looks at the limits at every
+other sample of ours; its motion is then drawn towards rest until it respects all of them at 1 kHz, as ours does. The
+second peer is the best of 200 random motions, each as large as the limits allow.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+import scipy.optimize
+
+import dynident as di
+from dynident.blas import on_one_thread
+from dynident.motion.excite import ExciteOptions, _Excitation
+from dynident.motion.search import PER_PERIOD, Found, Search, feasible_poses
+
+LIMITS = {"acceleration": 8.0, "floor": -0.1, "clearance": 0.02, "safety": 1.0}
+STARTS, RANDOM, STEPS = 10, 200, 100
+
+
+class Peer:
+    """Criterion and limits of an excitation, for other optimisers."""
+
+    def __init__(self, name: str) -> None:
+        self.job = _Excitation(di.load_robot(name), ExciteOptions(**LIMITS))
+        self.demands = self.job._demands()
+        self.problem = self.job._problem(self.demands, PER_PERIOD)
+        self.coarse = self.job._problem(self.demands, PER_PERIOD / 2)
+        options = {"starts": 1, "kicks": 0, "iterations": 1, "seed": 1, "progress": None}
+        self.search = Search(self.problem, self.coarse, self.demands, **options)
+
+    def promise(self, x: np.ndarray, pose: np.ndarray, seconds: float) -> di.ExcitingMotion:
+        x, shortfalls = self.search._shrunk(x, pose)
+        return self.job._promise(Found(x, shortfalls, 0, 1, False, seconds))
+
+    @on_one_thread
+    def slsqp(self) -> tuple[list[di.ExcitingMotion], float]:
+        """Motions of the runs, and the time of all."""
+        motions, total = [], 0.0
+        for pose in feasible_poses(self.demands, STARTS, np.random.default_rng(2)):
+            x = self.search._start(pose)
+            start = time.perf_counter()
+            best = scipy.optimize.minimize(
+                self.problem.value,
+                x,
+                method="SLSQP",
+                constraints={"type": "ineq", "fun": self.coarse.slack},
+                options={"maxiter": STEPS, "ftol": 1e-3},
+            )
+            seconds = time.perf_counter() - start
+            total += seconds
+            motions.append(self.promise(best.x, pose, seconds))
+            broken = max(0.0, -float(self.coarse.slack(best.x).min()))
+            text = f"log det {motions[-1].log_determinant:8.2f}, {seconds:6.1f} s, {best.nit} steps"
+            print(f"    SLSQP run {len(motions)}: {text}, its own limits broken by {broken:.0e}", flush=True)
+        return motions, total
+
+    @on_one_thread
+    def random(self) -> di.ExcitingMotion:
+        """The best of many random motions."""
+        poses = feasible_poses(self.demands, RANDOM, np.random.default_rng(3))
+        tried = [(self.search._start(pose), pose) for pose in poses]
+        return self.promise(*min(tried, key=lambda one: self.problem.value(one[0])), 0.0)
+
+
+def compare(name: str, with_slsqp: bool = True) -> None:
+    print(f"{name}: 5 harmonics, 10 s; position, velocity, acceleration, torque, floor and clearance limits")
+    robot = di.load_robot(name)
+    start = time.perf_counter()
+    ours = di.excite(robot, **LIMITS)
+    seconds = time.perf_counter() - start
+    p = len(ours.names)
+    least = min(ours.slack.values())
+    row("dynident", ours.log_determinant, ours.condition, seconds)
+    print(f"    least share of a limit left at 1 kHz: {least:.1e}; {ours.evaluations} evaluations")
+    peer = Peer(name)
+    scattered = peer.random()
+    row("best of 200 random motions", scattered.log_determinant, scattered.condition)
+    print(f"    (det)^(1/{p}) is {np.exp((ours.log_determinant - scattered.log_determinant) / p):.2f} times as large")
+    if with_slsqp:
+        motions, total = peer.slsqp()
+        best = max(motions, key=lambda motion: motion.log_determinant)
+        row(f"best of {STARTS} SLSQP runs", best.log_determinant, best.condition, total)
+        ratio = np.exp((ours.log_determinant - best.log_determinant) / p)
+        print(f"    ours is {total / seconds:.1f} times as fast, (det)^(1/{p}) {ratio:.3f} times as large")
+
+
+def row(what: str, log_determinant: float, condition: float, seconds: float | None = None) -> None:
+    took = "" if seconds is None else f"{seconds:10.1f} s"
+    print(f"  {what:28} log det {log_determinant:8.2f}   condition {condition:8.1f}{took}", flush=True)
+
+
+def main(with_slsqp: bool = True) -> None:
+    for name in ("ur10e", "panda"):
+        compare(name, with_slsqp)
+
+
+if __name__ == "__main__":
+    main("--quick" not in sys.argv)

@@ -1,0 +1,115 @@
+"""The limits a motion must respect, gathered from the robot and from what the user adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array
+from dynident.errors import InputError, UnknownNameError
+from dynident.robot.model import Robot
+
+_KEYS = ("lower", "upper", "velocity", "acceleration", "effort")
+PerJoint = float | Mapping[str, float] | ArrayLike
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """Limits of the moving joints, (n_joints,) each; infinite where there is none. [rad or m, s, N·m or N]."""
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+
+    def shrunk(self, share: float) -> JointLimits:
+        """This share of every limit; of the positions, about the middle of the range."""
+        middle, half = 0.5 * (self.lower + self.upper), 0.5 * share * (self.upper - self.lower)
+        rest = (share * x for x in (self.velocity, self.acceleration, self.effort))
+        return JointLimits(middle - half, middle + half, *rest)
+
+
+def gather_limits(
+    robot: Robot, given: Mapping[str, Mapping[str, float]] | None = None, acceleration: PerJoint | None = None
+) -> JointLimits:
+    """The robot's limits, replaced by those given.
+
+    Args:
+        robot: The robot.
+        given: By joint name or variable (q3): lower, upper, velocity, acceleration, effort.
+        acceleration: Limit for all joints, or by joint.
+
+    Raises:
+        InputError: Naming the joints whose position or velocity limits are missing.
+    """
+    names = robot.joint_names
+    own = [robot.joints[robot.active[i]].limits for i in robot.moving]
+    found = {key: [getattr(limits, key, None) for limits in own] for key in _KEYS}
+    if acceleration is not None:
+        found["acceleration"] = list(per_joint(acceleration, robot, "acceleration"))
+    for name, record in (given or {}).items():
+        place = joint_place(robot, name)
+        if not isinstance(record, Mapping):
+            raise InputError(f"the limits of {name} must be a mapping such as {{'lower': -1, 'upper': 1}}")
+        for key, value in record.items():
+            if key not in _KEYS:
+                raise UnknownNameError(f"limit of {name}", str(key), _KEYS)
+            found[key][place] = _number(value, f"{key} limit of {name}")
+    _ask_for_missing(names, found)
+    limits = JointLimits(*(np.array([np.inf if x is None else float(x) for x in found[key]]) for key in _KEYS))
+    for name, low, high in zip(names, limits.lower, limits.upper, strict=True):
+        if low >= high:
+            raise InputError(f"joint {name} cannot move: its lower limit {low:g} is not below its upper one {high:g}")
+    for key in ("velocity", "acceleration", "effort"):
+        for name, value in zip(names, getattr(limits, key), strict=True):
+            if value <= 0.0:
+                raise InputError(f"the {key} limit of {name} is {value:g}; expected a positive number")
+    return limits
+
+
+def _ask_for_missing(names: tuple[str, ...], found: Mapping[str, list[float | None]]) -> None:
+    for keys, what in ((("lower", "upper"), "position"), (("velocity",), "velocity")):
+        missing = [name for i, name in enumerate(names) if any(found[key][i] is None for key in keys)]
+        if missing:
+            example = "{lower: -1.5, upper: 1.5, velocity: 2}"
+            raise InputError(
+                f"no {what} limits are known for {', '.join(missing)}; give them in the robot file or an overlay "
+                f"(limits: {{{missing[0]}: {example}}}), they are not guessed"
+            )
+
+
+def joint_place(robot: Robot, name: str) -> int:
+    """Column of a joint given by name or variable."""
+    for names in (robot.joint_names, robot.position_names):
+        if name in names:
+            return names.index(name)
+    raise UnknownNameError("joint", str(name), robot.joint_names)
+
+
+def per_joint(value: PerJoint, robot: Robot, name: str) -> Array:
+    """(n_joints,) from one number, a mapping by joint (all of them) or a list."""
+    n = len(robot.moving)
+    if isinstance(value, Mapping):
+        result = np.full(n, np.nan)
+        for joint, number in value.items():
+            result[joint_place(robot, joint)] = _number(number, f"{name} of {joint}")
+        for joint, number in zip(robot.joint_names, result, strict=True):
+            if np.isnan(number):
+                raise InputError(f"{name} is not given for {joint}; give it for every joint")
+        return result
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape not in ((), (n,)):
+        raise InputError(f"{name} must be one number or one for each of {', '.join(robot.joint_names)}")
+    if not (np.isfinite(array).all() and (array > 0.0).all()):
+        raise InputError(f"{name} must be positive and finite; got {value}")
+    return np.broadcast_to(array, (n,)).copy()
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise InputError(f"the {name} is {value!r}; expected a finite number")
+    return float(value)

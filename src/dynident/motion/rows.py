@@ -1,0 +1,194 @@
+"""Rows of the identification problem along a motion, and derivatives of functions of their information matrix."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynident.checks import Array
+from dynident.dynamics import equations as eq
+from dynident.dynamics.kernels import Recording, record
+from dynident.dynamics.program import Program
+from dynident.identifiability.base import BaseParameters
+from dynident.motion.tape import Tape
+from dynident.motion.trajectory import State
+from dynident.robot.algebra import Number, add, mul, total
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one output channel: which base columns it feels, and where they stand among the tape's outputs."""
+
+    columns: NDArray[np.int64]
+    outputs: slice
+    deviation: float
+
+
+class Rows(ABC):
+    """Rows W of the model along a motion, weighted by the deviation of each channel and with scaled columns.
+
+    Args:
+        base: Base parameters, in whose columns the rows are written.
+        scale: (n,) sizes by which the columns are divided.
+        times: (n_samples,) stamps [s].
+    """
+
+    parts: list[Part]
+
+    def __init__(self, base: BaseParameters, scale: Array, times: Array) -> None:
+        self.base, self.scale, self.times = base, scale, times
+        self.n_samples = len(times)
+
+    @abstractmethod
+    def _program(self) -> tuple[Program, list[tuple[int, int]]]:
+        """The program, and the (channel, base column) of each output, sorted by channel."""
+
+    def _set_up(self, deviations: Array) -> None:
+        program, places = self._program()
+        self.tape = Tape(program, self.n_samples)
+        self.parts = []
+        for channel, deviation in enumerate(deviations):
+            own = [k for k, (c, _) in enumerate(places) if c == channel]
+            columns = np.array([places[k][1] for k in own], dtype=int)
+            self.parts.append(Part(columns, slice(own[0], own[-1] + 1) if own else slice(0, 0), float(deviation)))
+        order = np.array([column for _, column in places], dtype=int)
+        spread = np.concatenate([np.full(len(p.columns), p.deviation) for p in self.parts])
+        self._factor = 1.0 / (self.scale[order] * spread)[:, None]
+
+    def _before(self, values: Array) -> Array:
+        """Rows from the program's outputs, (n_outputs, n_samples)."""
+        return values
+
+    def _back(self, weights: Array) -> Array:
+        """The transpose of `_before`."""
+        return weights
+
+    def matrices(self, states: State) -> list[tuple[NDArray[np.int64], Array]]:
+        """For each channel, its base columns and its rows transposed, (n_columns, n_samples)."""
+        self._rows = self._before(self.tape.evaluate(*self._inputs(states))) * self._factor
+        return [(part.columns, self._rows[part.outputs]) for part in self.parts]
+
+    def _inputs(self, states: State) -> State | tuple[Array, Array]:
+        return states
+
+    def information(self, states: State) -> Array:
+        """W' W, (n, n)."""
+        A = np.zeros((self.base.n, self.base.n))
+        for columns, rows in self.matrices(states):
+            A[np.ix_(columns, columns)] += rows @ rows.T
+        return A
+
+    def factor(self, states: State) -> Array:
+        """Upper triangular R with R' R = W' W, without forming W' W."""
+        R = np.zeros((0, self.base.n))
+        for columns, rows in self.matrices(states):
+            dense = np.zeros((rows.shape[1], self.base.n))
+            dense[:, columns] = rows.T
+            R = np.asarray(np.linalg.qr(np.vstack([R, dense]), mode="r"))
+        return R
+
+    def pull(self, slope: Array) -> Array:
+        """Derivatives with respect to q, dq, ddq, (3 n_joints, n_samples), of a function of the last information.
+
+        Args:
+            slope: (n, n) symmetric derivative of the function with respect to the information matrix.
+        """
+        weights = np.empty_like(self._rows)
+        for part in self.parts:
+            weights[part.outputs] = 2.0 * slope[np.ix_(part.columns, part.columns)] @ self._rows[part.outputs]
+        self.tape.weights[:] = self._back(weights * self._factor)
+        return self.tape.pull()
+
+
+class TorqueRows(Rows):
+    """Rows of the dynamic model: the torque of every joint at every sample.
+
+    Args:
+        base, scale, times: See `Rows`.
+        deviations: (n_joints,) noise of the torque [N·m or N].
+    """
+
+    def __init__(self, base: BaseParameters, scale: Array, times: Array, deviations: Array) -> None:
+        super().__init__(base, scale, times)
+        self._set_up(deviations)
+
+    def _program(self) -> tuple[Program, list[tuple[int, int]]]:
+        place = {column: k for k, column in enumerate(self.base.independent)}
+        n = len(self.base.robot.moving)
+        wanted = {(joint, column) for joint in range(n) for column in place}
+        program, places = record(self.base.robot, "regressor", self.base.terms, wanted)
+        order = sorted(range(len(places)), key=lambda k: places[k])
+        ordered = Program(
+            program.inputs, program.constants, program.instructions, tuple(program.outputs[k] for k in order)
+        )
+        return ordered, [(places[k][0], place[places[k][1]]) for k in order]
+
+
+class EnergyRows(Rows):
+    """Rows of the energy model: the energy put in from each sample to the next (Gautier et al. 1995, 4.1).
+
+    Links and rotors store energy; what friction and offsets take is integrated along the motion.
+
+    Args:
+        base, scale, times: See `Rows`.
+        deviation: Noise of the energy of one row [J].
+    """
+
+    def __init__(self, base: BaseParameters, scale: Array, times: Array, deviation: float) -> None:
+        super().__init__(base, scale, times)
+        self._half = 0.5 * np.diff(times)
+        self._set_up(np.array([deviation]))
+
+    def _inputs(self, states: State) -> tuple[Array, Array]:
+        return states[0], states[1]
+
+    def _program(self) -> tuple[Program, list[tuple[int, int]]]:
+        base = self.base
+        recording = Recording(base.robot, base.terms, ("q", "dq"))
+        state = recording.state()
+        stored: dict[int, Number] = {}
+        for kind in ("kinetic", "potential"):
+            for column, number in eq.energy_entries(state, base.terms, kind).items():
+                stored[column] = add(stored.get(column, 0.0), number)
+        taken = _powers(state, base)
+        place = {column: k for k, column in enumerate(base.independent)}
+        kept = [column for column in sorted({**stored, **taken}) if column in place]
+        self._stores = np.array([column in stored for column in kept], dtype=bool)
+        outputs = [stored[column] if column in stored else taken[column] for column in kept]
+        return recording.recorder.finish(outputs), [(0, place[column]) for column in kept]
+
+    def _before(self, values: Array) -> Array:
+        result = np.diff(values, axis=1)
+        lost = values[~self._stores]
+        result[~self._stores] = (lost[:, 1:] + lost[:, :-1]) * self._half  # trapezoidal rule
+        return result
+
+    def _back(self, weights: Array) -> Array:
+        result = np.zeros((len(weights), self.n_samples))
+        result[:, 1:] += weights
+        result[:, :-1] -= weights
+        lost = weights[~self._stores] * self._half
+        result[~self._stores, 1:] = lost
+        result[~self._stores, 0] = 0.0
+        result[~self._stores, :-1] += lost
+        return result
+
+    def pull(self, slope: Array) -> Array:
+        """As `Rows.pull`; acceleration plays no part."""
+        slopes = super().pull(slope)
+        return np.vstack([slopes, np.zeros((len(slopes) // 2, self.n_samples))])
+
+
+def _powers(state: eq.State, base: BaseParameters) -> dict[int, Number]:
+    """Power that each column of friction and offset takes, torque direction times speed."""
+    entries: dict[int, list[Number]] = {}
+    first = 0
+    for term in base.terms:
+        if term.name not in ("rigid", "Ia"):
+            for row, column, number in term.torque(state):
+                entries.setdefault(first + column, []).append(mul(number, state.speed[state.rows[row]]))
+        first += len(term.columns(state.robot))
+    return {column: total(*parts) for column, parts in entries.items()}

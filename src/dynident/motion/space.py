@@ -1,0 +1,121 @@
+"""The space of motions that is searched: Fourier series at rest at both ends, linear in their coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.errors import InputError
+from dynident.motion.fourier import Fourier, rest_basis, waves
+from dynident.motion.trajectory import State, positive
+
+
+@dataclass(frozen=True)
+class Raster:
+    """The waves of the space at given times: q = start + position @ x, (n_samples, n_per_joint) each."""
+
+    times: Array
+    position: Array
+    speed: Array
+    acceleration: Array
+
+
+@dataclass(frozen=True)
+class Space:
+    """Coordinates x, (n_joints, n_per_joint) laid out joint by joint, of motions at rest at both ends.
+
+    Attributes:
+        joints: Names of the joints.
+        duration: Length of the motion [s].
+        frequency: Base frequency [Hz].
+        harmonics: Number of harmonics.
+        start: (n_joints,) where the motion starts [rad or m]; None leaves it free, one more coordinate per joint.
+    """
+
+    joints: tuple[str, ...]
+    duration: float
+    frequency: float
+    harmonics: int
+    start: Array | None = None
+
+    def __post_init__(self) -> None:
+        positive(self.duration, "duration")
+        positive(self.frequency, "frequency", "Hz")
+        if isinstance(self.harmonics, bool) or self.harmonics != int(self.harmonics) or self.harmonics < 1:
+            raise InputError(f"harmonics is {self.harmonics}; expected a whole number, such as 5")
+        rest_basis(self.harmonics, self.frequency, self.duration)
+
+    @property
+    def basis(self) -> Array:
+        """(2 H, k) coefficients at rest."""
+        return rest_basis(self.harmonics, self.frequency, self.duration)
+
+    @property
+    def per_joint(self) -> int:
+        """Coordinates of each joint; where the start is free, the last one is the position about which it moves."""
+        return int(self.basis.shape[1]) + (self.start is None)
+
+    @property
+    def size(self) -> int:
+        """Coordinates in all."""
+        return self.per_joint * len(self.joints)
+
+    def raster(self, times: Array) -> Raster:
+        """The waves at given times."""
+        basis = self.basis
+        position, speed, acceleration = (part @ basis for part in waves(times, self.harmonics, self.frequency))
+        if self.start is not None:
+            position = position - waves(np.zeros(1), self.harmonics, self.frequency)[0] @ basis
+            return Raster(times, position, speed, acceleration)
+        still = np.zeros((len(times), 1))
+        parts = [np.hstack([position, still + 1.0]), np.hstack([speed, still]), np.hstack([acceleration, still])]
+        return Raster(times, *parts)
+
+    def states(self, x: Array, raster: Raster) -> State:
+        """Positions, speeds and accelerations, (n_samples, n_joints) each."""
+        X = x.reshape(len(self.joints), -1).T
+        q = raster.position @ X
+        return (q if self.start is None else q + self.start), raster.speed @ X, raster.acceleration @ X
+
+    def pull(self, slopes: Array, raster: Raster) -> Array:
+        """Derivative with respect to x from derivatives with respect to q, dq, ddq, (3 n_joints, n_samples)."""
+        n = len(self.joints)
+        by_joint = (
+            slopes[:n] @ raster.position + slopes[n : 2 * n] @ raster.speed + slopes[2 * n :] @ raster.acceleration
+        )
+        return by_joint.ravel()
+
+    def resting(self, pose: Array) -> Array:
+        """The coordinates of standing still at a pose."""
+        X = np.zeros((len(self.joints), self.per_joint))
+        if self.start is None:
+            X[:, -1] = pose
+        return X.ravel()
+
+    def centre(self, x: Array) -> Array:
+        """The coordinates of standing still where a motion has its centre (at the start, where that is fixed)."""
+        X = np.zeros((len(self.joints), self.per_joint))
+        if self.start is None:
+            X[:, -1] = x.reshape(len(self.joints), -1)[:, -1]
+        return X.ravel()
+
+    def trajectory(self, x: Array) -> Fourier:
+        """The motion of coordinates x."""
+        X = x.reshape(len(self.joints), -1)
+        if self.start is None:
+            waves_of, offset = X[:, :-1], X[:, -1]
+        else:
+            at_start = waves(np.zeros(1), self.harmonics, self.frequency)[0][0] @ self.basis
+            waves_of, offset = X, self.start - X @ at_start
+        coefficients = self.basis @ waves_of.T
+        H = self.harmonics
+        return Fourier(
+            frequency=self.frequency,
+            length=self.duration,
+            offset=offset,
+            sine=coefficients[:H],
+            cosine=coefficients[H:],
+            joints=self.joints,
+        )

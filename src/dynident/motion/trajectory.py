@@ -1,0 +1,126 @@
+"""What every trajectory is: a motion of all joints over a given time, with exact derivatives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, frozen
+from dynident.errors import InputError
+
+State = tuple[Array, Array, Array]  # q, dq, ddq, (n_samples, n_joints) each
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trajectory(ABC):
+    """A motion from time 0 to `duration`; before and after it the joints hold their end positions.
+
+    Attributes:
+        joints: Names of the joints, in the order of the columns; empty where nobody said.
+    """
+
+    kind: ClassVar[str] = ""
+    joints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = tuple(str(name) for name in self.joints)
+        if len(set(names)) != len(names):
+            raise InputError(f"a joint is named twice among {', '.join(names)}; name each once")
+        object.__setattr__(self, "joints", names)
+        if names and len(names) != self.n_joints:
+            raise InputError(f"{len(names)} joints are named ({', '.join(names)}), but the motion has {self.n_joints}")
+
+    @property
+    @abstractmethod
+    def duration(self) -> float:
+        """Length of the motion [s]."""
+
+    @property
+    @abstractmethod
+    def n_joints(self) -> int:
+        """Number of joints that it tells about."""
+
+    @abstractmethod
+    def _inside(self, t: Array) -> State:
+        """Position, speed and acceleration at times within the motion."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names for messages: the joints', or q1, q2, ..."""
+        return self.joints or tuple(f"q{i + 1}" for i in range(self.n_joints))
+
+    def sample(self, t: ArrayLike) -> State:
+        """Position, speed and acceleration of every joint.
+
+        Args:
+            t: Times, (n_samples,) or a number [s]; before the start and after the end the joints stand still.
+
+        Returns:
+            q, dq, ddq, (n_samples, n_joints) each.
+        """
+        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
+        if times.ndim != 1 or not np.isfinite(times).all():
+            raise InputError(f"t must be finite times in one dimension; got shape {times.shape}")
+        q, dq, ddq = self._inside(np.clip(times, 0.0, self.duration))
+        outside = (times < 0.0) | (times > self.duration)
+        if outside.any():
+            dq, ddq = (np.where(outside[:, None], 0.0, x) for x in (dq, ddq))
+        return q, dq, ddq
+
+    def times(self, rate: float) -> Array:
+        """Stamps from 0 to the end at a rate [Hz]; the end itself is among them when it falls on the raster."""
+        positive(rate, "rate", "Hz")
+        steps = self.duration * rate
+        if steps > 1e9:
+            raise InputError(f"{self.duration:g} s at {rate:g} Hz are {steps:.0e} samples; choose a lower rate")
+        return np.arange(int(np.floor(steps * (1.0 + 1e-12) + 1e-9)) + 1) / rate
+
+    def as_data(self) -> dict[str, Any]:
+        """The trajectory as plain data; see `storage`."""
+        from dynident.motion.storage import to_data
+
+        return to_data(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trajectory) and self.as_data() == other.as_data()
+
+    def __hash__(self) -> int:
+        return hash(repr(self.as_data()))
+
+
+def positive(value: float, name: str, unit: str = "s") -> float:
+    """A positive finite number."""
+    if isinstance(value, str | bool) or not (np.isfinite(value) and value > 0.0):
+        raise InputError(f"{name} is {value}; expected a positive number [{unit}]")
+    return float(value)
+
+
+def row(values: ArrayLike, name: str, length: int | None = None) -> Array:
+    """Finite numbers in one dimension, read-only."""
+    array = _numbers(values, name)
+    if array.ndim != 1 or (length is not None and len(array) != length):
+        expected = "a list of numbers" if length is None else f"{length} numbers"
+        raise InputError(f"{name} must be {expected}; got shape {array.shape}")
+    return array
+
+
+def table(values: ArrayLike, name: str, shape: str, n_columns: int | None = None) -> Array:
+    """Finite numbers in two dimensions, read-only; `shape` says in words what is expected."""
+    array = _numbers(values, name)
+    if array.ndim != 2 or 0 in array.shape or (n_columns is not None and array.shape[1] != n_columns):
+        raise InputError(f"{name} must have shape {shape}; got {array.shape}")
+    return array
+
+
+def _numbers(values: ArrayLike, name: str) -> Array:
+    try:
+        array = frozen(values)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be numbers, equally many in each row") from None
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} must be finite numbers")
+    return array

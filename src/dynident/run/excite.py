@@ -1,0 +1,131 @@
+"""`dynident excite`: from options to a motion file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynident.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dynident.motion.excite import ExcitingMotion
+    from dynident.motion.search import SearchProgress
+    from dynident.robot import Robot
+
+_PLAIN = (
+    *("duration", "frequency", "harmonics", "criterion", "model", "terms", "safety", "floor", "clearance", "radius"),
+    *("starts", "kicks", "seed", "rate"),
+)
+
+
+def run(options: Namespace, robot: Robot) -> int:
+    """Optimise, write the files, tell."""
+    from dynident.motion import excite, write_csv, write_ros
+    from dynident.motion.excite import ExciteOptions
+
+    for path in filter(None, (options.output, options.csv, options.ros)):
+        if not Path(path).parent.is_dir():  # before minutes of work, not after
+            raise InputError(f"{path}: the folder {Path(path).parent} does not exist; create it first")
+    given = _given(options, robot)
+    with _progress(options.quiet or options.json, given.get("criterion")) as progress:
+        motion = excite(robot, progress=progress, **given)
+    motion.save(options.output)
+    rate = ExciteOptions.rate if options.rate is None else options.rate
+    if options.csv:
+        numbers = tuple(name.removeprefix("q") for name in robot.position_names)
+        write_csv(motion.trajectory, options.csv, rate, numbers)
+    if options.ros:
+        write_ros(motion.trajectory, options.ros, rate)
+    if options.json:
+        print(json.dumps(motion.as_dict(), allow_nan=False))
+    elif not options.quiet:
+        _print(motion, robot, options)
+    if motion.interrupted:
+        print("dynident: interrupted; the best motion so far was written", file=sys.stderr)
+    return 0
+
+
+def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
+    """The options that were given; defaults stay where they are defined."""
+    from dynident.run.verbs import _positions
+
+    given = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
+    for name in ("noise", "acceleration"):
+        if getattr(options, name) is not None:
+            numbers = _numbers(getattr(options, name), f"--{name}")
+            given[name] = numbers[0] if len(numbers) == 1 else numbers
+    if options.start:
+        given["start"] = _positions(options.start, "--start")
+    boxes = [_numbers(text, "--box") for text in options.box]
+    for text, box in zip(options.box, boxes, strict=True):
+        if len(box) != 6:
+            raise InputError(f"--box {text}: expected six numbers, the lower corner and the upper one")
+    if boxes:
+        given["boxes"] = [[box[:3], box[3:]] for box in boxes]
+    if options.extend is not None:
+        from dynident.information import load_information
+
+        given["information"] = load_information(options.extend)
+    return given
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} {text}: expected numbers separated by commas") from None
+
+
+@contextmanager
+def _progress(silent: bool, criterion: str | None) -> Iterator[Callable[[SearchProgress], None] | None]:
+    """A progress bar with the best criterion so far, on a terminal only."""
+    if silent or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("searching")
+
+        def show(state: SearchProgress) -> None:
+            text = f"{criterion or 'criterion'} {state.best:.4g} after {state.evaluations} evaluations"
+            bar.update(task, description=text, completed=state.step, total=state.steps)
+
+        yield show
+
+
+def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
+    """The page for people: what was found, what is left of the limits, the widest intervals."""
+    from rich.table import Table
+
+    from dynident.report.inspection import page_console
+
+    console = page_console()
+    console.print(
+        f"{robot.name}: {motion.duration:g} s, {motion.trajectory.harmonics} harmonics of "
+        f"{motion.trajectory.frequency:g} Hz, at rest at both ends"
+    )
+    console.print(
+        f"{motion.criterion} {motion.value:.6g}, condition {motion.condition:.4g}, "
+        f"log det {motion.log_determinant:.5g} ({motion.evaluations} evaluations, {motion.seconds:.1f} s)"
+    )
+    left = ", ".join(f"{kind} {100.0 * share:.1f} %" for kind, share in motion.slack.items())
+    console.print(f"Left of the limits at least: {left}")
+    table = Table(title="Widest predicted deviations", title_justify="left")
+    for head in ("parameter", "deviation", "before"):
+        table.add_column(head, justify="left" if head == "parameter" else "right")
+    ratio = motion.relative_deviations
+    for i in ratio.argsort()[::-1][:6]:
+        before = "" if motion.before is None else f"{motion.before[i]:.3g}"
+        table.add_row(motion.names[i], f"{motion.deviations[i]:.3g}", before)
+    console.print(table)
+    console.print(f"Motion: {options.output}", soft_wrap=True)

@@ -1,0 +1,243 @@
+"""Exciting motions: inside their limits, at rest at the ends, better than chance, and as good as they promise."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.errors import InputError, UnknownNameError
+from dynident.run.command_line import main
+
+QUICK = {"starts": 2, "kicks": 1, "iterations": 40, "duration": 5.0, "harmonics": 4}
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return di.load_robot("cmu-dd-arm-3")
+
+
+@pytest.fixture(scope="module")
+def motion(arm):
+    return di.excite(arm, **QUICK)
+
+
+def check_limits(robot, motion, safety=0.95):
+    """At 1 kHz, with nothing of the search: positions, speeds, torques, and rest at the ends."""
+    t = np.linspace(0.0, motion.duration, round(1000 * motion.duration) + 1)
+    q, dq, ddq = motion.trajectory.sample(t)
+    tau = di.inverse_dynamics(robot, q, dq, ddq)
+    for i, place in enumerate(robot.moving):
+        limits = robot.joints[robot.active[place]].limits
+        middle, half = (limits.lower + limits.upper) / 2, safety * (limits.upper - limits.lower) / 2
+        assert np.abs(q[:, i] - middle).max() <= half
+        assert np.abs(dq[:, i]).max() <= safety * limits.velocity
+        assert np.abs(tau[:, i]).max() <= safety * limits.effort
+    assert max(np.abs(dq[[0, -1]]).max(), np.abs(ddq[[0, -1]]).max()) < 1e-10
+    assert min(motion.slack.values()) >= 0.0
+
+
+@pytest.mark.parametrize("name", ["sr400", "tx40", "cylindrical"])
+def test_loops_couplings_and_sliding_joints(name):
+    robot = di.load_robot(name)
+    found = di.excite(robot, starts=1, kicks=0, iterations=20, duration=5.0)
+    check_limits(robot, found)
+    assert found.condition < 500.0
+    assert found.trajectory.joints == robot.joint_names
+
+
+def test_limits_are_respected_and_touched(arm, motion):
+    check_limits(arm, motion)
+    assert min(motion.slack.values()) < 0.01
+    assert motion.value == motion.log_determinant
+    quality = di.excitation(di.base_parameters(arm), *motion.trajectory.sample(motion.trajectory.times(100.0)))
+    assert quality.persistent
+    assert motion.condition == pytest.approx(quality.condition, rel=0.5)  # that one is not weighted
+
+
+def test_much_better_than_chance(arm, motion):
+    rng = np.random.default_rng(0)
+    base = di.base_parameters(arm, "rigid,Ia,Fv,Fc(0.02),Fo")
+    limits = [joint.limits for joint in arm.joints]
+    noise = np.array([0.01 * limit.effort for limit in limits])
+    best = -np.inf
+    for _ in range(60):
+        a, b = rng.normal(size=(2, 4, 3))
+        chance = di.Fourier.at_rest(np.zeros(3), a, b, frequency=0.2, length=5.0)
+        q, dq, ddq = chance.sample(chance.times(100.0))
+        share = max(
+            max(np.abs(q[:, i]).max() / (0.95 * x.upper), np.abs(dq[:, i]).max() / (0.95 * x.velocity))
+            for i, x in enumerate(limits)
+        )
+        W = base.regressor(q / share, dq / share, ddq / share) / noise[None, :, None]
+        best = max(
+            best, 2 * np.sum(np.log(np.linalg.svd(np.ascontiguousarray(W).reshape(-1, base.n), compute_uv=False)))
+        )
+    assert np.exp((motion.log_determinant - best) / base.n) > 1.3
+
+
+def test_each_criterion_wins_its_own_contest(arm, motion):
+    for criterion, measure in (
+        ("condition", lambda m: -m.condition),
+        ("interval", lambda m: -m.relative_deviations.max()),
+    ):
+        other = di.excite(arm, criterion=criterion, **QUICK)
+        assert measure(other) > measure(motion)
+        assert other.log_determinant < motion.log_determinant
+        assert other.value == pytest.approx(-measure(other))
+    smallest = di.excite(arm, criterion="smallest", **QUICK)
+    assert smallest.value > 0.0
+
+
+def test_the_same_seed_gives_the_same_motion(arm):
+    short = {**QUICK, "iterations": 5, "starts": 1}
+    assert di.excite(arm, **short).trajectory == di.excite(arm, **short).trajectory
+    assert di.excite(arm, seed=1, **short).trajectory != di.excite(arm, **short).trajectory
+
+
+def noisy(robot, trajectory, sigma, seed=0):
+    states = trajectory.sample(np.arange(0.0, trajectory.duration, 0.01))
+    rng = np.random.default_rng(seed)
+    tau = di.inverse_dynamics(robot, *states, "rigid,Ia,Fv,Fc(0.02),Fo") + sigma * rng.normal(size=states[0].shape)
+    return di.accumulate(robot, *states, tau, "rigid,Ia,Fv,Fc(0.02),Fo")
+
+
+def test_promised_deviations_are_those_of_the_fit(arm):
+    sigma = np.array([2.0, 1.0, 0.2])
+    found = di.excite(arm, noise=sigma, **QUICK)
+    solved = noisy(arm, found.trajectory, sigma).solve()
+    np.testing.assert_allclose(found.deviations, solved.std, rtol=0.15)
+
+
+def test_a_data_set_is_extended_where_it_is_weakest(arm):
+    sigma = np.array([2.0, 1.0, 0.2])
+    poor = di.Fourier.at_rest(np.zeros(3), 0.1 * np.eye(3), 0.3 * np.eye(3), frequency=0.2, length=5.0)
+    known = noisy(arm, poor, sigma)
+    found = di.excite(arm, information=known, **QUICK)
+    assert found.criterion == "interval"
+    assert found.before is not None
+    np.testing.assert_allclose(found.before, known.solve().std, rtol=1e-6)
+    assert np.all(found.deviations < found.before)
+    assert found.relative_deviations.max() < 0.3 * (found.before / found.sizes).max()
+    both = (known + noisy(arm, found.trajectory, sigma, seed=1)).solve()
+    np.testing.assert_allclose(found.deviations, both.std, rtol=0.15)
+
+
+def test_the_energy_model():
+    robot = di.load_robot("pendulum-2")
+    found = di.excite(robot, model="energy", noise=0.01, **QUICK)
+    check_limits(robot, found)
+    assert np.isfinite(found.deviations).all()
+    with pytest.raises(InputError, match="one number"):
+        di.excite(robot, model="energy", noise=[1.0, 2.0])
+
+
+def test_start_pose_and_locked_joints(arm):
+    start = {"joint1": 0.5, "q2": -0.3, "joint3": 1.0}
+    found = di.excite(arm, start=start, **{**QUICK, "iterations": 10})
+    np.testing.assert_allclose(found.trajectory.sample([0.0, 5.0])[0], [[0.5, -0.3, 1.0]] * 2, atol=1e-12)
+    check_limits(arm, found)
+    held = di.excite(arm.lock(q2=0.4), **{**QUICK, "iterations": 10})
+    assert held.trajectory.joints == ("joint1", "joint3")
+
+
+def test_obstacles_are_kept_out_of():
+    robot = di.load_robot("pendulum-2")
+    found = di.excite(robot, floor=-1.2, radius=0.05, **QUICK)
+    from dynident.motion.geometry import Kinematics
+
+    kinematics = Kinematics(robot)
+    pose = kinematics.pose(found.trajectory.sample(found.trajectory.times(1000.0))[0])
+    tip = kinematics.points(pose, np.array([1]), np.array([robot.tool[1].translation]))
+    assert tip[..., 2].min() >= -1.15
+    assert "keep-out" in found.slack
+
+
+def test_an_interrupt_leaves_a_usable_motion(arm):
+    steps = []
+
+    def stop(state):
+        steps.append(state)
+        if len(steps) == 12:
+            raise KeyboardInterrupt
+
+    found = di.excite(arm, progress=stop, **QUICK)
+    assert found.interrupted
+    check_limits(arm, found)
+    assert [s.best for s in steps] == sorted((s.best for s in steps), reverse=True)
+    assert steps[-1].evaluations >= 12
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"start": [4.0, 0.0, 0.0]}, InputError, r"joint1 at 4 is above its upper limit by 1\.53"),
+        ({"start": {"joint1": 0.0}}, InputError, "position for each of joint1, joint2, joint3"),
+        ({"floor": 5.0}, di.InfeasibleError, r"link .* above the floor by 5\.\d+ m"),
+        ({"criterion": "volume"}, UnknownNameError, "unknown criterion 'volume'"),
+        ({"model": "power"}, UnknownNameError, "unknown model 'power'"),
+        ({"harmonic": 5}, UnknownNameError, "did you mean 'harmonics'"),
+        ({"harmonics": 1}, InputError, "at least 2 harmonics"),
+        ({"duration": -1.0}, InputError, "duration is -1"),
+        ({"safety": 1.5}, InputError, "safety is 1.5"),
+        ({"starts": 0}, InputError, "starts is 0"),
+        ({"kicks": -1}, InputError, "kicks is -1"),
+        ({"noise": -1.0}, InputError, "noise must be positive"),
+        ({"noise": {"joint1": 1.0}}, InputError, "noise is not given for joint2"),
+        ({"boxes": [[[0, 0, 0], [1, -1, 1]]]}, InputError, "the lower one first"),
+    ],
+)
+def test_bad_input_is_named(arm, options, error, message):
+    with pytest.raises(error, match=message):
+        di.excite(arm, **{"starts": 1, "kicks": 0, "iterations": 1, **options})
+
+
+def test_a_weight_that_no_effort_limit_can_hold():
+    robot = di.load_robot("cylindrical")  # 7.5 kg hang on the lift, 73.6 N
+    with pytest.raises(di.InfeasibleError, match=r"upper torque of lift by 54\.6 N "):
+        di.excite(robot, limits={"lift": {"effort": 20.0}})
+
+
+def test_the_command(tmp_path, capsys):
+    files = [tmp_path / name for name in ("m.yaml", "m.csv", "m.json")]
+    words = ["excite", "pendulum-2", "-o", files[0], "--csv", files[1], "--ros", files[2], "--rate", "50", "--json"]
+    more = [
+        "--duration",
+        "4",
+        "--harmonics",
+        "3",
+        "--starts",
+        "1",
+        "--kicks",
+        "1",
+        "--start",
+        "q1=0.1,q2=0",
+        "--noise",
+        "1,0.5",
+    ]
+    assert main([str(word) for word in (*words, *more)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {"criterion", "condition", "duration", "evaluations"} <= set(answer)
+    assert answer["duration"] == 4.0
+    read = di.load_trajectory(files[0])
+    np.testing.assert_allclose(read.sample(0.0)[0], [[0.1, 0.0]], atol=1e-12)
+    assert len(files[1].read_text().splitlines()) == 202
+    assert len(json.loads(files[2].read_text())["points"]) == 201
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--box", "0,0,0,1,1"], "expected six numbers"),
+        (["--noise", "a"], "expected numbers separated by commas"),
+        (["--start", "q1"], "--start q1: expected joint=position"),
+        (["-o", "nowhere/m.yaml"], "the folder nowhere does not exist"),
+        (["--criterion", "best"], "unknown criterion 'best'"),
+    ],
+)
+def test_bad_options_of_the_command(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["excite", "pendulum-2", *(["-o", "m.yaml"] if "-o" not in words else []), *words]) == 2
+    assert message in capsys.readouterr().err
