@@ -35,7 +35,7 @@ class Peer:
         self.problem = self.job._problem(self.demands, PER_PERIOD)
         self.coarse = self.job._problem(self.demands, PER_PERIOD / 2)
         options = {"starts": 1, "kicks": 0, "iterations": 1, "seed": 1, "progress": None}
-        self.search = Search(self.problem, self.coarse, self.demands, **options)
+        self.search = Search(self.problem, self.demands, **options)
 
     def promise(self, x: np.ndarray, pose: np.ndarray, seconds: float) -> di.ExcitingMotion:
         x, shortfalls = self.search._shrunk(x, pose)

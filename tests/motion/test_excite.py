@@ -9,6 +9,7 @@ import pytest
 
 import dynident as di
 from dynident.errors import InputError, UnknownNameError
+from dynident.motion.geometry import LinkPoints
 from dynident.run.command_line import main
 
 QUICK = {"starts": 2, "kicks": 1, "iterations": 40, "duration": 5.0, "harmonics": 4}
@@ -146,11 +147,8 @@ def test_start_pose_and_locked_joints(arm):
 def test_obstacles_are_kept_out_of():
     robot = di.load_robot("pendulum-2")
     found = di.excite(robot, floor=-1.2, radius=0.05, **QUICK)
-    from dynident.motion.geometry import Kinematics
-
-    kinematics = Kinematics(robot)
-    pose = kinematics.pose(found.trajectory.sample(found.trajectory.times(1000.0))[0])
-    tip = kinematics.points(pose, np.array([1]), np.array([robot.tool[1].translation]))
+    q = found.trajectory.sample(found.trajectory.times(1000.0))[0]
+    tip = LinkPoints(robot, [1], np.array([robot.tool[1].translation])).at(q)
     assert tip[..., 2].min() >= -1.15
     assert "keep-out" in found.slack
 

@@ -12,7 +12,7 @@ from dynident.dynamics.equations import Actuation
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.terms import Term
 from dynident.motion.constraints import DistanceLimit, FollowerLimit, JointLimit, Limit, Linear, TorqueLimit
-from dynident.motion.geometry import CapsuleDistances, Distances, Kinematics, PointDistances, link_capsules
+from dynident.motion.geometry import CapsuleDistances, Distances, PointDistances, link_capsules
 from dynident.motion.limits import JointLimits
 from dynident.motion.space import Raster, Space
 from dynident.motion.trajectory import State
@@ -206,14 +206,13 @@ def _followers(robot: Robot, raster: Raster) -> Iterator[Limit]:
 
 
 def _distances(robot: Robot, workspace: Workspace, poses: Array) -> Iterator[tuple[str, Distances]]:
-    kinematics = Kinematics(robot)
     radius = workspace.radius if isinstance(workspace.radius, int | float) else dict(workspace.radius)
     capsules = link_capsules(robot, radius)
     if workspace.floor is not None or (workspace.boxes is not None and len(workspace.boxes)):
-        points = PointDistances(kinematics, capsules, poses, floor=workspace.floor, boxes=workspace.boxes)
+        points = PointDistances(robot, capsules, poses, floor=workspace.floor, boxes=workspace.boxes)
         if points.labels:
             yield "keep-out", points
     if workspace.clearance is not None:
-        pairs = CapsuleDistances(kinematics, capsules, workspace.clearance, poses)
+        pairs = CapsuleDistances(robot, capsules, workspace.clearance, poses)
         if pairs.labels:
             yield "clearance", pairs

@@ -62,7 +62,7 @@ class ExciteOptions:
         radius: Radius of the links [m], or by link name with "default" for the others.
         information: Data that is there already; the criterion is that of both together.
         starts: Random starts.
-        kicks: Pushes of the best motion so far, each followed by a search: more of them, a better motion.
+        kicks: Pushes of each of the three best motions, each followed by a search.
         iterations: Most steps of the last search.
         seed: Of starts and pushes; the same seed gives the same motion.
     """
@@ -86,8 +86,8 @@ class ExciteOptions:
     clearance: float | None = None
     radius: float | Mapping[str, float] = 0.05
     information: Information | None = None
-    starts: int = 8
-    kicks: int = 16
+    starts: int = 16
+    kicks: int = 4
     iterations: int = 80
     seed: int = 0
 
@@ -299,7 +299,6 @@ class _Excitation:
         options, demands = self.options, self._demands()
         search = Search(
             self._problem(demands, PER_PERIOD),
-            self._problem(demands, PER_PERIOD / 2),
             demands,
             starts=options.starts,
             kicks=options.kicks,

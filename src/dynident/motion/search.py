@@ -16,13 +16,14 @@ from dynident.motion.interior import minimise
 from dynident.motion.rows import Rows
 from dynident.motion.space import Raster, Space
 
-PER_PERIOD = 40  # samples of the search in a period of the highest harmonic; half as many to compare starts
+PER_PERIOD = 32  # samples of the search in a period of the highest harmonic
 _FINE = 1000.0  # [Hz] of the last check
 _MARGIN = 0.002  # slack kept from the beginning, for what happens between the samples
 _STRIDE = 2  # distances, which cost most, are looked at on every other sample
-_STEPS = 30  # by which motions are compared
-_LATE = 0.1  # barrier of a search that begins near a good motion
-_KICK = 0.3  # size of a push beside the coefficients
+_STEPS = 36  # by which motions are compared
+_FINALISTS = 3
+_LATE = 0.02  # barrier of a search that begins near a good motion
+_KICK = 0.2  # size of a push beside the coefficients
 _SMALLER = (0.85, 0.6, 0.95)  # size to which the motion is drawn before, until the push fits
 _TIGHTENINGS = 5  # times that limits broken between the samples are tightened before the motion is made smaller
 
@@ -127,15 +128,23 @@ class SearchProblem:
         return bool((self.slack(x) > 0.0).all())
 
 
+@dataclass(frozen=True)
+class _Motion:
+    """A motion on the way: its criterion, its coordinates and the pose it grew from."""
+
+    value: float
+    x: Array
+    pose: Array
+
+
 class Search:
     """One search.
 
     Args:
         problem: Criterion and limits on the raster of the search.
-        rough: The same on a coarser raster, on which the starts are compared.
         demands: The limits, for poses and for the fine check.
         starts: Random starts.
-        kicks: Pushes of the best motion so far, each followed by a search.
+        kicks: Pushes of each of the best motions, each followed by a search.
         iterations: Most steps of the last search.
         seed: Of starts and pushes.
         progress: Called after every step.
@@ -144,7 +153,6 @@ class Search:
     def __init__(
         self,
         problem: SearchProblem,
-        rough: SearchProblem,
         demands: Demands,
         *,
         starts: int,
@@ -153,13 +161,12 @@ class Search:
         seed: int,
         progress: Callable[[SearchProgress], None] | None,
     ) -> None:
-        self.problem, self.rough, self.demands, self.space = problem, rough, demands, problem.space
+        self.problem, self.demands, self.space = problem, demands, problem.space
         self.starts, self.kicks, self.iterations = starts, kicks, iterations
         self.rng = np.random.default_rng(seed)
         self._tell = progress or (lambda state: None)
         self._steps = 0
-        self._best: tuple[float, Array, Array] | None = None  # criterion, x, the pose it grew from
-        self._first: tuple[float, Array, Array] | None = None  # the same while starts are compared
+        self._best: _Motion | None = None
 
     def run(self) -> Found:
         """Everything; an interrupt ends it with the best motion so far, if there is one."""
@@ -167,45 +174,49 @@ class Search:
         interrupted = False
         screened: list[float] = []
         try:
-            for pose in feasible_poses(self.demands, self.starts, self.rng):
-                screened.append(self._compared(self._start(pose), pose, 1.0))
-            for _ in range(self.kicks):
-                assert self._first is not None
-                self._compared(self._kicked(*self._first[1:]), self._first[2], _LATE)
-            assert self._first is not None
-            _, x, pose = self._first
-            self._descend(self._inside(x, pose), pose, self.iterations, _LATE)
+            pool = [
+                self._descend(self._start(pose), pose) for pose in feasible_poses(self.demands, self.starts, self.rng)
+            ]
+            pool.sort(key=lambda one: one.value)
+            screened = [one.value for one in pool]
+            pool = pool[:_FINALISTS]
+            for i in list(range(len(pool))) * self.kicks:
+                tried = self._descend(self._kicked(pool[i].x), pool[i].pose, barrier=_LATE)
+                pool[i] = min(pool[i], tried, key=lambda one: one.value)
+            best = min(pool, key=lambda one: one.value)
+            self._descend(best.x, best.pose, self.iterations, _LATE)
             x, shortfalls = self._settled()
         except KeyboardInterrupt:
-            best = self._best or self._first
-            if best is None:
+            if self._best is None:
                 raise
             interrupted = True
-            x, shortfalls = self._shrunk(best[1], best[2])
+            x, shortfalls = self._shrunk(self._best.x, self._best.pose)
         seconds = time.perf_counter() - began
-        return Found(x, shortfalls, self.evaluations, self.starts, interrupted, seconds, screened)
+        return Found(x, shortfalls, self.problem.evaluations, self.starts, interrupted, seconds, screened)
 
-    def _compared(self, x: Array, pose: Array, barrier: float) -> float:
-        """A few steps on a raster that is just fine enough to compare, and the criterion they reach."""
-
-        def report(x: Array, value: float) -> None:
-            if self._first is None or value < self._first[0]:
-                self._first = (value, x.copy(), pose)
-            self._count()
-
-        return minimise(self.rough, x, barrier=barrier, iterations=_STEPS, report=report).value
-
-    def _descend(self, x: Array, pose: Array, steps: int, barrier: float) -> None:
-        """The last search, on the fine raster."""
+    def _descend(self, x: Array, pose: Array, steps: int = _STEPS, barrier: float = 1.0) -> _Motion:
+        """Some steps from a motion that is inside the limits."""
+        found = _Motion(np.inf, x, pose)
 
         def report(x: Array, value: float) -> None:
-            if self._best is None or value < self._best[0]:
-                self._best = (value, x.copy(), pose)
-            self._count()
+            nonlocal found
+            self._steps += 1
+            if value < found.value:
+                found = _Motion(value, x.copy(), pose)
+            if self._best is None or value < self._best.value:
+                self._best = _Motion(value, x.copy(), pose)
+            self._tell(SearchProgress(self._steps, self._most, self.problem.evaluations, self._best.value))
 
         minimise(self.problem, x, barrier=barrier, iterations=steps, report=report)
+        return found
 
-    def _kicked(self, x: Array, pose: Array) -> Array:
+    @property
+    def _most(self) -> int:
+        """Steps there can be, the tightening of limits at the end left aside."""
+        most = (self.starts + _FINALISTS * self.kicks) * _STEPS + self.iterations
+        return max(most, self._steps)
+
+    def _kicked(self, x: Array) -> Array:
         """A motion pushed away from where it is best, a little smaller and in a random direction.
 
         Good motions lie near each other: from the best one so far, a push leads to better ones more often than
@@ -218,22 +229,10 @@ class Search:
             share = 1.0
             while share > 0.03:
                 tried = np.asarray(centre + smaller * (x - centre) + share * push)
-                if self.rough.inside(tried):
+                if self.problem.inside(tried):
                     return tried
                 share *= 0.7
         return x
-
-    def _count(self) -> None:
-        """One step more, told to whoever wants to know."""
-        self._steps += 1
-        most = (self.starts + self.kicks) * _STEPS + self.iterations
-        best = min(item[0] for item in (self._first, self._best) if item is not None)
-        self._tell(SearchProgress(min(self._steps, most), most, self.evaluations, best))
-
-    @property
-    def evaluations(self) -> int:
-        """Criteria evaluated so far."""
-        return self.rough.evaluations + self.problem.evaluations
 
     def _start(self, pose: Array) -> Array:
         """A random motion about a pose, as large as the limits allow."""
@@ -242,12 +241,12 @@ class Search:
         if self.space.start is None:
             way[:, -1] = 0.0
         share = 1.0
-        while not self.rough.inside(rest + share * way.ravel()):
+        while not self.problem.inside(rest + share * way.ravel()):
             share *= 0.7
         return np.asarray(rest + 0.95 * share * way.ravel())
 
     def _inside(self, x: Array, pose: Array) -> Array:
-        """The motion, made just so much smaller that it is inside the limits of the fine raster."""
+        """The motion, made just so much smaller that it is inside the limits."""
         for rest in (self.space.centre(x), self.space.resting(pose)):
             less = 0.0
             while less < 1.0:
@@ -260,17 +259,15 @@ class Search:
     def _settled(self) -> tuple[Array, list[Shortfall]]:
         """The best motion, tightened until it respects its limits between the samples too."""
         assert self._best is not None
-        _, x, pose = self._best
+        x, pose = self._best.x, self._best.pose
         for _ in range(_TIGHTENINGS):
             shortfalls = self._checked(x)
             if min(item.share for item in shortfalls) >= 0.0:
                 return x, shortfalls
             for margin, item in zip(self.problem.margins, shortfalls, strict=True):
                 margin[:, 0] += np.where(item.shares < 0.0, 3e-4 - 2.0 * item.shares, 0.0)
-            inner = self._inside(x, pose)
-            self._best = (np.inf, inner, pose)
-            self._descend(inner, pose, 60, 1e-2)
-            x = self._best[1]
+            self._best = None  # it breaks them
+            x = self._descend(self._inside(x, pose), pose, 60, 1e-2).x
         return self._shrunk(x, pose)
 
     def _shrunk(self, x: Array, pose: Array) -> tuple[Array, list[Shortfall]]:
