@@ -65,8 +65,9 @@ class Shortfall:
     shares: Array
 
     def __str__(self) -> str:
-        """Such as `upper torque of elbow by 12.3 N·m`."""
-        return f"{self.label} by {abs(self.amount):.3g} {self.unit}"
+        """Such as `upper torque of elbow broken by 12.3 N·m`."""
+        word = "broken by" if self.amount < 0.0 else "within"
+        return f"{self.label} {word} {abs(self.amount):.3g} {self.unit}"
 
 
 class Stacked:
@@ -115,13 +116,13 @@ class Demands:
         )
         self.distances = dict(_distances(robot, workspace, poses))
 
-    def on(self, raster: Raster, stride: int = 1) -> list[Limit]:
-        """The limits on a raster; distances at every so many samples of it."""
+    def on(self, raster: Raster) -> list[Limit]:
+        """The limits on a raster."""
         found = self._joints(raster)
         if self._torque is not None and np.isfinite(self.limits.effort).any():
             smooth, _, chi = self._torque
             found.append(TorqueLimit(self.robot, smooth, chi, self.limits.effort, self.space, raster))
-        return found + [DistanceLimit(kind, what, raster, stride) for kind, what in self.distances.items()]
+        return found + [DistanceLimit(kind, what, raster) for kind, what in self.distances.items()]
 
     def _joints(self, raster: Raster) -> list[Limit]:
         names, limits = self.robot.joint_names, self.limits

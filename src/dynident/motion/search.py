@@ -16,10 +16,11 @@ from dynident.motion.interior import minimise
 from dynident.motion.rows import Rows
 from dynident.motion.space import Raster, Space
 
-PER_PERIOD = 32  # samples of the search in a period of the highest harmonic
+PER_PERIOD = 24  # samples of the search in a period of the highest harmonic
+FINE_PER_PERIOD = 64  # of the last search, so that little is left to happen between the samples
 _FINE = 1000.0  # [Hz] of the last check
-_MARGIN = 0.002  # slack kept from the beginning, for what happens between the samples
-_STRIDE = 2  # distances, which cost most, are looked at on every other sample
+_MARGIN = 0.001  # slack kept from the beginning, for what happens between the samples
+_ROOM = 2.0 * _MARGIN  # slack that a pose must have for a motion about it to begin
 _STEPS = 36  # by which motions are compared
 _FINALISTS = 3
 _LATE = 0.02  # barrier of a search that begins near a good motion
@@ -96,7 +97,7 @@ class SearchProblem:
     ) -> None:
         self.space, self.raster, self.rows = space, raster, rows
         self._criterion, self._sizes, self._known = criterion, sizes, known
-        self.limits = demands.on(raster, _STRIDE)
+        self.limits = demands.on(raster)
         self.margins = [np.full((len(limit.labels()), 1), _MARGIN) for limit in self.limits]
         self.evaluations = 0
 
@@ -142,6 +143,7 @@ class Search:
 
     Args:
         problem: Criterion and limits on the raster of the search.
+        fine: The same on the finer raster of the last search.
         demands: The limits, for poses and for the fine check.
         starts: Random starts.
         kicks: Pushes of each of the best motions, each followed by a search.
@@ -153,6 +155,7 @@ class Search:
     def __init__(
         self,
         problem: SearchProblem,
+        fine: SearchProblem,
         demands: Demands,
         *,
         starts: int,
@@ -161,7 +164,7 @@ class Search:
         seed: int,
         progress: Callable[[SearchProgress], None] | None,
     ) -> None:
-        self.problem, self.demands, self.space = problem, demands, problem.space
+        self.problem, self.fine, self.demands, self.space = problem, fine, demands, problem.space
         self.starts, self.kicks, self.iterations = starts, kicks, iterations
         self.rng = np.random.default_rng(seed)
         self._tell = progress or (lambda state: None)
@@ -183,20 +186,28 @@ class Search:
             for i in list(range(len(pool))) * self.kicks:
                 tried = self._descend(self._kicked(pool[i].x), pool[i].pose, barrier=_LATE)
                 pool[i] = min(pool[i], tried, key=lambda one: one.value)
-            best = min(pool, key=lambda one: one.value)
-            self._descend(best.x, best.pose, self.iterations, _LATE)
-            x, shortfalls = self._settled()
+            x, shortfalls = self._settled(min(pool, key=lambda one: one.value))
         except KeyboardInterrupt:
             if self._best is None:
                 raise
             interrupted = True
             x, shortfalls = self._shrunk(self._best.x, self._best.pose)
         seconds = time.perf_counter() - began
-        return Found(x, shortfalls, self.problem.evaluations, self.starts, interrupted, seconds, screened)
+        return Found(x, shortfalls, self.evaluations, self.starts, interrupted, seconds, screened)
 
-    def _descend(self, x: Array, pose: Array, steps: int = _STEPS, barrier: float = 1.0) -> _Motion:
+    @property
+    def evaluations(self) -> int:
+        """Criteria evaluated so far."""
+        return self.problem.evaluations + self.fine.evaluations
+
+    def _descend(
+        self, x: Array, pose: Array, steps: int = _STEPS, barrier: float = 1.0, problem: SearchProblem | None = None
+    ) -> _Motion:
         """Some steps from a motion that is inside the limits."""
-        found = _Motion(np.inf, x, pose)
+        problem = problem or self.problem
+        found = _Motion(problem.value(x), x, pose)
+        if self._best is None or found.value < self._best.value:
+            self._best = found
 
         def report(x: Array, value: float) -> None:
             nonlocal found
@@ -204,10 +215,10 @@ class Search:
             if value < found.value:
                 found = _Motion(value, x.copy(), pose)
             if self._best is None or value < self._best.value:
-                self._best = _Motion(value, x.copy(), pose)
-            self._tell(SearchProgress(self._steps, self._most, self.problem.evaluations, self._best.value))
+                self._best = found
+            self._tell(SearchProgress(self._steps, self._most, self.evaluations, self._best.value))
 
-        minimise(self.problem, x, barrier=barrier, iterations=steps, report=report)
+        minimise(problem, x, barrier=barrier, iterations=steps, report=report)
         return found
 
     @property
@@ -246,28 +257,29 @@ class Search:
         return np.asarray(rest + 0.95 * share * way.ravel())
 
     def _inside(self, x: Array, pose: Array) -> Array:
-        """The motion, made just so much smaller that it is inside the limits."""
+        """The motion, made just so much smaller that it is inside the limits of the fine raster."""
         for rest in (self.space.centre(x), self.space.resting(pose)):
             less = 0.0
             while less < 1.0:
                 tried = np.asarray(rest + (1.0 - 1.02 * less) * (x - rest))
-                if self.problem.inside(tried):
+                if self.fine.inside(tried):
                     return tried
                 less = min(1.0, 1.4 * less + 0.002)
         return rest
 
-    def _settled(self) -> tuple[Array, list[Shortfall]]:
-        """The best motion, tightened until it respects its limits between the samples too."""
-        assert self._best is not None
-        x, pose = self._best.x, self._best.pose
+    def _settled(self, best: _Motion) -> tuple[Array, list[Shortfall]]:
+        """The last search, and limits tightened until the motion respects them between the samples too."""
+        x, pose, steps, barrier = best.x, best.pose, self.iterations, _LATE
         for _ in range(_TIGHTENINGS):
+            inner = self._inside(x, pose)
+            self._best = _Motion(self.fine.value(inner), inner, pose)  # on this raster, within these limits
+            x = self._descend(inner, pose, steps, barrier, self.fine).x
             shortfalls = self._checked(x)
             if min(item.share for item in shortfalls) >= 0.0:
                 return x, shortfalls
-            for margin, item in zip(self.problem.margins, shortfalls, strict=True):
-                margin[:, 0] += np.where(item.shares < 0.0, 3e-4 - 2.0 * item.shares, 0.0)
-            self._best = None  # it breaks them
-            x = self._descend(self._inside(x, pose), pose, 60, 1e-2).x
+            for margin, item in zip(self.fine.margins, shortfalls, strict=True):
+                margin[:, 0] += np.where(item.shares < 0.0, 3e-4 - 1.5 * item.shares, 0.0)
+            steps, barrier = 40, 2e-3
         return self._shrunk(x, pose)
 
     def _shrunk(self, x: Array, pose: Array) -> tuple[Array, list[Shortfall]]:
@@ -299,22 +311,22 @@ def feasible_poses(demands: Demands, count: int, rng: np.random.Generator) -> li
     low, high = demands.limits.lower, demands.limits.upper
     start = demands.space.start
     if start is not None:
-        if demands.slack_at(start[None])[0] <= 0.0:
-            raise InfeasibleError(_complaint(demands, start, "the start pose breaks a limit"))
+        if demands.slack_at(start[None])[0] <= _ROOM:
+            raise InfeasibleError(_complaint(demands, start, "the start pose leaves no room to move"))
         return [start] * count
     poses = low + (high - low) * (0.1 + 0.8 * rng.random((max(2000, 20 * count), len(low))))
     slack = demands.slack_at(poses)
     for spread in (0.2, 0.1, 0.05, 0.02, 0.01, 0.003):  # towards poses that are better, if none is good
-        if (slack > 0.0).any():
+        if (slack > _ROOM).any():
             break
         near = poses[np.argsort(-slack)[:50]]
         moved = near[rng.integers(len(near), size=1000)] + spread * (high - low) * rng.normal(size=(1000, len(low)))
         poses = np.vstack([near, np.clip(moved, low, high)])
         slack = demands.slack_at(poses)
-    good = np.flatnonzero(slack > 0.0)
+    good = np.flatnonzero(slack > _ROOM)
     if not len(good):
         best = poses[int(np.argmax(slack))]
-        raise InfeasibleError(_complaint(demands, best, "no pose respects all limits; the best one found breaks"))
+        raise InfeasibleError(_complaint(demands, best, "no pose respects all limits; of the best one found"))
     # Room to move matters: the poses with more slack than half of the good ones.
     roomy = good[slack[good] >= np.median(slack[good])]
     chosen = rng.choice(roomy, size=count, replace=len(roomy) < count)
@@ -323,6 +335,6 @@ def feasible_poses(demands: Demands, count: int, rng: np.random.Generator) -> li
 
 def _complaint(demands: Demands, pose: Array, opening: str) -> str:
     still = np.zeros((1, len(pose)))
-    broken = [item for item in demands.at((pose[None], still, still)) if item.share <= 0.0]
+    broken = [item for item in demands.at((pose[None], still, still)) if item.share <= _ROOM]
     where = ", ".join(f"{name} {x:.3g}" for name, x in zip(demands.robot.joint_names, pose, strict=True))
     return f"{opening}: {'; '.join(map(str, broken))} (at {where}); widen that limit or move what is in the way"
