@@ -1,9 +1,9 @@
 """An exciting motion for a 6- and a 7-joint arm against what people do today, on the same criterion and limits.
 
-The peer is SLSQP from ten random feasible starts with finite differences, on our own compiled criterion (a generous
-peer: with Pinocchio and an SVD each evaluation costs several times as much). It looks at the limits at every
-other sample of ours; its motion is then drawn towards rest until it respects all of them at 1 kHz, as ours does. The
-second peer is the best of 200 random motions, each as large as the limits allow.
+The peer is SLSQP from ten random feasible starts with finite differences, on our own compiled criterion and limits (a
+generous peer: with Pinocchio and an SVD each evaluation costs several times as much). It looks at the same samples as
+our search; its motion is then made smaller until it respects all limits at 1 kHz, as ours does. The second peer is the
+best of 200 random motions, each as large as the limits allow.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ class Peer:
         self.job = _Excitation(di.load_robot(name), ExciteOptions(**LIMITS))
         self.demands = self.job._demands()
         self.problem = self.job._problem(self.demands, PER_PERIOD)
-        self.coarse = self.job._problem(self.demands, PER_PERIOD / 2)
         options = {"starts": 1, "kicks": 0, "iterations": 1, "seed": 1, "progress": None}
-        self.search = Search(self.problem, self.coarse, self.demands, **options)
+        self.search = Search(self.problem, self.problem, self.demands, **options)
 
     def promise(self, x: np.ndarray, pose: np.ndarray, seconds: float) -> di.ExcitingMotion:
         x, shortfalls = self.search._shrunk(x, pose)
@@ -52,13 +51,13 @@ class Peer:
                 self.problem.value,
                 x,
                 method="SLSQP",
-                constraints={"type": "ineq", "fun": self.coarse.slack},
+                constraints={"type": "ineq", "fun": self.problem.slack},
                 options={"maxiter": STEPS, "ftol": 1e-3},
             )
             seconds = time.perf_counter() - start
             total += seconds
             motions.append(self.promise(best.x, pose, seconds))
-            broken = max(0.0, -float(self.coarse.slack(best.x).min()))
+            broken = max(0.0, -float(self.problem.slack(best.x).min()))
             text = f"log det {motions[-1].log_determinant:8.2f}, {seconds:6.1f} s, {best.nit} steps"
             print(f"    SLSQP run {len(motions)}: {text}, its own limits broken by {broken:.0e}", flush=True)
         return motions, total

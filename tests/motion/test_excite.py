@@ -9,6 +9,7 @@ import pytest
 
 import dynident as di
 from dynident.errors import InputError, UnknownNameError
+from dynident.motion.geometry import LinkPoints
 from dynident.run.command_line import main
 
 QUICK = {"starts": 2, "kicks": 1, "iterations": 40, "duration": 5.0, "harmonics": 4}
@@ -146,36 +147,35 @@ def test_start_pose_and_locked_joints(arm):
 def test_obstacles_are_kept_out_of():
     robot = di.load_robot("pendulum-2")
     found = di.excite(robot, floor=-1.2, radius=0.05, **QUICK)
-    from dynident.motion.geometry import Kinematics
-
-    kinematics = Kinematics(robot)
-    pose = kinematics.pose(found.trajectory.sample(found.trajectory.times(1000.0))[0])
-    tip = kinematics.points(pose, np.array([1]), np.array([robot.tool[1].translation]))
+    q = found.trajectory.sample(found.trajectory.times(1000.0))[0]
+    tip = LinkPoints(robot, [1], np.array([robot.tool[1].translation])).at(q)
     assert tip[..., 2].min() >= -1.15
     assert "keep-out" in found.slack
 
 
-def test_an_interrupt_leaves_a_usable_motion(arm):
+@pytest.mark.parametrize("at", [1, 12, 130])
+def test_an_interrupt_leaves_a_usable_motion(arm, at):
     steps = []
 
     def stop(state):
         steps.append(state)
-        if len(steps) == 12:
+        if len(steps) == at:
             raise KeyboardInterrupt
 
     found = di.excite(arm, progress=stop, **QUICK)
     assert found.interrupted
     check_limits(arm, found)
     assert [s.best for s in steps] == sorted((s.best for s in steps), reverse=True)
-    assert steps[-1].evaluations >= 12
+    assert steps[-1].evaluations >= at
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"start": [4.0, 0.0, 0.0]}, InputError, r"joint1 at 4 is above its upper limit by 1\.53"),
+        ({"start": [2.4695, 0.0, 0.0]}, di.InfeasibleError, "upper position of joint1 within 0.0005 rad"),
         ({"start": {"joint1": 0.0}}, InputError, "position for each of joint1, joint2, joint3"),
-        ({"floor": 5.0}, di.InfeasibleError, r"link .* above the floor by 5\.\d+ m"),
+        ({"floor": 5.0}, di.InfeasibleError, r"link .* above the floor broken by 5\.\d+ m"),
         ({"criterion": "volume"}, UnknownNameError, "unknown criterion 'volume'"),
         ({"model": "power"}, UnknownNameError, "unknown model 'power'"),
         ({"harmonic": 5}, UnknownNameError, "did you mean 'harmonics'"),
@@ -196,7 +196,7 @@ def test_bad_input_is_named(arm, options, error, message):
 
 def test_a_weight_that_no_effort_limit_can_hold():
     robot = di.load_robot("cylindrical")  # 7.5 kg hang on the lift, 73.6 N
-    with pytest.raises(di.InfeasibleError, match=r"upper torque of lift by 54\.6 N "):
+    with pytest.raises(di.InfeasibleError, match=r"upper torque of lift broken by 54\.6 N "):
         di.excite(robot, limits={"lift": {"effort": 20.0}})
 
 

@@ -22,8 +22,6 @@ from dynident.motion.tape import Tape
 from dynident.motion.trajectory import State
 from dynident.robot.model import Robot
 
-_FAR = 1e-5  # weight beside the largest below which a limit is left out of a second derivative
-
 
 class Limit(ABC):
     """Limits of one kind at every sample.
@@ -102,15 +100,39 @@ class JointLinear(Linear):
         return result.reshape(self.n_joints * k, -1)
 
 
-class DenseLinear(Linear):
-    """Limits that depend on all joints; J (n_limits * n_samples, n_x), `two_sided` for y below and above."""
+class Products:
+    """Products of every two of the waves at each sample, which second derivatives need; made once for a raster."""
 
-    def __init__(self, J: Array, two_sided: bool) -> None:
-        self.J, self.two_sided = J, two_sided
+    def __init__(self, waves: Sequence[Array]) -> None:
+        self.waves = list(waves)
+        self.pairs = {
+            (a, b): (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
+            for a, first in enumerate(self.waves)
+            for b, second in enumerate(self.waves)
+            if a <= b
+        }
+
+
+class ProductLinear(Linear):
+    """Limits that depend on all joints: derivatives with respect to q (dq, ddq) times the waves.
+
+    J itself would be large and is never formed: at each sample it is the product of a small matrix over the joints and
+    the values of the waves.
+
+    Args:
+        slopes: (n_limits, n_samples, n_joints) with respect to q, and as many for dq and ddq as there are waves.
+        products: The waves.
+        two_sided: Whether each is a limit from above and from below.
+    """
+
+    def __init__(self, slopes: Sequence[Array], products: Products, two_sided: bool) -> None:
+        self.slopes, self.products, self.two_sided = list(slopes), products, two_sided
 
     def times(self, dx: Array) -> Array:
         """J dx."""
-        y = self.J @ dx
+        X = dx.reshape(self.slopes[0].shape[2], -1).T
+        pairs = zip(self.slopes, self.products.waves, strict=True)
+        y = np.asarray(sum(np.sum(slope * (waves @ X), axis=2) for slope, waves in pairs)).ravel()
         return np.concatenate([-y, y]) if self.two_sided else y
 
     def pull(self, v: Array) -> Array:
@@ -118,16 +140,23 @@ class DenseLinear(Linear):
         if self.two_sided:
             upper, lower = v.reshape(2, -1)
             v = lower - upper
-        return np.asarray(v @ self.J)
+        weights = v.reshape(self.slopes[0].shape[:2])[..., None]
+        pairs = zip(self.slopes, self.products.waves, strict=True)
+        return np.asarray(sum(np.sum(slope * weights, axis=0).T @ waves for slope, waves in pairs)).ravel()
 
     def gram(self, d: Array) -> Array:
-        """J' diag(d) J, without the rows that weigh next to nothing."""
+        """J' diag(d) J: at each sample a matrix over the joints times the products of the waves."""
         if self.two_sided:
             d = d.reshape(2, -1).sum(0)
-        # Limits that are far away weigh nothing, and they are most of them.
-        near = np.flatnonzero(d > _FAR * d.max(initial=0.0))
-        J = self.J[near]
-        return np.asarray((J.T * d[near]) @ J)
+        n, k = self.slopes[0].shape[2], self.products.waves[0].shape[1]
+        by_sample = [np.swapaxes(slope, 0, 1) for slope in self.slopes]  # (n_samples, n_limits, n_joints)
+        weighted = [part * d.reshape(self.slopes[0].shape[:2]).T[..., None] for part in by_sample]
+        result = np.zeros((n, k, n, k))
+        for (a, b), products in self.products.pairs.items():
+            joints = np.swapaxes(weighted[a], 1, 2) @ by_sample[b]  # (n_samples, n_joints, n_joints)
+            block = (joints.reshape(len(joints), -1).T @ products).reshape(n, n, k, k).transpose(0, 2, 1, 3)
+            result += block if a == b else block + block.transpose(2, 3, 0, 1)
+        return result.reshape(n * k, n * k)
 
 
 class JointLimit(Limit):
@@ -189,8 +218,8 @@ class FollowerLimit(Limit):
         self.lower, self.upper = bounds
         self.size = self.upper - self.lower if kind == "position" else self.upper
         waves = (raster.position, raster.speed)[self.order]
-        J = (follow / self.size[:, None])[:, None, :, None] * waves[None, :, None, :]
-        self._linear = DenseLinear(J.reshape(J.shape[0] * J.shape[1], -1), two_sided=True)
+        slopes = np.repeat((follow / self.size[:, None])[:, None, :], len(waves), axis=1)
+        self._linear = ProductLinear([slopes], Products([waves]), two_sided=True)
 
     def evaluate(self, states: State) -> Array:
         """Distance to the upper bounds, then to the lower ones, as shares."""
@@ -229,7 +258,8 @@ class TorqueLimit(Limit):
     ) -> None:
         self.joints = [j for j in range(len(effort)) if np.isfinite(effort[j])]
         self.names, self.effort = robot.joint_names, effort[self.joints]
-        self.raster, self.n = raster, len(effort)
+        self.n = len(effort)
+        self._products = Products((raster.position, raster.speed, raster.acceleration))
         program = torque_program(robot, terms, chi, self.joints)
         self.n_samples = len(raster.times)
         # One batch for the values; one of all joints one after the other for the derivatives.
@@ -253,13 +283,8 @@ class TorqueLimit(Limit):
 
     def linearise(self) -> Linear:
         """Derivatives of each torque with respect to q, dq, ddq, times the waves."""
-        slopes = self._tape.pull().reshape(3, self.n, len(self.joints), self.n_samples)
-        slopes = slopes / self.effort[:, None]
-        J = np.zeros((len(self.joints), self.n_samples, self.n, self.raster.position.shape[1]))
-        waves = (self.raster.position, self.raster.speed, self.raster.acceleration)
-        for part, wave in zip(slopes, waves, strict=True):
-            J += np.moveaxis(part, 0, 2)[..., None] * wave[:, None, :]
-        return DenseLinear(J.reshape(len(self.joints) * self.n_samples, -1), two_sided=True)
+        slopes = self._tape.pull().reshape(3, self.n, len(self.joints), self.n_samples) / self.effort[:, None]
+        return ProductLinear([np.moveaxis(part, 0, 2) for part in slopes], self._products, two_sided=True)
 
 
 def torque_program(robot: Robot, terms: Sequence[Term], chi: Array, joints: Sequence[int]) -> Program:
@@ -276,18 +301,16 @@ class DistanceLimit(Limit):
         kind: In words.
         distances: What is measured.
         raster: The waves.
-        stride: Every so many samples are looked at.
     """
 
     _UNIT = 0.1  # [m] a slack of 1
 
-    def __init__(self, kind: str, distances: Distances, raster: Raster, stride: int = 1) -> None:
-        self.kind, self.distances, self.stride = kind, distances, stride
-        self.waves = raster.position[::stride]
+    def __init__(self, kind: str, distances: Distances, raster: Raster) -> None:
+        self.kind, self.distances, self._products = kind, distances, Products([raster.position])
 
     def evaluate(self, states: State) -> Array:
         """Distance beyond what is demanded, in tenths of a metre."""
-        return self.distances.measure(states[0][:: self.stride]) / self._UNIT
+        return self.distances.measure(states[0]) / self._UNIT
 
     def labels(self) -> list[str]:
         """What is near what."""
@@ -299,5 +322,4 @@ class DistanceLimit(Limit):
 
     def linearise(self) -> Linear:
         """Derivative with respect to q times the waves."""
-        J = (self.distances.slopes() / self._UNIT)[..., None] * self.waves[:, None, :]
-        return DenseLinear(J.reshape(J.shape[0] * J.shape[1], -1), two_sided=False)
+        return ProductLinear([self.distances.slopes() / self._UNIT], self._products, two_sided=False)

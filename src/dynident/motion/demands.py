@@ -12,7 +12,7 @@ from dynident.dynamics.equations import Actuation
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.terms import Term
 from dynident.motion.constraints import DistanceLimit, FollowerLimit, JointLimit, Limit, Linear, TorqueLimit
-from dynident.motion.geometry import CapsuleDistances, Distances, Kinematics, PointDistances, link_capsules
+from dynident.motion.geometry import CapsuleDistances, Distances, PointDistances, link_capsules
 from dynident.motion.limits import JointLimits
 from dynident.motion.space import Raster, Space
 from dynident.motion.trajectory import State
@@ -65,8 +65,9 @@ class Shortfall:
     shares: Array
 
     def __str__(self) -> str:
-        """Such as `upper torque of elbow by 12.3 N·m`."""
-        return f"{self.label} by {abs(self.amount):.3g} {self.unit}"
+        """Such as `upper torque of elbow broken by 12.3 N·m`."""
+        word = "broken by" if self.amount < 0.0 else "within"
+        return f"{self.label} {word} {abs(self.amount):.3g} {self.unit}"
 
 
 class Stacked:
@@ -115,13 +116,13 @@ class Demands:
         )
         self.distances = dict(_distances(robot, workspace, poses))
 
-    def on(self, raster: Raster, stride: int = 1) -> list[Limit]:
-        """The limits on a raster; distances at every so many samples of it."""
+    def on(self, raster: Raster) -> list[Limit]:
+        """The limits on a raster."""
         found = self._joints(raster)
         if self._torque is not None and np.isfinite(self.limits.effort).any():
             smooth, _, chi = self._torque
             found.append(TorqueLimit(self.robot, smooth, chi, self.limits.effort, self.space, raster))
-        return found + [DistanceLimit(kind, what, raster, stride) for kind, what in self.distances.items()]
+        return found + [DistanceLimit(kind, what, raster) for kind, what in self.distances.items()]
 
     def _joints(self, raster: Raster) -> list[Limit]:
         names, limits = self.robot.joint_names, self.limits
@@ -206,14 +207,13 @@ def _followers(robot: Robot, raster: Raster) -> Iterator[Limit]:
 
 
 def _distances(robot: Robot, workspace: Workspace, poses: Array) -> Iterator[tuple[str, Distances]]:
-    kinematics = Kinematics(robot)
     radius = workspace.radius if isinstance(workspace.radius, int | float) else dict(workspace.radius)
     capsules = link_capsules(robot, radius)
     if workspace.floor is not None or (workspace.boxes is not None and len(workspace.boxes)):
-        points = PointDistances(kinematics, capsules, poses, floor=workspace.floor, boxes=workspace.boxes)
+        points = PointDistances(robot, capsules, poses, floor=workspace.floor, boxes=workspace.boxes)
         if points.labels:
             yield "keep-out", points
     if workspace.clearance is not None:
-        pairs = CapsuleDistances(kinematics, capsules, workspace.clearance, poses)
+        pairs = CapsuleDistances(robot, capsules, workspace.clearance, poses)
         if pairs.labels:
             yield "clearance", pairs

@@ -23,7 +23,7 @@ from dynident.motion.demands import Demands, Workspace
 from dynident.motion.fourier import Fourier
 from dynident.motion.limits import JointLimits, PerJoint, gather_limits, joint_place, per_joint
 from dynident.motion.rows import EnergyRows, Rows, TorqueRows
-from dynident.motion.search import PER_PERIOD, Found, Search, SearchProblem, SearchProgress
+from dynident.motion.search import FINE_PER_PERIOD, PER_PERIOD, Found, Search, SearchProblem, SearchProgress
 from dynident.motion.space import Space
 from dynident.motion.storage import save_trajectory
 from dynident.motion.trajectory import positive
@@ -62,7 +62,7 @@ class ExciteOptions:
         radius: Radius of the links [m], or by link name with "default" for the others.
         information: Data that is there already; the criterion is that of both together.
         starts: Random starts.
-        kicks: Pushes of the best motion so far, each followed by a search: more of them, a better motion.
+        kicks: Pushes of each of the three best motions, each followed by a search.
         iterations: Most steps of the last search.
         seed: Of starts and pushes; the same seed gives the same motion.
     """
@@ -86,9 +86,9 @@ class ExciteOptions:
     clearance: float | None = None
     radius: float | Mapping[str, float] = 0.05
     information: Information | None = None
-    starts: int = 8
-    kicks: int = 16
-    iterations: int = 80
+    starts: int = 16
+    kicks: int = 4
+    iterations: int = 60
     seed: int = 0
 
 
@@ -147,8 +147,8 @@ class ExcitingMotion:
     def as_dict(self) -> dict[str, Any]:
         """Plain data; the motion itself is left out."""
         return {
-            "criterion": self.value,
-            "condition": self.condition if np.isfinite(self.condition) else None,
+            "criterion": _finite(self.value),
+            "condition": _finite(self.condition),
             "duration": self.duration,
             "evaluations": self.evaluations,
             "kind": self.criterion,
@@ -299,7 +299,7 @@ class _Excitation:
         options, demands = self.options, self._demands()
         search = Search(
             self._problem(demands, PER_PERIOD),
-            self._problem(demands, PER_PERIOD / 2),
+            self._problem(demands, FINE_PER_PERIOD),
             demands,
             starts=options.starts,
             kicks=options.kicks,

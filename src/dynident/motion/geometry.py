@@ -1,4 +1,4 @@
-"""Where the links are, on batches of poses: frames, distances and their derivatives with respect to the joints."""
+"""Where the links are along a motion: points, distances and their derivatives with respect to the joints."""
 
 from __future__ import annotations
 
@@ -7,101 +7,78 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
-from dynident.dynamics.equations import Actuation
+from dynident.dynamics.kernels import Recording
+from dynident.dynamics.program import Program
+from dynident.dynamics.recursion import joint_frame
+from dynident.motion.tape import Tape
+from dynident.robot.algebra import IDENTITY, Frame, Number, compose, rotate, vadd
 from dynident.robot.model import BASE, Robot
 
+Indices = NDArray[np.int64]
 
-@dataclass(frozen=True)
-class Pose:
-    """All links in a batch of poses, in the base frame.
 
-    Attributes:
-        rotation: (n_links, n_samples, 3, 3) axes of the link frames.
-        origin: (n_links, n_samples, 3) their origins [m].
-        axis: (n_links, n_samples, 3) joint axes.
-        moment: (n_links, n_samples, 3) axis x a point on it; zero for a prismatic joint.
+class LinkPoints:
+    """Points fixed in links, as a recorded program.
+
+    Args:
+        robot: The robot.
+        links: Index of each point's link; -1 is the base.
+        places: (n_points, 3) in the link frames [m].
     """
 
-    rotation: Array
-    origin: Array
-    axis: Array
-    moment: Array
+    def __init__(self, robot: Robot, links: Sequence[int], places: Array) -> None:
+        self.robot, self.n_points = robot, len(links)
+        self._program = _points_program(robot, links, places)
+        self._tapes: dict[int, Tape] = {}
+
+    def _tape(self, n_samples: int) -> Tape:
+        if n_samples not in self._tapes:
+            self._tapes[n_samples] = Tape(self._program, n_samples)
+        return self._tapes[n_samples]
+
+    def at(self, q: Array) -> Array:
+        """(n_points, n_samples, 3) in the base frame [m], for positions q (n_samples, n_joints)."""
+        values = self._tape(len(q)).evaluate(q)
+        return np.moveaxis(values.reshape(self.n_points, 3, len(q)), 1, 2).copy()
+
+    def pull(self, q: Array, touched: Sequence[tuple[Indices, Array]], n_distances: int) -> Array:
+        """Derivatives of distances that depend on some of the points, (n_distances, n_samples, n_joints).
+
+        Args:
+            q: Positions, (n_samples, n_joints).
+            touched: For each role that a point can have in a distance (an end of a segment): which point it is,
+                (n_distances,), and the distance's derivative with respect to it, (n_distances, n_samples, 3).
+            n_distances: Number of distances.
+        """
+        n_samples = len(q)
+        tape = self._tape(n_distances * n_samples)
+        tape.evaluate(np.tile(q, (n_distances, 1)))
+        tape.weights[:] = 0.0
+        weights = tape.weights.reshape(self.n_points, 3, n_distances, n_samples)
+        each = np.arange(n_distances)
+        for points, slope in touched:
+            weights[points, :, each, :] += np.moveaxis(slope, 1, 2)
+        return np.moveaxis(tape.pull().reshape(-1, n_distances, n_samples), 0, 2).copy()
 
 
-class Kinematics:
-    """Forward kinematics of a robot's tree."""
-
-    def __init__(self, robot: Robot) -> None:
-        self.robot = robot
-        self._last: tuple[Array, Pose] | None = None
-        actuation = Actuation(robot)
-        self.follow, self.rest = actuation.follow, actuation.rest
-        n = len(robot.joints)
-        self.slides = np.array([joint.kind == "prismatic" for joint in robot.joints])
-        self.carried = np.zeros((n + 1, n), dtype=bool)  # which joints carry a link; the last row is the base
-        for i, joint in enumerate(robot.joints):
-            if joint.parent != BASE:
-                self.carried[i] = self.carried[joint.parent]
-            self.carried[i, i] = True
-
-    def pose(self, q: Array) -> Pose:
-        """All links at positions q, (n_samples, n_joints); asked twice for the same positions, it answers once."""
-        if self._last is not None and np.array_equal(self._last[0], q):
-            return self._last[1]
-        tree = q @ self.follow.T + self.rest
-        n, n_samples = len(self.robot.joints), len(q)
-        rotation, origin = np.empty((n, n_samples, 3, 3)), np.empty((n, n_samples, 3))
-        axis, moment = np.empty((n, n_samples, 3)), np.zeros((n, n_samples, 3))
-        for i, joint in enumerate(self.robot.joints):
-            R, p = joint.before.rotation[None], joint.before.translation[None]
-            if joint.parent != BASE:
-                R = _times(rotation[joint.parent], R[0])
-                p = _times(rotation[joint.parent], p[0]) + origin[joint.parent]
-            R, p = np.broadcast_to(R, (n_samples, 3, 3)), np.broadcast_to(p, (n_samples, 3))
-            axis[i] = R[..., 2]
-            if self.slides[i]:
-                p = p + axis[i] * tree[:, i, None]
-            else:
-                moment[i] = _cross(axis[i], p)
-                R = _turned(R, tree[:, i])
-            origin[i] = _times(R, joint.after.translation) + p
-            rotation[i] = _times(R, joint.after.rotation)
-        self._last = (q.copy(), Pose(rotation, origin, axis, moment))
-        return self._last[1]
-
-    def points(self, pose: Pose, links: Array, places: Array) -> Array:
-        """Points fixed in links, (n_points, n_samples, 3); link -1 is the base."""
-        result = np.empty((len(links), pose.origin.shape[1], 3))
-        for i, (link, place) in enumerate(zip(links, places, strict=True)):
-            result[i] = place if link == BASE else _times(pose.rotation[link], place) + pose.origin[link]
-        return result
-
-    def along(self, pose: Pose, links: Array, points: Array, directions: Array) -> Array:
-        """Derivative of each point's way along its direction, (n_points, n_samples, n_joints)."""
-        turned = _cross(points, directions)
-        slopes = np.einsum("mtc,jtc->mtj", directions, np.where(self.slides[:, None, None], pose.axis, -pose.moment))
-        slopes += np.einsum("mtc,jtc->mtj", turned, np.where(self.slides[:, None, None], 0.0, pose.axis))
-        slopes *= self.carried[links][:, None, :]
-        return np.asarray(slopes @ self.follow)
-
-
-def _times(R: Array, constant: Array) -> Array:
-    """R (n_samples, 3, 3) times a constant matrix (3, 3) or vector (3,), as one product."""
-    return np.asarray(R.reshape(-1, 3) @ constant).reshape(len(R), *constant.shape)
-
-
-def _turned(R: Array, angle: Array) -> Array:
-    """R turned about its own z."""
-    c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
-    return np.stack([R[..., 0] * c + R[..., 1] * s, R[..., 1] * c - R[..., 0] * s, R[..., 2]], -1)
-
-
-def _cross(a: Array, b: Array) -> Array:
-    x, y, z = a[..., 0], a[..., 1], a[..., 2]
-    u, v, w = b[..., 0], b[..., 1], b[..., 2]
-    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], -1)
+def _points_program(robot: Robot, links: Sequence[int], places: Array) -> Program:
+    recording = Recording(robot, (), ("q",))
+    state = recording.state()
+    frames: list[Frame] = []
+    for link, joint in zip(state.tree, state.joints, strict=True):
+        frame = IDENTITY if link.parent < 0 else frames[link.parent]
+        for part in (link.before, joint_frame(link, joint), link.after):
+            frame = compose(frame, part)
+        frames.append(frame)
+    outputs: list[Number] = []
+    for index, place in zip(links, places, strict=True):
+        R, p = IDENTITY if index == BASE else frames[index]
+        x, y, z = (float(value) for value in place)
+        outputs += vadd(rotate(R, (x, y, z)), p)
+    return recording.recorder.finish(outputs)
 
 
 @dataclass(frozen=True)
@@ -165,7 +142,7 @@ class PointDistances(Distances):
     """Points along the capsules against the floor and boxes that must be kept out of.
 
     Args:
-        kinematics: Of the robot.
+        robot: The robot.
         capsules: The links.
         floor: Height above which all points stay [m], or None.
         boxes: (n_boxes, 2, 3) lower and upper corners in the base frame [m].
@@ -175,7 +152,7 @@ class PointDistances(Distances):
 
     def __init__(
         self,
-        kinematics: Kinematics,
+        robot: Robot,
         capsules: Sequence[Capsule],
         moving: Array,
         *,
@@ -183,7 +160,7 @@ class PointDistances(Distances):
         boxes: Array | None = None,
         spacing: float = 0.15,
     ) -> None:
-        self.kinematics, self.floor = kinematics, floor
+        self.floor = floor
         self.boxes = np.zeros((0, 2, 3)) if boxes is None else boxes
         found: list[tuple[int, Array, float, str]] = []
         for capsule in capsules:
@@ -194,10 +171,10 @@ class PointDistances(Distances):
                     capsule.link == link and np.allclose(place, other) for link, other, _, _ in found
                 ):
                     found.append((capsule.link, place, capsule.radius, capsule.name))
-        links, places = np.array([f[0] for f in found]), np.array([f[1] for f in found])
-        spread = np.ptp(kinematics.points(kinematics.pose(moving), links, places), axis=1).max(1)
+        links, places = [item[0] for item in found], np.array([item[1] for item in found])
+        spread = np.ptp(LinkPoints(robot, links, places).at(moving), axis=1).max(1)
         kept = np.flatnonzero(spread > 1e-6)
-        self.links, self.places = links[kept], places[kept]
+        self._points = LinkPoints(robot, [links[i] for i in kept], places[kept])
         self.radius = np.array([found[i][2] for i in kept])
         names = [found[i][3] for i in kept]
         self.labels = [f"link {name} above the floor" for name in names] if floor is not None else []
@@ -205,23 +182,23 @@ class PointDistances(Distances):
 
     def measure(self, q: Array) -> Array:
         """Heights, then distances to each box."""
-        self._pose = self.kinematics.pose(q)
-        self._points = self.kinematics.points(self._pose, self.links, self.places)
+        self._q, p = q, self._points.at(q)
         values: list[Array] = []
         self._directions: list[Array] = []
         if self.floor is not None:
-            values.append(self._points[..., 2] - self.floor)
-            self._directions.append(np.broadcast_to(np.array([0.0, 0.0, 1.0]), self._points.shape))
+            values.append(p[..., 2] - self.floor)
+            self._directions.append(np.broadcast_to(np.array([0.0, 0.0, 1.0]), p.shape))
         for lower, upper in self.boxes:
-            distance, direction = _to_box(self._points, lower, upper)
+            distance, direction = _to_box(p, lower, upper)
             values.append(distance)
             self._directions.append(direction)
         return np.concatenate([value - self.radius[:, None] for value in values])
 
     def slopes(self) -> Array:
         """Way of each point along the direction in which its distance grows."""
-        parts = [self.kinematics.along(self._pose, self.links, self._points, d) for d in self._directions]
-        return np.concatenate(parts)
+        count = self._points.n_points * len(self._directions)
+        own = np.tile(np.arange(self._points.n_points), len(self._directions))
+        return self._points.pull(self._q, [(own, np.concatenate(self._directions))], count)
 
 
 def _to_box(p: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -242,7 +219,7 @@ class CapsuleDistances(Distances):
     Pairs that touch in nearly every pose (the links of a wrist) say nothing about a motion and are left out.
 
     Args:
-        kinematics: Of the robot.
+        robot: The robot.
         capsules: The links.
         clearance: Least distance between the surfaces [m].
         poses: (n_poses, n_joints) by which such pairs are found.
@@ -250,9 +227,9 @@ class CapsuleDistances(Distances):
 
     _ALWAYS = 0.8  # share of poses in which a pair that counts as always touching does
 
-    def __init__(self, kinematics: Kinematics, capsules: Sequence[Capsule], clearance: float, poses: Array) -> None:
-        self.kinematics = kinematics
-        parents = [joint.parent for joint in kinematics.robot.joints]
+    def __init__(self, robot: Robot, capsules: Sequence[Capsule], clearance: float, poses: Array) -> None:
+        self._robot = robot
+        parents = [joint.parent for joint in robot.joints]
 
         def neighbours(a: int, b: int) -> bool:
             return a == b or (a != BASE and parents[a] == b) or (b != BASE and parents[b] == a)
@@ -273,33 +250,34 @@ class CapsuleDistances(Distances):
     def _take(self, capsules: Sequence[Capsule], pairs: list[tuple[int, int]], clearance: float) -> None:
         first, second = [capsules[i] for i, _ in pairs], [capsules[j] for _, j in pairs]
         self.labels = [f"link {a.name} clear of {b.name}" for a, b in zip(first, second, strict=True)]
-        self.links = [np.array([c.link for c in side], dtype=int) for side in (first, second)]
-        self.ends = [
-            [np.array([getattr(c, end) for c in side]) for end in ("first", "second")] for side in (first, second)
-        ]
         self.demanded = np.array([a.radius + b.radius + clearance for a, b in zip(first, second, strict=True)])
+        used = sorted({i for pair in pairs for i in pair})
+        ends = [end for i in used for end in (capsules[i].first, capsules[i].second)]
+        self._points = LinkPoints(self._robot, [capsules[i].link for i in used for _ in range(2)], np.array(ends))
+        # Points 2 k and 2 k + 1 are the ends of the k-th capsule that is in use.
+        self._ends = [np.array([2 * used.index(pair[side]) for pair in pairs], dtype=int) for side in (0, 1)]
 
     def measure(self, q: Array) -> Array:
         """Distance of the surfaces beyond the clearance."""
-        self._pose = pose = self.kinematics.pose(q)
-        (a0, a1), (b0, b1) = (
-            [self.kinematics.points(pose, links, ends) for ends in both]
-            for links, both in zip(self.links, self.ends, strict=True)
-        )
+        self._q, p = q, self._points.at(q)
+        (a0, a1), (b0, b1) = ((p[first], p[first + 1]) for first in self._ends)
         s, t = closest(a0, a1, b0, b1)
-        self._near = a0 + s[..., None] * (a1 - a0), b0 + t[..., None] * (b1 - b0)
-        gap = self._near[0] - self._near[1]
+        gap = a0 + s[..., None] * (a1 - a0) - b0 - t[..., None] * (b1 - b0)
         distance = np.sqrt(np.sum(gap**2, -1))
         self._direction = gap / np.maximum(distance, 1e-9)[..., None]
+        self._shares = s[..., None], t[..., None]
         return np.asarray(distance - self.demanded[:, None])
 
     def slopes(self) -> Array:
-        """How the closest points part."""
-        first, second = (
-            self.kinematics.along(self._pose, links, near, self._direction)
-            for links, near in zip(self.links, self._near, strict=True)
-        )
-        return first - second
+        """How the closest points part; that they wander along their segments does not count."""
+        (s, t), away = self._shares, self._direction
+        touched = [
+            (self._ends[0], (1.0 - s) * away),
+            (self._ends[0] + 1, s * away),
+            (self._ends[1], (t - 1.0) * away),
+            (self._ends[1] + 1, -t * away),
+        ]
+        return self._points.pull(self._q, touched, len(self.labels))
 
 
 def closest(a0: Array, a1: Array, b0: Array, b1: Array) -> tuple[Array, Array]:

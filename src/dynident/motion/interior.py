@@ -61,7 +61,6 @@ class Outcome:
         x: The point, feasible.
         value: f there.
         barrier: Last barrier parameter.
-        curvature: BFGS estimate, to go on from.
         iterations: Steps taken.
         settled: Whether it converged.
     """
@@ -69,7 +68,6 @@ class Outcome:
     x: Array
     value: float
     barrier: float
-    curvature: Array
     iterations: int
     settled: bool
 
@@ -85,7 +83,6 @@ def minimise(
     last_barrier: float = 1e-4,
     iterations: int = 200,
     tolerance: float = 1e-4,
-    curvature: Array | None = None,
     report: Report | None = None,
 ) -> Outcome:
     """Minimise from a strictly feasible point.
@@ -97,19 +94,19 @@ def minimise(
         last_barrier: The last one; f ends above its minimum by about this times the number of active limits.
         iterations: Most steps.
         tolerance: Improvement of f per step, over the last ten, below which the search has settled.
-        curvature: Estimate of the Lagrangian's curvature from an earlier search; default the unit matrix.
         report: Called with x and f after every step.
     """
     f, c = problem.value(x), problem.slack(x)
     g, J = problem.gradient(), problem.slopes()
-    H = _first_curvature(g) if curvature is None else curvature
+    push = J.pull(1.0 / c)  # of the barrier, per unit of its parameter
+    H = _first_curvature(g)
     mu, duals = barrier, barrier / c
     history = [f]
     settled = False
     step_number = 0
     for step_number in range(1, iterations + 1):
         newton = _Solver(H + J.gram(duals / c))
-        dx = newton(J.pull(mu / c) - g)
+        dx = newton(mu * push - g)
         change = J.times(dx)
         duals_step = mu / c - duals - duals * change / c
         bend = _Bend(newton, J, duals / c)
@@ -129,13 +126,15 @@ def minimise(
         history.append(f)
         if report is not None:
             report(x, f)
-        remaining = float(np.abs(g - J.pull(mu / c)).max())
+        push = J.pull(1.0 / c)
+        remaining = float(np.abs(g - mu * push).max())
         if mu > last_barrier and (remaining < 30.0 * mu or step_number % _PATIENCE == 0):
-            mu = max(0.25 * mu, last_barrier)
+            # What was learnt about the curvature belongs to the old barrier: going on with it ends too early.
+            mu, H = max(0.25 * mu, last_barrier), _first_curvature(g)
         elif mu <= last_barrier and len(history) > 10 and (history[-11] - history[-1]) < 10.0 * tolerance:
             settled = True
             break
-    return Outcome(x, f, mu, H, step_number, settled)
+    return Outcome(x, f, mu, step_number, settled)
 
 
 def _first_curvature(g: Array) -> Array:

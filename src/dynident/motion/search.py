@@ -16,13 +16,15 @@ from dynident.motion.interior import minimise
 from dynident.motion.rows import Rows
 from dynident.motion.space import Raster, Space
 
-PER_PERIOD = 40  # samples of the search in a period of the highest harmonic; half as many to compare starts
+PER_PERIOD = 24  # samples of the search in a period of the highest harmonic
+FINE_PER_PERIOD = 64  # of the last search, so that little is left to happen between the samples
 _FINE = 1000.0  # [Hz] of the last check
-_MARGIN = 0.002  # slack kept from the beginning, for what happens between the samples
-_STRIDE = 2  # distances, which cost most, are looked at on every other sample
-_STEPS = 30  # by which motions are compared
-_LATE = 0.1  # barrier of a search that begins near a good motion
-_KICK = 0.3  # size of a push beside the coefficients
+_MARGIN = 0.001  # slack kept from the beginning, for what happens between the samples
+_ROOM = 2.0 * _MARGIN  # slack that a pose must have for a motion about it to begin
+_STEPS = 36  # by which motions are compared
+_FINALISTS = 3
+_LATE = 0.02  # barrier of a search that begins near a good motion
+_KICK = 0.2  # size of a push beside the coefficients
 _SMALLER = (0.85, 0.6, 0.95)  # size to which the motion is drawn before, until the push fits
 _TIGHTENINGS = 5  # times that limits broken between the samples are tightened before the motion is made smaller
 
@@ -95,7 +97,7 @@ class SearchProblem:
     ) -> None:
         self.space, self.raster, self.rows = space, raster, rows
         self._criterion, self._sizes, self._known = criterion, sizes, known
-        self.limits = demands.on(raster, _STRIDE)
+        self.limits = demands.on(raster)
         self.margins = [np.full((len(limit.labels()), 1), _MARGIN) for limit in self.limits]
         self.evaluations = 0
 
@@ -127,15 +129,24 @@ class SearchProblem:
         return bool((self.slack(x) > 0.0).all())
 
 
+@dataclass(frozen=True)
+class _Motion:
+    """A motion on the way: its criterion, its coordinates and the pose it grew from."""
+
+    value: float
+    x: Array
+    pose: Array
+
+
 class Search:
     """One search.
 
     Args:
         problem: Criterion and limits on the raster of the search.
-        rough: The same on a coarser raster, on which the starts are compared.
+        fine: The same on the finer raster of the last search.
         demands: The limits, for poses and for the fine check.
         starts: Random starts.
-        kicks: Pushes of the best motion so far, each followed by a search.
+        kicks: Pushes of each of the best motions, each followed by a search.
         iterations: Most steps of the last search.
         seed: Of starts and pushes.
         progress: Called after every step.
@@ -144,7 +155,7 @@ class Search:
     def __init__(
         self,
         problem: SearchProblem,
-        rough: SearchProblem,
+        fine: SearchProblem,
         demands: Demands,
         *,
         starts: int,
@@ -153,13 +164,12 @@ class Search:
         seed: int,
         progress: Callable[[SearchProgress], None] | None,
     ) -> None:
-        self.problem, self.rough, self.demands, self.space = problem, rough, demands, problem.space
+        self.problem, self.fine, self.demands, self.space = problem, fine, demands, problem.space
         self.starts, self.kicks, self.iterations = starts, kicks, iterations
         self.rng = np.random.default_rng(seed)
         self._tell = progress or (lambda state: None)
         self._steps = 0
-        self._best: tuple[float, Array, Array] | None = None  # criterion, x, the pose it grew from
-        self._first: tuple[float, Array, Array] | None = None  # the same while starts are compared
+        self._best: _Motion | None = None
 
     def run(self) -> Found:
         """Everything; an interrupt ends it with the best motion so far, if there is one."""
@@ -167,45 +177,57 @@ class Search:
         interrupted = False
         screened: list[float] = []
         try:
-            for pose in feasible_poses(self.demands, self.starts, self.rng):
-                screened.append(self._compared(self._start(pose), pose, 1.0))
-            for _ in range(self.kicks):
-                assert self._first is not None
-                self._compared(self._kicked(*self._first[1:]), self._first[2], _LATE)
-            assert self._first is not None
-            _, x, pose = self._first
-            self._descend(self._inside(x, pose), pose, self.iterations, _LATE)
-            x, shortfalls = self._settled()
+            pool = [
+                self._descend(self._start(pose), pose) for pose in feasible_poses(self.demands, self.starts, self.rng)
+            ]
+            pool.sort(key=lambda one: one.value)
+            screened = [one.value for one in pool]
+            pool = pool[:_FINALISTS]
+            for i in list(range(len(pool))) * self.kicks:
+                tried = self._descend(self._kicked(pool[i].x), pool[i].pose, barrier=_LATE)
+                pool[i] = min(pool[i], tried, key=lambda one: one.value)
+            x, shortfalls = self._settled(min(pool, key=lambda one: one.value))
         except KeyboardInterrupt:
-            best = self._best or self._first
-            if best is None:
+            if self._best is None:
                 raise
             interrupted = True
-            x, shortfalls = self._shrunk(best[1], best[2])
+            x, shortfalls = self._shrunk(self._best.x, self._best.pose)
         seconds = time.perf_counter() - began
         return Found(x, shortfalls, self.evaluations, self.starts, interrupted, seconds, screened)
 
-    def _compared(self, x: Array, pose: Array, barrier: float) -> float:
-        """A few steps on a raster that is just fine enough to compare, and the criterion they reach."""
+    @property
+    def evaluations(self) -> int:
+        """Criteria evaluated so far."""
+        return self.problem.evaluations + self.fine.evaluations
+
+    def _descend(
+        self, x: Array, pose: Array, steps: int = _STEPS, barrier: float = 1.0, problem: SearchProblem | None = None
+    ) -> _Motion:
+        """Some steps from a motion that is inside the limits."""
+        problem = problem or self.problem
+        found = _Motion(problem.value(x), x, pose)
+        if self._best is None or found.value < self._best.value:
+            self._best = found
 
         def report(x: Array, value: float) -> None:
-            if self._first is None or value < self._first[0]:
-                self._first = (value, x.copy(), pose)
-            self._count()
+            nonlocal found
+            self._steps += 1
+            if value < found.value:
+                found = _Motion(value, x.copy(), pose)
+            if self._best is None or value < self._best.value:
+                self._best = found
+            self._tell(SearchProgress(self._steps, self._most, self.evaluations, self._best.value))
 
-        return minimise(self.rough, x, barrier=barrier, iterations=_STEPS, report=report).value
+        minimise(problem, x, barrier=barrier, iterations=steps, report=report)
+        return found
 
-    def _descend(self, x: Array, pose: Array, steps: int, barrier: float) -> None:
-        """The last search, on the fine raster."""
+    @property
+    def _most(self) -> int:
+        """Steps there can be, the tightening of limits at the end left aside."""
+        most = (self.starts + _FINALISTS * self.kicks) * _STEPS + self.iterations
+        return max(most, self._steps)
 
-        def report(x: Array, value: float) -> None:
-            if self._best is None or value < self._best[0]:
-                self._best = (value, x.copy(), pose)
-            self._count()
-
-        minimise(self.problem, x, barrier=barrier, iterations=steps, report=report)
-
-    def _kicked(self, x: Array, pose: Array) -> Array:
+    def _kicked(self, x: Array) -> Array:
         """A motion pushed away from where it is best, a little smaller and in a random direction.
 
         Good motions lie near each other: from the best one so far, a push leads to better ones more often than
@@ -218,22 +240,10 @@ class Search:
             share = 1.0
             while share > 0.03:
                 tried = np.asarray(centre + smaller * (x - centre) + share * push)
-                if self.rough.inside(tried):
+                if self.problem.inside(tried):
                     return tried
                 share *= 0.7
         return x
-
-    def _count(self) -> None:
-        """One step more, told to whoever wants to know."""
-        self._steps += 1
-        most = (self.starts + self.kicks) * _STEPS + self.iterations
-        best = min(item[0] for item in (self._first, self._best) if item is not None)
-        self._tell(SearchProgress(min(self._steps, most), most, self.evaluations, best))
-
-    @property
-    def evaluations(self) -> int:
-        """Criteria evaluated so far."""
-        return self.rough.evaluations + self.problem.evaluations
 
     def _start(self, pose: Array) -> Array:
         """A random motion about a pose, as large as the limits allow."""
@@ -242,7 +252,7 @@ class Search:
         if self.space.start is None:
             way[:, -1] = 0.0
         share = 1.0
-        while not self.rough.inside(rest + share * way.ravel()):
+        while not self.problem.inside(rest + share * way.ravel()):
             share *= 0.7
         return np.asarray(rest + 0.95 * share * way.ravel())
 
@@ -252,25 +262,24 @@ class Search:
             less = 0.0
             while less < 1.0:
                 tried = np.asarray(rest + (1.0 - 1.02 * less) * (x - rest))
-                if self.problem.inside(tried):
+                if self.fine.inside(tried):
                     return tried
                 less = min(1.0, 1.4 * less + 0.002)
         return rest
 
-    def _settled(self) -> tuple[Array, list[Shortfall]]:
-        """The best motion, tightened until it respects its limits between the samples too."""
-        assert self._best is not None
-        _, x, pose = self._best
+    def _settled(self, best: _Motion) -> tuple[Array, list[Shortfall]]:
+        """The last search, and limits tightened until the motion respects them between the samples too."""
+        x, pose, steps, barrier = best.x, best.pose, self.iterations, _LATE
         for _ in range(_TIGHTENINGS):
+            inner = self._inside(x, pose)
+            self._best = _Motion(self.fine.value(inner), inner, pose)  # on this raster, within these limits
+            x = self._descend(inner, pose, steps, barrier, self.fine).x
             shortfalls = self._checked(x)
             if min(item.share for item in shortfalls) >= 0.0:
                 return x, shortfalls
-            for margin, item in zip(self.problem.margins, shortfalls, strict=True):
-                margin[:, 0] += np.where(item.shares < 0.0, 3e-4 - 2.0 * item.shares, 0.0)
-            inner = self._inside(x, pose)
-            self._best = (np.inf, inner, pose)
-            self._descend(inner, pose, 60, 1e-2)
-            x = self._best[1]
+            for margin, item in zip(self.fine.margins, shortfalls, strict=True):
+                margin[:, 0] += np.where(item.shares < 0.0, 3e-4 - 1.5 * item.shares, 0.0)
+            steps, barrier = 40, 2e-3
         return self._shrunk(x, pose)
 
     def _shrunk(self, x: Array, pose: Array) -> tuple[Array, list[Shortfall]]:
@@ -302,22 +311,22 @@ def feasible_poses(demands: Demands, count: int, rng: np.random.Generator) -> li
     low, high = demands.limits.lower, demands.limits.upper
     start = demands.space.start
     if start is not None:
-        if demands.slack_at(start[None])[0] <= 0.0:
-            raise InfeasibleError(_complaint(demands, start, "the start pose breaks a limit"))
+        if demands.slack_at(start[None])[0] <= _ROOM:
+            raise InfeasibleError(_complaint(demands, start, "the start pose leaves no room to move"))
         return [start] * count
     poses = low + (high - low) * (0.1 + 0.8 * rng.random((max(2000, 20 * count), len(low))))
     slack = demands.slack_at(poses)
     for spread in (0.2, 0.1, 0.05, 0.02, 0.01, 0.003):  # towards poses that are better, if none is good
-        if (slack > 0.0).any():
+        if (slack > _ROOM).any():
             break
         near = poses[np.argsort(-slack)[:50]]
         moved = near[rng.integers(len(near), size=1000)] + spread * (high - low) * rng.normal(size=(1000, len(low)))
         poses = np.vstack([near, np.clip(moved, low, high)])
         slack = demands.slack_at(poses)
-    good = np.flatnonzero(slack > 0.0)
+    good = np.flatnonzero(slack > _ROOM)
     if not len(good):
         best = poses[int(np.argmax(slack))]
-        raise InfeasibleError(_complaint(demands, best, "no pose respects all limits; the best one found breaks"))
+        raise InfeasibleError(_complaint(demands, best, "no pose respects all limits; of the best one found"))
     # Room to move matters: the poses with more slack than half of the good ones.
     roomy = good[slack[good] >= np.median(slack[good])]
     chosen = rng.choice(roomy, size=count, replace=len(roomy) < count)
@@ -326,6 +335,6 @@ def feasible_poses(demands: Demands, count: int, rng: np.random.Generator) -> li
 
 def _complaint(demands: Demands, pose: Array, opening: str) -> str:
     still = np.zeros((1, len(pose)))
-    broken = [item for item in demands.at((pose[None], still, still)) if item.share <= 0.0]
+    broken = [item for item in demands.at((pose[None], still, still)) if item.share <= _ROOM]
     where = ", ".join(f"{name} {x:.3g}" for name, x in zip(demands.robot.joint_names, pose, strict=True))
     return f"{opening}: {'; '.join(map(str, broken))} (at {where}); widen that limit or move what is in the way"
