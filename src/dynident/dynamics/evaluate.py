@@ -47,7 +47,7 @@ def _chi(robot: Robot, described: Sequence[Column], values: Values) -> Array:
     if values is None or isinstance(values, str):
         values = robot.value_set(values)
     if isinstance(values, Mapping):
-        known = robot.parameter_names
+        known = dict.fromkeys((*robot.parameter_names, *(column.name for column in described)))
         for name in values:
             if name not in known:
                 raise UnknownNameError("parameter", str(name), known)

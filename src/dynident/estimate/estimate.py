@@ -108,6 +108,7 @@ class Estimate:
         warnings: What a reader should know.
         eliminated: Parameters that were taken as zero because they are not essential, as plain data in the order in
             which they left; their deviation is the one they had then.
+        reference: (10 n_links,) standard parameters of the links that load-dependent terms are linear around, or None.
         version: Version of dynident.
     """
 
@@ -135,6 +136,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     eliminated: tuple[Mapping[str, Any], ...] = ()
+    reference: Array | None = None
     version: str = ""
 
     def __post_init__(self) -> None:
@@ -187,7 +189,7 @@ class Estimate:
     def model(self) -> TorqueModel:
         """Standard parameters that predict the torque of the estimate; the dependent ones are zero in it."""
         chi = self.base.standard_values(self.beta, "regrouped zero")
-        return TorqueModel(self.robot, self.base.terms, frozen(chi))
+        return TorqueModel(self.robot, self.base.terms, frozen(chi), self.reference)
 
     def rows(self) -> list[dict[str, Any]]:
         """The parameters as plain data, one mapping each; what is not known is None."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array
+from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
-from dynident.dynamics.terms import Term
+from dynident.dynamics.terms import Term, along_terms, state_terms
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.observe import Observations
@@ -23,15 +24,49 @@ class TorqueModel:
         robot: The robot.
         terms: Terms of the model.
         chi: (n_columns,) values of the standard parameters, or any that predict the same torque.
+        reference: (10 n_links,) what some terms are linear around; None without such terms.
     """
 
     robot: Robot
     terms: tuple[Term, ...]
     chi: Array
+    reference: Array | None = None
+
+    def start(self) -> TorqueCourse:
+        """Begin to follow a motion."""
+        return TorqueCourse(self)
 
     def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Torque at the actuated coordinates, samples last as in everything given, (n_joints, n_samples)."""
-        return inverse_dynamics(self.robot, q.T, dq.T, ddq.T, self.terms, self.chi).T
+        """Torque at the actuated coordinates of one stretch of motion, (n_joints, n_samples) like all that is given."""
+        return self.start().torque(Samples(q, dq, ddq, np.zeros((0, q.shape[1])), restart=True))
+
+
+class TorqueCourse:
+    """The torque of a model along a motion, block after block."""
+
+    def __init__(self, model: TorqueModel) -> None:
+        self.model, self.of_state = model, state_terms(model.terms)
+        along, robot = along_terms(model.terms), model.robot
+        reference = None if model.reference is None else Reference(robot, model.reference)
+        self._course = Course(robot, along, reference)
+        values = iter(model.chi)
+        by_term = {term.key: [next(values) for _ in term.columns(robot)] for term in model.terms}
+        self._chi = np.array([x for term in self.of_state for x in by_term[term.key]])
+        beside = [x for term in along for x in by_term[term.key]]
+        places = all_places(robot, along)
+        self._mix = np.zeros((len(robot.joint_names), len(places)))
+        for line, (row, column) in enumerate(places):
+            self._mix[row, line] = beside[column]
+
+    def torque(self, samples: Samples) -> Array:
+        """Torque at the actuated coordinates on the next samples, (n_joints, n_samples)."""
+        torque = np.zeros((len(self.model.robot.joint_names), samples.q.shape[1]))
+        if self.of_state:
+            given = (samples.q.T, samples.dq.T, samples.ddq.T)
+            torque += inverse_dynamics(self.model.robot, *given, self.of_state, self._chi).T
+        if self._mix.size:
+            torque += self._mix @ self._course.columns(samples)
+        return torque
 
 
 def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator[tuple[Array, Array]]:
@@ -42,11 +77,12 @@ def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator
     pieces = _pieces(observations)
     held = _Curve(next(pieces))
     ahead = next(pieces, None)
+    course, restart, n = model.start(), True, len(model.robot.joint_names)
     for stamps in _stamps(observations.log):
         wanted = stamps - observations.options.delay
-        given = np.zeros((3 * len(model.robot.joint_names), 0))
-        while given.shape[1] < len(stamps):
-            rest = wanted[given.shape[1] :]
+        torque = np.zeros((n, 0))
+        while torque.shape[1] < len(stamps):
+            rest = wanted[torque.shape[1] :]
             while ahead is not None and held.continued_by(ahead) and held.until < rest[-1]:
                 held.extend(ahead, rest[0])
                 ahead = next(pieces, None)
@@ -54,12 +90,13 @@ def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator
                 count = len(rest)
             else:  # a gap: the stamps before it belong to this stretch, those behind to the next
                 count = int(np.searchsorted(rest, 0.5 * (held.time[-1] + ahead[0][0]), side="right"))
-            given = np.concatenate([given, held.at(rest[:count])], axis=1)
+            q, dq, ddq, dddq = np.split(held.at(rest[:count]), [n, 2 * n, 3 * n])
+            torque = np.concatenate([torque, course.torque(Samples(q, dq, ddq, dddq, restart))], axis=1)
+            restart = restart and not count
             if count < len(rest):
                 assert ahead is not None
-                held, ahead = _Curve(ahead), next(pieces, None)
-        q, dq, ddq = np.split(given, 3)
-        yield stamps, joint_torque(model.robot, model.torque(q, dq, ddq).T).T
+                held, ahead, restart = _Curve(ahead), next(pieces, None), True
+        yield stamps, joint_torque(model.robot, torque.T).T
 
 
 def _stamps(log: LogSource) -> Iterator[Array]:
@@ -67,13 +104,13 @@ def _stamps(log: LogSource) -> Iterator[Array]:
         yield block.time
 
 
-Piece = tuple[Array, Array, bool]  # stamps, motion (3 n_joints, n), whether a new stretch begins
+Piece = tuple[Array, Array, bool]  # stamps, motion (3 or 4 n_joints, n), whether a new stretch begins
 
 
 def _pieces(observations: Observations) -> Iterator[Piece]:
     """The filtered motion. It is what is interpolated, for torque jumps with friction where motion is smooth."""
     for motion in observations.motion(delays=()):
-        yield motion.time, np.vstack([motion.q, motion.dq, motion.ddq]), motion.first == 0
+        yield motion.time, np.vstack([motion.q, motion.dq, motion.ddq, motion.dddq]), motion.first == 0
 
 
 class _Curve:

@@ -53,6 +53,8 @@ def save(estimate: Estimate, path: str | Path) -> None:
         "K": base.K,
         "independent": np.array(base.independent),
     }
+    if estimate.reference is not None:
+        arrays["reference"] = estimate.reference
     for number, trace in enumerate(estimate.traces.values()):
         arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured, trace.predicted])
     arrays["text"] = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)
@@ -192,6 +194,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         traces={label: _trace(arrays[f"trace{i}"], len(joints)) for i, label in enumerate(data["traces"])},
         notes=tuple(data["notes"]),
         warnings=tuple(data["warnings"]),
+        reference=None if "reference" not in arrays else frozen(arrays["reference"]),
         eliminated=tuple(dict(one) for one in data.get("eliminated", ())),
         version=str(data["dynident"]),
     )

@@ -7,6 +7,7 @@ towards the base, MZ and M go towards the base, rotor inertia goes to ZZ.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike
 from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
 from dynident.dynamics.evaluate import parameters, regressor
-from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
+from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, along_terms, resolve_terms, state_terms
 from dynident.errors import InputError
 from dynident.identifiability.lengths import recognise
 from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns
@@ -50,7 +51,10 @@ class BaseParameters(Regrouping):
     @functools.cached_property
     def texts(self) -> Mapping[tuple[int, int], str]:
         """Coefficients recognised over the robot's named lengths; worked out when somebody wants to read them."""
-        return recognise(self.robot, self.terms, self.independent, self.K)
+        terms = state_terms(self.terms)
+        n_columns = len(all_columns(self.robot, terms))
+        own = [row for row, index in enumerate(self.independent) if index < n_columns]
+        return recognise(self.robot, terms, [self.independent[row] for row in own], self.K[own][:, :n_columns])
 
     def base_values(self, values: str | Mapping[str, float] | ArrayLike | None = None) -> Array:
         """beta = K chi of a value set, (n,). Fixed parameters are no part of it."""
@@ -74,9 +78,28 @@ def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float =
         tolerance: Share of a column that must be new for the column to count as independent.
     """
     resolved = resolve_terms(terms)
-    described = all_columns(robot, resolved)
     if not 0.0 < tolerance < 1.0:
         raise InputError(f"tolerance is {tolerance}; expected a share between 0 and 1")
+    along = along_terms(resolved)
+    if not along:
+        return _of_state(robot, resolved, tolerance)
+    # What follows a motion is no function of the state, so the structure regroups none of it.
+    found, beside = _of_state(robot, state_terms(resolved), tolerance), all_columns(robot, along)
+    n, n_columns = len(beside), len(found.columns)
+    return dataclasses.replace(
+        found,
+        terms=(*found.terms, *along),
+        columns=(*found.columns, *beside),
+        independent=(*found.independent, *range(n_columns, n_columns + n)),
+        K=frozen(np.block([[found.K, np.zeros((found.n, n))], [np.zeros((n, n_columns)), np.eye(n)]])),
+    )
+
+
+def _of_state(robot: Robot, resolved: tuple[Term, ...], tolerance: float) -> BaseParameters:
+    """Base parameters of terms that are functions of the state."""
+    if not resolved:
+        return BaseParameters((), (), frozen(np.zeros((0, 0))), robot, (), 1.0, 0.0)
+    described = all_columns(robot, resolved)
     # The rank is decided in frames whose z axis is the joint's: there, what depends does so clearly. A link frame that
     # is turned against its joint by a thousandth would blur it.
     scales = column_scales(robot, described)

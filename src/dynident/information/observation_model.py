@@ -12,13 +12,14 @@ from typing import Protocol
 import numpy as np
 
 from dynident.checks import Array, frozen
+from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.assembly import Named, by_number, solved_positions
 from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import inverse_dynamics, regressor
 from dynident.dynamics.kernels import Kernel, record
 from dynident.dynamics.numpy_backend import NumpyKernel
 from dynident.dynamics.program import Program
-from dynident.dynamics.terms import Term, all_columns
+from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
 from dynident.errors import InputError
 from dynident.identifiability.base import base_parameters, column_scales
 from dynident.identifiability.regrouping import Regrouping
@@ -48,16 +49,21 @@ class ObservationModel:
     def __init__(self, robot: Robot, terms: tuple[Term, ...], coordinates: Regrouping, definitions: tuple[str, ...]):
         self.robot, self.terms, self.coordinates, self.definitions = robot, terms, coordinates, definitions
         self.known = {column.name: column.fixed for column in coordinates.columns if column.fixed}
-        self.program, places = record(robot, "regressor", terms, felt_places(robot, terms, coordinates.independent))
+        self.along, self.of_state = along_terms(terms), state_terms(terms)
+        first = len(all_columns(robot, self.of_state))
+        independent = [column for column in coordinates.independent if column < first]
+        self.program, places = record(robot, "regressor", self.of_state, felt_places(robot, self.of_state, independent))
         position = {column: i for i, column in enumerate(coordinates.independent)}
-        own = tuple((channel, position[column]) for channel, column in places)
-        self.layout = Layout.of(own, len(robot.joint_names))
-        scales = column_scales(robot, coordinates.columns)[list(coordinates.independent)]
-        # What the felt columns usually have, in their order.
+        own = [(channel, position[column]) for channel, column in places]
+        own += [(row, position[first + column]) for row, column in all_places(robot, self.along)]
+        self.layout = Layout.of(tuple(own), len(robot.joint_names))
+        # What the felt columns usually have, in their order; nothing is known of those that follow a motion.
+        scales = np.zeros(coordinates.n)
+        scales[: len(independent)] = column_scales(robot, coordinates.columns[:first])[independent]
         self.felt_scales = np.concatenate([scales[list(felt)] for felt in self.layout.columns])
         # In a slab a line for the torque follows each channel's columns; without torque the lines move together.
-        self._felt = [slot - channel for slot, (channel, _) in zip(self.layout.slots, own, strict=True)]
-        self._stream = _accumulator(self.program, self.layout)
+        felt = [slot - channel for slot, (channel, _) in zip(self.layout.slots, own, strict=True)]
+        self._felt, self._felt_along = felt[: len(places)], felt[len(places) :]
 
     def segment(self, arrays: list[Array], roots: Array | None, label: str, offset: int = 0) -> Segment:
         """The factors of a stretch of samples.
@@ -69,6 +75,8 @@ class ObservationModel:
             offset: Number of the first sample, for messages.
         """
         arrays = self._without_known(arrays, offset)
+        if self.along:
+            raise self.along[0].no_state()
         factors = self.layout.empty()
         inputs = [column for array in arrays[:3] for column in array.T]
         inputs += solved_positions(self.robot, arrays[0], by_number(offset))
@@ -78,8 +86,21 @@ class ObservationModel:
             raise not_finite(self.robot, arrays, offset)
         return self._segment(label, self.layout.columns, self.layout.split(factors), roots, len(arrays[0]))
 
+    def course(self, reference: Array | None) -> Course:
+        """Begin to follow a motion with the terms that do, around the links of a reference."""
+        given = None if reference is None else Reference(self.robot, reference)
+        return Course(self.robot, self.along, given)
+
+    def columns_along(self, samples: Samples, course: Course, named: Named | None = None) -> Array:
+        """The columns that each channel feels on the next samples of a motion, (n_felt, n_samples)."""
+        columns = self.felt_columns([*samples.q, *samples.dq, *samples.ddq], named)
+        columns[self._felt_along] = course.columns(samples)
+        return columns
+
     def felt_columns(self, inputs: list[Array], named: Named | None = None) -> Array:
         """The columns that each channel feels, channel after channel, (n_felt, n_samples).
+
+        Those that follow a motion are left at zero.
 
         Args:
             inputs: Positions, speeds and accelerations, one (n_samples,) array per joint each.
@@ -88,7 +109,7 @@ class ObservationModel:
         if self.robot.closure is not None:
             positions = np.stack(inputs[: len(self.robot.joint_names)], axis=1)
             inputs = [*inputs, *solved_positions(self.robot, positions, named)]
-        columns = np.zeros((len(self._felt), len(inputs[0])))
+        columns = np.zeros((len(self.felt_scales), len(inputs[0])))
         self._kernel(inputs, columns, self._felt)
         return columns
 
@@ -125,6 +146,11 @@ class ObservationModel:
         return Information(self.coordinates, self.definitions, self.robot.joint_names, tuple(segments))
 
     @functools.cached_property
+    def _stream(self) -> Accumulator:
+        """What turns samples into factors in one go."""
+        return _accumulator(self.program, self.layout)
+
+    @functools.cached_property
     def _kernel(self) -> Kernel:
         """The program as a kernel of its own."""
         if chosen_backend() == "numpy":
@@ -140,7 +166,7 @@ class ObservationModel:
         if not all(np.isfinite(array).all() for array in arrays):
             raise not_finite(self.robot, arrays, offset)
         q, dq, ddq, tau = arrays
-        return [q, dq, ddq, tau - inverse_dynamics(self.robot, q, dq, ddq, self.terms, self.known)]
+        return [q, dq, ddq, tau - inverse_dynamics(self.robot, q, dq, ddq, self.of_state, self.known)]
 
     def _segment(
         self, label: str, columns: Sequence[tuple[int, ...]], triangles: list[Array], roots: Array | None, n: int

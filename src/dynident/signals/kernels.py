@@ -26,7 +26,7 @@ class Kernel:
     Attributes:
         name: In words.
         taps: (length,), in the order of the samples.
-        order: Derivative it gives: 0, 1 or 2.
+        order: Derivative it gives.
         centre: Index of the sample at which the result holds; the last one for a causal kernel without delay.
     """
 

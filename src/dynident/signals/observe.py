@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from dynident.checks import Array
+from dynident.dynamics.along import Samples
 from dynident.errors import InputError, UnknownNameError
 from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_torques
 from dynident.logs.source import LogSource
@@ -50,6 +51,7 @@ class SignalOptions:
         rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s or m/s].
         speed: Speeds by differentiating positions, or as the log has them.
         differentiator: What differentiates the low-passed signals; "low-pass" differentiates the kernel itself.
+        jerk: Whether some term looks at the third derivative of position.
     """
 
     band: float | None = None
@@ -57,6 +59,7 @@ class SignalOptions:
     rest_speed: float = 0.01
     speed: Speed = "position"
     differentiator: Differentiator = "low-pass"
+    jerk: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("band", self.band), ("rest_speed", self.rest_speed), ("delay", self.delay)):
@@ -85,6 +88,7 @@ class Motion:
         first: Number of the block's first sample within the stretch.
         rate: Samples per second.
         q, dq, ddq: (n_joints, n_samples).
+        dddq: The same for the jerk; (0, n_samples) unless the options ask for it.
         tau: Torque at the actuated coordinates for each delay asked for, (n_delays, n_joints, n_samples).
         inner: (n_samples,), whether the filters saw measured samples alone; near the ends of a stretch they did not.
         last: Whether the stretch ends with this block.
@@ -96,6 +100,7 @@ class Motion:
     q: Array
     dq: Array
     ddq: Array
+    dddq: Array
     tau: Array
     inner: Mask
     last: bool
@@ -104,6 +109,11 @@ class Motion:
     def time(self) -> Array:
         """Stamps of the samples [s]."""
         return self.start + (self.first + np.arange(self.q.shape[1])) / self.rate
+
+    @property
+    def samples(self) -> Samples:
+        """The motion alone, for terms that follow it."""
+        return Samples(self.q, self.dq, self.ddq, self.dddq, self.first == 0)
 
 
 class _Shelf:
@@ -173,7 +183,13 @@ class Observations:
         if wanted in self._kept:
             yield from self._kept[wanted]
             return
-        size = 8.0 * sum(self.survey.stretches) / self.step * len(self.robot.joint_names) * (3 + len(wanted))
+        size = (
+            8.0
+            * sum(self.survey.stretches)
+            / self.step
+            * len(self.robot.joint_names)
+            * (3 + self.options.jerk + len(wanted))
+        )
         keep = _shelf.take(size, self)
         made: list[Motion] = []
         for block in self._filtered(wanted):
@@ -195,11 +211,14 @@ class Observations:
             stream = stream or FilterStream(self._groups(wanted, measured, n), grid.rate, self.step, "polynomial")
             results, inner, first = stream.push(chunk.values, chunk.last)
             if len(inner):
-                q, dq, ddq = (*results[0], *results[1]) if measured else results[0]
+                q, dq, ddq, *jerk = (*results[0], *results[1]) if measured else results[0]
                 # What a joint at a standstill shows is noise and rounding.
-                q[still], dq[still], ddq[still] = middle[still, None], 0.0, 0.0
+                q[still] = middle[still, None]
+                for rate_of_change in (dq, ddq, *jerk):
+                    rate_of_change[still] = 0.0
+                dddq = jerk[0] if jerk else np.zeros((0, len(inner)))
                 tau = results[-1] if wanted else np.zeros((0, n, len(inner)))
-                yield Motion(chunk.start, first, grid.rate / self.step, q, dq, ddq, tau, inner, chunk.last)
+                yield Motion(chunk.start, first, grid.rate / self.step, q, dq, ddq, dddq, tau, inner, chunk.last)
             if chunk.last:
                 stream = None
 
@@ -219,23 +238,24 @@ class Observations:
 
     def _groups(self, delays: Sequence[float], measured: bool, n: int) -> list[tuple[int, Sequence[Kernel]]]:
         """Which kernels the signals pass."""
-        smooth, first, second = self._position_kernels()
-        groups: list[tuple[int, Sequence[Kernel]]] = [(n, [smooth, first, second])]
+        smooth, *derivatives = self._position_kernels()
+        groups: list[tuple[int, Sequence[Kernel]]] = [(n, [smooth, *derivatives])]
         if measured:
-            groups = [(n, [smooth]), (n, [smooth, first])]
+            groups = [(n, [smooth]), (n, [smooth, *derivatives[:-1]])]
         if delays:
             cutoff, rate = KINEMATIC_FACTOR * self.band, self.survey.grid.rate
             groups.append((n, [low_pass_kernel(cutoff, rate, shift=delay) for delay in delays]))
         return groups
 
-    def _position_kernels(self) -> tuple[Kernel, Kernel, Kernel]:
-        """Low-pass, and first and second derivative of what it lets through."""
-        cutoff, rate = KINEMATIC_FACTOR * self.band, self.survey.grid.rate
-        smooth = low_pass_kernel(cutoff, rate)
+    def _position_kernels(self) -> list[Kernel]:
+        """Low-pass, and the derivatives of what it lets through: first, second and perhaps third."""
+        cutoff, rate, orders = KINEMATIC_FACTOR * self.band, self.survey.grid.rate, range(3 + self.options.jerk)
         if self.options.differentiator == "low-pass":
-            return smooth, low_pass_kernel(cutoff, rate, 1), low_pass_kernel(cutoff, rate, 2)
-        once = _DIFFERENTIATORS[self.options.differentiator]
-        return smooth, smooth.then(once), smooth.then(once).then(once)
+            return [low_pass_kernel(cutoff, rate, order) for order in orders]
+        kernels = [low_pass_kernel(cutoff, rate)]
+        for _ in orders[1:]:
+            kernels.append(kernels[-1].then(_DIFFERENTIATORS[self.options.differentiator]))
+        return kernels
 
 
 def observe(log: LogSource, robot: Robot, options: SignalOptions | None = None) -> Observations:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array
+from dynident.dynamics.along import AlongTerm, Course, Reference
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
@@ -55,10 +56,12 @@ class ObservedRows:
     Attributes:
         observations: The logs.
         base: Base parameters whose columns are wanted.
+        reference: (10 n_links,) standard parameters of the links that some terms are linear around; None without such.
     """
 
     observations: tuple[Observations, ...]
     base: BaseParameters
+    reference: Array | None = None
 
     @functools.cached_property
     def model(self) -> ObservationModel:
@@ -72,8 +75,15 @@ class ObservedRows:
 
     @property
     def definitions(self) -> tuple[str, ...]:
-        """What each standard column means."""
-        return self.model.definitions
+        """What each standard column means; columns around different references do not mix."""
+        if self.reference is None:
+            return self.model.definitions
+        own, lines = Reference(self.base.robot, self.reference).fingerprint, iter(self.model.definitions)
+        return tuple(
+            f"{next(lines)}, around {own}" if isinstance(term, AlongTerm) and term.needs_reference else next(lines)
+            for term in self.base.terms
+            for _ in term.columns(self.base.robot)
+        )
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -84,7 +94,7 @@ class ObservedRows:
         """Usable rows in slabs, cut at the borders of segments."""
         for one in self.observations:
             count = int(np.clip(round(one.survey.duration / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
-            for block in row_blocks(one, self.model):
+            for block in row_blocks(one, self.model, reference=self.reference):
                 share = (block.time - one.survey.start) / max(one.survey.duration, 1e-12)
                 number = np.clip((share * count).astype(int), 0, count - 1)
                 for segment in np.unique(number):
@@ -99,18 +109,25 @@ class ObservedRows:
         return SlabBlock(one.log.label, segment, tuple(slabs))
 
 
-def row_blocks(one: Observations, model: ObservationModel, delays: Sequence[float] | None = None) -> Iterator[RowBlock]:
+def row_blocks(
+    one: Observations,
+    model: ObservationModel,
+    delays: Sequence[float] | None = None,
+    reference: Array | None = None,
+) -> Iterator[RowBlock]:
     """All rows of a log in order, in bounded memory.
 
     Args:
         one: The log.
         model: The robot's columns.
         delays: Delays of the torque to undo [s]; default that of the options.
+        reference: (10 n_links,) standard parameters of the links that some terms are linear around.
 
     Raises:
         InputError: When no stretch of the log is long enough for its filters.
     """
     stream: FilterStream | None = None
+    course = model.course(reference)
     n, widths = len(model.robot.joint_names), [len(own) for own in model.layout.columns]
     any_inner = False
     for motion in one.motion(delays):
@@ -119,7 +136,7 @@ def row_blocks(one: Observations, model: ObservationModel, delays: Sequence[floa
             if stream is None:
                 total = sum(widths) + n * (len(motion.tau) + 1)
                 stream = FilterStream([(total, [low_pass_kernel(one.band, motion.rate)])], motion.rate, step)
-            stacked = _stacked(part, model, one.options.rest_speed)
+            stacked = _stacked(part, model, course, one.options.rest_speed)
             (results,), inner, first = stream.push(stacked, part.last, part.inner)
             if part.last:
                 stream = None
@@ -163,21 +180,22 @@ def _parts(motion: Motion) -> Iterator[Motion]:
             motion.q[:, own],
             motion.dq[:, own],
             motion.ddq[:, own],
+            motion.dddq[:, own],
             motion.tau[:, :, own],
             motion.inner[own],
             motion.last and own.stop == n,
         )
 
 
-def _stacked(motion: Motion, model: ObservationModel, rest_speed: float) -> Array:
+def _stacked(motion: Motion, model: ObservationModel, course: Course, rest_speed: float) -> Array:
     """What passes the parallel filter: felt columns, torques, and whether each joint moves, one above the other."""
     tau = motion.tau
     if model.known:
-        known = inverse_dynamics(model.robot, motion.q.T, motion.dq.T, motion.ddq.T, model.terms, model.known)
+        known = inverse_dynamics(model.robot, motion.q.T, motion.dq.T, motion.ddq.T, model.of_state, model.known)
         tau = tau - known.T
     moving = np.abs(motion.dq) > rest_speed
-    columns = model.felt_columns(
-        [*motion.q, *motion.dq, *motion.ddq], lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s"
+    columns = model.columns_along(
+        motion.samples, course, lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s"
     )
     # Where joints stand still, a millionth of a column's usual size would be all there is of it, and pass for data.
     columns[np.abs(columns) < _FAINT * model.felt_scales[:, None]] = 0.0

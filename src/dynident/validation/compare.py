@@ -147,12 +147,14 @@ def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator
     margin = int(np.ceil(np.round(END_SECONDS * rate, 6)))
     stream: FilterStream | None = None
     held: _Block | None = None
+    courses = [model.start() for model in models]
     for motion in observations.motion():
         if stream is None:
             kernel = low_pass_kernel(observations.band, motion.rate)
             stream = FilterStream([(n * (2 + len(models)), [kernel])], motion.rate, step)
             held = None
-        predicted = [model.torque(motion.q, motion.dq, motion.ddq) for model in models]
+        samples = motion.samples
+        predicted = [course.torque(samples) for course in courses]
         moves = np.abs(motion.dq) > observations.options.rest_speed
         (results,), _, first = stream.push(np.vstack([motion.tau[0], *predicted, moves]), motion.last)
         time = motion.start + (first + np.arange(results.shape[2])) / rate

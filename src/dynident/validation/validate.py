@@ -112,7 +112,7 @@ def coverage(fit: Estimate, observations: Sequence[Observations]) -> Array:
 
     A prediction deviates by what the parameters are uncertain, w C w', and by the noise of the channel, sigma^2.
     """
-    rows = ObservedRows(tuple(observations), fit.base)
+    rows = ObservedRows(tuple(observations), fit.base, fit.reference)
     vectors, eigenvalues = _square_root(fit.covariance)
     inside, count = np.zeros(len(rows.channels)), np.zeros(len(rows.channels))
     for block in rows.blocks():

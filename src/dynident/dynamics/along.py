@@ -1,0 +1,150 @@
+"""Terms that are evaluated along a motion: with memory, with higher derivatives, or around a reference estimate.
+
+They are linear in their coefficients like all others, so they are columns like all others. But a sample alone does not
+give their value: friction that winds up depends on the motion before, friction that grows with the load on the torque
+that the links need. So they follow a motion, block after block.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.dynamics.term import Entry, Term
+from dynident.errors import InputError
+from dynident.robot.model import Robot
+
+if TYPE_CHECKING:
+    from dynident.dynamics.equations import State
+
+Place = tuple[int, int]  # row (actuated coordinate) and column within the term
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of motion that follow each other in time.
+
+    Attributes:
+        q, dq, ddq: (n_joints, n_samples) of the moving joints.
+        dddq: The same for the jerk; (0, n_samples) where nothing asks for it.
+        restart: Whether a stretch of motion begins, so that nothing before it counts.
+    """
+
+    q: Array
+    dq: Array
+    ddq: Array
+    dddq: Array
+    restart: bool
+
+
+class Reference:
+    """The links as an earlier fit saw them: what load-dependent friction, tilt and zero offsets are linear around.
+
+    Args:
+        robot: The robot.
+        chi: (10 n_links,) standard parameters of its links.
+    """
+
+    def __init__(self, robot: Robot, chi: Array) -> None:
+        self.robot, self.chi = robot, frozen(chi)
+        self._seen: tuple[Samples, Array] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Columns with different references do not mix."""
+        return hashlib.sha256(self.chi.tobytes()).hexdigest()[:12]
+
+    def torque(self, samples: Samples) -> Array:
+        """Torque of the links at the rows, (n_rows, n_samples); several terms may ask for it."""
+        if self._seen is None or self._seen[0] is not samples:
+            self._seen = samples, self.torque_at(samples.q, samples.dq, samples.ddq)
+        return self._seen[1]
+
+    def torque_at(self, q: Array, dq: Array, ddq: Array, robot: Robot | None = None) -> Array:
+        """The same in another state, or for a robot that differs in how it stands."""
+        from dynident.dynamics.evaluate import inverse_dynamics  # which evaluates terms, and so knows this module
+
+        return inverse_dynamics(robot or self.robot, q.T, dq.T, ddq.T, "rigid", self.chi).T
+
+
+Follower = Callable[[Samples], Array]  # (n_places, n_samples) of the next samples
+
+
+class AlongTerm(Term):
+    """A term that follows a motion.
+
+    Args:
+        *scales: Its numbers.
+        only: Labels of the elements it is for; None for all that have friction.
+
+    Attributes:
+        needs_reference: Whether it is linear only around a reference estimate.
+        needs_jerk: Whether it looks at the third derivative.
+    """
+
+    needs_reference = False
+    needs_jerk = False
+
+    def __init__(self, *scales: float, only: tuple[str, ...] | None = None) -> None:
+        self.scales, self.only = scales, only
+
+    @property
+    def key(self) -> str:
+        """Name, numbers and elements."""
+        numbers = f"({','.join(f'{x:.12g}' for x in self.scales)})" if self.scales else ""
+        return f"{self.name}{numbers}" + ("" if self.only is None else f"@{'|'.join(self.only)}")
+
+    def torque(self, state: State) -> Iterator[Entry]:
+        """Not from a state alone."""
+        raise self.no_state()
+
+    def no_state(self) -> InputError:
+        """The error for somebody who wants its value in a single state."""
+        return InputError(
+            f"term {self.key} follows a motion in time and has no value in a single state; use it in identify, "
+            "validate and predict"
+        )
+
+    @abstractmethod
+    def places(self, robot: Robot) -> tuple[Place, ...]:
+        """Where its columns are felt."""
+
+    @abstractmethod
+    def follow(self, robot: Robot, reference: Reference | None) -> Follower:
+        """Begin to follow a motion."""
+
+
+class Course:
+    """The columns of several terms along a motion.
+
+    Args:
+        robot: The robot.
+        terms: Terms that follow.
+        reference: What some are linear around.
+    """
+
+    def __init__(self, robot: Robot, terms: Sequence[AlongTerm], reference: Reference | None = None) -> None:
+        lacking = [term.key for term in terms if term.needs_reference and reference is None]
+        if lacking:
+            raise InputError(f"term {lacking[0]} needs the torque of the links as a reference; identify gives it one")
+        self._followers = [term.follow(robot, reference) for term in terms]
+
+    def columns(self, samples: Samples) -> Array:
+        """(n_places, n_samples), term after term in the order of their places."""
+        parts = [follower(samples) for follower in self._followers]
+        return np.concatenate([np.zeros((0, samples.q.shape[1])), *parts])
+
+
+def all_places(robot: Robot, terms: Sequence[AlongTerm]) -> list[Place]:
+    """Row and column of each line of `Course.columns`, columns counted over all terms."""
+    result, first = [], 0
+    for term in terms:
+        result += [(row, first + column) for row, column in term.places(robot)]
+        first += len(term.columns(robot))
+    return result

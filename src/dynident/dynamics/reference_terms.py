@@ -1,0 +1,110 @@
+"""Small errors of the description as columns, linear around the links of a reference estimate: tilt and joint zeros."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.along import AlongTerm, Follower, Place, Reference, Samples
+from dynident.dynamics.term import Column
+from dynident.errors import InputError, UnknownNameError
+from dynident.robot.model import Robot
+
+_STEP = 1e-5  # [rad or m] of the difference quotient; the torque of links is smooth
+
+
+class Tilt(AlongTerm):
+    """The base does not stand upright: two small rotations of gravity, about the base axes across it."""
+
+    name = "tilt"
+    needs_reference = True
+
+    def __init__(self, *scales: float, only: tuple[str, ...] | None = None) -> None:
+        super().__init__(*scales, only=only)
+        if scales or only is not None:
+            raise InputError(f"term tilt takes neither numbers nor elements; got {self.key}")
+
+    def _axes(self, robot: Robot) -> list[int]:
+        if not robot.gravity.any():
+            raise InputError("term tilt: the robot has no gravity that could be tilted; leave it out")
+        down = int(np.argmax(np.abs(robot.gravity)))
+        return [axis for axis in range(3) if axis != down]
+
+    def columns(self, robot: Robot) -> tuple[Column, ...]:
+        """Two angles."""
+        return tuple(
+            Column(f"tilt_{'xyz'[axis]}", "rad", "tilt_", "xyz"[axis], self.name, f"tilt about base {'xyz'[axis]}")
+            for axis in self._axes(robot)
+        )
+
+    def places(self, robot: Robot) -> tuple[Place, ...]:
+        """Gravity is felt by all rows."""
+        return tuple((row, column) for column in range(2) for row in range(len(robot.moving)))
+
+    def follow(self, robot: Robot, reference: Reference | None) -> Follower:
+        """Weight of the reference's links in a gravity that points aside."""
+        assert reference is not None
+        turned = [dataclasses.replace(robot, gravity=np.cross(np.eye(3)[i], robot.gravity)) for i in self._axes(robot)]
+
+        def follower(samples: Samples) -> Array:
+            rest = np.zeros_like(samples.q)
+            return np.concatenate([reference.torque_at(samples.q, rest, rest, other) for other in turned])
+
+        return follower
+
+
+class Zero(AlongTerm):
+    """Joint positions are off by a constant: what a radian more would change in the links' torque."""
+
+    name = "zero"
+    needs_reference = True
+
+    def __init__(self, *scales: float, only: tuple[str, ...] | None = None) -> None:
+        super().__init__(*scales, only=only)
+        if scales:
+            raise InputError(f"term zero takes no number; got {self.key}")
+
+    def _joints(self, robot: Robot) -> list[int]:
+        """Indices among the moving joints."""
+        labels = [str(robot.joints[robot.active[i]].number) for i in robot.moving]
+        for label in self.only or ():
+            if label not in labels:
+                raise UnknownNameError("joint of term zero", label, labels)
+        return [i for i, label in enumerate(labels) if self.only is None or label in self.only]
+
+    def columns(self, robot: Robot) -> tuple[Column, ...]:
+        """One offset per joint."""
+        result = []
+        for i in self._joints(robot):
+            joint = robot.joints[robot.active[robot.moving[i]]]
+            unit = "m" if joint.kind == "prismatic" else "rad"
+            meaning = f"offset of the position of {joint.name}"
+            result.append(Column(f"zero_{joint.number}", unit, "zero_", str(joint.number), self.name, meaning))
+        return tuple(result)
+
+    def places(self, robot: Robot) -> tuple[Place, ...]:
+        """A joint's angle is felt by all rows."""
+        return tuple((row, column) for column in range(len(self._joints(robot))) for row in range(len(robot.moving)))
+
+    def follow(self, robot: Robot, reference: Reference | None) -> Follower:
+        """Difference quotient of the reference's torque."""
+        assert reference is not None
+        joints = self._joints(robot)
+
+        def follower(samples: Samples) -> Array:
+            parts = []
+            for i in joints:
+                step = np.zeros((len(samples.q), 1))
+                step[i] = _STEP
+                ahead, behind = (
+                    reference.torque_at(samples.q + sign * step, samples.dq, samples.ddq) for sign in (1.0, -1.0)
+                )
+                parts.append((ahead - behind) / (2.0 * _STEP))
+            return np.concatenate(parts)
+
+        return follower
+
+
+REFERENCE_TERMS: tuple[type[AlongTerm], ...] = (Tilt, Zero)
