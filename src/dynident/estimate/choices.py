@@ -22,7 +22,7 @@ from dynident.signals.rows import row_blocks
 
 LARGEST_DELAY = 0.02  # [s]
 _STEPS = 17  # delays tried
-_DELAY_BAND = 2.0  # times the band of the rows: milliseconds show in the faster part of the motion
+_DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
 _CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighbouring rows being alike

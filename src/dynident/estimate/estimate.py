@@ -109,6 +109,7 @@ class Estimate:
         eliminated: Parameters that were taken as zero because they are not essential, as plain data in the order in
             which they left; their deviation is the one they had then.
         reference: (10 n_links,) standard parameters of the links that load-dependent terms are linear around, or None.
+        friction: Which friction was chosen and on what evidence, as plain data; None where the user gave the terms.
         version: Version of dynident.
     """
 
@@ -137,6 +138,7 @@ class Estimate:
     warnings: tuple[str, ...] = ()
     eliminated: tuple[Mapping[str, Any], ...] = ()
     reference: Array | None = None
+    friction: Mapping[str, Any] | None = None
     version: str = ""
 
     def __post_init__(self) -> None:

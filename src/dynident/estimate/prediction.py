@@ -74,7 +74,7 @@ def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator
 
     Torque that is stamped late by the delay of the options shows at time t what happened at t - delay.
     """
-    pieces = _pieces(observations)
+    pieces = _pieces(observations.for_terms(along_terms(model.terms)))
     held = _Curve(next(pieces))
     ahead = next(pieces, None)
     course, restart, n = model.start(), True, len(model.robot.joint_names)

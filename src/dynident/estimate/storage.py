@@ -91,6 +91,7 @@ def _text(estimate: Estimate) -> str:
         "traces": list(estimate.traces),
         "notes": list(estimate.notes),
         "warnings": list(estimate.warnings),
+        **({} if estimate.friction is None else {"friction": dict(estimate.friction)}),
         **({"eliminated": [dict(one) for one in estimate.eliminated]} if estimate.eliminated else {}),
         "robot": robot_to_data(estimate.robot),
     }
@@ -195,6 +196,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         notes=tuple(data["notes"]),
         warnings=tuple(data["warnings"]),
         reference=None if "reference" not in arrays else frozen(arrays["reference"]),
+        friction=data.get("friction"),
         eliminated=tuple(dict(one) for one in data.get("eliminated", ())),
         version=str(data["dynident"]),
     )

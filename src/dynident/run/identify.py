@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ import numpy as np
 from dynident._version import __version__
 from dynident.checks import Array
 from dynident.dynamics.evaluate import parameters
-from dynident.dynamics.terms import TermsLike, resolve_terms
-from dynident.errors import DynidentError, InputError, UnknownNameError
+from dynident.dynamics.terms import Term, TermsLike, along_terms, resolve_terms, state_terms
+from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.accuracy import TorqueErrors, Trace, together
+from dynident.estimate.around import fit_around, links_of, needs_reference, without_reference
 from dynident.estimate.choices import choose_delay, choose_speed
 from dynident.estimate.deviations import common_inflation, correlated_covariance, gain_covariance
 from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
@@ -23,21 +24,23 @@ from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.prediction import TorqueModel
+from dynident.estimate.recipes import BASIC_TERMS
 from dynident.estimate.robust import RobustLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.excitation import excitation_of
 from dynident.information.information import Information
 from dynident.information.slabs import accumulate_slabs
-from dynident.information.storage import load_information
-from dynident.logs.log import Log, LogError, torque_kind
+from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, as_logs
 from dynident.robot.model import Robot
+from dynident.run.friction import chosen_friction
+from dynident.run.store import factor_of_log
 from dynident.signals.observe import Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, filter_time, too_short
 from dynident.validation.compare import Comparison, compare
 from dynident.validation.cross import CrossValidation, cross_validate
+from dynident.validation.selection import FrictionChoice
 
-TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"  # the sign of the speed is smoothed below 0.02 rad/s
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
 RANK_TOLERANCE = 1e-7  # share of the largest singular value: what is weaker in a log is noise, whatever it says
 HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
@@ -50,7 +53,10 @@ class IdentifyOptions:
     """What shapes an identification; the defaults are meant to be right for any arm.
 
     Attributes:
-        terms: Terms of the model.
+        terms: Basic terms of the model, which are there in any case; None for rigid, Ia, Fv, Fc smoothed, Fo.
+        friction: Friction beside them: "auto" lets the training data decide, "basic" adds none, "generic" what helps on
+            most arms, "full" everything; or terms such as "stop(0.0003,0.003),load". None is auto, or basic where terms
+            are given.
         estimator: Method by name, or an estimator.
         essential: Keep only parameters with a relative deviation below this share; None keeps all.
         band: Band of the rows [Hz]; None chooses it from the motion of each log.
@@ -60,7 +66,8 @@ class IdentifyOptions:
         differentiator: What differentiates the low-passed positions.
     """
 
-    terms: TermsLike = TERMS
+    terms: TermsLike = None
+    friction: str | Sequence[str | Term] | None = None
     estimator: str | Estimator = "weighted"
     essential: float | None = None
     band: float | None = None
@@ -126,23 +133,29 @@ class _Run:
             estimator.set_params(rank_tolerance=RANK_TOLERANCE)
         if self.options.essential is not None:
             check_share(self.options.essential)
-        base = base_parameters(self.robot, resolve_terms(self.options.terms))
+        basic = base_parameters(self.robot, _state_part(self.options.terms))
         train, held_out = self._observed()
-        train = self._choose(train, base)
-        rows = ObservedRows(tuple(train), base)
-        information = self._gather(train, base)
-        data = rows if isinstance(estimator, RobustLeastSquares) else information
-        fitted = estimator.fit(data)
-        kept = self._essential(fitted, data, train, base)
+        train = self._choose(train, basic)
+        base, friction = self._friction(train, basic)
+        robust = isinstance(estimator, RobustLeastSquares)
+
+        def gather(base: BaseParameters, reference: Array | None) -> Information | ObservedRows:
+            information = self._gather(train, base, reference)
+            return ObservedRows(tuple(train), base, reference) if robust else information
+
+        fitted, reference = fit_around(gather, base, estimator)
+        information, data = self._gather(train, base, reference), gather(base, reference)
+        kept = self._essential(fitted, data, train, base, reference)
         fitted = fitted if kept is None or kept.fitted is None else kept.fitted
-        model = _model(base, fitted.values_ if kept is None else kept.values)
+        model = _model(base, fitted.values_ if kept is None else kept.values, reference)
         nominal = _nominal(self.robot, base)
         seen = self._compare([model, *nominal], train, "comparing")
         inflation = common_inflation([one.correlation for one in seen])
         covariance, kind = self._covariance(fitted, inflation, train)
         held_out = [_like(one, train) for one in held_out]
         unseen = self._compare([model], held_out, "validating")
-        crossed = cross_validate(fitted.information_, _for_folds(estimator), inflation)
+        around = self._around(train, base) if needs_reference(base.terms) and not robust else None
+        crossed = cross_validate(fitted.information_, _for_folds(estimator), inflation, around)
         self._remark(fitted, information, base)
         return Estimate(
             base=base,
@@ -169,6 +182,8 @@ class _Run:
             notes=tuple(self.notes + _cross_note(crossed)),
             warnings=tuple(dict.fromkeys(self.warnings)),
             eliminated=() if kept is None else tuple(one.as_dict() for one in kept.eliminated),
+            reference=reference,
+            friction=None if friction is None else friction.as_dict(),
             version=__version__,
         )
 
@@ -220,12 +235,38 @@ class _Run:
             train = [one.with_options(speed=speed.speed) for one in train]
         return train
 
-    def _gather(self, train: Sequence[Observations], base: BaseParameters) -> Information:
+    def _friction(
+        self, train: Sequence[Observations], basic: BaseParameters
+    ) -> tuple[BaseParameters, FrictionChoice | None]:
+        """The friction terms, and the base parameters with them."""
+        given = along_terms(resolve_terms(self.options.terms)) if self.options.terms is not None else ()
+        wanted = self.options.friction
+        if wanted is None:
+            wanted = "auto" if self.options.terms is None else given
+        if not wanted:
+            return basic, None
+        progress = functools.partial(self._progress, "choosing friction terms")
+        choice = chosen_friction(wanted, train, basic, progress)
+        self.notes.append(choice.reason)
+        return base_parameters(self.robot, (*basic.terms, *choice.terms)) if choice.terms else basic, choice
+
+    def _around(self, train: Sequence[Observations], base: BaseParameters) -> Callable[[list[int]], Information]:
+        """For folds: the data around a reference that some segments alone gave."""
+        first = base_parameters(self.robot, without_reference(base.terms))
+        plain = accumulate_slabs(ObservedRows(tuple(train), first))
+
+        def gathered(kept: list[int]) -> Information:
+            fitted = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE).fit(plain.select(kept))
+            return accumulate_slabs(ObservedRows(tuple(train), base, links_of(first, fitted.values_)))
+
+        return gathered
+
+    def _gather(self, train: Sequence[Observations], base: BaseParameters, reference: Array | None) -> Information:
         """The factors of all logs, each taken from the store where an earlier run left it."""
         parts = []
         for number, one in enumerate(train):
             self._progress("gathering equations", number, len(train))
-            parts.append(self._factor(one, base))
+            parts.append(factor_of_log(ObservedRows((one,), base, reference), self.store))
         self._progress("gathering equations", len(train), len(train))
         whole = sum(parts[1:], start=parts[0])
         if whole.n_rows < LEAST_EQUATIONS * base.n:
@@ -236,35 +277,18 @@ class _Run:
             )
         return whole
 
-    def _factor(self, one: Observations, base: BaseParameters) -> Information:
-        rows = ObservedRows((one,), base)
-        file = None if self.store is None else self.store / f"{_key(rows)}.npz"
-        if file is not None and file.exists():
-            try:
-                return load_information(file)
-            except DynidentError:
-                file.unlink()  # damaged: made again
-        try:
-            information = accumulate_slabs(rows)
-        except InputError as error:
-            if isinstance(error, LogError) or one.log.label in str(error):
-                raise
-            raise LogError(one.log.label, "no joint is in motion for long enough; rest alone teaches nothing") from None
-        if file is not None:
-            try:
-                file.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise InputError(f"{file.parent}: cannot be made ({error.strerror}); choose another folder") from None
-            information.save(file)
-        return information
-
     def _essential(
-        self, fitted: Estimator, data: Information | ObservedRows, train: Sequence[Observations], base: BaseParameters
+        self,
+        fitted: Estimator,
+        data: Information | ObservedRows,
+        train: Sequence[Observations],
+        base: BaseParameters,
+        reference: Array | None,
     ) -> EssentialParameters | None:
         """The parameters worth keeping, where only those are wanted; deviations allow for correlated residuals."""
         if self.options.essential is None:
             return None
-        seen = self._compare([_model(base, fitted.values_)], train, "looking at residuals")
+        seen = self._compare([_model(base, fitted.values_, reference)], train, "looking at residuals")
         inflation = common_inflation([one.correlation for one in seen])
         kept = essential_parameters(data, fitted.clone(), share=self.options.essential, inflation=inflation)
         gone = [one.name for one in kept.eliminated]
@@ -359,15 +383,21 @@ def _plain(estimator: Estimator) -> dict[str, Any]:
     }
 
 
-def _model(base: BaseParameters, beta: Array) -> TorqueModel:
-    return TorqueModel(base.robot, base.terms, base.standard_values(beta, "regrouped zero"))
+def _model(base: BaseParameters, beta: Array, reference: Array | None) -> TorqueModel:
+    return TorqueModel(base.robot, base.terms, base.standard_values(beta, "regrouped zero"), reference)
+
+
+def _state_part(terms: TermsLike) -> tuple[Term, ...]:
+    """The basic terms: those given that are functions of the state, or the usual ones."""
+    return state_terms(resolve_terms(BASIC_TERMS if terms is None else terms))
 
 
 def _nominal(robot: Robot, base: BaseParameters) -> list[TorqueModel]:
     """The robot's own values as a model, where its description gives any."""
     if not robot.link_parameters().any():
         return []
-    return [TorqueModel(robot, base.terms, parameters(robot, base.terms))]
+    terms = state_terms(base.terms)
+    return [TorqueModel(robot, terms, parameters(robot, terms))]
 
 
 def _like(one: Observations, train: Sequence[Observations]) -> Observations:
@@ -389,27 +419,3 @@ def _cross_note(crossed: CrossValidation | None) -> list[str]:
         return ["one short log: nothing could be left out for cross-validation"]
     worst, best = 100.0 * crossed.totals.max(), 100.0 * crossed.totals.min()
     return [f"leaving out {len(crossed.labels)} {crossed.over} in turn: error {best:.2f} to {worst:.2f} %"]
-
-
-def _key(rows: ObservedRows) -> str:
-    """Name of a log's factor: everything that shaped it."""
-    one = rows.observations[0]
-    parts = [_content(one.log), one.log.label, one.band, sorted(asdict(one.options).items()), one.survey.grid]
-    # The definitions name the robot as it is with every joint free; the fingerprint says where joints are locked.
-    parts += [one.survey.start, one.survey.stop, rows.definitions, rows.coordinates.independent, one.robot.fingerprint]
-    drive = one.robot.drive
-    parts += [drive.gear_ratios.tolist(), None if drive.gains is None else drive.gains.tolist()]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
-
-
-def _content(log: LogSource) -> str:
-    """What tells a log's content from any other's.
-
-    A log made in memory may carry any digest, and columns of one file can be read in many ways; so the numbers count,
-    all of a log in memory and the first of a long one.
-    """
-    first = log if isinstance(log, Log) else next(iter(log.blocks()))
-    digest = hashlib.sha256(f"{log.digest} {__version__}".encode() + np.ascontiguousarray(first.time).tobytes())
-    for name, values in first.channels.items():
-        digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from dynident.checks import Array
-from dynident.dynamics.along import Samples
+from dynident.dynamics.along import AlongTerm, Samples
 from dynident.errors import InputError, UnknownNameError
 from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_torques
 from dynident.logs.source import LogSource
@@ -26,7 +26,7 @@ from dynident.signals.survey import Survey, survey
 
 STANDSTILL = 1e-3  # [rad or m] a joint that stays within this range over the whole log does not move
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
-BAND_FACTOR = 12.0  # the band reaches this many typical frequencies of the motion
+BAND_FACTOR = 18.0  # the band reaches this many typical frequencies of the motion
 _LOWEST_BAND = 1.0  # [Hz]
 _LARGEST_DELAY = 0.5  # [s] that anybody can mean
 _KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
@@ -171,6 +171,12 @@ class Observations:
         """The same log, filtered otherwise; a band is at most what the rate allows."""
         options = replace(self.options, **changes)  # type: ignore[arg-type]
         return Observations(self.log, self.robot, options, self.survey, chosen_band(self.survey, options.band))
+
+    def for_terms(self, along: Sequence[AlongTerm]) -> Observations:
+        """The same log with all that terms which follow a motion look at."""
+        if self.options.jerk or not any(term.needs_jerk for term in along):
+            return self
+        return self.with_options(jerk=True)
 
     def motion(self, delays: Sequence[float] | None = None) -> Iterator[Motion]:
         """The log as filtered motion. Filtered motion of moderate size is kept, and not made again.

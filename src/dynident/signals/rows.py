@@ -2,11 +2,13 @@
 
 Every column of the regressor and the torque pass one more low-pass at the band and are decimated. Joints at rest, held
 by friction that no column describes, and the ends of stretches, where filters continue signals by guess, give no rows.
+With friction that has memory, a joint's rest is described too, once it has moved: before, nobody knows how it is wound.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -57,11 +59,13 @@ class ObservedRows:
         observations: The logs.
         base: Base parameters whose columns are wanted.
         reference: (10 n_links,) standard parameters of the links that some terms are linear around; None without such.
+        seconds: Length of the part of each log that is used [s].
     """
 
     observations: tuple[Observations, ...]
     base: BaseParameters
     reference: Array | None = None
+    seconds: float = math.inf
 
     @functools.cached_property
     def model(self) -> ObservationModel:
@@ -95,6 +99,8 @@ class ObservedRows:
         for one in self.observations:
             count = int(np.clip(round(one.survey.duration / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
             for block in row_blocks(one, self.model, reference=self.reference):
+                if block.time[0] > one.survey.start + self.seconds:
+                    break
                 share = (block.time - one.survey.start) / max(one.survey.duration, 1e-12)
                 number = np.clip((share * count).astype(int), 0, count - 1)
                 for segment in np.unique(number):
@@ -127,7 +133,8 @@ def row_blocks(
         InputError: When no stretch of the log is long enough for its filters.
     """
     stream: FilterStream | None = None
-    course = model.course(reference)
+    one = one.for_terms(model.along)
+    course, counting = model.course(reference), _Counting(model, one.options.rest_speed)
     n, widths = len(model.robot.joint_names), [len(own) for own in model.layout.columns]
     any_inner = False
     for motion in one.motion(delays):
@@ -136,7 +143,7 @@ def row_blocks(
             if stream is None:
                 total = sum(widths) + n * (len(motion.tau) + 1)
                 stream = FilterStream([(total, [low_pass_kernel(one.band, motion.rate)])], motion.rate, step)
-            stacked = _stacked(part, model, course, one.options.rest_speed)
+            stacked = _stacked(part, model, course, counting)
             (results,), inner, first = stream.push(stacked, part.last, part.inner)
             if part.last:
                 stream = None
@@ -187,16 +194,34 @@ def _parts(motion: Motion) -> Iterator[Motion]:
         )
 
 
-def _stacked(motion: Motion, model: ObservationModel, course: Course, rest_speed: float) -> Array:
-    """What passes the parallel filter: felt columns, torques, and whether each joint moves, one above the other."""
+class _Counting:
+    """Which samples of a joint count: those in motion; with memory, also those at rest after motion."""
+
+    def __init__(self, model: ObservationModel, rest_speed: float) -> None:
+        self.rest_speed = rest_speed
+        self.memory = any(term.has_memory for term in model.along)
+        self.moved = np.zeros(len(model.robot.joint_names), dtype=bool)
+
+    def mask(self, motion: Motion) -> Mask:
+        """(n_joints, n_samples) of the next samples."""
+        moving = np.abs(motion.dq) > self.rest_speed
+        if not self.memory:
+            return moving
+        before = self.moved & (motion.first > 0)
+        counts = np.logical_or.accumulate(moving, axis=1) | before[:, None]
+        self.moved = counts[:, -1]
+        return np.asarray(counts)
+
+
+def _stacked(motion: Motion, model: ObservationModel, course: Course, counting: _Counting) -> Array:
+    """What passes the parallel filter: felt columns, torques, and whether each joint counts, one above the other."""
     tau = motion.tau
     if model.known:
         known = inverse_dynamics(model.robot, motion.q.T, motion.dq.T, motion.ddq.T, model.of_state, model.known)
         tau = tau - known.T
-    moving = np.abs(motion.dq) > rest_speed
     columns = model.columns_along(
         motion.samples, course, lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s"
     )
     # Where joints stand still, a millionth of a column's usual size would be all there is of it, and pass for data.
     columns[np.abs(columns) < _FAINT * model.felt_scales[:, None]] = 0.0
-    return np.concatenate([columns, tau.reshape(-1, motion.q.shape[1]), moving.astype(np.float64)])
+    return np.concatenate([columns, tau.reshape(-1, motion.q.shape[1]), counting.mask(motion).astype(np.float64)])

@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.checks import Array
 from dynident.dynamics.evaluate import joint_torque
+from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.deviations import LagSums, ResidualCorrelation
@@ -148,6 +149,7 @@ def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator
     stream: FilterStream | None = None
     held: _Block | None = None
     courses = [model.start() for model in models]
+    observations = observations.for_terms([term for model in models for term in along_terms(model.terms)])
     for motion in observations.motion():
         if stream is None:
             kernel = low_pass_kernel(observations.band, motion.rate)

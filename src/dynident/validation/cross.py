@@ -6,6 +6,7 @@ No data is read again: every fold is a sum of segments, solved anew and judged o
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,22 +90,29 @@ def folds_of(information: Information) -> list[Fold]:
     ]
 
 
-def cross_validate(information: Information, estimator: Estimator, inflation: Array) -> CrossValidation | None:
+def cross_validate(
+    information: Information,
+    estimator: Estimator,
+    inflation: Array,
+    around: Callable[[list[int]], Information] | None = None,
+) -> CrossValidation | None:
     """Leave out each fold in turn; None when there is too little data to leave anything out.
 
     Args:
         information: Data in segments.
         estimator: Method, fitted anew on a clone for every fold.
         inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
+        around: The same data with the terms that need a reference around one that some segments alone gave.
     """
     over = "logs" if len({segment.label for segment in information.segments}) > 1 else "blocks"
-    folds = [fold for fold in folds_of(information) if _rest(information, fold)]
+    folds = [fold for fold in folds_of(information) if rest_of(information, fold)]
     if not folds:
         return None
     errors, totals, inside, judged = [], [], 0, 0
     for fold in folds:
-        rest = estimator.clone().fit(information.select(_rest(information, fold)))
-        own = information.select(fold.left_out)
+        kept = rest_of(information, fold)
+        data = information if around is None else around(kept)
+        rest, own = estimator.clone().fit(data.select(kept)), data.select(fold.left_out)
         residual, torque = _norms(own, rest.values_)
         errors.append(np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)))
         totals.append(float(np.sqrt(residual.sum() / max(float(torque.sum()), 1e-300))))
@@ -114,7 +122,8 @@ def cross_validate(information: Information, estimator: Estimator, inflation: Ar
     return CrossValidation(over, tuple(fold.label for fold in folds), np.array(errors), np.array(totals), coverage)
 
 
-def _rest(information: Information, fold: Fold) -> list[int]:
+def rest_of(information: Information, fold: Fold) -> list[int]:
+    """Segments that are learned from when a fold is left out."""
     return [i for i in range(len(information.segments)) if i not in fold.left_out and i not in fold.unused]
 
 

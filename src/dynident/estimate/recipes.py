@@ -1,0 +1,100 @@
+"""Which friction a model has: recipes by name, the groups that a selection may add or drop, lists from a user.
+
+The generic recipes are what helped on every arm that was looked at, by where torque was measured. Behind a motor the
+gear's friction is in the torque, with its memory, its growth with load and its curve. A sensor on the link side sees
+little of it, but sees how the base stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dynident.dynamics.along import AlongTerm
+from dynident.dynamics.terms import Term, TermsLike, resolve_terms
+from dynident.errors import UnknownNameError
+
+Side = Literal["motor", "sensor"]
+BASIC_TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"  # the sign of the speed is smoothed below 0.02 rad/s
+RECIPES = ("auto", "basic", "generic", "full")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns that are added or dropped together: one term with one of its scales.
+
+    Attributes:
+        name: Name of the term.
+        scales: Its numbers here.
+        sides: Whose generic recipe has it.
+    """
+
+    name: str
+    scales: tuple[float, ...]
+    sides: tuple[Side, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The term with just this group's numbers."""
+        return f"{self.name}({','.join(f'{x:g}' for x in self.scales)})" if self.scales else self.name
+
+
+GROUPS = (
+    Group("stop", (0.003,), ("motor", "sensor")),
+    Group("stop", (0.0003,), ("motor",)),
+    Group("stribeck", (0.2,), ("motor", "sensor")),
+    Group("stribeck", (0.5,), ("motor",)),
+    Group("sign", (0.2,), ("motor",)),
+    Group("load", (), ("motor",)),
+    Group("tilt", (), ("sensor",)),
+    Group("stop", (0.001,)),
+    Group("loadv", ()),
+    Group("quadratic", ()),
+    Group("cubic", ()),
+    Group("asymmetric", ()),
+    Group("harmonics", (1.0, 2.0)),
+    Group("zero", ()),
+    Group("jerk", ()),
+)
+
+
+def generic(side: Side) -> tuple[Group, ...]:
+    """The generic recipe for the place where torque was measured."""
+    return tuple(group for group in GROUPS if side in group.sides)
+
+
+def terms_of(groups: Iterable[Group], only: Sequence[str] | None = None) -> tuple[Term, ...]:
+    """Terms for some groups; scales of one term are put together.
+
+    Args:
+        groups: The groups.
+        only: Labels of the elements they are for; None for all.
+    """
+    scales: dict[str, list[float]] = {}
+    for group in groups:
+        scales.setdefault(group.name, []).extend(group.scales)
+    keys = [name + (f"({','.join(f'{x:g}' for x in sorted(own))})" if own else "") for name, own in scales.items()]
+    if not keys:
+        return ()
+    terms = resolve_terms(keys)
+    return terms if only is None else tuple(on_elements(term, only) for term in terms)
+
+
+def on_elements(term: Term, labels: Sequence[str]) -> Term:
+    """A term for some elements alone; tilt is not of elements, and a term that was for some already stays so."""
+    if not isinstance(term, AlongTerm) or term.name == "tilt" or term.only is not None:
+        return term
+    return type(term)(*term.scales, only=tuple(labels))
+
+
+def parse_friction(friction: str | TermsLike) -> str | tuple[Term, ...]:
+    """A recipe's name, or the terms of a list such as `stop(0.0003),load`."""
+    if isinstance(friction, str) and friction in RECIPES:
+        return friction
+    try:
+        return resolve_terms(friction)
+    except UnknownNameError as error:
+        if isinstance(friction, str) and "," not in friction and "(" not in friction:
+            raise UnknownNameError("friction", friction, RECIPES) from None
+        raise error

@@ -1,0 +1,165 @@
+"""Which friction an identification has: as the user says, or as the training data supports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.friction_terms import Ripple
+from dynident.dynamics.terms import Term, along_terms
+from dynident.errors import InputError
+from dynident.estimate.recipes import GROUPS, Group, Side, on_elements, parse_friction, terms_of
+from dynident.identifiability.base import BaseParameters
+from dynident.information.information import Information
+from dynident.information.slabs import accumulate_slabs
+from dynident.logs.log import torque_kind
+from dynident.robot.model import Robot
+from dynident.signals.observe import STANDSTILL, Observations
+from dynident.signals.rows import ObservedRows
+from dynident.validation.selection import FrictionChoice, choose_friction
+
+MOST_SECONDS = 300.0  # of each log that a choice looks at: minutes tell what hours would
+LEAST_EQUATIONS = 10.0  # for each parameter, in motion: with fewer, more friction would follow the noise
+_SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ
+
+
+def chosen_friction(
+    friction: str | Sequence[str | Term],
+    train: Sequence[Observations],
+    basic: BaseParameters,
+    progress: Callable[[int, int], None],
+) -> FrictionChoice:
+    """The friction terms beside the basic ones.
+
+    Args:
+        friction: auto, basic, generic, full, or terms.
+        train: Training logs.
+        basic: Base parameters of the basic terms.
+        progress: Called with steps done and steps in all.
+
+    Raises:
+        InputError: For terms that this robot or these logs cannot have.
+    """
+    wanted = parse_friction(friction)
+    side, only = measured_side(basic.robot, train), moving_elements(basic.robot, train)
+    taken = {term.name for term in basic.terms}
+    groups = [group for group in GROUPS if group.name not in taken and _possible(group, basic.robot)]
+    if wanted == "basic":
+        return FrictionChoice((), side or "sensor", "friction as in the basic model, as asked for")
+    if not isinstance(wanted, str):
+        terms = tuple(term for term in wanted if term.name not in taken)
+        check_terms(terms, train, only)
+        return FrictionChoice(_restricted(terms, only), side or "sensor", "friction terms as given")
+    if wanted == "full":
+        return FrictionChoice(terms_of(groups, only), side or "sensor", "all friction terms, as asked for")
+    if wanted == "generic" and side is not None:
+        own = terms_of([group for group in groups if side in group.sides], only)
+        return FrictionChoice(own, side, f"generic friction ({side} side), as asked for")
+    total = 2 + len(train)
+
+    def gather(base: BaseParameters, reference: Array | None) -> Information:
+        progress(min(gathered.count, total - 1), total)
+        gathered.count += 1
+        return accumulate_slabs(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
+
+    gathered = _Counter()
+    rows = accumulate_slabs(ObservedRows(tuple(train), basic, None, MOST_SECONDS)).n_rows
+    generic = [group for group in groups if group.sides]
+    seconds = 0.0 if wanted == "generic" else sum(one.survey.duration for one in _experiments(train))
+    most = basic.n + sum(len(term.columns(basic.robot)) for term in terms_of(generic, only))
+    if rows < LEAST_EQUATIONS * most:
+        few = f"{rows:g} equations in motion are too few for more than the basic friction"
+        return FrictionChoice((), side or "sensor", few)
+    return choose_friction(basic, gather, views(train), seconds=seconds, side=side, only=only, candidates=groups)
+
+
+class _Counter:
+    count = 0
+
+
+def measured_side(robot: Robot, train: Sequence[Observations]) -> Side | None:
+    """Where torque was measured: as the robot file says, else at the motor if that is what logs hold; else unknown."""
+    if robot.drive.source is not None:
+        return robot.drive.source
+    kinds = {torque_kind(next(iter(one.log.blocks())), robot) for one in train}
+    return "motor" if kinds <= {"i", "taum"} else None
+
+
+def moving_elements(robot: Robot, train: Sequence[Observations]) -> tuple[str, ...] | None:
+    """Labels of the elements that move in some log; None if all do."""
+    ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
+    moves = ranges > STANDSTILL
+    elements = [e for e in robot.elements if e.velocity[list(robot.moving)].any() and not e.solved.any()]
+    own = [e for e in elements if moves[np.flatnonzero(e.velocity[list(robot.moving)])].any()]
+    return None if len(own) == len(elements) else tuple(element.label for element in own)
+
+
+def views(train: Sequence[Observations]) -> dict[str, str]:
+    """Label of each log -> that of its experiment; two views of one show the same motion at the same time."""
+    return {one.log.label: _first_view(one, train).log.label for one in train}
+
+
+def _experiments(train: Sequence[Observations]) -> list[Observations]:
+    return [one for one in train if _first_view(one, train) is one]
+
+
+def _first_view(one: Observations, train: Sequence[Observations]) -> Observations:
+    return next(other for other in train if other is one or _same_experiment(one, other))
+
+
+def _same_experiment(one: Observations, other: Observations) -> bool:
+    a, b = one.survey, other.survey
+    length = max(a.duration, 1e-12)
+    if max(abs(a.start - b.start), abs(a.stop - b.stop)) > max(_SAME * length, 1e-9):
+        return False
+    scale = np.maximum(a.highest - a.lowest, 1e-3)
+    apart = np.maximum(np.abs(a.highest - b.highest), np.abs(a.lowest - b.lowest)) / scale
+    return bool((apart < 1e-3).all())
+
+
+def _possible(group: Group, robot: Robot) -> bool:
+    return group.name != "tilt" or bool(robot.gravity.any())
+
+
+def _restricted(terms: Sequence[Term], only: tuple[str, ...] | None) -> tuple[Term, ...]:
+    return tuple(terms) if only is None else tuple(on_elements(term, only) for term in terms)
+
+
+def check_terms(terms: Sequence[Term], train: Sequence[Observations], only: Sequence[str] | None) -> None:
+    """Refuse terms that the logs cannot tell anything about.
+
+    Raises:
+        InputError: Naming the term and the joint.
+    """
+    robot = train[0].robot
+    for term in along_terms(terms):
+        term.columns(robot)  # names of elements, gravity
+        still = [] if only is None or term.only is None else [label for label in term.only if label not in only]
+        if still:
+            raise InputError(f"term {term.key}: element {still[0]} never moves in these logs; leave it out")
+        if isinstance(term, Ripple):
+            _check_ripple(term, train)
+
+
+def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
+    """Waves that pass faster than the band can follow are not there in the rows."""
+    robot = train[0].robot
+    for element in term.elements(robot):
+        # Speed of a typical moment over the band, in the log that shows the waves best.
+        pace = min(_typical_speed(one, element.velocity[list(robot.moving)]) / one.band for one in train)
+        for waves in term.scales:
+            passing = waves * pace / (2.0 * np.pi)
+            if passing > 1.0:
+                raise InputError(
+                    f"term {term.key}: at the speeds of element {element.label}, {waves:g} waves per turn pass "
+                    f"{passing:.2g} times as fast as the band of the fit; raise --band or leave it out"
+                )
+
+
+def _typical_speed(one: Observations, direction: Array) -> float:
+    """Median speed of an element while it moves."""
+    speeds = np.concatenate([np.abs(direction @ motion.dq) for motion in one.motion()])
+    moving = speeds[speeds > one.options.rest_speed]
+    return float(np.median(moving)) if len(moving) else 0.0

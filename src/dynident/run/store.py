@@ -1,0 +1,70 @@
+"""Factors of finished logs in a folder: a later run with the same logs and options takes them from there."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from dynident._version import __version__
+from dynident.errors import DynidentError, InputError
+from dynident.information.information import Information
+from dynident.information.slabs import accumulate_slabs
+from dynident.information.storage import load_information
+from dynident.logs.log import Log, LogError
+from dynident.logs.source import LogSource
+from dynident.signals.rows import ObservedRows
+
+
+def factor_of_log(rows: ObservedRows, store: Path | None) -> Information:
+    """The factor of one log, from the store where an earlier run left it there.
+
+    Raises:
+        LogError: When the log has nothing to learn from.
+    """
+    file = None if store is None else store / f"{_key(rows)}.npz"
+    if file is not None and file.exists():
+        try:
+            return load_information(file)
+        except DynidentError:
+            file.unlink()  # damaged: made again
+    label = rows.observations[0].log.label
+    try:
+        information = accumulate_slabs(rows)
+    except InputError as error:
+        if isinstance(error, LogError) or label in str(error):
+            raise
+        raise LogError(label, "no joint is in motion for long enough; rest alone teaches nothing") from None
+    if file is not None:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{file.parent}: cannot be made ({error.strerror}); choose another folder") from None
+        information.save(file)
+    return information
+
+
+def _key(rows: ObservedRows) -> str:
+    """Name of a log's factor: everything that shaped it."""
+    one = rows.observations[0]
+    parts = [_content(one.log), one.log.label, one.band, sorted(asdict(one.options).items()), one.survey.grid]
+    # The definitions name the robot as it is with every joint free; the fingerprint says where joints are locked.
+    parts += [one.survey.start, one.survey.stop, rows.definitions, rows.coordinates.independent, one.robot.fingerprint]
+    drive = one.robot.drive
+    parts += [drive.gear_ratios.tolist(), None if drive.gains is None else drive.gains.tolist()]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
+
+
+def _content(log: LogSource) -> str:
+    """What tells a log's content from any other's.
+
+    A log made in memory may carry any digest, and columns of one file can be read in many ways; so the numbers count,
+    all of a log in memory and the first of a long one.
+    """
+    first = log if isinstance(log, Log) else next(iter(log.blocks()))
+    digest = hashlib.sha256(f"{log.digest} {__version__}".encode() + np.ascontiguousarray(first.time).tobytes())
+    for name, values in first.channels.items():
+        digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,316 @@
+"""Which friction the data supports: groups of columns added or dropped on the evidence of data left out.
+
+Every fold is compressed once, around a reference that its own training data gave; then any set of groups is a choice
+of columns from a small triangle. A group stays only where leaving it out costs more than one standard error of that
+cost over the folds: of models that predict alike, the simplest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.blas import on_one_thread
+from dynident.checks import Array
+from dynident.dynamics.terms import Term
+from dynident.estimate.around import links_of, needs_reference, without_reference
+from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.recipes import GROUPS, Group, Side, generic, terms_of
+from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.information.factor import triangular
+from dynident.information.information import Information
+from dynident.validation.cross import Fold, rest_of
+
+LEAST_SECONDS = 30.0  # of data; with less, blocks left out say more about the motion than about friction
+LEAST_FOLDS = 3
+BLOCKS = 4  # made of each log where there are too few logs
+WORTH = 0.01  # share of the error that a group must be worth
+SIDE_WORTH = 0.05  # share of the error by which the motor's recipe must win where nobody said what was measured
+_TOLERANCE = 1e-7  # share of the largest singular value
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the data says about a group.
+
+    Attributes:
+        group: The term, with its numbers.
+        gain: Share of the error that the group takes away from the chosen model, or would.
+        deviation: Its standard error over the folds.
+        verdict: "kept", "dropped", "added" or "not added".
+    """
+
+    group: str
+    gain: float
+    deviation: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class FrictionChoice:
+    """Friction terms and the evidence for them.
+
+    Attributes:
+        terms: Terms beside the basic ones.
+        side: Where torque is taken to be measured: "motor" or "sensor".
+        reason: Why these terms, in words.
+        verdicts: One per group; empty where there was too little data to choose.
+        folds: What was left out in turn.
+        errors: Mean relative error over the folds of the basic, the generic and the chosen model.
+    """
+
+    terms: tuple[Term, ...]
+    side: Side
+    reason: str
+    verdicts: tuple[Verdict, ...] = ()
+    folds: tuple[str, ...] = ()
+    errors: Mapping[str, float] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "terms": [term.key for term in self.terms],
+            "side": self.side,
+            "reason": self.reason,
+            "groups": [vars(verdict) for verdict in self.verdicts],
+            "folds": list(self.folds),
+            "errors": None if self.errors is None else dict(self.errors),
+        }
+
+
+Gather = Callable[[BaseParameters, Array | None], Information]
+
+
+def selection_folds(information: Information, views: Mapping[str, str]) -> list[Fold]:
+    """Whole experiments in turn; where there are fewer than three, blocks of each with a gap beside them.
+
+    Args:
+        information: Data in segments.
+        views: Label of each log -> that of its experiment; two views of one experiment are left out together.
+    """
+    names = [views[segment.label] for segment in information.segments]
+    experiments = list(dict.fromkeys(names))
+    if len(experiments) >= LEAST_FOLDS:
+        return [Fold(one, tuple(i for i, own in enumerate(names) if own == one)) for one in experiments]
+    folds = []
+    for one in experiments:
+        logs = [log for log in dict.fromkeys(s.label for s in information.segments) if views[log] == one]
+        own = [[i for i, s in enumerate(information.segments) if s.label == log] for log in logs]
+        for number in range(BLOCKS):
+            left_out, unused = [], []
+            for places in own:  # the same part of every view
+                edges = np.linspace(0, len(places), BLOCKS + 1).astype(int)
+                left_out += places[edges[number] : edges[number + 1]]
+                beside = (edges[number] - 1, edges[number + 1])
+                unused += [places[i] for i in beside if 0 <= i < len(places)]
+            folds.append(Fold(f"{one}, block {number + 1}", tuple(left_out), tuple(unused)))
+    return [fold for fold in folds if fold.left_out]
+
+
+class Selection:
+    """A selection under way.
+
+    Args:
+        basic: Base parameters of the terms that stay in any case.
+        gather: Data for base parameters and a reference.
+        views: Label of each log -> that of its experiment.
+        candidates: Groups to choose from.
+        only: Labels of the elements that move.
+    """
+
+    def __init__(
+        self,
+        basic: BaseParameters,
+        gather: Gather,
+        views: Mapping[str, str],
+        candidates: Sequence[Group] = GROUPS,
+        only: Sequence[str] | None = None,
+    ) -> None:
+        self.basic, self.candidates, self.only = basic, tuple(candidates), only
+        self.terms = (*basic.terms, *terms_of(candidates, only))
+        self.base = base_parameters(basic.robot, self.terms)
+        first = base_parameters(basic.robot, without_reference(self.terms))
+        plain = gather(first, None)
+        self.folds = selection_folds(plain, views)
+        self._parts = []
+        for fold in self.folds:
+            kept = rest_of(plain, fold)
+            data, sigma = plain, np.ones(len(plain.channels))
+            if needs_reference(self.terms):
+                start = [name for name in first.names if _is_simple(first, name)]
+                fitted = ESTIMATORS["weighted"]()
+                fitted.set_params(rank_tolerance=_TOLERANCE)
+                fitted.fit(plain.select(kept).restrict(start))
+                values = np.zeros(first.n)
+                values[[first.names.index(name) for name in fitted.names_]] = fitted.values_
+                sigma = fitted.sigma_
+                data = gather(self.base, links_of(first, values))
+            self._parts.append(_FoldData.of(data, kept, fold.left_out, sigma))
+        self._own = {group: self._columns(group) for group in candidates}
+        self._always = [i for i in range(self.base.n) if self._term(i) in {term.name for term in basic.terms}]
+        self._known: dict[frozenset[Group], Array] = {}
+
+    def errors(self, groups: Iterable[Group]) -> Array:
+        """(n_folds,) relative error on what was left out, for a model with these groups."""
+        chosen = frozenset(groups)
+        if chosen not in self._known:
+            columns = sorted(self._always + [i for group in chosen for i in self._own[group]])
+            self._known[chosen] = np.array([part.error(columns) for part in self._parts])
+        return self._known[chosen]
+
+    def choose(self, start: Sequence[Group]) -> tuple[list[Group], list[Verdict]]:
+        """Drop what is not worth its columns, then add what is; the groups and a verdict on each."""
+        groups = [group for group in start if self._own[group]]
+        groups = self._grown(self._pruned(groups))
+        verdicts = []
+        for group in self.candidates:
+            if not self._own[group]:
+                continue
+            inside = group in groups
+            with_it = groups if inside else [*groups, group]
+            gain, deviation = self._gain([g for g in with_it if g is not group], with_it)
+            words = {(1, 1): "kept", (1, 0): "dropped", (0, 1): "added", (0, 0): "not added"}
+            verdicts.append(Verdict(group.key, gain, deviation, words[int(group in start), int(inside)]))
+        return groups, verdicts
+
+    def _pruned(self, groups: list[Group]) -> list[Group]:
+        while groups:
+            worth = {g: self._gain([other for other in groups if other is not g], groups) for g in groups}
+            least = min(groups, key=lambda g: worth[g][0] - worth[g][1])
+            if _worth_it(*worth[least]):
+                break
+            groups = [g for g in groups if g is not least]
+        return groups
+
+    def _grown(self, groups: list[Group]) -> list[Group]:
+        while True:
+            free = [g for g in self.candidates if g not in groups and self._own[g]]
+            worth = {g: self._gain(groups, [*groups, g]) for g in free}
+            able = [g for g in free if _worth_it(*worth[g])]
+            if not able:
+                return groups
+            groups = [*groups, max(able, key=lambda g: worth[g][0])]
+
+    def _gain(self, without: Sequence[Group], with_it: Sequence[Group]) -> tuple[float, float]:
+        """Share of the error that goes away, and its standard error over the folds."""
+        before, after = self.errors(without), self.errors(with_it)
+        share = (before - after) / max(float(before.mean()), 1e-300)
+        return float(share.mean()), float(share.std(ddof=1) / np.sqrt(len(share))) if len(share) > 1 else np.inf
+
+    def _term(self, base_column: int) -> str:
+        return self.base.columns[self.base.independent[base_column]].term
+
+    def _columns(self, group: Group) -> list[int]:
+        """Base columns of a group."""
+        names = {column.name for term in terms_of([group], self.only) for column in term.columns(self.base.robot)}
+        return [i for i in range(self.base.n) if self.base.columns[self.base.independent[i]].name in names]
+
+
+def _worth_it(gain: float, deviation: float) -> bool:
+    return gain > max(deviation, WORTH)
+
+
+def _is_simple(base: BaseParameters, name: str) -> bool:
+    """Whether a base parameter is of a term of the state: the reference comes from a plain fit."""
+    column = base.columns[base.independent[base.names.index(name)]]
+    return column.term in ("rigid", "Ia", "Fv", "Fc", "Fo")
+
+
+@dataclass(frozen=True)
+class _FoldData:
+    """A fold as triangles.
+
+    Attributes:
+        train: (n + 1, n + 1) of all channels, weighted.
+        test: (k, n + 1) of what was left out, unweighted.
+    """
+
+    train: Array
+    test: Array
+
+    @staticmethod
+    def of(data: Information, kept: Sequence[int], left_out: Sequence[int], sigma: Array) -> _FoldData:
+        n = data.coordinates.n
+        rows = [f.dense(n) / s for f, s in zip(data.select(kept).channel_factors(), sigma, strict=True)]
+        test = [f.dense(n) for f in data.select(left_out).channel_factors()]
+        return _FoldData(triangular(np.vstack(rows)), triangular(np.vstack(test)))
+
+    @on_one_thread
+    def error(self, columns: Sequence[int]) -> float:
+        """Relative error on what was left out, of the fit with some columns."""
+        own = list(columns)
+        size = np.linalg.norm(self.train[:, own], axis=0)
+        scale = np.where(size > 0.0, size, 1.0)
+        found = np.linalg.lstsq(self.train[:, own] / scale, self.train[:, -1], rcond=_TOLERANCE)[0] / scale
+        residual = self.test[:, -1] - self.test[:, own] @ found
+        return float(np.linalg.norm(residual) / max(float(np.linalg.norm(self.test[:, -1])), 1e-300))
+
+
+def choose_friction(
+    basic: BaseParameters,
+    gather: Gather,
+    views: Mapping[str, str],
+    *,
+    seconds: float,
+    side: Side | None,
+    only: Sequence[str] | None = None,
+    candidates: Sequence[Group] = GROUPS,
+) -> FrictionChoice:
+    """The friction that training data supports.
+
+    Args:
+        basic: Base parameters of the terms that stay in any case.
+        gather: Data for base parameters and a reference.
+        views: Label of each log -> that of its experiment.
+        seconds: Length of the data.
+        side: Where torque was measured, None to let the data decide.
+        only: Labels of the elements that move; None for all.
+        candidates: Groups to choose from.
+    """
+    able = [group for group in candidates if not (group.name == "tilt" and not basic.robot.gravity.any())]
+    enough = seconds >= LEAST_SECONDS
+    if side is not None and not enough:
+        return _generic(side, able, only, seconds, "")
+    selection = Selection(basic, gather, views, able if enough else _either(able), only)
+    said = ""
+    if side is None:
+        side, said = _decided_side(selection, able)
+    if not enough or len(selection.folds) < LEAST_FOLDS:
+        return _generic(side, able, only, seconds, said)
+    start = [group for group in able if side in group.sides]
+    groups, verdicts = selection.choose(start)
+    errors = {
+        name: float(selection.errors(own).mean())
+        for name, own in (("basic", ()), ("generic", start), ("chosen", groups))
+    }
+    shown = ", ".join(f"{name} {100.0 * error:.2f} %" for name, error in errors.items())
+    reason = f"friction chosen by leaving out {len(selection.folds)} parts of the data in turn ({shown}){said}"
+    folds = tuple(fold.label for fold in selection.folds)
+    return FrictionChoice(terms_of(groups, only), side, reason, tuple(verdicts), folds, errors)
+
+
+def _either(able: Sequence[Group]) -> list[Group]:
+    return [group for group in able if group.sides]
+
+
+def _generic(
+    side: Side, able: Sequence[Group], only: Sequence[str] | None, seconds: float, said: str
+) -> FrictionChoice:
+    groups = [group for group in generic(side) if group in able]
+    few = f"{seconds:.0f} s of data are too little to choose friction terms by leaving parts out"
+    return FrictionChoice(terms_of(groups, only), side, f"{few}; the generic recipe ({side} side) is used{said}")
+
+
+def _decided_side(selection: Selection, able: Sequence[Group]) -> tuple[Side, str]:
+    """Where torque was measured, as the data has it: the motor's recipe must win clearly."""
+    motor, sensor = ([g for g in able if side in g.sides] for side in ("motor", "sensor"))
+    if len(selection.folds) < LEAST_FOLDS:
+        return "sensor", "; torque is taken to be measured on the link side"
+    gain, deviation = selection._gain(sensor, motor)
+    side: Side = "motor" if gain > max(deviation, SIDE_WORTH) else "sensor"
+    what = "the motor" if side == "motor" else "a sensor on the link side"
+    share = f"the motor's recipe changes the error by {-100.0 * gain:+.1f} %"
+    return side, f"; torque looks like that of {what} ({share}); say torque_source in the robot file to decide it"
