@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from dynident.blas import on_one_thread
 from dynident.checks import Array
 from dynident.signals.kernels import Kernel
 
@@ -114,6 +115,7 @@ class FilterStream:
         self._held = np.concatenate([self._held, behind], axis=1)
         self._inner = np.concatenate([self._inner, np.zeros(self.half, dtype=bool)])
 
+    @on_one_thread
     def _results(self, offset: int, count: int) -> list[Array]:
         """Results whose first window begins at held sample `offset`."""
         blocks = -(-count // self.block)

@@ -164,7 +164,7 @@ class Selection:
     def choose(self, start: Sequence[Group]) -> tuple[list[Group], list[Verdict]]:
         """Drop what is not worth its columns, then add what is; the groups and a verdict on each."""
         groups = [group for group in start if self._own[group]]
-        groups = self._grown(self._pruned(groups))
+        groups = self._pruned(self._grown(self._pruned(groups)))
         verdicts = []
         for group in self.candidates:
             if not self._own[group]:
