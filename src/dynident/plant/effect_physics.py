@@ -70,6 +70,7 @@ class Effects:
         self._loads = np.array([_load_shares(robot, elements[label]) for label in self._labels]).reshape(-1, n)
         units = {label: METRES_PER_RADIAN if elements[label].prismatic else 1.0 for label in self._labels}
         self._forces = [FORCES[e.law](e, units[e.label]) for e in on_elements if e.law in FORCES]
+        self._forces_at = [(force, self._element[force.effect.label]) for force in self._forces]
         self._grips = [GRIPS[e.law](e, units[e.label]) for e in on_elements if e.law in GRIPS]
         self._loaded = any(e.law in ("load", "loadv") for e in on_elements)
         self._check()
@@ -85,8 +86,8 @@ class Effects:
         if not self.acts:
             return
         positions = (self._directions @ data.qpos[model.moving]).tolist()
-        for force in self._forces:
-            force.start(positions[self._element[force.effect.label]])
+        for force, k in self._forces_at:
+            force.start(positions[k])
         self._lag = np.zeros(len(self._spring))  # accelerations as followed [rad/s²]
         import_mujoco().mj_forward(model.model, data)
         self._load = self._carried(model, data, False)
@@ -94,42 +95,58 @@ class Effects:
     def step(self, model: MujocoModel, data: mujoco.MjData, torque: Array, dry: Dry) -> None:
         """One time step under a torque at the joints, by the Runge-Kutta scheme of order four.
 
-        The laws are asked at every stage; what a slipping spring remembers changes when the step is over.
+        Forces are asked at every stage. Dry friction, which MuJoCo itself makes hold, and loads stay over the step;
+        what a slipping spring remembers changes when the step is over.
         """
         length, forward, moving = model.model.opt.timestep, import_mujoco().mj_forward, model.moving
-        start = (data.qpos.copy(), data.qvel.copy(), self._lag)
-        slopes = [np.zeros_like(x) for x in start]
-        total = [np.zeros_like(x) for x in start]
-        for part, weight in ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
-            data.qpos[:], data.qvel[:], lag = (x + part * length * dx for x, dx in zip(start, slopes, strict=True))
-            if not np.isfinite(data.qvel).all():
+        qpos, qvel, qacc, applied, warm = data.qpos, data.qvel, data.qacc, data.qfrc_applied, data.qacc_warmstart
+        q, dq, lag = qpos.copy(), qvel.copy(), self._lag
+        left = torque - dry(dq[moving], self._levels(dq[moving]))
+        speeds, accelerations, lags = [], [], []
+        for part in (0.0, 0.5, 0.5, 1.0):
+            now = lag
+            if part:
+                qpos[:] = q + part * length * speeds[-1]
+                qvel[:] = dq + part * length * accelerations[-1]
+                now = lag + part * length * lags[-1]
+            if not np.isfinite(qvel).all():
                 return  # the plant tells which joint ran away
-            data.qfrc_applied[moving] = torque - self._taken(data.qpos[moving], data.qvel[moving], lag, dry)
+            applied[moving] = left - self._taken(qpos[moving], qvel[moving], now)
             forward(model.model, data)
-            data.qacc_warmstart[:] = data.qacc
-            slopes = [data.qvel.copy(), data.qacc.copy(), (self._springy @ data.qacc[moving] - lag) / SPRING_LAG]
-            total = [x + weight / 6.0 * dx for x, dx in zip(total, slopes, strict=True)]
-            if self._loaded:
-                self._load = self._carried(model, data, True)
-        data.qpos[:], data.qvel[:], self._lag = (x + length * dx for x, dx in zip(start, total, strict=True))
+            warm[:] = qacc
+            speeds.append(qvel.copy())
+            accelerations.append(qacc.copy())
+            lags.append((self._springy @ qacc[moving] - now) / SPRING_LAG)
+        self._load = self._carried(model, data, True)
+        qpos[:] = q + length * _mean(speeds)
+        qvel[:] = dq + length * _mean(accelerations)
+        self._lag = lag + length * _mean(lags)
         data.time += length
-        positions = (self._directions @ data.qpos[moving]).tolist()
-        for force in self._forces:
-            force.moved(positions[self._element[force.effect.label]])
+        positions = (self._directions @ qpos[moving]).tolist()
+        for force, k in self._forces_at:
+            force.moved(positions[k])
 
-    def _taken(self, q: Array, dq: Array, lag: Array, dry: Dry) -> Array:
-        """Torque at the joints that the effects take, (n_moving,)."""
+    def _taken(self, q: Array, dq: Array, lag: Array) -> Array:
+        """Torque at the joints that forces take, (n_moving,)."""
         positions, speeds = (self._directions @ q).tolist(), (self._directions @ dq).tolist()
-        taken, levels = [0.0] * len(positions), [0.0] * len(positions)
-        for force in self._forces:
-            k = self._element[force.effect.label]
+        taken = [0.0] * len(positions)
+        for force, k in self._forces_at:
             taken[k] += force.torque(positions[k], speeds[k], self._load[k])
+        total = np.array(taken) @ self._pushes
+        if len(lag):
+            # MuJoCo carries the spring's share of the newest acceleration, as inertia; this is that of the followed one.
+            total -= (self._spring * lag) @ self._spring_pushes
+        return np.asarray(total)
+
+    def _levels(self, dq: Array) -> Array | None:
+        """Dry friction of each element beyond its Coulomb friction, (n_own,)."""
+        if not self._grips:
+            return None
+        speeds, levels = (self._directions @ dq).tolist(), np.zeros(len(self._labels))
         for grip in self._grips:
             k = self._element[grip.effect.label]
             levels[k] += grip.level(speeds[k], self._load[k])
-        # MuJoCo carries the spring's share of the newest acceleration, as inertia; this is that of the followed one.
-        springs = (self._spring * lag) @ self._spring_pushes
-        return np.asarray(np.array(taken) @ self._pushes - springs + dry(dq, np.array(levels) if self._grips else None))
+        return levels
 
     def spread(self, labels: Sequence[str]) -> Array:
         """(n_labels, n_own): where the levels that `Dry` is given belong among the elements of a model."""
@@ -154,8 +171,8 @@ class Effects:
         if not self._forces:
             return default if given is None else given
         easy = self._mobility(make())
-        springs = np.array([f.stiffness * easy[self._element[f.effect.label]] for f in self._forces])
-        dampers = np.array([f.damping * easy[self._element[f.effect.label]] for f in self._forces])
+        springs = np.array([force.stiffness * easy[k] for force, k in self._forces_at])
+        dampers = np.array([force.damping * easy[k] for force, k in self._forces_at])
         quickest = max(math.sqrt(springs.sum()), float(dampers.sum()))  # [1/s]
         wanted = min(default, EXACT / quickest) if quickest else default
         step = wanted if given is None else given
@@ -219,6 +236,11 @@ class Effects:
         return tuple(found)
 
 
+def _mean(stages: list[Array]) -> Array:
+    """What the four stages of a Runge-Kutta step say together."""
+    return np.asarray((stages[0] + 2.0 * (stages[1] + stages[2]) + stages[3]) / 6.0)
+
+
 def _tilted(robot: Robot, effects: Sequence[Effect]) -> Array:
     """Gravity turned by the tilt of the base, about an axis across it."""
     turn = np.zeros(3)
@@ -243,7 +265,8 @@ def _load_shares(robot: Robot, element: Element) -> Array:
     motors = np.linalg.inv(coupling).T  # motor torques from joint torques
     push = element.torque[moving]
     at_joints = push @ coupling
-    if np.count_nonzero(push) > 1 and np.count_nonzero(at_joints) == 1:
-        return np.asarray(at_joints / (at_joints @ at_joints))
-    return np.asarray(push @ motors / (push @ push))
+    along = np.abs(at_joints) > 1e-12 * np.abs(at_joints).max(initial=0.0)
+    if np.count_nonzero(push) > 1 and np.count_nonzero(along) == 1:
+        return np.asarray(np.where(along, at_joints, 0.0) / (at_joints @ at_joints))
+    return np.asarray(push @ motors / max(float(push @ push), 1e-300))
 

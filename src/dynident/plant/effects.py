@@ -20,7 +20,7 @@ from dynident.robot.model import Robot
 WITH_NUMBER = {"stop": "0.3", "stribeck": "0.2", "sign": "0.2"}  # what is said after the name: [mrad], [rad/s]
 WAVES = {"harmonics": "1", "ripple": "30"}  # waves per turn, then c or s
 PLAIN = ("load", "loadv", "asymmetric", "quadratic", "cubic", "jerk")
-_NAME = re.compile(r"(?P<law>[a-z]+?)(?P<number>\d+\.?\d*(e[+-]?\d+)?)?(?P<wave>[cs])?_(?P<label>\w+)")
+_NAME = re.compile(r"(?P<law>[a-z]+)((?P<number>\d+\.?\d*(e[+-]?\d+)?)(?P<wave>[cs])?)?_(?P<label>\w+)")
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,7 @@ def joint_labels(robot: Robot) -> list[str]:
 def _effect(robot: Robot, name: str, value: object) -> Effect:
     parts = _NAME.fullmatch(name)
     number, wave = ("", "") if parts is None else (parts["number"] or "", parts["wave"] or "")
-    # `loads_1` and the like: a letter that is no wave belongs to the law.
-    valid = effect_names(robot, number, wave if number else "")
+    valid = effect_names(robot, number, wave)
     if parts is None or name not in valid:
         raise UnknownNameError("effect", name, valid)
     if isinstance(value, bool | str) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
