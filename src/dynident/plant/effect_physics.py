@@ -95,13 +95,13 @@ class Effects:
     def step(self, model: MujocoModel, data: mujoco.MjData, torque: Array, dry: Dry) -> None:
         """One time step under a torque at the joints, by the Runge-Kutta scheme of order four.
 
-        Forces are asked at every stage. Dry friction, which MuJoCo itself makes hold, and loads stay over the step;
-        what a slipping spring remembers changes when the step is over.
+        Forces are asked at every stage. Dry friction, which MuJoCo itself makes hold, is that of the step's middle; what
+        a slipping spring remembers, and the load, change when the step is over.
         """
         length, forward, moving = model.model.opt.timestep, import_mujoco().mj_forward, model.moving
         qpos, qvel, qacc, applied, warm = data.qpos, data.qvel, data.qacc, data.qfrc_applied, data.qacc_warmstart
         q, dq, lag = qpos.copy(), qvel.copy(), self._lag
-        left = torque - dry(dq[moving], self._levels(dq[moving]))
+        left = torque - dry(dq[moving], self._levels((dq + 0.5 * length * qacc)[moving]))
         speeds, accelerations, lags = [], [], []
         for part in (0.0, 0.5, 0.5, 1.0):
             now = lag
