@@ -34,7 +34,7 @@ def machine(rod):
     return {**rod.value_set(), "Fc1": FC, "Fv1": FV, "Ia1": IA}
 
 
-def driven(plant, seconds=1.2):
+def driven(plant, seconds=0.9):
     """A run under a torque that swings the rod about where it hangs, with accelerations by differences."""
     record(plant, OpenLoop(lambda t: [9.0 * np.cos(7.0 * t)]), seconds, start=([START], [0.0]))
     truth = plant.truth()
@@ -85,7 +85,8 @@ class TestLaws:
         taken, expected = (tau - plain)[settled], value * law(q, dq, ddq)[settled]
         assert settled.sum() > 200
         assert np.std(expected) > 0.1 or name == "asymmetric_1"
-        share = {"jerk_1": 0.06, "stop3_1": 0.02}.get(name, 0.01)  # jerk comes a millisecond late, stops have corners
+        # Jerk comes a millisecond late and the load a step; stops have corners.
+        share = {"jerk_1": 0.06, "loadv_1": 0.02, "stop3_1": 0.02}.get(name, 0.01)
         assert np.abs(taken - expected).max() < share * np.abs(expected).max()
 
     def test_nothing_else_changes(self, rod, machine):
@@ -162,7 +163,9 @@ class TestStops:
     def test_light_joints_get_short_steps(self, rod):
         plant = MujocoPlant(rod, effects={"stop0.01_1": 20.0})
         assert plant._parts > 2
-        with pytest.raises(UnstableError, match=r"effect stop0\.01_1 on joint joint1 .* steps of 0\.005 s.*allow steps"):
+        with pytest.raises(
+            UnstableError, match=r"effect stop0\.01_1 on joint joint1 .* steps of 0\.005 s.*allow steps"
+        ):
             MujocoPlant(rod, sample_time=5e-3, step=5e-3, effects={"stop0.01_1": 20.0})
         with pytest.raises(UnstableError, match="lower its value or give the machine its rotor inertia"):
             MujocoPlant(rod, effects={"stop0.001_1": 2e5})
@@ -206,7 +209,11 @@ class TestElements:
             plant.step()
         truth = plant.truth()
         motion = truth.q[-2], truth.dq[-2], (truth.dq[-1] - truth.dq[-3]) / (2.0 * plant.sample_time)
-        return given - di.inverse_dynamics(robot, *motion)[0], motion[1], di.inverse_dynamics(robot, *motion, "rigid")[0]
+        return (
+            given - di.inverse_dynamics(robot, *motion)[0],
+            motion[1],
+            di.inverse_dynamics(robot, *motion, "rigid")[0],
+        )
 
     @pytest.mark.parametrize("label", ["5", "6", "m6"])
     def test_a_law_acts_along_its_element(self, label):

@@ -83,8 +83,6 @@ class Effects:
 
     def start(self, model: MujocoModel, data: mujoco.MjData) -> None:
         """Begin where the plant is: springs unwound, loads those of the weight."""
-        if not self.acts:
-            return
         positions = (self._directions @ data.qpos[model.moving]).tolist()
         for force, k in self._forces_at:
             force.start(positions[k])
@@ -269,4 +267,3 @@ def _load_shares(robot: Robot, element: Element) -> Array:
     if np.count_nonzero(push) > 1 and np.count_nonzero(along) == 1:
         return np.asarray(np.where(along, at_joints, 0.0) / (at_joints @ at_joints))
     return np.asarray(push @ motors / max(float(push @ push), 1e-300))
-

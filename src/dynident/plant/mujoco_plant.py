@@ -143,7 +143,9 @@ class MujocoPlant:
         self._q, self._dq, self._tau = [start], [speed], [self._torque]
         self._brake(np.zeros(len(names)))
         self._attach()
-        self._effects.start(self._model, self._data)
+        if self._effects.acts:
+            self._model.set_friction_loss(np.where(self._inside, self._coulomb, 0.0))  # not that of a run before
+            self._effects.start(self._model, self._data)
         self.loop_gap, self.saturated = 0.0, frozenset[str]()
 
     def apply_torque(self, tau: ArrayLike) -> None:
