@@ -47,7 +47,8 @@ def test_smoothed_sign_is_coulomb_friction(robot, samples):
     found = columns(robot, samples, "sign(0.2)")
     for label in ("1", "5", "6", "m6"):
         expected = inverse_dynamics(robot, samples.q.T, samples.dq.T, samples.ddq.T, "Fc(0.2)", {f"Fc{label}": 1.0})
-        assert found[f"sign0.2_{label}"].T == pytest.approx(expected)
+        torque = found[f"sign0.2_{label}"].T
+        assert torque == pytest.approx(expected)
 
 
 def test_load_is_that_of_the_motor_or_of_the_joint(robot, samples):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import dynident as di
 from dynident.dynamics.terms import along_terms, resolve_terms
@@ -66,8 +65,14 @@ def test_gears_that_wind_up_carry_load_and_spring():
     off = recovered(
         "puma560",
         {
-            **{"stop3_1": 6.0, "stop30_1": 6.0, "load_2": 0.1, "quadratic_3": 3.0, "jerk_6": 0.005},
-            **{"harmonics3c_4": 1.0, "harmonics3s_4": 0.5, "cubic_5": 0.3},
+            "stop3_1": 6.0,
+            "stop30_1": 6.0,
+            "load_2": 0.1,
+            "quadratic_3": 3.0,
+            "harmonics3c_4": 1.0,
+            "harmonics3s_4": 0.5,
+            "cubic_5": 0.3,
+            "jerk_6": 0.005,
         },
         "rigid,Ia,Fv,Fc(0.02),Fo,stop(0.003,0.03)@1,load@2,quadratic@3,harmonics(3)@4,cubic@5,jerk@6",
         # Stops take the place of Coulomb friction. A rotor at joint 2 cannot be told from the links, nor its load.
@@ -81,8 +86,12 @@ def test_gears_that_stick_and_ripple():
     off = recovered(
         "puma560",
         {
-            **{"stribeck0.5_1": 5.0, "loadv_2": 0.1, "sign0.5_3": 4.0, "asymmetric_5": 0.5},
-            **{"ripple20c_4": 0.5, "ripple20s_4": 0.5},
+            "stribeck0.5_1": 5.0,
+            "loadv_2": 0.1,
+            "sign0.5_3": 4.0,
+            "ripple20c_4": 0.5,
+            "ripple20s_4": 0.5,
+            "asymmetric_5": 0.5,
         },
         # Asymmetric friction and an offset are the same but for standstill.
         "rigid,Ia,Fv,Fc,stribeck(0.5)@1,loadv@2,sign(0.5)@3,ripple(20)@4,asymmetric@5",

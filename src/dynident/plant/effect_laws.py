@@ -1,7 +1,7 @@
 """Laws of friction sample by sample: what an element takes from a joint at one moment, in plain numbers.
 
-They are written without a look at the columns by which identification describes the same effects: a machine simulated by
-the code that identifies it would prove nothing.
+They are written without a look at the columns by which identification describes the same effects: a machine that is
+simulated by the code that identifies it would prove nothing.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class Force(ABC):
     def __init__(self, effect: Effect, unit: float) -> None:
         self.effect, self.value, self.unit = effect, effect.value, unit
 
-    def start(self, position: float) -> None:
+    def start(self, position: float) -> None:  # noqa: B027 - most laws have no memory
         """Forget all motion before this position [rad or m]."""
 
     @abstractmethod
     def torque(self, position: float, speed: float, load: float) -> float:
         """Torque against the motion [N·m or N]; `load` is what the element carries."""
 
-    def moved(self, position: float) -> None:
+    def moved(self, position: float) -> None:  # noqa: B027
         """A time step has ended here."""
 
 
 class StopForce(Force):
-    """A spring that slips: Prandtl's element. The far end is dragged along once the spring is wound up by its radius."""
+    """A spring that slips: Prandtl's element. Its far end is dragged along once it is wound up by its radius."""
 
     def __init__(self, effect: Effect, unit: float) -> None:
         super().__init__(effect, unit)

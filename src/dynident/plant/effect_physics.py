@@ -93,14 +93,16 @@ class Effects:
     def step(self, model: MujocoModel, data: mujoco.MjData, torque: Array, dry: Dry) -> None:
         """One time step under a torque at the joints, by the Runge-Kutta scheme of order four.
 
-        Forces are asked at every stage. Dry friction, which MuJoCo itself makes hold, is that of the step's middle; what
-        a slipping spring remembers, and the load, change when the step is over.
+        Forces are asked at every stage. Dry friction, which MuJoCo itself makes hold, is that of the step's middle;
+        what a slipping spring remembers, and the load, change when the step is over.
         """
         length, forward, moving = model.model.opt.timestep, import_mujoco().mj_forward, model.moving
         qpos, qvel, qacc, applied, warm = data.qpos, data.qvel, data.qacc, data.qfrc_applied, data.qacc_warmstart
         q, dq, lag = qpos.copy(), qvel.copy(), self._lag
         left = torque - dry(dq[moving], self._levels((dq + 0.5 * length * qacc)[moving]))
-        speeds, accelerations, lags = [], [], []
+        speeds: list[Array] = []
+        accelerations: list[Array] = []
+        lags: list[Array] = []
         for part in (0.0, 0.5, 0.5, 1.0):
             now = lag
             if part:
@@ -132,7 +134,7 @@ class Effects:
             taken[k] += force.torque(positions[k], speeds[k], self._load[k])
         total = np.array(taken) @ self._pushes
         if len(lag):
-            # MuJoCo carries the spring's share of the newest acceleration, as inertia; this is that of the followed one.
+            # MuJoCo carries the spring's share of the newest acceleration, as inertia; here is that of the followed one.
             total -= (self._spring * lag) @ self._spring_pushes
         return np.asarray(total)
 
@@ -217,9 +219,9 @@ class Effects:
             check_dry(label, place.coulomb, place.share, own, sum(uneven))
 
     def _spring_places(self, springs: Sequence[Effect]) -> tuple[Place, ...]:
-        """A springy drive: torque c times the jerk, which is that of the acceleration x as followed within a short time.
+        """A springy drive: torque c times the jerk (a - x) / T, where x follows the acceleration a with a short lag T.
 
-        c (a - x) / T is an inertia c / T under the acceleration a, which MuJoCo carries, and a torque of x.
+        It is an inertia c / T under the acceleration a, which MuJoCo carries, less a torque of x.
         """
         found = []
         for effect in springs:

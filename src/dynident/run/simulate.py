@@ -235,7 +235,7 @@ def parse_effects(text: str) -> dict[str, float]:
         return {name: reader.number(value, name) for name, value in parse_yaml(path.read_text(), text).items()}
     found: dict[str, float] = {}
     for part in filter(None, (item.strip() for item in text.split(","))):
-        name, equals, value = (word.strip() for word in part.partition("="))
+        name, _, value = (word.strip() for word in part.partition("="))
         if name in found:
             raise InputError(f"--effects {part}: {name} is given twice")
         try:
