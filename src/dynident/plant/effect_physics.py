@@ -134,7 +134,7 @@ class Effects:
             taken[k] += force.torque(positions[k], speeds[k], self._load[k])
         total = np.array(taken) @ self._pushes
         if len(lag):
-            # MuJoCo carries the spring's share of the newest acceleration, as inertia; here is that of the followed one.
+            # MuJoCo carries the spring's share of the newest acceleration, as inertia; here that of the followed one.
             total -= (self._spring * lag) @ self._spring_pushes
         return np.asarray(total)
 
