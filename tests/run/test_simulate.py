@@ -121,3 +121,42 @@ def test_options_in_python(folder):
         simulate(robot, None, nois=1)
     assert parse_payload("2") == Payload(2.0)
     assert parse_payload("2,0,0,0.1,1,0,0,1,0,1") == Payload(2.0, (0, 0, 0.1), (1, 0, 0, 1, 0, 1))
+
+
+class TestEffects:
+    def test_friction_of_gears_in_a_log(self, folder, capsys):
+        """From words, from a file and in Python it is the same machine."""
+        robot = di.load_robot(folder / "arm.urdf")
+        label = robot.elements[0].label
+        quiet = ("--rate", "250", "--noise", "0")
+        assert ran(folder, *quiet) == 0
+        plain = di.read_log(folder / "log.csv", robot)
+        assert ran(folder, *quiet, "--effects", f"stop1_{label}=0.5, quadratic_{label}=0.2") == 0
+        words = di.read_log(folder / "log.csv", robot)
+        (folder / "effects.yaml").write_text(f"stop1_{label}: 0.5\nquadratic_{label}: 0.2\n")
+        assert ran(folder, *quiet, "--effects", str(folder / "effects.yaml")) == 0
+        assert di.read_log(folder / "log.csv", robot).digest == words.digest != plain.digest
+        effects = {f"stop1_{label}": 0.5, f"quadratic_{label}": 0.2}
+        run = simulate(robot, read_motion(folder / "motion.csv", robot), rate=250.0, noise=0.0, effects=effects)
+        assert run.log.array("tau", robot) == pytest.approx(words.array("tau", robot), abs=1e-6)
+        assert np.abs(words.array("tau", robot) - plain.array("tau", robot)).max() > 0.3
+
+    def test_a_joint_zero_is_no_distance_from_the_motion(self, folder):
+        robot = di.load_robot(folder / "arm.urdf")
+        name = f"zero_{robot.joints[robot.active[0]].number}"
+        run = simulate(robot, read_motion(folder / "motion.csv", robot), effects={name: 0.3})
+        assert run.tracking.max() < 0.05
+        assert run.truth.q[0, 0] - run.log.array("q", robot)[0, 0] == pytest.approx(0.3, abs=0.01)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("load_1", "--effects load_1: no such file; expected a YAML file, or stop0.3_1=4,load_2=0.05"),
+            ("load_1=much", "--effects load_1=much: expected name=number"),
+            ("load_1=1,load_1=2", "load_1 is given twice"),
+            ("lod_1=1", "unknown effect 'lod_1'; did you mean 'load_1'"),
+        ],
+    )
+    def test_bad_effects(self, folder, capsys, text, message):
+        assert ran(folder, "--effects", text) == 2
+        assert message in capsys.readouterr().err

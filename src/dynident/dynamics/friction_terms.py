@@ -49,7 +49,7 @@ class ElementLaw(AlongTerm):
             for element in robot.elements
             if ("Fc" in element.names or "Fv" in element.names)
             and not element.solved.any()
-            and element.velocity[list(robot.moving)].any()
+            and (element.velocity @ robot.coupling[:, list(robot.moving)]).any()
         ]
         if self.only is None:
             return able
@@ -91,8 +91,10 @@ class ElementLaw(AlongTerm):
     def follow(self, robot: Robot, reference: Reference | None) -> Follower:
         """A follower for all elements at once."""
         elements, moving, width = self.elements(robot), list(robot.moving), len(self.kinds())
-        velocity = np.array([element.velocity[moving] for element in elements]).reshape(len(elements), len(moving))
+        speeds = robot.coupling[:, moving]  # of the actuated coordinates, from those of the joints
+        velocity = np.array([element.velocity @ speeds for element in elements]).reshape(len(elements), len(moving))
         torque = np.array([element.torque[moving] for element in elements]).reshape(len(elements), len(moving))
+        loads = np.array([_load_shares(robot, element) for element in elements]).reshape(len(elements), len(moving))
         units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in elements])
         lines = [
             (number * width + k, float(torque[number, row]))
@@ -106,7 +108,7 @@ class ElementLaw(AlongTerm):
         def follower(samples: Samples) -> Array:
             load = np.zeros((0, samples.q.shape[1]))
             if reference is not None and self.needs_reference:
-                load = (torque @ reference.torque(samples)) / (torque**2).sum(1, keepdims=True)
+                load = loads @ reference.torque(samples)
             jerk = velocity @ samples.dddq if self.needs_jerk else load[:0]
             speed = velocity @ samples.dq
             found = law.values(Moving(velocity @ samples.q, speed, jerk, load, samples.restart))
@@ -128,6 +130,21 @@ class ElementLaw(AlongTerm):
             raise InputError(f"term {self.key} has a number twice")
 
     example = "0.1"
+
+
+def _load_shares(robot: Robot, element: Element) -> Array:
+    """How much of the torque at each row an element carries, (n_rows,).
+
+    The gear of one motor carries that motor's torque, a joint that several motors turn the joint's. What is neither
+    carries the part along its own direction.
+    """
+    moving = list(robot.moving)
+    coupling, torque = robot.coupling[np.ix_(moving, moving)], element.torque[moving]
+    at_joints = torque @ coupling
+    joints = np.flatnonzero(np.abs(at_joints) > 1e-12 * np.abs(at_joints).max(initial=0.0))
+    if np.count_nonzero(torque) > 1 and len(joints) == 1:
+        return np.asarray(coupling[:, joints[0]] / at_joints[joints[0]])
+    return np.asarray(torque / max(float(torque @ torque), 1e-300))
 
 
 @dataclass(frozen=True)

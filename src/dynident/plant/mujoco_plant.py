@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from dynident.checks import Array, as_samples
 from dynident.errors import InputError
 from dynident.plant.drives import Drive, Motors, TorqueDrive, VoltageDrive
+from dynident.plant.effect_physics import Effects
 from dynident.plant.friction import Breakaway
 from dynident.plant.mujoco_model import MujocoModel, import_mujoco, mujoco_model
 from dynident.plant.mujoco_xml import ModelOptions
@@ -36,9 +37,11 @@ class MujocoPlant:
         robot: The robot.
         values: What the machine really is: a parameter set of the robot, given values, or None for the robot's own.
         sample_time: Time between commands [s].
-        step: Time step of the physics [s]; a sample has a whole number of them. Default at most 0.5 ms.
+        step: Time step of the physics [s]; a sample has a whole number of them. Default at most 0.5 ms, and what stiff
+            effects need.
         motors: Electrical model, needed for voltages.
         breakaway: Static friction above kinetic; None for plain Coulomb friction.
+        effects: Further friction, tilt and joint offsets by parameter name, such as ``{"stop0.3_1": 4.0}``.
         sensors: Faults of the sensors.
         payload: Body on the tool.
         payload_at: Time at which it is attached [s].
@@ -49,6 +52,10 @@ class MujocoPlant:
     Attributes:
         loop_gap: Largest gap of a loop since the reset, in tree joint positions [rad or m].
         saturated: Joints whose torque was limited since the reset.
+
+    Raises:
+        UnknownNameError: For an effect that is none.
+        UnstableError: When an effect is too stiff for the time steps.
     """
 
     def __init__(
@@ -60,6 +67,7 @@ class MujocoPlant:
         step: float | None = None,
         motors: Motors | None = None,
         breakaway: Breakaway | None = None,
+        effects: Mapping[str, float] | None = None,
         sensors: Sensors | None = None,
         payload: Payload | None = None,
         payload_at: float = 0.0,
@@ -70,17 +78,23 @@ class MujocoPlant:
         check_motors(robot)
         self._mujoco = import_mujoco()
         self.robot, self.sample_time = robot, _positive(sample_time, "sample time")
-        wanted = _positive(LONGEST_STEP if step is None else step, "step")
-        self._parts = max(1, math.ceil(self.sample_time / wanted - 1e-9))
-        self._step = self.sample_time / self._parts
         self.motors = None if motors is None else motors.for_joints(robot.joint_names)
         self.breakaway, self.sensors, self.seed = breakaway, sensors or Sensors(), seed
-        options = ModelOptions(step=self._step, stops=stops)
-        more = () if motors is None else motor_places(robot)
-        self._bare = mujoco_model(robot, values, options, more_places=more)
-        self._loaded = self._bare
-        if payload is not None:
-            self._loaded = mujoco_model(robot, values, options, payload=payload, more_places=more)
+        self._effects = Effects(robot, values, effects)
+        more = (*self._effects.places, *(() if motors is None else motor_places(robot)))
+
+        def made(step: float, body: Payload | None = None) -> MujocoModel:
+            options = ModelOptions(step=step, stops=stops)
+            model = mujoco_model(robot, values, options, payload=body, more_places=more)
+            model.model.opt.gravity[:] = self._effects.gravity
+            return model
+
+        wanted = None if step is None else _positive(step, "step")
+        bearable = self._effects.longest_step(lambda: made(LONGEST_STEP), wanted, LONGEST_STEP)
+        self._parts = max(1, math.ceil(self.sample_time / bearable - 1e-9))
+        self._step = self.sample_time / self._parts
+        self._bare = made(self._step)
+        self._loaded = self._bare if payload is None else made(self._step, payload)
         self._payload_at = payload_at
         self._names = robot.joint_names
         self._limits = _torque_limits(robot, torque_limits)
@@ -109,13 +123,13 @@ class MujocoPlant:
         """Start anew at a position (n_moving,) and speed (default: at rest), without payload unless it is due at 0.
 
         Args:
-            q: Positions [rad or m].
+            q: Positions as encoders tell them [rad or m]; they differ from the true ones by effects `zero_1` ..
             dq: Speeds.
             torque: Torque at this moment, from which the first command goes on; without, that acts at once.
             seed: Another seed for the noise from now on.
         """
         names = self.robot.joint_names
-        start = as_samples(q, "q", names, 1)[0]
+        start = as_samples(q, "q", names, 1)[0] + self._effects.offset
         speed = np.zeros(len(names)) if dq is None else as_samples(dq, "dq", names, 1)[0]
         self.seed = self.seed if seed is None else seed
         self._chance = Chance(self.seed, len(names))
@@ -129,6 +143,9 @@ class MujocoPlant:
         self._q, self._dq, self._tau = [start], [speed], [self._torque]
         self._brake(np.zeros(len(names)))
         self._attach()
+        if self._effects.acts:
+            self._model.set_friction_loss(np.where(self._inside, self._coulomb, 0.0))  # not that of a run before
+            self._effects.start(self._model, self._data)
         self.loop_gap, self.saturated = 0.0, frozenset[str]()
 
     def apply_torque(self, tau: ArrayLike) -> None:
@@ -167,8 +184,11 @@ class MujocoPlant:
             actuated = self._coupling @ speed
             acceleration = self._coupling @ data.qacc[moving]
             torque = drive.during((part + 0.5) / self._parts, self._step, actuated, acceleration)
-            data.qfrc_applied[moving] = torque @ self._coupling - self._offset - self._dry(speed)
-            self._mujoco.mj_step(self._model.model, data)
+            if self._effects.acts:
+                self._effects.step(self._model, data, torque @ self._coupling - self._offset, self._dry)
+            else:
+                data.qfrc_applied[moving] = torque @ self._coupling - self._offset - self._dry(speed)
+                self._mujoco.mj_step(self._model.model, data)
             if not float(data.qvel @ data.qvel) < FASTEST**2:
                 self._stop(data, part)
         q, dq = data.qpos[moving], data.qvel[moving]
@@ -191,7 +211,7 @@ class MujocoPlant:
             q, dq = between_motions(*ends, part, self.sample_time)
             k, part = self._between(max(0.0, time - self.sensors.delay))
             tau = self._tau[k] + part * (self._tau[k + 1] - self._tau[k])
-        q, dq, tau = self.sensors.measured(self.robot, q, dq, tau, normal)
+        q, dq, tau = self.sensors.measured(self.robot, q - self._effects.offset, dq, tau, normal)
         voltage = self._drive.voltage if isinstance(self._drive, VoltageDrive) else None
         current = None if self._gains is None else tau / self._gains
         return Reading(time, q, dq, tau, current, voltage)
@@ -202,6 +222,11 @@ class MujocoPlant:
         """The true signals since the reset."""
         stamps = self.sample_time * np.arange(len(self._q), dtype=np.float64)
         return Truth(stamps, np.array(self._q), np.array(self._dq), np.array(self._tau))
+
+    @property
+    def position_offset(self) -> Array:
+        """True joint positions minus what encoders say, (n_moving,) [rad or m]."""
+        return self._effects.offset
 
     @property
     def current_gains(self) -> Array | None:
@@ -217,6 +242,7 @@ class MujocoPlant:
         self._pushes = np.array([place.push for place in places]).reshape(-1, n)
         self._viscous = np.array([place.viscous for place in places])
         self._coulomb = np.array([place.coulomb for place in places])
+        self._spread = self._effects.spread([place.label for place in places])
         self._inside = np.array([place.is_inside for place in places], dtype=bool)
         self._parallel = np.array([place.share is not None for place in places], dtype=bool)
         self._offset = np.array([place.offset for place in places]) @ self._pushes if places else np.zeros(n)
@@ -229,13 +255,21 @@ class MujocoPlant:
         for model in {id(m): m for m in (self._bare, self._loaded)}.values():
             model.set_damping(viscous)
 
-    def _dry(self, speed: Array) -> Array:
-        """Let MuJoCo know the friction at this speed; returns, at the joints, the friction that it cannot carry."""
-        if self.breakaway is None and self._inside.all():
+    def _dry(self, speed: Array, more: Array | None = None) -> Array:
+        """Let MuJoCo know the friction at this speed; returns, at the joints, the friction that it cannot carry.
+
+        Args:
+            speed: (n_moving,).
+            more: Dry friction that effects add at this moment, (n_own,); None without such.
+        """
+        changing = self.breakaway is not None or more is not None
+        if not changing and self._inside.all():
             return np.zeros(len(speed))
         own = self._directions @ speed
         limit = self._coulomb if self.breakaway is None else self.breakaway.limit(self._coulomb, own)
-        if self.breakaway is not None:
+        if more is not None:
+            limit = limit + self._spread @ more
+        if changing:
             self._model.set_friction_loss(np.where(self._inside, limit, 0.0))
         outside = np.where(self._inside, 0.0, limit * np.tanh(own / _SLIDING))
         outside += np.where(self._parallel, 0.0, self._viscous * own)

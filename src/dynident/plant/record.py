@@ -109,7 +109,7 @@ def measure(
     stamps = np.maximum(0.0, truth.time[rows] - faults.jitter * uniform)
     q, dq = truth.motion_at(stamps)
     tau = truth.torque_at(stamps - faults.delay)
-    q, dq, tau = faults.measured(plant.robot, q, dq, tau, normal)
+    q, dq, tau = faults.measured(plant.robot, q - plant.position_offset, dq, tau, normal)
     signals = {"time": stamps, "q": q, "dq": dq, "tau": tau}
     if plant.current_gains is not None:
         signals["current"] = tau / plant.current_gains

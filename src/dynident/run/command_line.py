@@ -156,6 +156,8 @@ def _simulate_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--delay", type=float, metavar="SECONDS", help="by which torque is stamped late (default 0)")
     verb.add_argument("--jitter", type=float, metavar="SECONDS", help="of the sampling (default 0)")
     verb.add_argument("--breakaway", type=float, metavar="RATIO", help="static over kinetic friction (default 1)")
+    help_effects = "friction of real gears, tilt and joint offsets by parameter name, or a YAML file of them"
+    verb.add_argument("--effects", metavar="stop0.3_1=4,..", help=help_effects)
     verb.add_argument("--payload", metavar="MASS[,CX,CY,CZ[,..]]", help="body on the tool [kg, m, kg·m²]")
     verb.add_argument("--payload-at", type=float, metavar="SECONDS", help="when it is attached (default 0)")
     verb.add_argument("--seed", type=int, metavar="N", help="of the noise (default 0)")

@@ -26,6 +26,7 @@ from dynident.plant.record import measure, record
 from dynident.plant.sampled import SampledMotion
 from dynident.plant.sensors import Sensors, Truth
 from dynident.robot.model import Robot
+from dynident.robot.reading import Reader, parse_yaml
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
@@ -48,6 +49,7 @@ class SimulateOptions:
         jitter: Readings are taken up to this much before their time; stamps say when [s].
         bias: Constant torque error, as a share of each joint's effective torque.
         breakaway: Static to kinetic friction.
+        effects: Further friction, tilt and joint offsets by parameter name; see `MujocoPlant`.
         payload: Body on the tool.
         payload_at: Time at which it is attached [s].
         kinds: Channels of the log; default q and i where the robot has drive gains, else tau.
@@ -64,6 +66,7 @@ class SimulateOptions:
     jitter: float = 0.0
     bias: float = 0.0
     breakaway: float = 1.0
+    effects: Mapping[str, float] | None = None
     payload: Payload | None = None
     payload_at: float = 0.0
     kinds: Sequence[str] | None = None
@@ -127,6 +130,7 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
         chosen.values,
         sample_time=1.0 / (every * chosen.rate),
         breakaway=None if chosen.breakaway == 1.0 else Breakaway(chosen.breakaway),
+        effects=chosen.effects,
         sensors=Sensors(resolution=counts, delay=chosen.delay, jitter=chosen.jitter),
         payload=chosen.payload,
         payload_at=chosen.payload_at,
@@ -140,9 +144,10 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
     sensors = replace(plant.sensors, torque_noise=chosen.noise * effective, torque_bias=chosen.bias * effective)
     log = measure(plant, sensors, every=every, kinds=chosen.kinds)
     wanted = np.asarray(motion.sample(np.minimum(truth.time, motion.duration))[0])
-    apart = np.abs(truth.q - wanted)
+    seen = replace(truth, q=truth.q - plant.position_offset)  # as far as encoders can tell
+    apart = np.abs(seen.q - wanted)
     _check_tracking(robot, truth.time, apart, plant.saturated)
-    warnings = _warnings(robot, wanted, truth, plant.saturated)
+    warnings = _warnings(robot, wanted, seen, plant.saturated)
     return Simulation(log, truth, apart.max(axis=0), plant.loop_gap, warnings)
 
 
@@ -220,14 +225,36 @@ def parse_payload(text: str) -> Payload:
     return Payload(padded[0], tuple(padded[1:4]), tuple(padded[4:]))  # type: ignore[arg-type]
 
 
+def parse_effects(text: str) -> dict[str, float]:
+    """Effects from `stop0.3_1=4,load_2=0.05`, or from a YAML file of such names and values."""
+    if "=" not in text:
+        path = Path(text)
+        if not path.is_file():
+            raise InputError(f"--effects {text}: no such file; expected a YAML file, or stop0.3_1=4,load_2=0.05")
+        reader = Reader(text)
+        return {name: reader.number(value, name) for name, value in parse_yaml(path.read_text(), text).items()}
+    found: dict[str, float] = {}
+    for part in filter(None, (item.strip() for item in text.split(","))):
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name in found:
+            raise InputError(f"--effects {part}: {name} is given twice")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise InputError(f"--effects {part}: expected name=number, such as stop0.3_1=4") from None
+    return found
+
+
 def options_of(arguments: Namespace) -> dict[str, Any]:
     """The options that were given on the command line; defaults stay where they are defined."""
-    names = [name for name in SimulateOptions.__dataclass_fields__ if name not in ("payload", "kinds")]
+    names = [name for name in SimulateOptions.__dataclass_fields__ if name not in ("payload", "kinds", "effects")]
     given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
     if arguments.payload is not None:
         given["payload"] = parse_payload(arguments.payload)
     elif arguments.payload_at is not None:
         raise InputError("--payload-at needs --payload")
+    if arguments.effects is not None:
+        given["effects"] = parse_effects(arguments.effects)
     if arguments.kinds is not None:
         given["kinds"] = [part.strip() for part in arguments.kinds.split(",")]
     return given

@@ -1,0 +1,271 @@
+"""Effects at work in the MuJoCo plant: laws on its elements, the load that MuJoCo says they carry, and time steps.
+
+Springs that slip are stiff, so they are not held over a time step: a Runge-Kutta step asks for their torque four times,
+as it does for MuJoCo's accelerations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.friction_terms import METRES_PER_RADIAN
+from dynident.errors import InputError
+from dynident.plant.effect_laws import FORCES, GRIPS, check_dry
+from dynident.plant.effects import Effect, joint_labels, read_effects
+from dynident.plant.mujoco_model import MujocoModel, import_mujoco
+from dynident.plant.places import Place, chosen_values, element_places
+from dynident.plant.protocol import UnstableError
+from dynident.robot.model import Element, Robot
+from dynident.robot.rotations import quaternion_matrix
+
+if TYPE_CHECKING:
+    import mujoco
+
+SPRING_LAG = 1e-3  # [s] with which the plant follows its own acceleration to know the jerk
+EXACT, STABLE = 0.8, 2.5  # time steps in units of the quickest effect: default, and the most that Runge-Kutta bears
+SHORTEST_STEP = 5e-6  # [s] of the physics; effects that need shorter ones are refused
+_POSES = 32  # at which the lightest inertia of the elements is looked for
+
+Dry = Callable[[Array, "Array | None"], Array]  # torque of dry friction outside MuJoCo, from speeds and levels
+
+
+class Effects:
+    """The effects of one machine.
+
+    Args:
+        robot: The robot.
+        values: Its standard parameters, as `MujocoPlant` takes them.
+        given: Values by name, such as ``{"stop0.3_1": 4.0, "load_2": 0.05, "tilt_x": 0.01}``.
+
+    Attributes:
+        effects: All that are not zero.
+        acts: Whether anything happens in the time steps: more than another gravity and another zero.
+        offset: (n_moving,) true joint position minus what its encoder says [rad or m].
+        gravity: (3,) in the base as it stands [m/s²].
+        places: Inertia that holds the jerk; see `SPRING_LAG`.
+    """
+
+    def __init__(
+        self, robot: Robot, values: str | Mapping[str, float] | None, given: Mapping[str, float] | None
+    ) -> None:
+        self.robot, self.effects = robot, read_effects(robot, given)
+        elements = {element.label: element for element in robot.elements}
+        self._places = {place.label: place for place in element_places(robot, chosen_values(robot, values))}
+        offsets = {e.label: e.value for e in self.effects if e.law == "zero"}
+        self.offset = np.array([offsets.get(label, 0.0) for label in joint_labels(robot)])
+        self.gravity = _tilted(robot, self.effects)
+        on_elements = [e for e in self.effects if e.law not in ("zero", "tilt")]
+        self.acts = bool(on_elements)
+        self._labels = list(dict.fromkeys(e.label for e in on_elements))
+        self._element = {label: i for i, label in enumerate(self._labels)}
+        own = [self._places[label] for label in self._labels]
+        n = len(robot.moving)
+        self._directions = np.array([place.direction for place in own]).reshape(-1, n)
+        self._pushes = np.array([place.push for place in own]).reshape(-1, n)
+        self._loads = np.array([_load_shares(robot, elements[label]) for label in self._labels]).reshape(-1, n)
+        units = {label: METRES_PER_RADIAN if elements[label].prismatic else 1.0 for label in self._labels}
+        self._forces = [FORCES[e.law](e, units[e.label]) for e in on_elements if e.law in FORCES]
+        self._forces_at = [(force, self._element[force.effect.label]) for force in self._forces]
+        self._grips = [GRIPS[e.law](e, units[e.label]) for e in on_elements if e.law in GRIPS]
+        self._loaded = any(e.law in ("load", "loadv") for e in on_elements)
+        self._check()
+        self.places = self._spring_places([e for e in on_elements if e.law == "jerk"])
+        self._springy = np.array([place.direction for place in self.places]).reshape(-1, n)
+        self._spring = np.array([place.inertia for place in self.places])
+        self._spring_pushes = np.array([place.push for place in self.places]).reshape(-1, n)
+
+    # --- time steps -------------------------------------------------------------------------------------------------
+
+    def start(self, model: MujocoModel, data: mujoco.MjData) -> None:
+        """Begin where the plant is: springs unwound, loads those of the weight."""
+        positions = (self._directions @ data.qpos[model.moving]).tolist()
+        for force, k in self._forces_at:
+            force.start(positions[k])
+        self._lag = np.zeros(len(self._spring))  # accelerations as followed [rad/s²]
+        import_mujoco().mj_forward(model.model, data)
+        self._load = self._carried(model, data, False)
+
+    def step(self, model: MujocoModel, data: mujoco.MjData, torque: Array, dry: Dry) -> None:
+        """One time step under a torque at the joints, by the Runge-Kutta scheme of order four.
+
+        Forces are asked at every stage. Dry friction, which MuJoCo itself makes hold, is that of the step's middle;
+        what a slipping spring remembers, and the load, change when the step is over.
+        """
+        length, forward, moving = model.model.opt.timestep, import_mujoco().mj_forward, model.moving
+        qpos, qvel, qacc, applied, warm = data.qpos, data.qvel, data.qacc, data.qfrc_applied, data.qacc_warmstart
+        q, dq, lag = qpos.copy(), qvel.copy(), self._lag
+        left = torque - dry(dq[moving], self._levels((dq + 0.5 * length * qacc)[moving]))
+        speeds: list[Array] = []
+        accelerations: list[Array] = []
+        lags: list[Array] = []
+        for part in (0.0, 0.5, 0.5, 1.0):
+            now = lag
+            if part:
+                qpos[:] = q + part * length * speeds[-1]
+                qvel[:] = dq + part * length * accelerations[-1]
+                now = lag + part * length * lags[-1]
+            if not np.isfinite(qvel).all():
+                return  # the plant tells which joint ran away
+            applied[moving] = left - self._taken(qpos[moving], qvel[moving], now)
+            forward(model.model, data)
+            warm[:] = qacc
+            speeds.append(qvel.copy())
+            accelerations.append(qacc.copy())
+            lags.append((self._springy @ qacc[moving] - now) / SPRING_LAG)
+        self._load = self._carried(model, data, True)
+        qpos[:] = q + length * _mean(speeds)
+        qvel[:] = dq + length * _mean(accelerations)
+        self._lag = lag + length * _mean(lags)
+        data.time += length
+        positions = (self._directions @ qpos[moving]).tolist()
+        for force, k in self._forces_at:
+            force.moved(positions[k])
+
+    def _taken(self, q: Array, dq: Array, lag: Array) -> Array:
+        """Torque at the joints that forces take, (n_moving,)."""
+        positions, speeds = (self._directions @ q).tolist(), (self._directions @ dq).tolist()
+        taken = [0.0] * len(positions)
+        for force, k in self._forces_at:
+            taken[k] += force.torque(positions[k], speeds[k], self._load[k])
+        total = np.array(taken) @ self._pushes
+        if len(lag):
+            # MuJoCo carries the spring's share of the newest acceleration, as inertia; here that of the followed one.
+            total -= (self._spring * lag) @ self._spring_pushes
+        return np.asarray(total)
+
+    def _levels(self, dq: Array) -> Array | None:
+        """Dry friction of each element beyond its Coulomb friction, (n_own,)."""
+        if not self._grips:
+            return None
+        speeds, levels = (self._directions @ dq).tolist(), np.zeros(len(self._labels))
+        for grip in self._grips:
+            k = self._element[grip.effect.label]
+            levels[k] += grip.level(speeds[k], self._load[k])
+        return levels
+
+    def spread(self, labels: Sequence[str]) -> Array:
+        """(n_labels, n_own): where the levels that `Dry` is given belong among the elements of a model."""
+        return np.array([[float(label == own) for own in self._labels] for label in labels]).reshape(len(labels), -1)
+
+    def _carried(self, model: MujocoModel, data: mujoco.MjData, moving: bool) -> list[float]:
+        """Torque of the links that each element carries: by MuJoCo's recursion, without rotors and friction."""
+        if not self._loaded:
+            return [0.0] * len(self._labels)
+        torque = np.zeros(model.model.nv)
+        import_mujoco().mj_rne(model.model, data, int(moving), torque)
+        return list((self._loads @ model.to_joints(torque)).tolist())
+
+    # --- how long a time step may be --------------------------------------------------------------------------------
+
+    def longest_step(self, make: Callable[[], MujocoModel], given: float | None, default: float) -> float:
+        """The time step that the effects ask for, or the given one if they bear it [s].
+
+        Raises:
+            UnstableError: When they do not, naming the quickest effect.
+        """
+        if not self._forces:
+            return default if given is None else given
+        easy = self._mobility(make())
+        springs = np.array([force.stiffness * easy[k] for force, k in self._forces_at])
+        dampers = np.array([force.damping * easy[k] for force, k in self._forces_at])
+        quickest = max(math.sqrt(springs.sum()), float(dampers.sum()))  # [1/s]
+        wanted = min(default, EXACT / quickest) if quickest else default
+        step = wanted if given is None else given
+        if step * quickest > STABLE or wanted < SHORTEST_STEP:
+            worst = self._forces[int(np.argmax(np.maximum(np.sqrt(springs), dampers)))].effect
+            joint = self.robot.joint_names[int(np.argmax(np.abs(self._directions[self._element[worst.label]])))]
+            raise UnstableError(
+                0.0,
+                joint,
+                f"effect {worst.name} on joint {joint} cannot be simulated with time steps of {step:.2g} s: at its "
+                f"lightest the joint answers within {1.0 / quickest:.2g} s; "
+                + ("lower its value" if wanted < SHORTEST_STEP else f"allow steps of {wanted:.2g} s")
+                + " or give the machine its rotor inertia",
+            )
+        return step
+
+    def _mobility(self, model: MujocoModel) -> Array:
+        """The most that each element is accelerated by its own torque, over many poses, (n_own,) [1/(kg·m²)]."""
+        multiply, forward = import_mujoco().mj_mulM, import_mujoco().mj_fwdPosition
+        data, rng = model.new_data(), np.random.default_rng(0)
+        most = np.zeros(len(self._labels))
+        for _ in range(_POSES):
+            model.set_state(data, rng.uniform(-math.pi, math.pi, len(model.moving)))
+            forward(model.model, data)
+            mass = np.zeros((len(model.moving), len(model.moving)))
+            for k in range(len(mass)):
+                column, product = np.zeros(model.model.nv), np.zeros(model.model.nv)
+                column[model.dofs] = model.follow[:, k]
+                multiply(model.model, data, product, column)
+                mass[k] = model.to_joints(product)
+            eased = np.einsum("ij,ij->i", self._directions, np.linalg.solve(mass, self._pushes.T).T)
+            most = np.maximum(most, np.abs(eased))
+        return most
+
+    # --- what can be ------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        for label in self._labels:
+            place = self._places[label]
+            if place.share is None:
+                continue  # no brake of its own in any case
+            uneven = [f.value for f in self._forces if f.effect.law == "asymmetric" and f.effect.label == label]
+            own = [grip for grip in self._grips if grip.effect.label == label]
+            check_dry(label, place.coulomb, place.share, own, sum(uneven))
+
+    def _spring_places(self, springs: Sequence[Effect]) -> tuple[Place, ...]:
+        """A springy drive: torque c times the jerk (a - x) / T, where x follows the acceleration a with a short lag T.
+
+        It is an inertia c / T under the acceleration a, which MuJoCo carries, less a torque of x.
+        """
+        found = []
+        for effect in springs:
+            place = self._places[effect.label]
+            if place.share is None or place.share * effect.value < 0.0:
+                raise InputError(
+                    f"effect {effect.name} is {effect.value:g}: a drive that runs ahead of its motor cannot be; "
+                    "give the value the sign with which friction brakes"
+                )
+            inertia = effect.value / SPRING_LAG
+            found.append(Place(effect.name, place.direction, place.push, place.share, inertia=inertia))
+        return tuple(found)
+
+
+def _mean(stages: list[Array]) -> Array:
+    """What the four stages of a Runge-Kutta step say together."""
+    return np.asarray((stages[0] + 2.0 * (stages[1] + stages[2]) + stages[3]) / 6.0)
+
+
+def _tilted(robot: Robot, effects: Sequence[Effect]) -> Array:
+    """Gravity turned by the tilt of the base, about an axis across it."""
+    turn = np.zeros(3)
+    for effect in effects:
+        if effect.law == "tilt":
+            turn["xyz".index(effect.label)] = effect.value
+    angle = float(np.linalg.norm(turn))
+    if not angle:
+        return robot.gravity
+    half = np.array([math.cos(0.5 * angle), *(math.sin(0.5 * angle) / angle * turn)])
+    return np.asarray(quaternion_matrix(half) @ robot.gravity)
+
+
+def _load_shares(robot: Robot, element: Element) -> Array:
+    """How much of each joint's torque an element carries, (n_moving,).
+
+    A motor's gear carries the torque of that motor. An element that is a joint alone, but no single motor, carries the
+    joint's. Any other one carries the part of the motors' torques along its own direction.
+    """
+    moving = list(robot.moving)
+    coupling = robot.coupling[np.ix_(moving, moving)]
+    motors = np.linalg.inv(coupling).T  # motor torques from joint torques
+    push = element.torque[moving]
+    at_joints = push @ coupling
+    along = np.abs(at_joints) > 1e-12 * np.abs(at_joints).max(initial=0.0)
+    if np.count_nonzero(push) > 1 and np.count_nonzero(along) == 1:
+        return np.asarray(np.where(along, at_joints, 0.0) / (at_joints @ at_joints))
+    return np.asarray(push @ motors / max(float(push @ push), 1e-300))
