@@ -99,13 +99,19 @@ class ObservedRows:
         return SlabBlock(one.log.label, segment, tuple(slabs))
 
 
-def row_blocks(one: Observations, model: ObservationModel, delays: Sequence[float] | None = None) -> Iterator[RowBlock]:
+def row_blocks(
+    one: Observations,
+    model: ObservationModel,
+    delays: Sequence[float] | None = None,
+    rest_speed: Array | None = None,
+) -> Iterator[RowBlock]:
     """All rows of a log in order, in bounded memory.
 
     Args:
         one: The log.
         model: The robot's columns.
         delays: Delays of the torque to undo [s]; default that of the options.
+        rest_speed: (n_joints,) speeds below which joints give no usable rows; default that of the options.
 
     Raises:
         InputError: When no stretch of the log is long enough for its filters.
@@ -113,13 +119,14 @@ def row_blocks(one: Observations, model: ObservationModel, delays: Sequence[floa
     stream: FilterStream | None = None
     n, widths = len(model.robot.joint_names), [len(own) for own in model.layout.columns]
     any_inner = False
+    slowest = np.full(n, one.options.rest_speed) if rest_speed is None else rest_speed
     for motion in one.motion(delays):
         step = row_step(one)
         for part in _parts(motion):
             if stream is None:
                 total = sum(widths) + n * (len(motion.tau) + 1)
                 stream = FilterStream([(total, [low_pass_kernel(one.band, motion.rate)])], motion.rate, step)
-            stacked = _stacked(part, model, one.options.rest_speed)
+            stacked = _stacked(part, model, slowest)
             (results,), inner, first = stream.push(stacked, part.last, part.inner)
             if part.last:
                 stream = None
@@ -169,13 +176,13 @@ def _parts(motion: Motion) -> Iterator[Motion]:
         )
 
 
-def _stacked(motion: Motion, model: ObservationModel, rest_speed: float) -> Array:
+def _stacked(motion: Motion, model: ObservationModel, rest_speed: Array) -> Array:
     """What passes the parallel filter: felt columns, torques, and whether each joint moves, one above the other."""
     tau = motion.tau
     if model.known:
         known = inverse_dynamics(model.robot, motion.q.T, motion.dq.T, motion.ddq.T, model.terms, model.known)
         tau = tau - known.T
-    moving = np.abs(motion.dq) > rest_speed
+    moving = np.abs(motion.dq) > rest_speed[:, None]
     columns = model.felt_columns(
         [*motion.q, *motion.dq, *motion.ddq], lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s"
     )
