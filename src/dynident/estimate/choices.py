@@ -24,7 +24,7 @@ from dynident.signals.rows import row_blocks
 LARGEST_DELAY = 0.02  # [s]
 _STEPS = 17  # delays tried
 _DELAY_BAND = 2.0  # times the band of the rows: milliseconds show in the faster part of the motion
-_WELL_IN_MOTION = 0.3  # of a joint's effective speed, above which its rows judge the delay
+_WELL_IN_MOTION = 0.2  # of a joint's effective speed, above which its rows judge the delay
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _MOST_SPEEDS = 12000  # samples of the motion for a joint's effective speed
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
