@@ -205,6 +205,9 @@ class ComputedTorque(Tracking):
 
     def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
         acceleration = self._wanted[2][k + 1] + self.kp * error + self.kd * speed_error
+        if self.robot.closure is not None:  # whose G changes with the pose
+            state = (reading.q[None], reading.dq[None], acceleration[None])
+            return np.asarray(inverse_dynamics(self.robot, *state, "rigid,Ia,Fv", self.values)[0] + self._dry[k + 1])
         self._model.set_state(self._data, reading.q, reading.dq)
         self._data.qacc[self._model.dofs] = self._model.follow @ acceleration
         self._inverse(self._model.model, self._data)
