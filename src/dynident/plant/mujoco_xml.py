@@ -54,7 +54,8 @@ def mujoco_xml(
 
     Locked joints are part of their links' placement. Rotor inertia and friction are joint attributes, or those of a
     fixed tendon where an element moves with several joints. Passive joints follow by equality constraints; loops that
-    no affine relation closes are held at their cut. Torque offsets, and elements that push in another direction than they move, have no place in MJCF.
+    no affine relation closes are held at their cut. Torque offsets, and elements that push in another direction than
+    they move, have no place in MJCF.
 
     Args:
         robot: The robot.

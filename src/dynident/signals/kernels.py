@@ -105,8 +105,8 @@ def _smooth_kernel(places: Array, band: float, span: float, order: int) -> Array
     fine = 64  # differentiated between the samples
     grid = np.arange(-(int(span) + 2) * fine, (int(span) + 2) * fine + 1) / fine
     smooth = np.sinc(band * grid) * np.clip(1.0 - (grid / span) ** 2, 0.0, None) ** _WINDOW
-    # Torque passes the kernel as it is, but a sine of a position only as the sine of what has passed: where the response
-    # is not one, they differ. The window alone bends it by 0.4 % within the band, and parameters by a tenth of that.
+    # Torque passes the kernel as it is, but the sine of a position only as the sine of what has passed: where the
+    # response is not one they differ. The window alone bends it by 0.4 % in the band, parameters by a tenth of that.
     powers = (grid / span) ** (2 * np.arange(_FLAT + 1)[:, None])
     smooth = smooth * (np.linalg.solve((powers * smooth) @ powers.T, np.eye(_FLAT + 1)[0]) @ powers)
     for _ in range(order):
