@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import dynident as di
-from benchmarks.recovery import BEGIN, END, Recovery, as_page, has_dry_friction, recover, write
+from benchmarks.recovery import (
+    BEGIN,
+    END,
+    Recovery,
+    as_page,
+    exciting_motion,
+    has_dry_friction,
+    machine,
+    recover,
+    write,
+)
+from tests.signals.made import make_log
 
 QUICK, FULL = range(4), range(20)
 SOME = [("pendulum-3", False), ("minnesota", True), ("puma560", True)]  # a chain, a loop, a whole arm
@@ -14,7 +26,7 @@ EVERY = [(name, dry) for name in di.bundled_names() for dry in (False, True) if 
 
 def judge(one: Recovery) -> None:
     assert one.rank == one.n
-    assert one.delay == 0.0  # nothing was late: dry friction must not pass for a delay
+    assert abs(one.delay) < 1.5e-3  # [s] nothing was late: dry friction must not pass for more than that
     assert one.torque < (0.006 if one.dry else 0.002)
     assert one.median_error < (0.01 if one.dry else 0.005)
 
@@ -27,6 +39,18 @@ def test_a_few(name, dry):
     assert 0.5 < one.ratio < 1.4
     assert (one.loop_gap > 0.0) == (name == "minnesota")
     assert one.loop_gap < 1e-6  # [rad]
+
+
+@pytest.mark.parametrize("name", ["pendulum-2", "pendulum-3"])
+def test_signals_alone_put_nothing_off(name):
+    """A fast motion without noise, torque by our own equations: what is wrong now the filters have done."""
+    robot = di.load_robot(name)
+    motion, t = exciting_motion(robot, machine(robot, False), 1), np.arange(0.0, 10.0, 0.002)
+    q, dq, ddq = motion.sample(t)
+    fit = di.identify(robot, make_log(robot, t, q, di.inverse_dynamics(robot, q, dq, ddq)))
+    truth = fit.base.base_values()
+    weighty = np.abs(truth) > 0.1
+    assert np.abs(fit.beta / np.where(weighty, truth, 1.0) - 1.0)[weighty].max() < 1e-4
 
 
 @pytest.mark.full
