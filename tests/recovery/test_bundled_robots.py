@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import dynident as di
 from benchmarks.recovery import (
     BEGIN,
     END,
@@ -17,6 +15,8 @@ from benchmarks.recovery import (
     recover,
     write,
 )
+
+import dynident as di
 from tests.signals.made import make_log
 
 QUICK, FULL = range(4), range(20)
@@ -71,6 +71,8 @@ def test_the_tables_go_where_the_page_has_its_marks(tmp_path):
     results = [Recovery(**{**numbers, **names, "dry": dry, "n": 3, "rank": 3}) for dry in (False, True)]
     write(as_page(results), page)
     text = page.read_text()
-    assert text.startswith("before") and text.endswith("after\n") and "old" not in text
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
     assert text.count("| sr400 | 3, 3 | ZZ1 0 % |") == 2
     assert text.index("viscous friction only") < text.index("With dry friction")
