@@ -156,7 +156,14 @@ class Tracking(ABC):
         With stiffness w²/(M^-1)_jj the eigenvalues of M^-1 K add up to n w², so that none is far beyond the bandwidth;
         with the diagonal of M itself the light modes of a long arm would be.
         """
-        free = np.diagonal(np.linalg.inv(mass_matrix(self.robot, q, self.values)), axis1=1, axis2=2)
+        mass = mass_matrix(self.robot, q, self.values)
+        own = np.diagonal(mass, axis1=1, axis2=2).min(axis=0)
+        if not (own > 0.0).all():
+            raise InputError(
+                f"robot {self.robot.name}: joint {self.robot.joint_names[int(np.argmin(own))]} moves no inertia; give "
+                "the links masses (URDF <inertial>, or parameters: in the robot file)"
+            )
+        free = np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2)
         return np.asarray(1.0 / free.max(axis=0))
 
     def _feedback(self, error: Array, speed_error: Array) -> Array:
