@@ -135,7 +135,9 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
         payload_at=chosen.payload_at,
         seed=chosen.seed,
     )
-    controller = TRACKING[chosen.controller](robot, motion, bandwidth=chosen.bandwidth)
+    # Gains are tuned on the machine; a description without rotors would leave the feedback far too soft.
+    tuned = {"bandwidth": chosen.bandwidth, "tuned_to": chosen.values}
+    controller = TRACKING[chosen.controller](robot, motion, **tuned)
     record(plant, controller, every=every)
     truth = plant.truth()
     # Torque noise is known once the torque is; the controller does not look at it.
