@@ -136,8 +136,8 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
         seed=chosen.seed,
     )
     # Gains are tuned on the machine; a description without rotors would leave the feedback far too soft.
-    tuned = {"bandwidth": chosen.bandwidth, "tuned_to": chosen.values}
-    controller = TRACKING[chosen.controller](robot, motion, **tuned)
+    make = TRACKING[chosen.controller]
+    controller = make(robot, motion, bandwidth=chosen.bandwidth, tuned_to=chosen.values)
     record(plant, controller, every=every)
     truth = plant.truth()
     # Torque noise is known once the torque is; the controller does not look at it.
