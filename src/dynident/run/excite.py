@@ -141,6 +141,7 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     ratio = motion.relative_deviations
     for i in ratio.argsort()[::-1][:6]:
         before = () if motion.before is None else (f"{motion.before[i]:.3g}",)
-        table.add_row(motion.names[i], f"{motion.deviations[i]:.3g}", f"{100.0 * ratio[i]:.3g} %", *before)
+        share = f"{100.0 * ratio[i]:.3g} %" if ratio[i] < 9.99 else "> 999 %"
+        table.add_row(motion.names[i], f"{motion.deviations[i]:.3g}", share, *before)
     console.print(table)
     console.print(f"Motion: {options.output}", soft_wrap=True)
