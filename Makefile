@@ -17,6 +17,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/dynident identify examples/demo/arm.yaml examples/demo/fourier_1.csv.gz examples/demo/fourier_2.csv.gz \
 		--validation examples/demo/wandering.csv.gz -o build/demo
+	@echo
+	@$(BIN)/python examples/demo_payload.py
+	@echo
+	@echo "Report: build/demo/report.html"
 
 lint: setup
 	$(BIN)/ruff check .

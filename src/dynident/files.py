@@ -22,10 +22,7 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], None]) -> None:
         InputError: When the folder does not exist or cannot be written to.
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise InputError(f"{target}: the folder {target.parent} does not exist; create it first")
-    if target.is_dir():
-        raise InputError(f"{target}: is a folder; give the name of a file")
+    check_target(path)
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     except OSError as error:
@@ -38,6 +35,23 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], None]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def check_target(path: str | Path) -> None:
+    """Refuse a path that cannot become a file, before the work whose result it is to hold.
+
+    Raises:
+        InputError: When the folder does not exist or cannot be written to, or the path is a folder.
+    """
+    target = Path(path)
+    if not str(path):
+        raise InputError("the name of the file to write is empty")
+    if not target.parent.is_dir():
+        raise InputError(f"{target}: the folder {target.parent} does not exist; create it first")
+    if target.is_dir():
+        raise InputError(f"{target}: is a folder; give the name of a file")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise InputError(f"{target}: the folder {target.parent} cannot be written to; choose another one")
 
 
 def write_text(path: str | Path, text: str) -> None:

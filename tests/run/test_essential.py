@@ -45,7 +45,7 @@ def test_the_command_keeps_essential_parameters_and_lists_the_others(tmp_path, c
     assert {"name", "value", "std", "relative_std", "residual", "reason"} <= set(found["eliminated"][0])
     note = next(note for note in found["notes"] if note.startswith("eliminated"))
     assert all(name in note for name in gone)
-    assert found["train"]["relative_error"] < 1.05 * plain["train"]["relative_error"]
+    assert found["train"]["relative_error"] < 1.15 * plain["train"]["relative_error"]
     assert "--essential 0.15" in (tmp_path / "b" / "report.html").read_text()
     again = di.load_estimate(tmp_path / "b")
     assert [one["name"] for one in again.eliminated] == [one["name"] for one in found["eliminated"]]
@@ -84,7 +84,7 @@ def test_an_essential_estimate_is_an_estimate_like_any_other(fits):
     assert np.all(kept.beta[gone] == 0.0)
     assert kept.undetermined == ()
     held_out = di.read_log(DEMO / "wandering.csv.gz", kept.robot)
-    assert di.validate(kept, held_out).relative_error < 1.05 * di.validate(plain, held_out).relative_error
+    assert di.validate(kept, held_out).relative_error < 1.15 * di.validate(plain, held_out).relative_error
 
 
 def test_nothing_leaves_where_all_is_known(fits, monkeypatch):

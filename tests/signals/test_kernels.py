@@ -62,7 +62,9 @@ class TestLowPass:
     def test_flat_below_half_the_cutoff_half_at_it_none_at_twice(self, order, cutoff):
         kernel = low_pass_kernel(cutoff, RATE, order)
         flat = kernel.response(np.linspace(0.02, 0.5, 40) * cutoff, RATE)
-        np.testing.assert_allclose(flat, 1.0, atol=0.02)
+        np.testing.assert_allclose(flat, 1.0, atol=0.03)
+        # A sine of a filtered position is no filtered sine: what is not flat here is wrong in the parameters.
+        np.testing.assert_allclose(flat[:19], 1.0, atol=5e-4)
         at = kernel.response(np.array([0.25, 1.0, 2.0]) * cutoff, RATE)
         np.testing.assert_allclose(np.abs(at), [1.0, 0.5, 0.0], atol=0.01)
 

@@ -1,7 +1,8 @@
 """What the training data itself decides before anything is estimated: the delay of the torque, the source of speeds.
 
 A choice is judged by the total residual torque of a plain fit. Joints that carry weight and inertia decide it then,
-while in small ones the lag of friction passes for delay.
+while in small ones the lag of friction passes for delay. About reversals it does so in all of them: a controller turns
+its torque round before dry friction lets go, by milliseconds, so the delay is judged where joints are well in motion.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from dynident.signals.rows import row_blocks
 LARGEST_DELAY = 0.02  # [s]
 _STEPS = 17  # delays tried
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
+_WELL_IN_MOTION = 0.2  # of a joint's effective speed, above which its rows judge the delay
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
+_MOST_SPEEDS = 12000  # samples of the motion for a joint's effective speed
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
 _CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighbouring rows being alike
 _SPEED_WORTH = 0.3  # share by which measured speeds must lower it: predictions have to do without them
@@ -70,7 +73,7 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     """
     tried = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, _STEPS)
     wider = [one.with_options(band=_DELAY_BAND * one.band) for one in observations]
-    values, rows = residual_torque(wider, base, tried.tolist())
+    values, rows = residual_torque(wider, base, tried.tolist(), _WELL_IN_MOTION)
     worth = max(_WORTH, _CHANCE / rows)
     values = values / max(float(values[_STEPS // 2]), 1e-300)
     best = int(np.argmin(values))
@@ -112,14 +115,21 @@ def choose_speed(observations: Sequence[Observations], base: BaseParameters, del
 
 @on_one_thread
 def residual_torque(
-    observations: Sequence[Observations], base: BaseParameters, delays: Sequence[float]
+    observations: Sequence[Observations], base: BaseParameters, delays: Sequence[float], motion: float = 0.0
 ) -> tuple[Array, int]:
-    """Norm of the torque that a fit leaves unexplained, all joints together, for each delay, and the rows behind it."""
+    """Norm of the torque that a fit leaves unexplained, all joints together, for each delay, and the rows behind it.
+
+    Args:
+        observations: The logs.
+        base: Base parameters to fit.
+        delays: Delays of the torque to undo [s].
+        motion: Share of a joint's effective speed above which its rows count.
+    """
     model = observation_model(base.robot, base.terms, "base")
     n, n_delays = model.coordinates.n, len(delays)
     total, rows = np.zeros((n + n_delays, n + n_delays)), 0
     for one in observations:
-        factors, count = _factors(one, model, delays)
+        factors, count = _factors(one, model, delays, motion)
         rows += count
         for factor, own in zip(factors, model.layout.columns, strict=True):
             wide = np.zeros((n + n_delays, len(factor)))
@@ -129,11 +139,14 @@ def residual_torque(
     return np.asarray(np.linalg.norm(total[n:, n:], axis=0)), max(rows, 1)
 
 
-def _factors(one: Observations, model: ObservationModel, delays: Sequence[float]) -> tuple[list[Array], int]:
+def _factors(
+    one: Observations, model: ObservationModel, delays: Sequence[float], motion: float
+) -> tuple[list[Array], int]:
     """For each channel the triangle of [columns, torque for each delay], from the first rows of a log; and the rows."""
     factors = [np.zeros((len(own) + len(delays),) * 2) for own in model.layout.columns]
     times = rows = 0
-    for block in row_blocks(one, model, delays):
+    slowest = np.maximum(one.options.rest_speed, motion * _effective_speed(one, delays)) if motion else None
+    for block in row_blocks(one, model, delays, slowest):
         for channel, columns in enumerate(block.columns):
             used = block.usable[channel]
             if used.any():
@@ -143,3 +156,14 @@ def _factors(one: Observations, model: ObservationModel, delays: Sequence[float]
         if times > _MOST_ROWS:
             break
     return factors, rows
+
+
+def _effective_speed(one: Observations, delays: Sequence[float]) -> Array:
+    """(n_joints,) root of the mean squared speed in the first minutes of a log."""
+    squares, count = np.zeros(len(one.robot.joint_names)), 0
+    for block in one.motion(delays):
+        speeds = block.dq[:, : _MOST_SPEEDS - count]
+        squares, count = squares + (speeds**2).sum(1), count + speeds.shape[1]
+        if count >= _MOST_SPEEDS:
+            break
+    return np.asarray(np.sqrt(squares / max(count, 1)))

@@ -32,6 +32,8 @@ from dynident.robot.model import Robot
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
 MODELS = ("dynamic", "energy")
 _ALL_TERMS = "rigid,Ia,Fv,Fc,Fo"
+_LONGEST = 3600.0  # [s] of a motion
+_MOST_SWINGS = 300  # oscillations of the highest harmonic; memory and time grow with them
 _FEW = 0.1  # a parameter near zero counts as large as this share of a typical one
 
 
@@ -203,12 +205,22 @@ class _Excitation:
             number = getattr(options, name)
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise InputError(f"{name} is {number}; expected a whole number, at least {least}")
+        if isinstance(options.seed, bool) or not isinstance(options.seed, int) or options.seed < 0:
+            raise InputError(f"seed is {options.seed}; expected a whole number, zero or more")
         positive(options.rate, "rate", "Hz")
         if not 0.0 < options.safety <= 1.0:
             raise InputError(f"safety is {options.safety}; expected a share above 0 and up to 1")
         self.whole = gather_limits(robot, options.limits, options.acceleration)
         self.limits = self.whole.shrunk(options.safety)
         frequency = 1.0 / positive(options.duration, "duration") if options.frequency is None else options.frequency
+        if options.duration > _LONGEST:
+            raise InputError(f"duration is {options.duration:g} s; the search takes up to {_LONGEST:g} s")
+        swings = options.duration * frequency * options.harmonics
+        if swings > _MOST_SWINGS:
+            raise InputError(
+                f"{options.harmonics} harmonics of {frequency:g} Hz in {options.duration:g} s are {swings:.3g} "
+                f"oscillations; the search takes up to {_MOST_SWINGS}: fewer harmonics, a lower frequency or less time"
+            )
         self.space = Space(robot.joint_names, options.duration, frequency, options.harmonics, self._start())
         self.base = base_parameters(robot, resolve_terms(options.terms))
         described = [self.base.columns[i] for i in self.base.independent]
@@ -277,9 +289,13 @@ class _Excitation:
         boxes = np.array(options.boxes, dtype=np.float64) if len(options.boxes) else np.zeros((0, 2, 3))
         if boxes.shape[1:] != (2, 3) or not np.isfinite(boxes).all() or (boxes[:, 0] >= boxes[:, 1]).any():
             raise InputError("boxes must be pairs of corners [[x, y, z], [x, y, z]], the lower one first [m]")
-        for name, value in (("floor", options.floor), ("clearance", options.clearance)):
-            if value is not None and not np.isfinite(value):
-                raise InputError(f"{name} is {value}; expected a number [m]")
+        if options.floor is not None and not np.isfinite(options.floor):
+            raise InputError(f"floor is {options.floor}; expected a number [m]")
+        radii = options.radius if isinstance(options.radius, Mapping) else {"": options.radius}
+        given = {"clearance": options.clearance, **{f"radius {name}".strip(): x for name, x in radii.items()}}
+        for name, value in given.items():
+            if value is not None and not (np.isfinite(value) and value >= 0.0):
+                raise InputError(f"{name} is {value}; expected zero or a positive number [m]")
         workspace = Workspace(options.floor, boxes, options.clearance, options.radius)
         torque = None
         exact = resolve_terms(_ALL_TERMS)

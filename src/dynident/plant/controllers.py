@@ -104,6 +104,8 @@ class Tracking(ABC):
         kd: Damping at the joints; None for critical damping.
         bandwidth: Natural frequency of the feedback [rad/s].
         values: Parameters the controller knows; None for the robot's own.
+        tuned_to: Parameters whose inertia turns `bandwidth` into stiffness and damping, as when gains were tuned on the
+            machine itself; None for `values`.
     """
 
     quantity: Quantity = "torque"
@@ -117,11 +119,13 @@ class Tracking(ABC):
         *,
         bandwidth: float = BANDWIDTH,
         values: str | Mapping[str, float] | None = None,
+        tuned_to: str | Mapping[str, float] | None = None,
     ) -> None:
         if not (bandwidth > 0.0 and np.isfinite(bandwidth)):
             raise InputError(f"bandwidth is {bandwidth}; expected a positive number [rad/s]")
         self.robot, self.motion, self.values = robot, motion, values
         self._kp, self._kd, self.bandwidth = kp, kd, bandwidth
+        self._tuned_to = values if tuned_to is None else tuned_to
 
     def start(self, sample_time: float) -> None:
         """Work out the motion at every sample, and what does not depend on readings."""
@@ -156,7 +160,14 @@ class Tracking(ABC):
         With stiffness w²/(M^-1)_jj the eigenvalues of M^-1 K add up to n w², so that none is far beyond the bandwidth;
         with the diagonal of M itself the light modes of a long arm would be.
         """
-        free = np.diagonal(np.linalg.inv(mass_matrix(self.robot, q, self.values)), axis1=1, axis2=2)
+        mass = mass_matrix(self.robot, q, self._tuned_to)
+        own = np.diagonal(mass, axis1=1, axis2=2).min(axis=0)
+        if not (own > 0.0).all():
+            raise InputError(
+                f"robot {self.robot.name}: joint {self.robot.joint_names[int(np.argmin(own))]} moves no inertia; give "
+                "the links masses (URDF <inertial>, or parameters: in the robot file)"
+            )
+        free = np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2)
         return np.asarray(1.0 / free.max(axis=0))
 
     def _feedback(self, error: Array, speed_error: Array) -> Array:
@@ -205,6 +216,9 @@ class ComputedTorque(Tracking):
 
     def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
         acceleration = self._wanted[2][k + 1] + self.kp * error + self.kd * speed_error
+        if self.robot.closure is not None:  # whose G changes with the pose
+            state = (reading.q[None], reading.dq[None], acceleration[None])
+            return np.asarray(inverse_dynamics(self.robot, *state, "rigid,Ia,Fv", self.values)[0] + self._dry[k + 1])
         self._model.set_state(self._data, reading.q, reading.dq)
         self._data.qacc[self._model.dofs] = self._model.follow @ acceleration
         self._inverse(self._model.model, self._data)

@@ -61,6 +61,8 @@ class Effects:
         self.gravity = _tilted(robot, self.effects)
         on_elements = [e for e in self.effects if e.law not in ("zero", "tilt")]
         self.acts = bool(on_elements)
+        if self.acts and robot.closure is not None:
+            raise InputError(f"effects such as {on_elements[0].name} are not simulated on robots with general loops")
         self._labels = list(dict.fromkeys(e.label for e in on_elements))
         self._element = {label: i for i, label in enumerate(self._labels)}
         own = [self._places[label] for label in self._labels]

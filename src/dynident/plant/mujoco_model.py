@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynident.checks import Array
+from dynident.dynamics.tree_motion import tree_motion
 from dynident.errors import DynidentError, InputError
+from dynident.plant.loop_constraints import carriers
 from dynident.plant.mujoco_xml import ModelOptions, free_joints, mujoco_xml, rest_positions
 from dynident.plant.payload import Payload
 from dynident.plant.places import Place, chosen_values, element_places
@@ -47,7 +49,9 @@ class MujocoModel:
         joints: Free joints, indices into `robot.joints`.
         dofs: MuJoCo's index of each free joint.
         moving: MuJoCo's index of each moving joint, in the order of q.
-        follow: (n_free, n_moving) speeds of the free joints from those of the moving ones.
+        carriers: MuJoCo's index of each moving joint and of each that loops determine, as in `Place.direction`.
+        follow: (n_free, n_moving) speeds of the free joints from those of the moving ones; where loops are closed
+            numerically, what `tree_motion` says takes its place.
         rest: (n_free,) positions of the free joints where the moving ones are at zero [rad or m].
     """
 
@@ -57,30 +61,46 @@ class MujocoModel:
     joints: tuple[int, ...]
     dofs: NDArray[np.intp]
     moving: NDArray[np.intp]
+    carriers: NDArray[np.intp]
     follow: Array
     rest: Array
     _on_joints: Array = field(repr=False)  # (nv, n_places), scale of each place on MuJoCo's joints
     _tendons: tuple[int, ...] = field(repr=False)  # MuJoCo's tendon of each place, -1 for none
 
     def new_data(self, q: ArrayLike | None = None, dq: ArrayLike | None = None) -> mujoco.MjData:
-        """A state of the model with the moving joints at q, dq (default zero) and loops closed."""
+        """A state of the model with the moving joints at q (default `home`), dq (default zero) and loops closed."""
         data = import_mujoco().MjData(self.model)
-        self.set_state(data, np.zeros(len(self.moving)) if q is None else q, dq)
+        self.set_state(data, self.home if q is None else q, dq)
         return data
+
+    @property
+    def home(self) -> Array:
+        """(n_moving,) a pose at which loops are closed: that of the robot's file where it has one, else zero."""
+        closure = self.robot.closure
+        return np.zeros(len(self.moving)) if closure is None else closure.reference[list(self.robot.moving)]
 
     def set_state(self, data: mujoco.MjData, q: ArrayLike, dq: ArrayLike | None = None) -> None:
         """Put the moving joints at q, dq and every passive joint where it belongs."""
+        if self.robot.closure is not None:
+            tree = tree_motion(self.robot, np.atleast_2d(q), None if dq is None else np.atleast_2d(dq))
+            data.qpos[self.dofs], data.qvel[self.dofs] = tree.q[0, self.joints], tree.dq[0, self.joints]
+            return
         data.qpos[self.dofs] = self.follow @ np.asarray(q, dtype=np.float64) + self.rest
         data.qvel[self.dofs] = 0.0 if dq is None else self.follow @ np.asarray(dq, dtype=np.float64)
 
     def loop_gap(self, data: mujoco.MjData) -> float:
-        """How far the passive joints are from where the moving ones put them: the largest gap [rad or m]."""
+        """The largest gap of a loop [rad or m]: of passive joints to where the moving ones put them, or at the cut."""
+        if self.robot.closure is not None:
+            return float(np.abs(data.efc_pos[: data.ne]).max(initial=0.0))
         free = data.qpos[self.dofs]
         gap = free - self.follow @ data.qpos[self.moving] - self.rest
         return float(np.abs(gap).max(initial=0.0))
 
     def to_joints(self, tree_torque: ArrayLike) -> Array:
-        """Torque at the moving joints from torques in MuJoCo's order (..., nv): G' tau_tree, (..., n_moving)."""
+        """Torque at the moving joints from torques in MuJoCo's order (..., nv): G' tau_tree, (..., n_moving).
+
+        Not for loops that are closed numerically, whose G changes with the pose: `tree_motion` has it.
+        """
         return np.asarray(np.asarray(tree_torque)[..., self.dofs] @ self.follow)
 
     def set_damping(self, viscous: Array) -> None:
@@ -122,11 +142,12 @@ def mujoco_model(
     dof = {j: int(model.joint(names[j]).dofadr[0]) for j in joints}
     places = (*element_places(robot, chosen_values(robot, values)), *more)
     moving = [dof[robot.active[i]] for i in robot.moving]
+    own = [dof[j] for j in carriers(robot)]
     on_joints = np.zeros((model.nv, len(places)))
     tendons = []
     for k, place in enumerate(places):
         if place.joint is not None:
-            on_joints[moving[place.joint], k] = place.direction[place.joint]
+            on_joints[own[place.joint], k] = place.direction[place.joint]
         several = place.joint is None and bool(np.any(place.direction))
         tendons.append(int(model.tendon(place.tendon).id) if several else -1)
     return MujocoModel(
@@ -136,6 +157,7 @@ def mujoco_model(
         joints=tuple(joints),
         dofs=np.array([dof[j] for j in joints]),
         moving=np.array(moving),
+        carriers=np.array(own),
         follow=robot.follow[np.ix_(joints, list(robot.moving))],
         rest=rest_positions(robot)[joints],
         _on_joints=on_joints,

@@ -103,7 +103,7 @@ class MujocoPlant:
         gains = None if robot.drive.gains is None else robot.drive.gains[moving]
         self._gains = gains if self.motors is None else np.asarray(self.motors.torque_constant)
         self._set_places()
-        self.reset(np.zeros(len(moving)))
+        self.reset(self._bare.home)
 
     # --- what experiments use ---------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class MujocoPlant:
         """
         if self._drive is None:
             self._drive = TorqueDrive(self._torque, self._torque)
-        drive, data, moving = self._drive, self._data, self._model.moving
+        drive, data, moving, own = self._drive, self._data, self._model.moving, self._model.carriers
         if len(self._q) == 1:  # before the first command nobody knew the torque
             self._tau[0] = drive.before if isinstance(drive, TorqueDrive) else drive.now(self._coupling @ self._dq[0])
         for part in range(self._parts):
@@ -187,7 +187,8 @@ class MujocoPlant:
             if self._effects.acts:
                 self._effects.step(self._model, data, torque @ self._coupling - self._offset, self._dry)
             else:
-                data.qfrc_applied[moving] = torque @ self._coupling - self._offset - self._dry(speed)
+                data.qfrc_applied[own] = -self._offset - self._dry(data.qvel[own])
+                data.qfrc_applied[moving] += torque @ self._coupling
                 self._mujoco.mj_step(self._model.model, data)
             if not float(data.qvel @ data.qvel) < FASTEST**2:
                 self._stop(data, part)
@@ -237,7 +238,7 @@ class MujocoPlant:
 
     def _set_places(self) -> None:
         places = self._bare.places
-        n = len(self._coupling)
+        n = len(self._bare.carriers)
         self._directions = np.array([place.direction for place in places]).reshape(-1, n)
         self._pushes = np.array([place.push for place in places]).reshape(-1, n)
         self._viscous = np.array([place.viscous for place in places])

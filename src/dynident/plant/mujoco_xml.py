@@ -11,6 +11,7 @@ import numpy as np
 
 from dynident.checks import Array
 from dynident.errors import InputError
+from dynident.plant.loop_constraints import add_loops, carried, carriers
 from dynident.plant.payload import Payload
 from dynident.plant.places import Place, chosen_values, element_places
 from dynident.robot.model import BASE, Joint, Robot, Transform
@@ -52,8 +53,9 @@ def mujoco_xml(
     """MJCF text of a robot.
 
     Locked joints are part of their links' placement. Rotor inertia and friction are joint attributes, or those of a
-    fixed tendon where an element moves with several joints. Passive joints follow by equality constraints. Torque
-    offsets, and elements that push in another direction than they move, have no place in MJCF.
+    fixed tendon where an element moves with several joints. Passive joints follow by equality constraints; loops that
+    no affine relation closes are held at their cut. Torque offsets, and elements that push in another direction than
+    they move, have no place in MJCF.
 
     Args:
         robot: The robot.
@@ -84,12 +86,12 @@ def mujoco_xml(
 
 def free_joints(robot: Robot) -> list[int]:
     """Indices into `robot.joints` of those that a model can move: the rest hang on locked joints only."""
-    moves = np.abs(robot.follow[:, list(robot.moving)]).sum(axis=1) > 0.0
+    moves = np.abs(carried(robot)).sum(axis=1) > 0.0
     return [int(j) for j in np.flatnonzero(moves)]
 
 
 def rest_positions(robot: Robot) -> Array:
-    """Tree positions where the moving joints are at zero, (n_joints,)."""
+    """Tree positions where the moving joints, and those that loops determine, are at zero, (n_joints,)."""
     held = np.zeros(len(robot.active))
     for index, position in robot.locked.items():
         held[index] = position
@@ -112,14 +114,14 @@ def link_bodies(robot: Robot, values: Mapping[str, float], payload: Payload | No
 def _bodies(world: Node, robot: Robot, chi: Array, places: Sequence[Place], options: ModelOptions) -> None:
     nodes: dict[int, Node] = {BASE: world}
     free, rest = set(free_joints(robot)), rest_positions(robot)
-    moving = {robot.active[i]: k for k, i in enumerate(robot.moving)}
+    places_of = {j: k for k, j in enumerate(carriers(robot))}
     for j, joint in enumerate(robot.joints):
         pose = joint.before @ joint.after if j in free else joint.before @ _motion(joint, rest[j]) @ joint.after
         body = SubElement(nodes[joint.parent], "body", name=joint.link, pos=_text(pose.translation))
         body.set("quat", _text(quaternion(pose.rotation)))
         _inertial(body, chi[j])
         if j in free:
-            _joint(body, joint, [p for p in places if p.joint is not None and p.joint == moving.get(j)], options)
+            _joint(body, joint, [p for p in places if p.joint is not None and p.joint == places_of.get(j)], options)
         nodes[j] = body
 
 
@@ -150,7 +152,7 @@ def _joint(body: Node, joint: Joint, places: Sequence[Place], options: ModelOpti
 
 def _tendons(root: Node, robot: Robot, places: Sequence[Place], options: ModelOptions) -> None:
     several = [place for place in places if place.joint is None and np.any(place.direction)]
-    names = robot.joint_names
+    names = [robot.joints[j].name for j in carriers(robot)]
     if not several:
         return
     tendons = SubElement(root, "tendon")
@@ -180,30 +182,11 @@ def _friction(node: Node, places: Sequence[tuple[Place, float]], options: ModelO
 
 
 def _loops(root: Node, robot: Robot, options: ModelOptions) -> None:
-    """Passive joints follow the others: one by a joint constraint, several by the length of a fixed tendon."""
-    moving = list(robot.moving)
-    own = {robot.active[i] for i in moving}
+    """Passive joints follow those that stand for themselves, and frames at cut joints stay together."""
+    own = set(carriers(robot))
     passive = [j for j in free_joints(robot) if j not in own]
-    if not passive:
-        return
-    rest = rest_positions(robot)
-    equality = SubElement(root, "equality")
     hard = {"solref": f"{2.0 * options.step!r} 1", "solimp": _HARD}
-    for j in passive:
-        name, row = robot.joints[j].name, robot.follow[j, moving]
-        along = np.flatnonzero(row)
-        if len(along) == 1:
-            polynomial = _text([rest[j], row[along[0]], 0.0, 0.0, 0.0])
-            other = robot.joint_names[along[0]]
-            SubElement(equality, "joint", {**hard, "joint1": name, "joint2": other, "polycoef": polynomial})
-            continue
-        tendons = root.find("tendon")
-        fixed = SubElement(SubElement(root, "tendon") if tendons is None else tendons, "fixed", name=f"loop {name}")
-        SubElement(fixed, "joint", joint=name, coef="1")
-        for k in along:
-            SubElement(fixed, "joint", joint=robot.joint_names[k], coef=repr(-float(row[k])))
-        polynomial = _text([rest[j], 0.0, 0.0, 0.0, 0.0])
-        SubElement(equality, "tendon", {**hard, "tendon1": f"loop {name}", "polycoef": polynomial})
+    add_loops(root, robot, passive, rest_positions(robot), hard, _text)
 
 
 def _motion(joint: Joint, position: float) -> Transform:

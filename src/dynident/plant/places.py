@@ -16,14 +16,14 @@ _PARALLEL = 1e-12  # relative size of what is left of a direction along another
 
 @dataclass(frozen=True)
 class Place:
-    """One element in joint coordinates.
+    """One element in joint coordinates: the moving joints, then those that loops determine.
 
     Its speed is ``direction · dq``, and the torque it takes from the joints is ``push * phi(speed)``.
 
     Attributes:
         label: The element's label; motors that only carry back-EMF are called "u3".
-        direction: (n_moving,) speed from joint speeds.
-        push: (n_moving,) torque at the joints per unit of its own.
+        direction: (n_moving + n_solved,) speed from joint speeds.
+        push: (n_moving + n_solved,) torque at the joints per unit of its own.
         share: `push` as a multiple of `direction`, or None where it is none: such an element is no tendon.
         inertia: Rotor inertia [kg·m² or kg].
         viscous: Viscous friction.
@@ -46,7 +46,7 @@ class Place:
 
     @property
     def joint(self) -> int | None:
-        """The moving joint along which it acts alone, or None."""
+        """The joint along which it acts alone, counted as in `direction`, or None."""
         (along,) = np.nonzero(self.direction)
         return int(along[0]) if len(along) == 1 else None
 
@@ -66,7 +66,7 @@ def element_places(robot: Robot, values: Mapping[str, float]) -> tuple[Place, ..
     speeds = robot.coupling[:, list(robot.moving)]  # actuated speeds from those of the moving joints
     places = []
     for element in robot.elements:
-        direction, push = element.velocity @ speeds, element.torque @ speeds
+        direction, push = (np.append(e @ speeds, element.solved) for e in (element.velocity, element.torque))
         numbers = [values.get(element.names.get(symbol, ""), 0.0) for symbol in ("Ia", "Fv", "Fc", "Fo")]
         if np.any(direction) or (np.any(push) and numbers[3]):
             places.append(Place(element.label, direction, push, _share(push, direction), *numbers))
@@ -76,6 +76,8 @@ def element_places(robot: Robot, values: Mapping[str, float]) -> tuple[Place, ..
 def motor_places(robot: Robot) -> tuple[Place, ...]:
     """The motors' own directions, without values: where back-EMF brakes."""
     speeds = robot.coupling[:, list(robot.moving)]
+    if robot.closure is not None:
+        speeds = np.pad(speeds, ((0, 0), (0, len(robot.closure.solved))))
     names = robot.motor_names
     return tuple(
         Place(f"u{name.removeprefix('m')}", speeds[i], speeds[i], 1.0)

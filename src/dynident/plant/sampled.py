@@ -54,7 +54,10 @@ class SampledMotion:
         """The motion of a log: q, and dq, ddq where it has both."""
         exact = log.has("dq", robot) and log.has("ddq", robot)
         more = [log.array(kind, robot) for kind in ("dq", "ddq")] if exact else []
-        return SampledMotion(log.time, log.array("q", robot), *more)
+        try:
+            return SampledMotion(log.time, log.array("q", robot), *more)
+        except InputError as error:
+            raise InputError(f"{log.source}: {error}") from None
 
     def sample(self, t: ArrayLike, /) -> tuple[Array, Array, Array]:
         """Positions, speeds and accelerations at times from 0 to the duration; beyond, it stands at its ends."""

@@ -44,6 +44,9 @@ class _Parser(argparse.ArgumentParser):
         elif message.startswith("the following arguments are required: "):
             need = message.removeprefix("the following arguments are required: ")
             message = f"missing {need}; see {self.prog} --help"
+        elif message.endswith(": expected one argument"):
+            option = message.removeprefix("argument ").split(":")[0].split("/")[-1]
+            message += f"; one that begins with a minus is written {option}=-1"
         complain(" ".join(message.split()))
         raise SystemExit(2)
 

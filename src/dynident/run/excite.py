@@ -27,12 +27,11 @@ _PLAIN = (
 
 def run(options: Namespace, robot: Robot) -> int:
     """Optimise, write the files, tell."""
+    from dynident.identifiability import base_parameters
     from dynident.motion import excite, write_csv, write_ros
     from dynident.motion.excite import ExciteOptions
 
-    for path in filter(None, (options.output, options.csv, options.ros)):
-        if not Path(path).parent.is_dir():  # before minutes of work, not after
-            raise InputError(f"{path}: the folder {Path(path).parent} does not exist; create it first")
+    _check_targets(options)
     given = _given(options, robot)
     with _progress(options.quiet or options.json, given.get("criterion")) as progress:
         motion = excite(robot, progress=progress, **given)
@@ -47,9 +46,24 @@ def run(options: Namespace, robot: Robot) -> int:
         print(json.dumps(motion.as_dict(), allow_nan=False))
     elif not options.quiet:
         _print(motion, robot, options)
+    for warning in base_parameters(robot, given.get("terms", ExciteOptions.terms)).warnings:
+        print(f"dynident: {warning}", file=sys.stderr)
     if motion.interrupted:
         print("dynident: interrupted; the best motion so far was written", file=sys.stderr)
     return 0
+
+
+def _check_targets(options: Namespace) -> None:
+    """Before minutes of work, not after."""
+    from dynident.files import check_target
+
+    paths = [path for path in (options.output, options.csv, options.ros) if path is not None]
+    for path in paths:
+        check_target(path)
+    if Path(options.output).suffix.lower() not in (".yaml", ".yml"):
+        raise InputError(f"{options.output}: a motion file must end in .yaml; --csv and --ros write other formats")
+    if len({Path(path).resolve() for path in paths}) < len(paths):
+        raise InputError(f"-o, --csv and --ros would write the same file {options.output}; give each its own")
 
 
 def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
@@ -114,18 +128,20 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
         f"{robot.name}: {motion.duration:g} s, {motion.trajectory.harmonics} harmonics of "
         f"{motion.trajectory.frequency:g} Hz, at rest at both ends"
     )
-    console.print(
-        f"{motion.criterion} {motion.value:.6g}, condition {motion.condition:.4g}, "
-        f"log det {motion.log_determinant:.5g} ({motion.evaluations} evaluations, {motion.seconds:.1f} s)"
-    )
+    name = "log det" if motion.criterion == "determinant" else motion.criterion
+    facts = {name: motion.value, "condition": motion.condition, "log det": motion.log_determinant}
+    found = ", ".join(f"{key} {value:.5g}" for key, value in facts.items())
+    console.print(f"{found}; {motion.evaluations} evaluations in {motion.seconds:.1f} s")
     left = ", ".join(f"{kind} {100.0 * share:.1f} %" for kind, share in motion.slack.items())
     console.print(f"Left of the limits at least: {left}")
     table = Table(title="Widest predicted deviations", title_justify="left")
-    for head in ("parameter", "deviation", "before"):
+    heads = ("parameter", "deviation", "of its size", *(() if motion.before is None else ("before",)))
+    for head in heads:
         table.add_column(head, justify="left" if head == "parameter" else "right")
     ratio = motion.relative_deviations
     for i in ratio.argsort()[::-1][:6]:
-        before = "" if motion.before is None else f"{motion.before[i]:.3g}"
-        table.add_row(motion.names[i], f"{motion.deviations[i]:.3g}", before)
+        before = () if motion.before is None else (f"{motion.before[i]:.3g}",)
+        share = f"{100.0 * ratio[i]:.3g} %" if ratio[i] < 9.99 else "> 999 %"
+        table.add_row(motion.names[i], f"{motion.deviations[i]:.3g}", share, *before)
     console.print(table)
     console.print(f"Motion: {options.output}", soft_wrap=True)

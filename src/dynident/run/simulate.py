@@ -22,7 +22,7 @@ from dynident.plant.friction import Breakaway
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.payload import Payload
 from dynident.plant.protocol import UnstableError
-from dynident.plant.record import measure, record
+from dynident.plant.record import KINDS, measure, record
 from dynident.plant.sampled import SampledMotion
 from dynident.plant.sensors import Sensors, Truth
 from dynident.robot.model import Robot
@@ -30,6 +30,8 @@ from dynident.robot.reading import Reader, parse_yaml
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
+AT_LIMIT = 1e-3  # [rad or m] by which a start may be beyond a position limit: encoders and rounding
+MOST_SAMPLES = 1e7  # steps of the controller: hours of motion
 TURN = 2.0 * math.pi
 ENCODER = 2**17  # counts per turn; per metre of a joint that slides
 
@@ -120,6 +122,7 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
         raise UnknownNameError("option", unknown[0], SimulateOptions.__dataclass_fields__)
     chosen = SimulateOptions(**options)
     _check(chosen)
+    _check_motion(robot, motion, chosen)
     every = max(1, math.ceil(CONTROL_RATE / chosen.rate - 1e-9))
     if chosen.jitter >= 1.0 / chosen.rate:
         raise InputError(f"jitter is {chosen.jitter:g} s; expected less than the time between samples")
@@ -136,7 +139,9 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
         payload_at=chosen.payload_at,
         seed=chosen.seed,
     )
-    controller = TRACKING[chosen.controller](robot, motion, bandwidth=chosen.bandwidth)
+    # Gains are tuned on the machine; a description without rotors would leave the feedback far too soft.
+    make = TRACKING[chosen.controller]
+    controller = make(robot, motion, bandwidth=chosen.bandwidth, tuned_to=chosen.values)
     record(plant, controller, every=every)
     truth = plant.truth()
     # Torque noise is known once the torque is; the controller does not look at it.
@@ -162,6 +167,52 @@ def _check(options: SimulateOptions) -> None:
         value = getattr(options, name)
         if not (value >= 0.0 and math.isfinite(value)):
             raise InputError(f"{name} is {value}; expected zero or a positive number")
+    if not math.isfinite(options.bias):
+        raise InputError(f"bias is {options.bias}; expected a number")
+    if isinstance(options.seed, bool) or not isinstance(options.seed, int) or options.seed < 0:
+        raise InputError(f"seed is {options.seed}; expected a whole number, zero or more")
+    for kind in options.kinds or ():
+        if kind not in KINDS:
+            raise UnknownNameError("kind of channel", kind, KINDS)
+
+
+def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> None:
+    """Refuse a motion of other joints, one that starts where the robot cannot be, and times that it does not have."""
+    names = tuple(getattr(motion, "joints", ())) or robot.joint_names
+    start = np.asarray(motion.sample(np.zeros(1))[0])[0]
+    if names != robot.joint_names or len(start) != len(names):
+        whose = f"joints {', '.join(names)}" if len(start) == len(names) else f"{len(start)} joints"
+        raise InputError(
+            f"the motion is for {whose}; robot {robot.name} moves {', '.join(robot.joint_names)}: give a motion that "
+            "was made for it, with the same joints locked"
+        )
+    length = motion.duration
+    samples = length * max(options.rate, CONTROL_RATE)
+    if length * options.rate < 1.0:
+        raise InputError(f"rate is {options.rate:g} Hz, which gives no sample in the {length:g} s of the motion")
+    if samples > MOST_SAMPLES:
+        raise InputError(
+            f"{length:g} s at {max(options.rate, CONTROL_RATE):g} Hz are {samples:.2g} steps of the controller, more "
+            f"than {MOST_SAMPLES:.0e}; lower the rate or shorten the motion"
+        )
+    for name in ("delay", "payload_at"):
+        if getattr(options, name) >= length:
+            raise InputError(f"{name} is {getattr(options, name):g} s, but the motion lasts only {length:g} s")
+    for k, i in enumerate(robot.moving):
+        limits, name = robot.joints[robot.active[i]].limits, robot.joint_names[k]
+        low = -math.inf if limits.lower is None else limits.lower
+        high = math.inf if limits.upper is None else limits.upper
+        beyond = max(low - start[k], start[k] - high)
+        if beyond > AT_LIMIT:
+            raise InputError(
+                f"the motion starts outside the limits: joint {name} at {start[k]:.4g} {joint_unit(robot, k)}, "
+                f"{beyond:.3g} beyond {low:.4g} to {high:.4g}; shift the motion or mend the limits"
+            )
+
+
+def joint_unit(robot: Robot, place: int) -> str:
+    """Unit of a moving joint's position."""
+    return "m" if robot.joints[robot.active[robot.moving[place]]].kind == "prismatic" else "rad"
 
 
 def _check_tracking(robot: Robot, time: Array, apart: Array, saturated: frozenset[str]) -> None:
@@ -174,28 +225,27 @@ def _check_tracking(robot: Robot, time: Array, apart: Array, saturated: frozense
         raise UnstableError(
             float(time[first]),
             name,
-            f"the robot lost its motion at t = {time[first]:.4g} s: joint {name} is {apart[first, joint]:.2g} rad or m "
-            f"away, and {', '.join(sorted(saturated))} reached the effort limit; slow the motion down or lower the "
-            "bandwidth",
+            f"the robot lost its motion at t = {time[first]:.4g} s: joint {name} is {apart[first, joint]:.2g} "
+            f"{joint_unit(robot, joint)} away, and {', '.join(sorted(saturated))} reached the effort limit; slow the "
+            "motion down or lower the bandwidth",
         )
 
 
 def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[str]) -> tuple[str, ...]:
     found = []
     for k, i in enumerate(robot.moving):
-        joint = robot.joints[robot.active[i]]
+        joint, unit = robot.joints[robot.active[i]], joint_unit(robot, k)
         low, high = joint.limits.lower, joint.limits.upper
         beyond = [] if low is None else [low - float(wanted[:, k].min())]
         beyond += [] if high is None else [float(wanted[:, k].max()) - high]
         if max(beyond, default=0.0) > 1e-9:
-            unit = "m" if joint.kind == "prismatic" else "rad"
             found.append(f"joint {joint.name}: the motion leaves its position limits by {max(beyond):.3g} {unit}")
         speed, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
         if limit is not None and speed > limit * (1.0 + 1e-6):
-            found.append(f"joint {joint.name}: reaches {speed:.3g}, above its velocity limit {limit:.3g}")
+            found.append(f"joint {joint.name}: reaches {speed:.3g}, above its velocity limit {limit:.3g} {unit}/s")
         away = float(np.abs(truth.q[:, k] - wanted[:, k]).max())
         if away > FAR:
-            found.append(f"joint {joint.name}: is up to {away:.2g} rad or m away from its motion; raise the bandwidth")
+            found.append(f"joint {joint.name}: is up to {away:.2g} {unit} away from its motion; raise the bandwidth")
         if joint.name in saturated:
             found.append(f"joint {joint.name}: its torque reached the effort limit {joint.limits.effort:.4g}")
     return tuple(found)

@@ -174,10 +174,12 @@ def run_predict(options: Namespace) -> int:
 
 def run_simulate(options: Namespace) -> int:
     """`dynident simulate`."""
+    from dynident.files import check_target
     from dynident.logs.write import log_ending, write_log
-    from dynident.run.simulate import options_of, read_motion, simulate
+    from dynident.run.simulate import joint_unit, options_of, read_motion, simulate
 
     log_ending(options.output)  # not only when the run is over
+    check_target(options.output)
     robot = _robot(options)
     given = options_of(options)
     run = simulate(robot, read_motion(options.motion, robot), **given)
@@ -185,9 +187,10 @@ def run_simulate(options: Namespace) -> int:
     if options.json:
         print(json.dumps({"robot": robot.name, "log": str(options.output), **run.as_dict()}, allow_nan=False))
         return 0
-    worst = max(zip(run.tracking.tolist(), robot.joint_names, strict=True))
+    worst, place = max((far, place) for place, far in enumerate(run.tracking.tolist()))
     print(f"{options.output}: {len(run.log)} samples at {run.log.rate:.6g} Hz, {run.log.duration:.6g} s")
-    print(f"largest distance from the motion: {worst[0]:.3g} rad or m (joint {worst[1]})")
+    where = f"{worst:.3g} {joint_unit(robot, place)} (joint {robot.joint_names[place]})"
+    print(f"largest distance from the motion: {where}")
     if len(robot.joints) > len(robot.active):
         print(f"largest gap of the loops: {run.loop_gap:.3g} rad or m")
     for warning in run.warnings:

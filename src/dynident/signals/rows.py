@@ -120,6 +120,7 @@ def row_blocks(
     model: ObservationModel,
     delays: Sequence[float] | None = None,
     reference: Array | None = None,
+    rest_speed: Array | None = None,
 ) -> Iterator[RowBlock]:
     """All rows of a log in order, in bounded memory.
 
@@ -128,14 +129,16 @@ def row_blocks(
         model: The robot's columns.
         delays: Delays of the torque to undo [s]; default that of the options.
         reference: (10 n_links,) standard parameters of the links that some terms are linear around.
+        rest_speed: (n_joints,) speeds below which joints give no usable rows; default that of the options.
 
     Raises:
         InputError: When no stretch of the log is long enough for its filters.
     """
     stream: FilterStream | None = None
     one = one.for_terms(model.along)
-    course, counting = model.course(reference), _Counting(model, one.options.rest_speed)
     n, widths = len(model.robot.joint_names), [len(own) for own in model.layout.columns]
+    slowest = np.full(n, one.options.rest_speed) if rest_speed is None else rest_speed
+    course, counting = model.course(reference), _Counting(model, slowest)
     any_inner = False
     for motion in one.motion(delays):
         step = row_step(one)
@@ -197,8 +200,8 @@ def _parts(motion: Motion) -> Iterator[Motion]:
 class _Counting:
     """Which samples of a joint count: those in motion; with memory, also those at rest after motion."""
 
-    def __init__(self, model: ObservationModel, rest_speed: float) -> None:
-        self.rest_speed = rest_speed
+    def __init__(self, model: ObservationModel, rest_speed: Array) -> None:
+        self.rest_speed = rest_speed[:, None]
         self.memory = any(term.has_memory for term in model.along)
         self.moved = np.zeros(len(model.robot.joint_names), dtype=bool)
 
