@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -10,13 +11,17 @@ from dynident.checks import Array
 from dynident.dynamics.along import AlongTerm, Follower, Place, Reference, Samples
 from dynident.dynamics.term import Column
 from dynident.errors import InputError, UnknownNameError
-from dynident.robot.model import Robot
+from dynident.robot.model import BASE, Robot
 
 _STEP = 1e-5  # [rad or m] of the difference quotient; the torque of links is smooth
 
 
 class Tilt(AlongTerm):
-    """The base does not stand upright: two small rotations of gravity, about the base axes across it."""
+    """The base does not stand upright: two small rotations of gravity, about the base axes across it.
+
+    A joint whose axis is upright feels no weight until it tilts, so nothing else tells the first moments that hang on
+    it; what they add is a cosine and a sine of its own angle.
+    """
 
     name = "tilt"
     needs_reference = True
@@ -33,26 +38,52 @@ class Tilt(AlongTerm):
         return [axis for axis in range(3) if axis != down]
 
     def columns(self, robot: Robot) -> tuple[Column, ...]:
-        """Two angles."""
-        return tuple(
+        """Two angles, and two weights for each upright joint."""
+        angles = [
             Column(f"tilt_{'xyz'[axis]}", "rad", "tilt_", "xyz"[axis], self.name, f"tilt about base {'xyz'[axis]}")
             for axis in self._axes(robot)
-        )
+        ]
+        weights = []
+        for row in _upright(robot):
+            joint = robot.joints[robot.active[robot.moving[row]]]
+            for part in ("cos", "sin"):
+                meaning = f"weight on {joint.name} that only a tilt shows ({part}ine)"
+                name = f"tilt{part}_{joint.number}"
+                weights.append(Column(name, "N·m", f"tilt{part}_", str(joint.number), self.name, meaning))
+        return (*angles, *weights)
 
     def places(self, robot: Robot) -> tuple[Place, ...]:
-        """Gravity is felt by all rows."""
-        return tuple((row, column) for column in range(2) for row in range(len(robot.moving)))
+        """Gravity is felt by all rows, an upright joint's own weight by its row."""
+        aside = [(row, column) for column in range(2) for row in range(len(robot.moving))]
+        own = [(row, 2 + 2 * number + part) for number, row in enumerate(_upright(robot)) for part in range(2)]
+        return (*aside, *own)
 
     def follow(self, robot: Robot, reference: Reference | None) -> Follower:
         """Weight of the reference's links in a gravity that points aside."""
         assert reference is not None
         turned = [dataclasses.replace(robot, gravity=np.cross(np.eye(3)[i], robot.gravity)) for i in self._axes(robot)]
+        upright = _upright(robot)
 
         def follower(samples: Samples) -> Array:
             rest = np.zeros_like(samples.q)
-            return np.concatenate([reference.torque_at(samples.q, rest, rest, other) for other in turned])
+            parts = [reference.torque_at(samples.q, rest, rest, other) for other in turned]
+            parts += [np.stack([np.cos(samples.q[row]), np.sin(samples.q[row])]) for row in upright]
+            return np.concatenate(parts)
 
         return follower
+
+
+@functools.lru_cache(maxsize=16)
+def _upright(robot: Robot) -> tuple[int, ...]:
+    """Rows of the joints at the root of the tree that turn about a line along gravity."""
+    down = robot.gravity / np.linalg.norm(robot.gravity)
+    rows = []
+    for row, moving in enumerate(robot.moving):
+        joint = robot.joints[robot.active[moving]]
+        along = abs(float(joint.before.rotation[:, 2] @ down)) > 1.0 - 1e-6
+        if joint.parent == BASE and joint.kind == "revolute" and along:
+            rows.append(row)
+    return tuple(rows)
 
 
 class Zero(AlongTerm):

@@ -59,11 +59,6 @@ GROUPS = (
 )
 
 
-def generic(side: Side) -> tuple[Group, ...]:
-    """The generic recipe for the place where torque was measured."""
-    return tuple(group for group in GROUPS if side in group.sides)
-
-
 def terms_of(groups: Iterable[Group], only: Sequence[str] | None = None) -> tuple[Term, ...]:
     """Terms for some groups; scales of one term are put together.
 

@@ -67,12 +67,21 @@ def chosen_friction(
     gathered = _Counter()
     rows = accumulate_slabs(ObservedRows(tuple(train), basic, None, MOST_SECONDS)).n_rows
     generic = [group for group in groups if group.sides]
-    seconds = 0.0 if wanted == "generic" else sum(one.survey.duration for one in _experiments(train))
+    seconds = sum(one.survey.duration for one in _experiments(train))
     most = basic.n + sum(len(term.columns(basic.robot)) for term in terms_of(generic, only))
-    if rows < LEAST_EQUATIONS * most:
+    if rows < LEAST_EQUATIONS * most and wanted == "auto":
         few = f"{rows:g} equations in motion are too few for more than the basic friction"
         return FrictionChoice((), side or "sensor", few)
-    return choose_friction(basic, gather, views(train), seconds=seconds, side=side, only=only, candidates=groups)
+    return choose_friction(
+        basic,
+        gather,
+        views(train),
+        seconds=seconds,
+        side=side,
+        only=only,
+        candidates=groups,
+        generic=wanted == "generic",
+    )
 
 
 class _Counter:

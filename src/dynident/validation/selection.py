@@ -16,12 +16,14 @@ import numpy as np
 from dynident.blas import on_one_thread
 from dynident.checks import Array
 from dynident.dynamics.terms import Term
-from dynident.estimate.around import links_of, needs_reference, without_reference
+from dynident.estimate.around import fit_around, links_of, needs_reference, without_reference
+from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.recipes import GROUPS, Group, Side, generic, terms_of
+from dynident.estimate.recipes import GROUPS, Group, Side, terms_of
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.factor import triangular
 from dynident.information.information import Information
+from dynident.information.solution import dense_channels, residual_square
 from dynident.validation.cross import Fold, rest_of
 
 LEAST_SECONDS = 30.0  # of data; with less, blocks left out say more about the motion than about friction
@@ -29,6 +31,10 @@ LEAST_FOLDS = 3
 BLOCKS = 4  # made of each log where there are too few logs
 WORTH = 0.01  # share of the error that a group must be worth
 SIDE_WORTH = 0.05  # share of the error by which the motor's recipe must win where nobody said what was measured
+LEAST_EXPLAINED = 0.1  # share of the residual's square that a recipe must explain on data too short to leave any out
+_CLEARLY = 3.0  # times what noise would give
+_ALIKE = 4.0  # neighbouring rows that say about as much as one
+_NEW = 1e-3  # share of a column that basic columns must not explain
 _TOLERANCE = 1e-7  # share of the largest singular value
 
 
@@ -119,6 +125,10 @@ class Selection:
         views: Label of each log -> that of its experiment.
         candidates: Groups to choose from.
         only: Labels of the elements that move.
+
+    Attributes:
+        folds: What is left out in turn.
+        able: Candidates that say something which the basic columns cannot say.
     """
 
     def __init__(
@@ -129,7 +139,7 @@ class Selection:
         candidates: Sequence[Group] = GROUPS,
         only: Sequence[str] | None = None,
     ) -> None:
-        self.basic, self.candidates, self.only = basic, tuple(candidates), only
+        self.only = only
         self.terms = (*basic.terms, *terms_of(candidates, only))
         self.base = base_parameters(basic.robot, self.terms)
         first = base_parameters(basic.robot, without_reference(self.terms))
@@ -152,6 +162,7 @@ class Selection:
         self._own = {group: self._columns(group) for group in candidates}
         self._always = [i for i in range(self.base.n) if self._term(i) in {term.name for term in basic.terms}]
         self._known: dict[frozenset[Group], Array] = {}
+        self.able = [group for group in candidates if self._own[group] and self._is_new(self._own[group])]
 
     def errors(self, groups: Iterable[Group]) -> Array:
         """(n_folds,) relative error on what was left out, for a model with these groups."""
@@ -163,22 +174,19 @@ class Selection:
 
     def choose(self, start: Sequence[Group]) -> tuple[list[Group], list[Verdict]]:
         """Drop what is not worth its columns, then add what is; the groups and a verdict on each."""
-        groups = [group for group in start if self._own[group]]
-        groups = self._pruned(self._grown(self._pruned(groups)))
+        groups = self._pruned(self._grown(self._pruned(list(start))))
         verdicts = []
-        for group in self.candidates:
-            if not self._own[group]:
-                continue
+        for group in self.able:
             inside = group in groups
             with_it = groups if inside else [*groups, group]
-            gain, deviation = self._gain([g for g in with_it if g is not group], with_it)
+            gain, deviation = self.gain([g for g in with_it if g is not group], with_it)
             words = {(1, 1): "kept", (1, 0): "dropped", (0, 1): "added", (0, 0): "not added"}
             verdicts.append(Verdict(group.key, gain, deviation, words[int(group in start), int(inside)]))
         return groups, verdicts
 
     def _pruned(self, groups: list[Group]) -> list[Group]:
         while groups:
-            worth = {g: self._gain([other for other in groups if other is not g], groups) for g in groups}
+            worth = {g: self.gain([other for other in groups if other is not g], groups) for g in groups}
             least = min(groups, key=lambda g: worth[g][0] - worth[g][1])
             if _worth_it(*worth[least]):
                 break
@@ -187,18 +195,31 @@ class Selection:
 
     def _grown(self, groups: list[Group]) -> list[Group]:
         while True:
-            free = [g for g in self.candidates if g not in groups and self._own[g]]
-            worth = {g: self._gain(groups, [*groups, g]) for g in free}
+            free = [g for g in self.able if g not in groups]
+            worth = {g: self.gain(groups, [*groups, g]) for g in free}
             able = [g for g in free if _worth_it(*worth[g])]
             if not able:
                 return groups
             groups = [*groups, max(able, key=lambda g: worth[g][0])]
 
-    def _gain(self, without: Sequence[Group], with_it: Sequence[Group]) -> tuple[float, float]:
+    def gain(self, without: Sequence[Group], with_it: Sequence[Group]) -> tuple[float, float]:
         """Share of the error that goes away, and its standard error over the folds."""
         before, after = self.errors(without), self.errors(with_it)
         share = (before - after) / max(float(before.mean()), 1e-300)
         return float(share.mean()), float(share.std(ddof=1) / np.sqrt(len(share))) if len(share) > 1 else np.inf
+
+    def _is_new(self, columns: list[int]) -> bool:
+        """Whether the data tells columns from the basic ones: a planar arm cannot tell a tilt from first moments."""
+        if not self._parts:
+            return True
+        train = self._parts[0].train
+        sizes = np.linalg.norm(train[:, columns], axis=0)
+        if not (sizes > 0.0).all():
+            return False
+        basic, _ = np.linalg.qr(train[:, self._always])
+        own = train[:, columns] / sizes
+        rest = own - basic @ (basic.T @ own)
+        return bool(np.linalg.svd(rest, compute_uv=False)[-1] > _NEW)
 
     def _term(self, base_column: int) -> str:
         return self.base.columns[self.base.independent[base_column]].term
@@ -258,6 +279,7 @@ def choose_friction(
     side: Side | None,
     only: Sequence[str] | None = None,
     candidates: Sequence[Group] = GROUPS,
+    generic: bool = False,
 ) -> FrictionChoice:
     """The friction that training data supports.
 
@@ -269,47 +291,79 @@ def choose_friction(
         side: Where torque was measured, None to let the data decide.
         only: Labels of the elements that move; None for all.
         candidates: Groups to choose from.
+        generic: Whether the generic recipe is wanted in any case; the data then decides the side alone.
     """
-    able = [group for group in candidates if not (group.name == "tilt" and not basic.robot.gravity.any())]
-    enough = seconds >= LEAST_SECONDS
-    if side is not None and not enough:
-        return _generic(side, able, only, seconds, "")
-    selection = Selection(basic, gather, views, able if enough else _either(able), only)
+
+    def as_a_whole(side: Side, said: str) -> FrictionChoice:
+        groups = [group for group in candidates if side in group.sides]
+        if generic:
+            reason = f"generic friction ({side} side), as asked for{said}"
+            return FrictionChoice(terms_of(groups, only), side, reason)
+        why = f"{seconds:.0f} s of data are too little to choose friction term by term"
+        return _all_or_none(basic, gather, groups, only, side, why, said)
+
+    if side is not None and (generic or seconds < LEAST_SECONDS):
+        return as_a_whole(side, "")
+    if seconds < LEAST_SECONDS:
+        return as_a_whole("sensor", "; nothing says where torque was measured (torque_source in the robot file)")
+    selection = Selection(basic, gather, views, candidates, only)
     said = ""
     if side is None:
-        side, said = _decided_side(selection, able)
-    if not enough or len(selection.folds) < LEAST_FOLDS:
-        return _generic(side, able, only, seconds, said)
-    start = [group for group in able if side in group.sides]
+        side, said = _decided_side(selection)
+    if generic or len(selection.folds) < LEAST_FOLDS:
+        return as_a_whole(side, said)
+    start = [group for group in selection.able if side in group.sides]
     groups, verdicts = selection.choose(start)
-    errors = {
-        name: float(selection.errors(own).mean())
-        for name, own in (("basic", ()), ("generic", start), ("chosen", groups))
-    }
+    models: dict[str, Sequence[Group]] = {"basic": [], "generic": start, "chosen": groups}
+    errors = {name: float(selection.errors(own).mean()) for name, own in models.items()}
     shown = ", ".join(f"{name} {100.0 * error:.2f} %" for name, error in errors.items())
     reason = f"friction chosen by leaving out {len(selection.folds)} parts of the data in turn ({shown}){said}"
     folds = tuple(fold.label for fold in selection.folds)
     return FrictionChoice(terms_of(groups, only), side, reason, tuple(verdicts), folds, errors)
 
 
-def _either(able: Sequence[Group]) -> list[Group]:
-    return [group for group in able if group.sides]
-
-
-def _generic(
-    side: Side, able: Sequence[Group], only: Sequence[str] | None, seconds: float, said: str
+def _all_or_none(
+    basic: BaseParameters,
+    gather: Gather,
+    groups: Sequence[Group],
+    only: Sequence[str] | None,
+    side: Side,
+    why: str,
+    said: str,
 ) -> FrictionChoice:
-    groups = [group for group in generic(side) if group in able]
-    few = f"{seconds:.0f} s of data are too little to choose friction terms by leaving parts out"
-    return FrictionChoice(terms_of(groups, only), side, f"{few}; the generic recipe ({side} side) is used{said}")
+    """The generic recipe, unless it explains no more of the residual than as many columns would of noise.
+
+    Parts left out of a short log are another motion than the rest, so they are no judge.
+    """
+    recipe, chosen = f"the generic recipe ({side} side)", terms_of(groups, only)
+    base = base_parameters(basic.robot, (*basic.terms, *chosen))
+    method = ESTIMATORS["weighted"]().set_params(rank_tolerance=_TOLERANCE)
+    fitted, _ = fit_around(gather, base, method)
+    data = fitted.information_
+    plain = method.clone().fit(data.restrict([name for name in base.names if name in basic.names]))
+    before, after = _residual(plain, plain.channel_weights_), _residual(fitted, plain.channel_weights_)
+    gain, chance = 1.0 - after / max(before, 1e-300), (base.n - basic.n) / (data.n_rows / _ALIKE)
+    shown = f"it explains {100.0 * gain:.0f} % of the basic model's residual, noise would give {100.0 * chance:.0f} %"
+    if fitted.rank_ == base.n and gain > max(_CLEARLY * chance, LEAST_EXPLAINED):
+        return FrictionChoice(chosen, side, f"{why}; {recipe} is used ({shown}){said}")
+    if fitted.rank_ < base.n:
+        shown = "the data does not determine all of it"
+    return FrictionChoice((), side, f"{why}; basic friction and not {recipe}: {shown}{said}")
 
 
-def _decided_side(selection: Selection, able: Sequence[Group]) -> tuple[Side, str]:
+def _residual(fitted: Estimator, weights: Array) -> float:
+    """Square of the weighted residual of a fit."""
+    channels, _ = dense_channels(fitted.information_)
+    squares = [residual_square(rows, fitted.values_) for rows in channels]
+    return float(weights @ np.array(squares))
+
+
+def _decided_side(selection: Selection) -> tuple[Side, str]:
     """Where torque was measured, as the data has it: the motor's recipe must win clearly."""
-    motor, sensor = ([g for g in able if side in g.sides] for side in ("motor", "sensor"))
+    motor, sensor = ([g for g in selection.able if side in g.sides] for side in ("motor", "sensor"))
     if len(selection.folds) < LEAST_FOLDS:
         return "sensor", "; torque is taken to be measured on the link side"
-    gain, deviation = selection._gain(sensor, motor)
+    gain, deviation = selection.gain(sensor, motor)
     side: Side = "motor" if gain > max(deviation, SIDE_WORTH) else "sensor"
     what = "the motor" if side == "motor" else "a sensor on the link side"
     share = f"the motor's recipe changes the error by {-100.0 * gain:+.1f} %"
