@@ -86,7 +86,7 @@ class ExciteOptions:
     clearance: float | None = None
     radius: float | Mapping[str, float] = 0.05
     information: Information | None = None
-    starts: int = 16
+    starts: int = 8
     kicks: int = 4
     iterations: int = 60
     seed: int = 0
@@ -111,7 +111,10 @@ class ExcitingMotion:
         evaluations: Criteria evaluated.
         seconds: Time the search took [s].
         interrupted: Whether it was stopped early.
-        options: What shaped it.
+        asked: What was asked for.
+        limits: Limits of the joints that it keeps, the share for safety taken off.
+        noise: (n_joints,) deviation of the torque that was assumed [N·m or N]; of the energy, (1,) [J].
+        options: What shaped it, for the file.
     """
 
     trajectory: Fourier
@@ -127,6 +130,9 @@ class ExcitingMotion:
     evaluations: int
     seconds: float
     interrupted: bool
+    asked: ExciteOptions
+    limits: JointLimits
+    noise: Array
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -350,6 +356,9 @@ class _Excitation:
             evaluations=found.evaluations,
             seconds=found.seconds,
             interrupted=found.interrupted,
+            asked=self.options,
+            limits=self.limits,
+            noise=frozen(self.noise),
             options={"robot": self.robot.name, "model": self.options.model, "safety": self.options.safety},
         )
 

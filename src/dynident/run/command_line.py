@@ -188,7 +188,7 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--radius", type=float, default=None, metavar="M", help="of the links (default 0.05 m)")
     help_extend = "information (.npz) of data that is there already; the motion complements it"
     verb.add_argument("--extend", default=None, metavar="INFO.npz", help=help_extend)
-    verb.add_argument("--starts", type=int, default=None, metavar="N", help="random starts (default 16)")
+    verb.add_argument("--starts", type=int, default=None, metavar="N", help="random starts (default 8)")
     help_kicks = "pushes of each of the three best motions, each followed by a search (default 4)"
     verb.add_argument("--kicks", type=int, default=None, metavar="N", help=help_kicks)
     verb.add_argument("--seed", type=int, default=None, metavar="N", help="of the random starts (default 0)")
@@ -196,6 +196,7 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--rate", type=float, default=None, metavar="HZ", help=help_rate)
     verb.add_argument("--csv", default=None, metavar="F.csv", help="samples as t,q1..,dq1..,ddq1..")
     verb.add_argument("--ros", default=None, metavar="F.json", help="samples as a ROS 2 JointTrajectory message")
+    verb.add_argument("--report", default=None, metavar="F.html", help="page with limits, curves, space and deviations")
     verb.add_argument("--quiet", action="store_true", help="no progress and no page")
 
 

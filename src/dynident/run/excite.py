@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynident.errors import InputError
+from dynident.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +32,7 @@ def run(options: Namespace, robot: Robot) -> int:
     from dynident.motion import excite, write_csv, write_ros
     from dynident.motion.excite import ExciteOptions
 
-    for path in filter(None, (options.output, options.csv, options.ros)):
+    for path in filter(None, (options.output, options.csv, options.ros, options.report)):
         if not Path(path).parent.is_dir():  # before minutes of work, not after
             raise InputError(f"{path}: the folder {Path(path).parent} does not exist; create it first")
     given = _given(options, robot)
@@ -43,6 +45,10 @@ def run(options: Namespace, robot: Robot) -> int:
         write_csv(motion.trajectory, options.csv, rate, numbers)
     if options.ros:
         write_ros(motion.trajectory, options.ros, rate)
+    if options.report:
+        from dynident.report.motion import motion_html
+
+        write_text(Path(options.report), motion_html(motion, robot, command=_command(options)))
     if options.json:
         print(json.dumps(motion.as_dict(), allow_nan=False))
     elif not options.quiet:
@@ -129,3 +135,17 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
         table.add_row(motion.names[i], f"{motion.deviations[i]:.3g}", before)
     console.print(table)
     console.print(f"Motion: {options.output}", soft_wrap=True)
+    if options.report:
+        console.print(f"Report: {options.report}", soft_wrap=True)
+
+
+def _command(options: Namespace) -> str:
+    """The command that makes the same motion again."""
+    words = ["dynident", "excite", options.robot, "-o", options.output]
+    for name in (*_PLAIN, "locked", "start", "noise", "acceleration", "extend", "csv", "ros", "report"):
+        value = getattr(options, name)
+        if value is not None and value != "":
+            words += [f"--{name}", str(value)]
+    for text in options.box:
+        words += ["--box", text]
+    return shlex.join(words)
