@@ -90,7 +90,9 @@ def compare(name: str, with_slsqp: bool = True) -> None:
     p = len(ours.names)
     least = min(ours.slack.values())
     row("dynident", ours.log_determinant, ours.condition, seconds)
-    print(f"    least share of a limit left at 1 kHz: {least:.1e}; {ours.evaluations} evaluations, {wall:.1f} s by the clock")
+    print(
+        f"    least share of a limit left at 1 kHz: {least:.1e}; {ours.evaluations} evaluations, {wall:.1f} s of clock"
+    )
     peer = Peer(name)
     scattered = peer.random()
     row("best of 200 random motions", scattered.log_determinant, scattered.condition)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident._version import __version__
 from dynident.checks import Array
@@ -97,13 +98,13 @@ def _verdict(motion: ExcitingMotion) -> Html:
     shares = motion.relative_deviations
     n, well = len(shares), int(np.sum(shares < _WELL))
     texts = [
-        f"{motion.criterion.capitalize()} {number(motion.value, 6)}; condition {number(motion.condition, 4)}, "
-        f"log det {number(motion.log_determinant, 6)} ({motion.evaluations} evaluations, {motion.seconds:.1f} s).",
+        f"{_value(motion)}: log det of the information {number(motion.log_determinant, 5)}, condition number of the "
+        f"weighted rows {number(motion.condition, 3)} ({motion.evaluations} evaluations, {motion.seconds:.1f} s).",
         f"Widest deviation beside its parameter's size: {motion.names[int(np.argmax(shares))]}, "
         + (percent(float(shares.max())) if np.isfinite(shares.max()) else "not determined")
         + ("." if motion.before is None else f"; before, {_worst_before(motion)}."),
     ]
-    head = f"{well} of {n} parameters can be expected to better than {percent(_WELL)}"
+    head = f"{well} of {n} parameters can be expected to better than {100.0 * _WELL:.0f} %"
     caveat = [] if not motion.interrupted else ["The search was interrupted; this is the best motion until then."]
     return element(
         "section",
@@ -113,6 +114,14 @@ def _verdict(motion: ExcitingMotion) -> Html:
         class_="verdict",
         id="verdict",
     )
+
+
+def _value(motion: ExcitingMotion) -> str:
+    """The criterion in words; the determinant and the condition are told anyway."""
+    if motion.criterion in ("determinant", "condition"):
+        return f"Best {motion.criterion} within the limits"
+    words = {"smallest": "smallest singular value", "interval": "widest relative deviation"}[motion.criterion]
+    return f"Best {words} within the limits, {number(motion.value, 4)}"
 
 
 def _worst_before(motion: ExcitingMotion) -> str:
@@ -144,10 +153,10 @@ def _limits(motion: ExcitingMotion, robot: Robot, states: tuple[Array, Array, Ar
         [name, *(percent(float(share[i])) if share[i] > 0.0 else "no limit" for share in used), noise[i]]
         for i, name in enumerate(robot.joint_names)
     ]
-    left = ", ".join(f"{kind} {percent(share)}" for kind, share in motion.slack.items())
-    safety = f"a safety of {percent(motion.asked.safety)} taken off" if motion.asked.safety < 1.0 else "no safety taken"
+    left = ", ".join(f"{kind} {100.0 * share:.1f} %" for kind, share in motion.slack.items())
+    whole = f"{number(100.0 * motion.asked.safety, 3)} % of the robot's limits"
     return [
-        table(f"Share of each limit that is used, {safety}, at 1 kHz", heads, rows),
+        table(f"Share used at 1 kHz, of limits that are {whole}", heads, rows),
         paragraphs(f"Left of the limits at least: {left}.", class_="soft"),
     ]
 
@@ -202,9 +211,7 @@ def _deviations(motion: ExcitingMotion) -> list[Html]:
     shares = motion.relative_deviations
     order = np.argsort(-shares, kind="stable")
     before = None if motion.before is None else motion.before / motion.sizes
-    rows = [
-        Deviation(motion.names[i], float(shares[i]), None if before is None else float(before[i])) for i in order
-    ]
+    rows = [Deviation(motion.names[i], float(shares[i]), None if before is None else float(before[i])) for i in order]
     known = [x for row in rows for x in (row.share, row.before) if x is not None and np.isfinite(x) and x > 0.0]
     ends = (10.0 ** np.floor(np.log10(min(known))), 10.0 ** np.ceil(np.log10(max(known)))) if known else (0.01, 1.0)
     ends = (ends[0], max(ends[1], 10.0 * ends[0]))
@@ -228,7 +235,7 @@ def _deviations(motion: ExcitingMotion) -> list[Html]:
     ]
 
 
-def _deviation_table(motion: ExcitingMotion, order: Array) -> Html:
+def _deviation_table(motion: ExcitingMotion, order: NDArray[np.intp]) -> Html:
     heads = [Head("parameter"), *(Head(text, numeric=True) for text in ("size", "deviation", "relative"))]
     if motion.before is not None:
         heads += [Head("before", numeric=True)]

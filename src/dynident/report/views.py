@@ -17,6 +17,7 @@ from dynident.robot.model import Robot
 
 _HEIGHT = 760
 _EDGE = 50
+_ROOM = 0.3  # beside the largest extent, within which boxes are drawn
 _SHADOWS = 7  # moments at which the links are drawn faintly
 _PATH_POINTS = 400
 _TURN, _TILT = np.radians(-55.0), np.radians(24.0)  # of the oblique view
@@ -52,8 +53,32 @@ class Scene:
     @property
     def extent(self) -> Array:
         """(2, 3) lower and upper corner of everything that moves."""
-        points = np.concatenate([self.paths.reshape(-1, 3), self.links.reshape(-1, 3)])
+        points = self.moving
         return np.array([points.min(0), points.max(0)])
+
+    @property
+    def moving(self) -> Array:
+        """(n_points, 3) of the tool and the links."""
+        return np.concatenate([self.paths.reshape(-1, 3), self.links.reshape(-1, 3)])
+
+    @property
+    def near_boxes(self) -> Array:
+        """The boxes, cut where they are far from everything that moves: a wall would make the robot tiny."""
+        low, high = self.extent
+        room = _ROOM * float((high - low).max())
+        return np.clip(self.boxes, low - room, high + room)
+
+    @property
+    def ground(self) -> list[Array]:
+        """The floor below everything that moves, as a rectangle with two lines through its middle."""
+        if self.floor is None:
+            return []
+        (x0, y0, _), (x1, y1, _) = self.extent
+        z, lines = self.floor, []
+        for share in (0.0, 0.5, 1.0):
+            x, y = x0 + share * (x1 - x0), y0 + share * (y1 - y0)
+            lines += [np.array([[x, y0, z], [x, y1, z]]), np.array([[x0, y, z], [x1, y, z]])]
+        return lines
 
 
 def scene(robot: Robot, motion: Trajectory, floor: float | None, boxes: Array) -> Scene:
@@ -78,7 +103,8 @@ def _points(robot: Robot, places: Sequence[tuple[int, Array]], q: Array) -> Arra
 def view(seen: Scene, name: str, key: str) -> Html:
     """One of `VIEWS`, on a scale that fits everything that moves."""
     onto = VIEWS[name]
-    flat = np.concatenate([seen.paths.reshape(-1, 3), seen.links.reshape(-1, 3)]) @ onto.T
+    edges = [edge for box in seen.near_boxes for edge in _edges(box)]
+    flat = np.concatenate([seen.moving, *seen.ground, *edges]) @ onto.T
     middle, size = 0.5 * (flat.min(0) + flat.max(0)), np.ptp(flat, axis=0)
     scale = min((WIDTH - 2 * _EDGE) / max(size[0], 1e-6), (_HEIGHT - 2 * _EDGE) / max(size[1], 1e-6))
 
@@ -87,8 +113,8 @@ def view(seen: Scene, name: str, key: str) -> Html:
         away = (points @ onto.T - middle) * scale
         return np.asarray(np.rint(np.array([WIDTH / 2, _HEIGHT / 2]) + away * np.array([1.0, -1.0]))).astype(int)
 
-    parts = [_line(place(edge), "ground") for edge in _ground(seen)]
-    parts += [_line(place(edge), "box") for box in seen.boxes for edge in _edges(box)]
+    parts = [_line(place(edge), "ground") for edge in seen.ground]
+    parts += [_line(place(edge), "box") for edge in edges]
     for moment in seen.links[1:]:
         parts += [_line(place(segment), "shadow") for segment in moment]
     parts += [_line(place(way), "predicted") for way in seen.paths]
@@ -106,18 +132,6 @@ def _line(places: Array, kind: str) -> Html:
     if len(moved) == 1:
         moved = np.repeat(moved, 2, axis=0)
     return element("path", d="M" + "L".join(f"{x} {y}" for x, y in moved), class_=kind)
-
-
-def _ground(seen: Scene) -> list[Array]:
-    """The floor below everything that moves, as a square with two lines through its middle."""
-    if seen.floor is None:
-        return []
-    (x0, y0, _), (x1, y1, _) = seen.extent
-    z, lines = seen.floor, []
-    for share in (0.0, 0.5, 1.0):
-        x, y = x0 + share * (x1 - x0), y0 + share * (y1 - y0)
-        lines += [np.array([[x, y0, z], [x, y1, z]]), np.array([[x0, y, z], [x1, y, z]])]
-    return lines
 
 
 def _edges(box: Array) -> list[Array]:

@@ -114,6 +114,7 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     from rich.table import Table
 
     from dynident.report.inspection import page_console
+    from dynident.report.words import percent
 
     console = page_console()
     console.print(
@@ -127,12 +128,13 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     left = ", ".join(f"{kind} {100.0 * share:.1f} %" for kind, share in motion.slack.items())
     console.print(f"Left of the limits at least: {left}")
     table = Table(title="Widest predicted deviations", title_justify="left")
-    for head in ("parameter", "deviation", "before"):
+    heads = ["parameter", "deviation", "relative"] + (["before"] if motion.before is not None else [])
+    for head in heads:
         table.add_column(head, justify="left" if head == "parameter" else "right")
     ratio = motion.relative_deviations
     for i in ratio.argsort()[::-1][:6]:
-        before = "" if motion.before is None else f"{motion.before[i]:.3g}"
-        table.add_row(motion.names[i], f"{motion.deviations[i]:.3g}", before)
+        row = [motion.names[i], f"{motion.deviations[i]:.3g}", percent(float(ratio[i]))]
+        table.add_row(*row, *([] if motion.before is None else [f"{motion.before[i]:.3g}"]))
     console.print(table)
     console.print(f"Motion: {options.output}", soft_wrap=True)
     if options.report:
