@@ -86,7 +86,7 @@ class ExciteOptions:
     clearance: float | None = None
     radius: float | Mapping[str, float] = 0.05
     information: Information | None = None
-    starts: int = 8
+    starts: int = 16
     kicks: int = 4
     iterations: int = 60
     seed: int = 0

@@ -188,7 +188,7 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--radius", type=float, default=None, metavar="M", help="of the links (default 0.05 m)")
     help_extend = "information (.npz) of data that is there already; the motion complements it"
     verb.add_argument("--extend", default=None, metavar="INFO.npz", help=help_extend)
-    verb.add_argument("--starts", type=int, default=None, metavar="N", help="random starts (default 8)")
+    verb.add_argument("--starts", type=int, default=None, metavar="N", help="random starts (default 16)")
     help_kicks = "pushes of each of the three best motions, each followed by a search (default 4)"
     verb.add_argument("--kicks", type=int, default=None, metavar="N", help=help_kicks)
     verb.add_argument("--seed", type=int, default=None, metavar="N", help="of the random starts (default 0)")
