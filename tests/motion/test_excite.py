@@ -107,7 +107,7 @@ def noisy(robot, trajectory, sigma, seed=0):
 
 def test_promised_deviations_are_those_of_the_fit(arm):
     sigma = np.array([2.0, 1.0, 0.2])
-    found = di.excite(arm, noise=sigma, **QUICK)
+    found = di.excite(arm, noise=sigma, rest_speed=0.0, **QUICK)
     solved = noisy(arm, found.trajectory, sigma).solve()
     np.testing.assert_allclose(found.deviations, solved.std, rtol=0.15)
 
@@ -116,7 +116,7 @@ def test_a_data_set_is_extended_where_it_is_weakest(arm):
     sigma = np.array([2.0, 1.0, 0.2])
     poor = di.Fourier.at_rest(np.zeros(3), 0.1 * np.eye(3), 0.3 * np.eye(3), frequency=0.2, length=5.0)
     known = noisy(arm, poor, sigma)
-    found = di.excite(arm, information=known, **QUICK)
+    found = di.excite(arm, information=known, rest_speed=0.0, **QUICK)
     assert found.criterion == "interval"
     assert found.before is not None
     np.testing.assert_allclose(found.before, known.solve().std, rtol=1e-6)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
-from dynident.motion.geometry import Capsule, Distances, LinkPoints
+from dynident.motion.geometry import Capsule, Distances, Indices, LinkPoints
 from dynident.robot.model import BASE, Robot
 
 _STILL = 1e-6  # [m] a point that moves less stands still
@@ -72,10 +73,8 @@ class ObstacleDistances(Distances):
 
     def slopes(self) -> Array:
         """How the closest points move away; that they wander along their links does not count."""
-        links = [np.arange(self._n)] * len(self.boxes)
-        if self.floor is not None:
-            links = [self._heights // 2, *links]
-        link = np.concatenate(links)
+        ends = self._heights if self.floor is not None else self._heights[:0]
+        link = np.concatenate([ends // 2, np.tile(np.arange(self._n), len(self.boxes))])
         first, second = (np.concatenate([pair[end] for pair in self._slopes]) for end in (0, 1))
         return self._points.pull(self._q, [(2 * link, first), (2 * link + 1, second)], len(link))
 
@@ -86,7 +85,7 @@ def _ends(robot: Robot, capsules: Sequence[Capsule]) -> LinkPoints:
     return LinkPoints(robot, [one.link for one in capsules for _ in range(2)], places)
 
 
-def _apart(capsules: Sequence[Capsule], moves: Array) -> Array:
+def _apart(capsules: Sequence[Capsule], moves: NDArray[np.bool_]) -> Indices:
     """Indices of ends that move, each place of a link once."""
     kept: list[int] = []
     seen: list[tuple[int, Array]] = []
@@ -96,7 +95,7 @@ def _apart(capsules: Sequence[Capsule], moves: Array) -> Array:
             if moves[i, side] and not known:
                 seen.append((one.link, end))
                 kept.append(2 * i + side)
-    return np.array(kept, dtype=int)
+    return np.array(kept, dtype=np.int64)
 
 
 def segment_to_box(a: Array, b: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:

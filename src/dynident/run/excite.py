@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PLAIN = (
     *("duration", "frequency", "harmonics", "criterion", "model", "terms", "safety", "floor", "clearance", "radius"),
-    *("starts", "kicks", "seed", "rate"),
+    *("starts", "kicks", "seed", "rate", "rest_speed"),
 )
 
 
@@ -76,9 +76,10 @@ def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
     if boxes:
         given["boxes"] = [[box[:3], box[3:]] for box in boxes]
     if options.extend is not None:
-        from dynident.information import load_information
+        from dynident.run.known import known_options
 
-        given["information"] = load_information(options.extend)
+        # Noise and rows per second belong together: where the data says both, --rate is that of the files only.
+        given |= known_options(options.extend, robot)
     return given
 
 
@@ -147,7 +148,7 @@ def _command(options: Namespace) -> str:
     for name in (*_PLAIN, "locked", "start", "noise", "acceleration", "extend", "csv", "ros", "report"):
         value = getattr(options, name)
         if value is not None and value != "":
-            words += [f"--{name}", str(value)]
+            words += [f"--{name.replace('_', '-')}", str(value)]
     for text in options.box:
         words += ["--box", text]
     return shlex.join(words)
