@@ -200,6 +200,11 @@ def test_a_weight_that_no_effort_limit_can_hold():
         di.excite(robot, limits={"lift": {"effort": 20.0}})
 
 
+def test_a_clearance_that_no_pose_has_is_not_forgotten():
+    with pytest.raises(di.InfeasibleError, match=r"link \S+ clear of \S+ broken by 0\.\d+ m"):
+        di.excite(di.load_robot("ur10e"), clearance=1.0)
+
+
 def test_the_command(tmp_path, capsys):
     files = [tmp_path / name for name in ("m.yaml", "m.csv", "m.json")]
     words = ["excite", "pendulum-2", "-o", files[0], "--csv", files[1], "--ros", files[2], "--rate", "50", "--json"]

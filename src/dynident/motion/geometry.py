@@ -141,7 +141,9 @@ class Distances(ABC):
 class CapsuleDistances(Distances):
     """Distances between capsules of links that are not neighbours.
 
-    Pairs that touch in nearly every pose (the links of a wrist) say nothing about a motion and are left out.
+    Pairs that touch in nearly every pose (the links of a wrist) say nothing about a motion and are left out; so are
+    links with a single one between them that are hardly ever as far apart as is wanted. Links farther from each other
+    along the chain are not: a clearance that they cannot have is an error.
 
     Args:
         robot: The robot.
@@ -156,18 +158,22 @@ class CapsuleDistances(Distances):
         self._robot = robot
         parents = [joint.parent for joint in robot.joints]
 
-        def neighbours(a: int, b: int) -> bool:
-            return a == b or (a != BASE and parents[a] == b) or (b != BASE and parents[b] == a)
+        def steps(a: int, b: int) -> int:
+            """Joints from one link to the other, three for three or more."""
+            near = [a]
+            for count in range(3):
+                if b in near:
+                    return count
+                carriers = [parents[i] for i in near if i != BASE]
+                near += carriers + [i for i, parent in enumerate(parents) if parent in near]
+            return 3
 
-        pairs = [
-            (i, j)
-            for i, a in enumerate(capsules)
-            for j, b in enumerate(capsules)
-            if i < j and not neighbours(a.link, b.link)
-        ]
+        apart = {(i, j): steps(a.link, b.link) for i, a in enumerate(capsules) for j, b in enumerate(capsules) if i < j}
+        pairs = [pair for pair, count in apart.items() if count > 1]
         self._take(capsules, pairs, clearance)
         if pairs:
-            touching = np.mean(self.measure(poses) < 0.0, axis=1)
+            allowed = np.array([0.0 if apart[pair] > 2 else clearance for pair in pairs])
+            touching = np.mean(self.measure(poses) + clearance < allowed[:, None], axis=1)
             self._take(
                 capsules, [pair for pair, share in zip(pairs, touching, strict=True) if share < self._ALWAYS], clearance
             )
