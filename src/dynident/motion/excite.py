@@ -94,7 +94,7 @@ class ExciteOptions:
     information: Information | None = None
     inflation: PerJoint = 1.0
     starts: int = 16
-    kicks: int = 4
+    kicks: int = 2
     iterations: int = 60
     seed: int = 0
 

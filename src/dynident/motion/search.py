@@ -17,7 +17,7 @@ from dynident.motion.rows import Rows
 from dynident.motion.space import Raster, Space
 
 PER_PERIOD = 24  # samples of the search in a period of the highest harmonic
-FINE_PER_PERIOD = 64  # of the last search, so that little is left to happen between the samples
+FINE_PER_PERIOD = 48  # of the last search, so that little is left to happen between the samples
 _FINE = 1000.0  # [Hz] of the last check
 _MARGIN = 0.001  # slack kept from the beginning, for what happens between the samples
 _ROOM = 2.0 * _MARGIN  # slack that a pose must have for a motion about it to begin

@@ -191,7 +191,7 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     help_extend = "data that is there already: the folder that identify wrote, or information (.npz)"
     verb.add_argument("--extend", default=None, metavar="FIT", help=help_extend)
     verb.add_argument("--starts", type=int, default=None, metavar="N", help="random starts (default 16)")
-    help_kicks = "pushes of each of the three best motions, each followed by a search (default 4)"
+    help_kicks = "pushes of each of the three best motions, each followed by a search (default 2)"
     verb.add_argument("--kicks", type=int, default=None, metavar="N", help=help_kicks)
     verb.add_argument("--seed", type=int, default=None, metavar="N", help="of the random starts (default 0)")
     help_rate = "samples per second of the CSV and ROS files, and of the identification (default 100)"
