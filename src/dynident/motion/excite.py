@@ -115,6 +115,7 @@ class ExcitingMotion:
         sizes: (n,) size of each parameter beside which its deviation is judged: its value, or what is typical.
         before: (n,) the same deviations from the information that was there already; None without.
         slack: Least share of each kind of limit that is left, checked at 1 kHz or more.
+        closest: Of each kind, the limit that the motion comes closest to and by how much, in words.
         evaluations: Criteria evaluated.
         seconds: Time the search took [s].
         interrupted: Whether it was stopped early.
@@ -134,6 +135,7 @@ class ExcitingMotion:
     sizes: Array
     before: Array | None
     slack: Mapping[str, float]
+    closest: Mapping[str, str]
     evaluations: int
     seconds: float
     interrupted: bool
@@ -168,6 +170,7 @@ class ExcitingMotion:
             "seconds": self.seconds,
             "interrupted": self.interrupted,
             "slack": dict(self.slack),
+            "closest": dict(self.closest),
             "deviations": dict(zip(self.names, map(_finite, self.deviations), strict=True)),
             "before": None if self.before is None else dict(zip(self.names, map(_finite, self.before), strict=True)),
         }
@@ -371,6 +374,7 @@ class _Excitation:
             sizes=frozen(self.sizes / self.scale),
             before=before if before is None else frozen(before),
             slack={item.kind: item.share for item in found.shortfalls},
+            closest={item.kind: str(item) for item in found.shortfalls},
             evaluations=found.evaluations,
             seconds=found.seconds,
             interrupted=found.interrupted,

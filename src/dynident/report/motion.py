@@ -98,7 +98,7 @@ def _verdict(motion: ExcitingMotion) -> Html:
     shares = motion.relative_deviations
     n, well = len(shares), int(np.sum(shares < _WELL))
     texts = [
-        f"{_value(motion)}: log det of the information {number(motion.log_determinant, 5)}, condition number of the "
+        f"{_value(motion)}log det of the information {number(motion.log_determinant, 5)}, condition number of the "
         f"weighted rows {number(motion.condition, 3)} ({motion.evaluations} evaluations, {motion.seconds:.1f} s).",
         f"Widest deviation beside its parameter's size: {motion.names[int(np.argmax(shares))]}, "
         + (percent(float(shares.max())) if np.isfinite(shares.max()) else "not determined")
@@ -117,11 +117,11 @@ def _verdict(motion: ExcitingMotion) -> Html:
 
 
 def _value(motion: ExcitingMotion) -> str:
-    """The criterion in words; the determinant and the condition are told anyway."""
-    if motion.criterion in ("determinant", "condition"):
-        return f"Best {motion.criterion} within the limits"
-    words = {"smallest": "smallest singular value", "interval": "widest relative deviation"}[motion.criterion]
-    return f"Best {words} within the limits, {number(motion.value, 4)}"
+    """What was optimised; the determinant and the condition are told anyway."""
+    words = {"smallest": f", now {number(motion.value, 4)}", "interval": f", now {percent(motion.value)}"}
+    names = {"smallest": "smallest singular value", "interval": "widest relative deviation"}
+    name = names.get(motion.criterion, motion.criterion)
+    return f"Optimised for the {name}{words.get(motion.criterion, '')}; "
 
 
 def _worst_before(motion: ExcitingMotion) -> str:
@@ -153,11 +153,10 @@ def _limits(motion: ExcitingMotion, robot: Robot, states: tuple[Array, Array, Ar
         [name, *(percent(float(share[i])) if share[i] > 0.0 else "no limit" for share in used), noise[i]]
         for i, name in enumerate(robot.joint_names)
     ]
-    left = ", ".join(f"{kind} {100.0 * share:.1f} %" for kind, share in motion.slack.items())
     whole = f"{number(100.0 * motion.asked.safety, 3)} % of the robot's limits"
     return [
         table(f"Share used at 1 kHz, of limits that are {whole}", heads, rows),
-        paragraphs(f"Left of the limits at least: {left}.", class_="soft"),
+        paragraphs(f"Closest to the limits at 1 kHz: {'; '.join(motion.closest.values())}.", class_="soft"),
     ]
 
 

@@ -126,8 +126,7 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
         f"{motion.criterion} {motion.value:.6g}, condition {motion.condition:.4g}, "
         f"log det {motion.log_determinant:.5g} ({motion.evaluations} evaluations, {motion.seconds:.1f} s)"
     )
-    left = ", ".join(f"{kind} {100.0 * share:.1f} %" for kind, share in motion.slack.items())
-    console.print(f"Left of the limits at least: {left}")
+    console.print(f"Closest to the limits: {'; '.join(motion.closest.values())}")
     table = Table(title="Widest predicted deviations", title_justify="left")
     heads = ["parameter", "deviation", "relative"] + (["before"] if motion.before is not None else [])
     for head in heads:
