@@ -13,6 +13,7 @@ from dynident.checks import Array
 from dynident.dynamics.kernels import Recording
 from dynident.dynamics.program import Program
 from dynident.dynamics.recursion import joint_frame
+from dynident.errors import InputError
 from dynident.motion.tape import Tape
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, rotate, vadd
 from dynident.robot.model import BASE, Robot
@@ -142,8 +143,7 @@ class CapsuleDistances(Distances):
     """Distances between capsules of links that are not neighbours.
 
     Pairs that touch in nearly every pose (the links of a wrist) say nothing about a motion and are left out; so are
-    links with a single one between them that are hardly ever as far apart as is wanted. Links farther from each other
-    along the chain are not: a clearance that they cannot have is an error.
+    pairs that are in no pose as far apart as is wanted, unless that is all of them.
 
     Args:
         robot: The robot.
@@ -158,25 +158,24 @@ class CapsuleDistances(Distances):
         self._robot = robot
         parents = [joint.parent for joint in robot.joints]
 
-        def steps(a: int, b: int) -> int:
-            """Joints from one link to the other, three for three or more."""
-            near = [a]
-            for count in range(3):
-                if b in near:
-                    return count
-                carriers = [parents[i] for i in near if i != BASE]
-                near += carriers + [i for i, parent in enumerate(parents) if parent in near]
-            return 3
+        def neighbours(a: int, b: int) -> bool:
+            return a == b or (a != BASE and parents[a] == b) or (b != BASE and parents[b] == a)
 
-        apart = {(i, j): steps(a.link, b.link) for i, a in enumerate(capsules) for j, b in enumerate(capsules) if i < j}
-        pairs = [pair for pair, count in apart.items() if count > 1]
+        pairs = [
+            (i, j)
+            for i, a in enumerate(capsules)
+            for j, b in enumerate(capsules)
+            if i < j and not neighbours(a.link, b.link)
+        ]
         self._take(capsules, pairs, clearance)
         if pairs:
-            allowed = np.array([0.0 if apart[pair] > 2 else clearance for pair in pairs])
-            touching = np.mean(self.measure(poses) + clearance < allowed[:, None], axis=1)
-            self._take(
-                capsules, [pair for pair, share in zip(pairs, touching, strict=True) if share < self._ALWAYS], clearance
-            )
+            gaps = self.measure(poses)
+            touching, never = np.mean(gaps + clearance < 0.0, axis=1), gaps.max(1) < 0.0
+            if never.all() and not (touching >= self._ALWAYS).all():
+                most = float(gaps.max()) + clearance
+                raise InputError(f"clearance is {clearance:g} m; no two links are ever farther apart than {most:.3g} m")
+            kept = np.flatnonzero((touching < self._ALWAYS) & ~never)
+            self._take(capsules, [pairs[i] for i in kept], clearance)
 
     def _take(self, capsules: Sequence[Capsule], pairs: list[tuple[int, int]], clearance: float) -> None:
         first, second = [capsules[i] for i, _ in pairs], [capsules[j] for _, j in pairs]
