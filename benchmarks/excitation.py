@@ -1,9 +1,12 @@
 """An exciting motion for a 6- and a 7-joint arm against what people do today, on the same criterion and limits.
 
 The peer is SLSQP from ten random feasible starts with finite differences, on our own compiled criterion and limits (a
-generous peer: with Pinocchio and an SVD each evaluation costs several times as much). It looks at the same samples as
-our search; its motion is then made smaller until it respects all limits at 1 kHz, as ours does. The second peer is the
-best of 200 random motions, each as large as the limits allow.
+generous peer: with Pinocchio and an SVD each evaluation costs several times as much). It gets what makes it converge: a
+criterion of the order of one and starts well inside the limits. It looks at the same samples as our search. Its
+criterion is told as it ends, within its limits at those samples, and again after the motion has been made smaller until
+it respects all limits at 1 kHz, as ours does; ours is compared with the first. The second peer is the best of 200
+random motions, each as large as the limits allow. Times are of the processor, one thread each, so that other work on
+the machine does not count.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ from dynident.motion.search import PER_PERIOD, Found, Search, feasible_poses
 
 LIMITS = {"acceleration": 8.0, "floor": -0.1, "clearance": 0.02, "safety": 1.0}
 STARTS, RANDOM, STEPS = 10, 200, 100
+SCALE = 0.01  # of the criterion for SLSQP, whose steps go astray when it is in the hundreds
+INSIDE = 0.5  # share of the largest feasible size with which it begins
+KEPT = 1e-3  # by which a limit may be broken at its samples
 
 
 class Peer:
@@ -41,26 +47,31 @@ class Peer:
         return self.job._promise(Found(x, shortfalls, 0, 1, False, seconds))
 
     @on_one_thread
-    def slsqp(self) -> tuple[list[di.ExcitingMotion], float]:
-        """Motions of the runs, and the time of all."""
-        motions, total = [], 0.0
+    def slsqp(self) -> tuple[float, di.ExcitingMotion, float]:
+        """The best log det at its own samples, the best motion at 1 kHz, and the time of all runs [s]."""
+        within, motions, total = [-np.inf], [], 0.0
         for pose in feasible_poses(self.demands, STARTS, np.random.default_rng(2)):
-            x = self.search._start(pose)
-            start = time.perf_counter()
+            rest = self.search.space.resting(pose)
+            x = rest + INSIDE * (self.search._start(pose) - rest)
+            start = time.process_time()
             best = scipy.optimize.minimize(
-                self.problem.value,
+                lambda x: SCALE * self.problem.value(x),
                 x,
                 method="SLSQP",
                 constraints={"type": "ineq", "fun": self.problem.slack},
-                options={"maxiter": STEPS, "ftol": 1e-3},
+                options={"maxiter": STEPS, "ftol": 1e-3 * SCALE},
             )
-            seconds = time.perf_counter() - start
+            seconds = time.process_time() - start
             total += seconds
-            motions.append(self.promise(best.x, pose, seconds))
+            own = -best.fun / SCALE + 2.0 * float(np.sum(np.log(self.job.scale)))
             broken = max(0.0, -float(self.problem.slack(best.x).min()))
-            text = f"log det {motions[-1].log_determinant:8.2f}, {seconds:6.1f} s, {best.nit} steps"
-            print(f"    SLSQP run {len(motions)}: {text}, its own limits broken by {broken:.0e}", flush=True)
-        return motions, total
+            if broken < KEPT:
+                within.append(own)
+            motions.append(self.promise(best.x, pose, seconds))
+            text = f"log det {own:8.2f} at its samples, limits broken by {broken:.0e}"
+            text += f"; {motions[-1].log_determinant:8.2f} at 1 kHz; {seconds:6.1f} s, {best.nit} steps"
+            print(f"    SLSQP run {len(motions)}: {text}", flush=True)
+        return max(within), max(motions, key=lambda motion: motion.log_determinant), total
 
     @on_one_thread
     def random(self) -> di.ExcitingMotion:
@@ -73,23 +84,25 @@ class Peer:
 def compare(name: str, with_slsqp: bool = True) -> None:
     print(f"{name}: 5 harmonics, 10 s; position, velocity, acceleration, torque, floor and clearance limits")
     robot = di.load_robot(name)
-    start = time.perf_counter()
+    start, wall = time.process_time(), time.perf_counter()
     ours = di.excite(robot, **LIMITS)
-    seconds = time.perf_counter() - start
+    seconds, wall = time.process_time() - start, time.perf_counter() - wall
     p = len(ours.names)
     least = min(ours.slack.values())
     row("dynident", ours.log_determinant, ours.condition, seconds)
-    print(f"    least share of a limit left at 1 kHz: {least:.1e}; {ours.evaluations} evaluations")
+    print(
+        f"    least share of a limit left at 1 kHz: {least:.1e}; {ours.evaluations} evaluations, {wall:.1f} s of clock"
+    )
     peer = Peer(name)
     scattered = peer.random()
     row("best of 200 random motions", scattered.log_determinant, scattered.condition)
     print(f"    (det)^(1/{p}) is {np.exp((ours.log_determinant - scattered.log_determinant) / p):.2f} times as large")
     if with_slsqp:
-        motions, total = peer.slsqp()
-        best = max(motions, key=lambda motion: motion.log_determinant)
-        row(f"best of {STARTS} SLSQP runs", best.log_determinant, best.condition, total)
-        ratio = np.exp((ours.log_determinant - best.log_determinant) / p)
-        print(f"    ours is {total / seconds:.1f} times as fast, (det)^(1/{p}) {ratio:.3f} times as large")
+        within, best, total = peer.slsqp()
+        row(f"best of {STARTS} SLSQP runs, 1 kHz", best.log_determinant, best.condition, total)
+        ratio = np.exp((ours.log_determinant - within) / p)
+        print(f"    best of them at its own samples {within:.2f}: (det)^(1/{p}) of ours is {ratio:.3f} times as large")
+        print(f"    ours takes {seconds:.1f} s, SLSQP {total:.1f} s: {total / seconds:.1f} times as long")
 
 
 def row(what: str, log_determinant: float, condition: float, seconds: float | None = None) -> None:

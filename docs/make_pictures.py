@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from rich.text import Text
 import dynident as di
 from dynident.report.identification import print_estimate
 from dynident.report.inspection import inspection
+from dynident.report.motion import motion_html
 
 HERE = Path(__file__).parent
 
@@ -46,8 +48,44 @@ def draw(title: str, name: str, show: Callable[[Console], None], lines: int | No
     (HERE / f"{name}.svg").write_text(picture)
 
 
+# Colours of the report's light theme; the first rule makes the picture readable on a dark page too.
+MOTION_STYLE = """
+.paper { fill: #ffffff; } text { font: 24px system-ui, "Liberation Sans", sans-serif; fill: #57616c; }
+.head { font-weight: bold; fill: #1b2026; } .end { text-anchor: end; } .mid { text-anchor: middle; }
+path { fill: none; stroke-linejoin: round; stroke-linecap: round; } .grid { stroke: #d4dae0; stroke-width: 1.5; }
+.zero { stroke: #57616c; stroke-width: 1.5; } .predicted { stroke: #00508c; stroke-width: 2.2; }
+.limit, .ground { stroke: #b34700; stroke-width: 2.5; stroke-dasharray: 12 9; }
+.box { stroke: #b34700; stroke-width: 2.5; }
+.shadow { stroke: #a9b4bf; stroke-width: 7; opacity: 0.4; } .link { stroke: #1b2026; stroke-width: 9; }
+.dot { fill: #00508c; }
+"""
+
+
+def draw_motion() -> None:
+    """Write docs/excite.svg: a motion in space and two of its joints, as the page of `excite --report` shows them."""
+    robot = di.load_robot("ur10e")
+    box = [[0.4, 0.3, -0.1], [0.9, 0.8, 0.3]]
+    motion = di.excite(robot, acceleration=8.0, floor=-0.1, clearance=0.02, boxes=[box])
+    page = motion_html(motion, robot).replace("&nbsp;", "&#160;")  # which XML knows without HTML
+    parts = []
+    for x, key, title in (
+        (0, "v0", "ur10e: way of the tool"),
+        (1000, "j1", "shoulder_lift"),
+        (2000, "j3", "wrist_1"),
+    ):
+        found = re.search(rf'<svg viewBox="([^"]*)"[^>]*aria-labelledby="{key}t {key}d">(.*?)</svg>', page, re.S)
+        assert found is not None
+        width, height = found[1].split()[2:]
+        frame = f'<svg x="{x}" y="50" width="{width}" height="{height}" viewBox="{found[1]}">{found[2]}</svg>'
+        parts.append(f'<text x="{x + 20}" y="34" class="head">{title}</text>{frame}')
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 2980 1030">'
+    whole = f'{head}<style>{MOTION_STYLE}</style><rect class="paper" width="2980" height="1030"/>{"".join(parts)}</svg>'
+    (HERE / "excite.svg").write_text(whole + "\n")
+
+
 def main() -> None:
-    """Write docs/inspect.svg and docs/identify.svg."""
+    """Write docs/inspect.svg, docs/identify.svg and docs/excite.svg."""
+    draw_motion()
     base = di.base_parameters(di.load_robot("sr400"), "rigid,Ia,Fv,Fc")
     draw("dynident inspect sr400 --terms rigid,Ia,Fv,Fc", "inspect", inspection(base).print)
     demo = HERE.parent / "examples" / "demo"

@@ -12,9 +12,10 @@ import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.motion.demands import Demands, Workspace
-from dynident.motion.geometry import CapsuleDistances, LinkPoints, _to_box, closest, link_capsules
+from dynident.motion.geometry import CapsuleDistances, LinkPoints, closest, link_capsules
 from dynident.motion.interior import minimise
 from dynident.motion.limits import gather_limits
+from dynident.motion.obstacles import segment_to_box, to_box
 from dynident.motion.space import Space
 from dynident.robot.model import Limits
 from tests.robots import tree_model
@@ -105,9 +106,33 @@ def test_closest_points_of_segments():
 def test_distance_to_a_box():
     lower, upper = np.array([0.0, 0.0, 0.0]), np.array([2.0, 1.0, 1.0])
     p = np.array([[3.0, 0.5, 0.5], [3.0, 2.0, 0.5], [1.0, 0.5, 0.9], [-0.5, 0.5, -0.5]])
-    distance, direction = _to_box(p, lower, upper)
+    distance, direction = to_box(p, lower, upper)
     np.testing.assert_allclose(distance, [1.0, np.sqrt(2.0), -0.1, np.sqrt(0.5)])
     np.testing.assert_allclose(direction[[0, 2]], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def test_distance_of_a_segment_to_a_box():
+    """Against a thousand points along it: through the box, beside it, across its edges, points; and how it changes."""
+    rng = np.random.default_rng(4)
+    lower, upper = np.array([-0.3, -0.2, -0.5]), np.array([0.4, 0.2, 0.1])
+    a, b = rng.normal(size=(2, 300, 3)) * 0.8
+    b[:20] = a[:20]
+    share, distance, away = segment_to_box(a, b, lower, upper)
+    assert np.sum(distance < 0.0) > 30
+    grid = np.linspace(0.0, 1.0, 1001)[:, None]
+    for k in range(len(a)):
+        along = to_box(a[k] + grid * (b[k] - a[k]), lower, upper)[0]
+        step = np.linalg.norm(b[k] - a[k]) / 1000
+        assert along.min() - step <= distance[k] <= along.min() + 1e-9
+        assert distance[k] == pytest.approx(to_box(a[k] + share[k] * (b[k] - a[k]), lower, upper)[0], abs=1e-8)
+        h, ways = 1e-5, rng.normal(size=(2, 3))
+        ways[1] = ways[0] if k < 20 else ways[1]  # a point stays a point
+        ahead, behind = (
+            segment_to_box(a[None, k] + sign * h * ways[0], b[None, k] + sign * h * ways[1], lower, upper)[1][0]
+            for sign in (1, -1)
+        )
+        slope = away[k] @ ((1.0 - share[k]) * ways[0] + share[k] * ways[1])
+        assert slope == pytest.approx((ahead - behind) / (2 * h), abs=1e-3)
 
 
 def test_links_of_a_wrist_are_no_pair():

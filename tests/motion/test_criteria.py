@@ -75,10 +75,11 @@ def rows_of(model, name, n_samples=60):
     if model == "energy":
         return EnergyRows(base, scale, times, 0.5), space, scale
     noise = np.linspace(0.5, 2.0, len(robot.moving))
-    return TorqueRows(base, scale, times, noise), space, scale
+    rest = np.linspace(0.1, 0.5, len(robot.moving)) if model == "dynamic" else None
+    return TorqueRows(base, scale, times, noise, rest), space, scale
 
 
-@pytest.mark.parametrize("model", ["dynamic", "energy"])
+@pytest.mark.parametrize("model", ["dynamic", "dynamic, all rows alike", "energy"])
 @pytest.mark.parametrize("name", ["cylindrical", "sr400", "tx40"])
 def test_rows_have_the_derivative_of_the_whole_chain(model, name):
     rows, space, _ = rows_of(model, name)
@@ -98,13 +99,23 @@ def test_rows_have_the_derivative_of_the_whole_chain(model, name):
 
 
 def test_torque_rows_are_the_weighted_base_regressor():
-    rows, space, scale = rows_of("dynamic", "tx40")
+    rows, space, scale = rows_of("dynamic, all rows alike", "tx40")
     states = space.states(np.random.default_rng(4).normal(size=space.size) * 0.3, space.raster(rows.times))
     W = rows.base.regressor(*states) / scale / np.linspace(0.5, 2.0, 6)[None, :, None]
     W = np.ascontiguousarray(W).reshape(-1, rows.base.n)
     np.testing.assert_allclose(rows.information(states), W.T @ W, rtol=1e-9, atol=1e-9)
     R = rows.factor(states)
     np.testing.assert_allclose(R.T @ R, W.T @ W, rtol=1e-9, atol=1e-9)
+
+
+def test_a_joint_at_rest_tells_nothing():
+    rows, space, _ = rows_of("dynamic", "cylindrical")
+    everything, _, _ = rows_of("dynamic, all rows alike", "cylindrical")
+    q, dq, ddq = space.states(np.random.default_rng(4).normal(size=space.size), space.raster(rows.times))
+    dq[:, 1], dq[:, 2] = 0.0, 0.5  # of the third joint, the speed at which its rows count half
+    weighted, alike = rows.matrices((q, dq, ddq)), everything.matrices((q, dq, ddq))
+    assert not weighted[1][1].any()
+    np.testing.assert_allclose(weighted[2][1], np.sqrt(0.5) * alike[2][1])
 
 
 def test_energy_rows_are_the_work_done():

@@ -107,7 +107,7 @@ def noisy(robot, trajectory, sigma, seed=0):
 
 def test_promised_deviations_are_those_of_the_fit(arm):
     sigma = np.array([2.0, 1.0, 0.2])
-    found = di.excite(arm, noise=sigma, **QUICK)
+    found = di.excite(arm, noise=sigma, rest_speed=0.0, **QUICK)
     solved = noisy(arm, found.trajectory, sigma).solve()
     np.testing.assert_allclose(found.deviations, solved.std, rtol=0.15)
 
@@ -116,7 +116,7 @@ def test_a_data_set_is_extended_where_it_is_weakest(arm):
     sigma = np.array([2.0, 1.0, 0.2])
     poor = di.Fourier.at_rest(np.zeros(3), 0.1 * np.eye(3), 0.3 * np.eye(3), frequency=0.2, length=5.0)
     known = noisy(arm, poor, sigma)
-    found = di.excite(arm, information=known, **QUICK)
+    found = di.excite(arm, information=known, rest_speed=0.0, **QUICK)
     assert found.criterion == "interval"
     assert found.before is not None
     np.testing.assert_allclose(found.before, known.solve().std, rtol=1e-6)
@@ -200,6 +200,11 @@ def test_a_weight_that_no_effort_limit_can_hold():
         di.excite(robot, limits={"lift": {"effort": 20.0}})
 
 
+def test_a_clearance_that_no_pose_has_is_not_forgotten():
+    with pytest.raises(InputError, match=r"clearance is 3 m; no two links are ever farther apart than 1\.\d+ m"):
+        di.excite(di.load_robot("ur10e"), clearance=3.0)
+
+
 def test_the_command(tmp_path, capsys):
     files = [tmp_path / name for name in ("m.yaml", "m.csv", "m.json")]
     words = ["excite", "pendulum-2", "-o", files[0], "--csv", files[1], "--ros", files[2], "--rate", "50", "--json"]
@@ -241,3 +246,33 @@ def test_bad_options_of_the_command(words, message, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     assert main(["excite", "pendulum-2", *(["-o", "m.yaml"] if "-o" not in words else []), *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_motion_complements_a_fit_and_shows_it(tmp_path, monkeypatch, capsys):
+    """From a log to a fit to a second motion: rate and correlation are the fit's, and the page says what is gained."""
+    monkeypatch.chdir(tmp_path)
+    robot = di.load_robot("pendulum-2")
+    first = di.Fourier.at_rest(np.zeros(2), 0.2 * np.eye(4, 2), 0.3 * np.ones((4, 2)), frequency=0.2, length=10.0)
+    t = np.arange(0.0, 10.0, 0.005)
+    q, dq, ddq = first.sample(t)
+    tau = di.inverse_dynamics(robot, q, dq, ddq) + 0.02 * np.random.default_rng(0).normal(size=q.shape)
+    table = np.column_stack([t, q, tau])
+    np.savetxt("first.csv", table, delimiter=",", header="t,q1,q2,tau1,tau2", comments="")
+    assert main(["identify", "pendulum-2", "first.csv", "-o", "fit", "--quiet"]) == 0
+    words = "excite pendulum-2 --extend fit -o second.yaml --report second.html --starts 1 --kicks 0 --duration 5"
+    assert main([*words.split(), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["kind"] == "interval"
+    fit = di.load_estimate("fit")
+    before = np.array([answer["before"][name] for name in fit.names])
+    np.testing.assert_allclose(before, fit.std, rtol=0.3)  # the fit weighs its correlated channels a little differently
+    assert all(answer["deviations"][name] < x for name, x in answer["before"].items())
+    page = (tmp_path / "second.html").read_text()
+    assert "before this motion" in page
+    assert "<script" not in page
+    assert main(["excite", "cylindrical", "--extend", "fit", "-o", "x.yaml"]) == 2
+    assert "was identified with the joints" in capsys.readouterr().err
+    for file in (tmp_path / "fit" / "factors").iterdir():
+        file.unlink()
+    assert main(["excite", "pendulum-2", "--extend", "fit", "-o", "x.yaml"]) == 2
+    assert "has no factors of first.csv" in capsys.readouterr().err

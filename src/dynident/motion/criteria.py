@@ -21,6 +21,7 @@ from dynident.checks import Array
 
 Criterion = Callable[[Array, Array], tuple[float, Array]]
 _ORDER = 16.0
+_TIE = 0.1  # a parameter's mean information counts so much beside the worst, both as logarithms
 _FLOOR = 1e-14  # eigenvalues below this share of the largest count as this share
 
 
@@ -74,6 +75,23 @@ def _soft_largest(logs: Array) -> tuple[float, Array]:
     top = float(logs.max())
     powers = np.exp(_ORDER * (logs - top))
     return top + float(np.log(powers.sum())) / _ORDER, powers / powers.sum()
+
+
+def with_tie_break(criterion: Criterion) -> Criterion:
+    """A criterion with a small share of the determinant's.
+
+    The other criteria look at the worst direction only: what does not concern it, such as a wrist that is known well,
+    might as well stand still. Among motions that are equally good there, the one that tells more is wanted.
+    """
+    if criterion is determinant:
+        return criterion
+
+    def both(A: Array, sizes: Array) -> tuple[float, Array]:
+        (value, slope), (volume, more) = criterion(A, sizes), determinant(A, sizes)
+        share = _TIE / len(A)
+        return value + share * volume, slope + share * more
+
+    return both
 
 
 CRITERIA: dict[str, Criterion] = {

@@ -12,8 +12,9 @@ from dynident.dynamics.equations import Actuation
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.terms import Term
 from dynident.motion.constraints import DistanceLimit, FollowerLimit, JointLimit, Limit, Linear, TorqueLimit
-from dynident.motion.geometry import CapsuleDistances, Distances, PointDistances, link_capsules
+from dynident.motion.geometry import CapsuleDistances, Distances, link_capsules
 from dynident.motion.limits import JointLimits
+from dynident.motion.obstacles import ObstacleDistances
 from dynident.motion.space import Raster, Space
 from dynident.motion.trajectory import State
 from dynident.robot.model import Robot
@@ -210,9 +211,9 @@ def _distances(robot: Robot, workspace: Workspace, poses: Array) -> Iterator[tup
     radius = workspace.radius if isinstance(workspace.radius, int | float) else dict(workspace.radius)
     capsules = link_capsules(robot, radius)
     if workspace.floor is not None or (workspace.boxes is not None and len(workspace.boxes)):
-        points = PointDistances(robot, capsules, poses, floor=workspace.floor, boxes=workspace.boxes)
-        if points.labels:
-            yield "keep-out", points
+        around = ObstacleDistances(robot, capsules, poses, floor=workspace.floor, boxes=workspace.boxes)
+        if around.labels:
+            yield "keep-out", around
     if workspace.clearance is not None:
         pairs = CapsuleDistances(robot, capsules, workspace.clearance, poses)
         if pairs.labels:

@@ -18,7 +18,7 @@ from dynident.dynamics.terms import Coulomb, Term, TermsLike, resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
 from dynident.information.information import Information
-from dynident.motion.criteria import CRITERIA
+from dynident.motion.criteria import CRITERIA, with_tie_break
 from dynident.motion.demands import Demands, Workspace
 from dynident.motion.fourier import Fourier
 from dynident.motion.limits import JointLimits, PerJoint, gather_limits, joint_place, per_joint
@@ -34,6 +34,7 @@ MODELS = ("dynamic", "energy")
 _ALL_TERMS = "rigid,Ia,Fv,Fc,Fo"
 _LONGEST = 3600.0  # [s] of a motion
 _MOST_SWINGS = 300  # oscillations of the highest harmonic; memory and time grow with them
+_SLOW = 0.02  # share of a joint's velocity limit at which a row counts half
 _FEW = 0.1  # a parameter near zero counts as large as this share of a typical one
 
 
@@ -52,6 +53,8 @@ class ExciteOptions:
         noise: Deviation of the torque [N·m or N] of all joints, by joint or as a list; of the energy of a row [J] for
             the energy model. Default: that of the information to extend, else a hundredth of the effort limits, else 1.
         rate: Samples per second that the identification will use [Hz].
+        rest_speed: Speed at which a joint's row counts half, because nobody knows the friction of a joint that hardly
+            moves; of all joints, by joint or as a list. Default a fiftieth of the velocity limits; 0 counts all alike.
         limits: Limits by joint that replace the robot's: lower, upper, velocity, acceleration, effort.
         acceleration: Limit of all joints, by joint or as a list; default none.
         torque: Whether the torque of the robot's own values stays within the effort limits.
@@ -63,6 +66,8 @@ class ExciteOptions:
         clearance: Least distance between links that are not neighbours [m].
         radius: Radius of the links [m], or by link name with "default" for the others.
         information: Data that is there already; the criterion is that of both together.
+        inflation: By how much correlation between neighbouring residuals of that data widens variances, of all joints,
+            by joint or as a list (`Estimate.inflation`); it widens the deviations predicted from its noise too.
         starts: Random starts.
         kicks: Pushes of each of the three best motions, each followed by a search.
         iterations: Most steps of the last search.
@@ -77,6 +82,7 @@ class ExciteOptions:
     terms: TermsLike = TERMS
     noise: PerJoint | None = None
     rate: float = 100.0
+    rest_speed: PerJoint | None = None
     limits: Mapping[str, Mapping[str, float]] | None = None
     acceleration: PerJoint | None = None
     torque: bool = True
@@ -88,8 +94,9 @@ class ExciteOptions:
     clearance: float | None = None
     radius: float | Mapping[str, float] = 0.05
     information: Information | None = None
+    inflation: PerJoint = 1.0
     starts: int = 16
-    kicks: int = 4
+    kicks: int = 2
     iterations: int = 60
     seed: int = 0
 
@@ -110,10 +117,14 @@ class ExcitingMotion:
         sizes: (n,) size of each parameter beside which its deviation is judged: its value, or what is typical.
         before: (n,) the same deviations from the information that was there already; None without.
         slack: Least share of each kind of limit that is left, checked at 1 kHz or more.
+        closest: Of each kind, the limit that the motion comes closest to and by how much, in words.
         evaluations: Criteria evaluated.
         seconds: Time the search took [s].
         interrupted: Whether it was stopped early.
-        options: What shaped it.
+        asked: What was asked for.
+        limits: Limits of the joints that it keeps, the share for safety taken off.
+        noise: (n_joints,) deviation of the torque that was assumed [N·m or N]; of the energy, (1,) [J].
+        options: What shaped it, for the file.
     """
 
     trajectory: Fourier
@@ -126,9 +137,13 @@ class ExcitingMotion:
     sizes: Array
     before: Array | None
     slack: Mapping[str, float]
+    closest: Mapping[str, str]
     evaluations: int
     seconds: float
     interrupted: bool
+    asked: ExciteOptions
+    limits: JointLimits
+    noise: Array
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -157,6 +172,7 @@ class ExcitingMotion:
             "seconds": self.seconds,
             "interrupted": self.interrupted,
             "slack": dict(self.slack),
+            "closest": dict(self.closest),
             "deviations": dict(zip(self.names, map(_finite, self.deviations), strict=True)),
             "before": None if self.before is None else dict(zip(self.names, map(_finite, self.before), strict=True)),
         }
@@ -258,7 +274,9 @@ class _Excitation:
         sigma: dict[str, float] = {}
         if info is not None:
             solved = info.solve()
-            sigma = {name: float(s) for name, s in zip(info.channels, solved.sigma, strict=True)}
+            widths = np.sqrt(per_joint(options.inflation, self.robot, "inflation"))
+            wider = dict(zip(self.robot.joint_names, widths, strict=True))
+            sigma = {name: float(s * wider.get(name, 1.0)) for name, s in zip(info.channels, solved.sigma, strict=True)}
             rows, values = _known_rows(base, info, sigma), _known_values(base, info, values)
         if options.model == "energy":
             level = sigma.get("energy", 1.0) if noise is None else noise
@@ -282,7 +300,15 @@ class _Excitation:
         base = dataclasses.replace(self.base, terms=tuple(terms))
         if self.options.model == "energy":  # a row has the more energy, the longer it lasts
             return EnergyRows(base, self.scale, times, float(self.noise[0] / weight))
-        return TorqueRows(base, self.scale, times, self.noise * weight)
+        return TorqueRows(base, self.scale, times, self.noise * weight, self._rest_speed())
+
+    def _rest_speed(self) -> Array:
+        given = self.options.rest_speed
+        if given is None:
+            return np.asarray(_SLOW * self.whole.velocity)
+        if isinstance(given, int | float) and given == 0.0:
+            return np.zeros(len(self.robot.moving))
+        return per_joint(given, self.robot, "rest_speed")
 
     def _demands(self) -> Demands:
         options = self.options
@@ -332,7 +358,8 @@ class _Excitation:
         times = np.linspace(0.0, space.duration, int(np.ceil(per_period * periods)) + 1)
         rows = self._rows(times, self._smooth(self.base.terms))
         known = self.known.T @ self.known
-        return SearchProblem(space, space.raster(times), rows, CRITERIA[self.criterion], self.sizes, known, demands)
+        criterion = with_tie_break(CRITERIA[self.criterion])
+        return SearchProblem(space, space.raster(times), rows, criterion, self.sizes, known, demands)
 
     def _promise(self, found: Found) -> ExcitingMotion:
         motion = self.space.trajectory(found.x)
@@ -363,9 +390,13 @@ class _Excitation:
             sizes=frozen(self.sizes / self.scale),
             before=before if before is None else frozen(before),
             slack={item.kind: item.share for item in found.shortfalls},
+            closest={item.kind: str(item) for item in found.shortfalls},
             evaluations=found.evaluations,
             seconds=found.seconds,
             interrupted=found.interrupted,
+            asked=self.options,
+            limits=self.limits,
+            noise=frozen(self.noise),
             options={"robot": self.robot.name, "model": self.options.model, "safety": self.options.safety},
         )
 

@@ -13,6 +13,7 @@ from dynident.checks import Array
 from dynident.dynamics.kernels import Recording
 from dynident.dynamics.program import Program
 from dynident.dynamics.recursion import joint_frame
+from dynident.errors import InputError
 from dynident.motion.tape import Tape
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, rotate, vadd
 from dynident.robot.model import BASE, Robot
@@ -138,85 +139,11 @@ class Distances(ABC):
         """Derivatives where `measure` was last called, (n_distances, n_samples, n_joints)."""
 
 
-class PointDistances(Distances):
-    """Points along the capsules against the floor and boxes that must be kept out of.
-
-    Args:
-        robot: The robot.
-        capsules: The links.
-        floor: Height above which all points stay [m], or None.
-        boxes: (n_boxes, 2, 3) lower and upper corners in the base frame [m].
-        spacing: Greatest distance between points along a capsule [m].
-        moving: Poses (n_poses, n_joints) by which it is seen which points move at all; the others are left out.
-    """
-
-    def __init__(
-        self,
-        robot: Robot,
-        capsules: Sequence[Capsule],
-        moving: Array,
-        *,
-        floor: float | None = None,
-        boxes: Array | None = None,
-        spacing: float = 0.15,
-    ) -> None:
-        self.floor = floor
-        self.boxes = np.zeros((0, 2, 3)) if boxes is None else boxes
-        found: list[tuple[int, Array, float, str]] = []
-        for capsule in capsules:
-            count = 1 + int(np.ceil(np.linalg.norm(capsule.second - capsule.first) / spacing))
-            for share in np.linspace(0.0, 1.0, count):
-                place = (1.0 - share) * capsule.first + share * capsule.second
-                if capsule.link != BASE and not any(
-                    capsule.link == link and np.allclose(place, other) for link, other, _, _ in found
-                ):
-                    found.append((capsule.link, place, capsule.radius, capsule.name))
-        links, places = [item[0] for item in found], np.array([item[1] for item in found])
-        spread = np.ptp(LinkPoints(robot, links, places).at(moving), axis=1).max(1)
-        kept = np.flatnonzero(spread > 1e-6)
-        self._points = LinkPoints(robot, [links[i] for i in kept], places[kept])
-        self.radius = np.array([found[i][2] for i in kept])
-        names = [found[i][3] for i in kept]
-        self.labels = [f"link {name} above the floor" for name in names] if floor is not None else []
-        self.labels += [f"link {name} outside box {b + 1}" for b in range(len(self.boxes)) for name in names]
-
-    def measure(self, q: Array) -> Array:
-        """Heights, then distances to each box."""
-        self._q, p = q, self._points.at(q)
-        values: list[Array] = []
-        self._directions: list[Array] = []
-        if self.floor is not None:
-            values.append(p[..., 2] - self.floor)
-            self._directions.append(np.broadcast_to(np.array([0.0, 0.0, 1.0]), p.shape))
-        for lower, upper in self.boxes:
-            distance, direction = _to_box(p, lower, upper)
-            values.append(distance)
-            self._directions.append(direction)
-        return np.concatenate([value - self.radius[:, None] for value in values])
-
-    def slopes(self) -> Array:
-        """Way of each point along the direction in which its distance grows."""
-        count = self._points.n_points * len(self._directions)
-        own = np.tile(np.arange(self._points.n_points), len(self._directions))
-        return self._points.pull(self._q, [(own, np.concatenate(self._directions))], count)
-
-
-def _to_box(p: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Signed distance of points to a box, and the direction in which it grows."""
-    beyond = np.maximum(lower - p, p - upper)
-    side = np.where(p - upper > lower - p, 1.0, -1.0)
-    out = np.maximum(beyond, 0.0)
-    distance = np.sqrt(np.sum(out**2, -1))
-    outside = distance > 0.0
-    deepest = np.argmax(beyond, axis=-1)[..., None] == np.arange(3)
-    direction = np.where(outside[..., None], out / np.where(outside, distance, 1.0)[..., None], deepest) * side
-    return np.where(outside, distance, beyond.max(-1)), direction
-
-
 class CapsuleDistances(Distances):
     """Distances between capsules of links that are not neighbours.
 
-    Pairs that touch in nearly every pose (the links of a wrist) say nothing about a motion and are left out.
+    Pairs that touch in nearly every pose (the links of a wrist) say nothing about a motion and are left out; so are
+    pairs that are in no pose as far apart as is wanted, unless that is all of them.
 
     Args:
         robot: The robot.
@@ -242,10 +169,13 @@ class CapsuleDistances(Distances):
         ]
         self._take(capsules, pairs, clearance)
         if pairs:
-            touching = np.mean(self.measure(poses) < 0.0, axis=1)
-            self._take(
-                capsules, [pair for pair, share in zip(pairs, touching, strict=True) if share < self._ALWAYS], clearance
-            )
+            gaps = self.measure(poses)
+            touching, never = np.mean(gaps + clearance < 0.0, axis=1), gaps.max(1) < 0.0
+            if never.all() and not (touching >= self._ALWAYS).all():
+                most = float(gaps.max()) + clearance
+                raise InputError(f"clearance is {clearance:g} m; no two links are ever farther apart than {most:.3g} m")
+            kept = np.flatnonzero((touching < self._ALWAYS) & ~never)
+            self._take(capsules, [pairs[i] for i in kept], clearance)
 
     def _take(self, capsules: Sequence[Capsule], pairs: list[tuple[int, int]], clearance: float) -> None:
         first, second = [capsules[i] for i, _ in pairs], [capsules[j] for _, j in pairs]

@@ -104,16 +104,48 @@ class Rows(ABC):
 
 
 class TorqueRows(Rows):
-    """Rows of the dynamic model: the torque of every joint at every sample.
+    r"""Rows of the dynamic model: the torque of every joint at every sample.
+
+    Friction of a joint that hardly moves is anything up to breakaway: no model knows it, and an identification leaves
+    such rows out. A row counts
+
+    .. math:: w_j = \dot q_j^2 / (\dot q_j^2 + \dot q_{0j}^2).
 
     Args:
         base, scale, times: See `Rows`.
         deviations: (n_joints,) noise of the torque [N·m or N].
+        rest_speed: (n_joints,) speeds at which a row counts half [rad/s or m/s]; 0 counts all rows fully.
     """
 
-    def __init__(self, base: BaseParameters, scale: Array, times: Array, deviations: Array) -> None:
+    def __init__(
+        self, base: BaseParameters, scale: Array, times: Array, deviations: Array, rest_speed: Array | None = None
+    ) -> None:
         super().__init__(base, scale, times)
         self._set_up(deviations)
+        self._rest = np.zeros(len(deviations)) if rest_speed is None else np.asarray(rest_speed)
+
+    def matrices(self, states: State) -> list[tuple[NDArray[np.int64], Array]]:
+        """As `Rows.matrices`, each row by the root of what it counts."""
+        self._whole = super().matrices(states)
+        square, rest = states[1].T ** 2, self._rest[:, None] ** 2
+        moving = rest > 0.0
+        self._counts = np.where(moving, square / np.where(moving, square + rest, 1.0), 1.0)  # (n_joints, n_samples)
+        self._grows = np.where(moving, 2.0 * states[1].T * rest / np.where(moving, square + rest, 1.0) ** 2, 0.0)
+        roots = np.sqrt(self._counts)
+        return [(columns, rows * roots[j]) for j, (columns, rows) in enumerate(self._whole)]
+
+    def pull(self, slope: Array) -> Array:
+        """As `Rows.pull`; a joint that moves faster also makes its rows count more."""
+        weights, n = np.empty_like(self._rows), len(self.parts)
+        gain = np.empty_like(self._counts)
+        for j, (part, (columns, rows)) in enumerate(zip(self.parts, self._whole, strict=True)):
+            pulled = slope[np.ix_(columns, columns)] @ rows
+            weights[part.outputs] = 2.0 * self._counts[j] * pulled
+            gain[j] = np.sum(pulled * rows, axis=0) * self._grows[j]
+        self.tape.weights[:] = weights * self._factor
+        slopes = self.tape.pull()
+        slopes[n : 2 * n] += gain
+        return slopes
 
     def _program(self) -> tuple[Program, list[tuple[int, int]]]:
         place = {column: k for k, column in enumerate(self.base.independent)}

@@ -17,11 +17,14 @@ from dynident.motion.rows import Rows
 from dynident.motion.space import Raster, Space
 
 PER_PERIOD = 24  # samples of the search in a period of the highest harmonic
-FINE_PER_PERIOD = 64  # of the last search, so that little is left to happen between the samples
+FINE_PER_PERIOD = 48  # of the last search, so that little is left to happen between the samples
 _FINE = 1000.0  # [Hz] of the last check
 _MARGIN = 0.001  # slack kept from the beginning, for what happens between the samples
 _ROOM = 2.0 * _MARGIN  # slack that a pose must have for a motion about it to begin
 _STEPS = 36  # by which motions are compared
+_GLANCE = 12  # steps after which the worse starts are given up
+_PROMISING = 3  # of so many starts, one goes on
+_GLANCED = 0.1  # barrier at which those go on
 _FINALISTS = 3
 _LATE = 0.02  # barrier of a search that begins near a good motion
 _KICK = 0.2  # size of a push beside the coefficients
@@ -138,6 +141,10 @@ class _Motion:
     pose: Array
 
 
+def _value(motion: _Motion) -> float:
+    return motion.value
+
+
 class Search:
     """One search.
 
@@ -177,16 +184,16 @@ class Search:
         interrupted = False
         screened: list[float] = []
         try:
-            pool = [
-                self._descend(self._start(pose), pose) for pose in feasible_poses(self.demands, self.starts, self.rng)
-            ]
-            pool.sort(key=lambda one: one.value)
+            poses = feasible_poses(self.demands, self.starts, self.rng)
+            pool = sorted((self._descend(self._start(pose), pose, _GLANCE) for pose in poses), key=_value)
             screened = [one.value for one in pool]
+            pool = pool[: self._promising]
+            pool = sorted((self._descend(one.x, one.pose, _STEPS - _GLANCE, _GLANCED) for one in pool), key=_value)
             pool = pool[:_FINALISTS]
             for i in list(range(len(pool))) * self.kicks:
                 tried = self._descend(self._kicked(pool[i].x), pool[i].pose, barrier=_LATE)
-                pool[i] = min(pool[i], tried, key=lambda one: one.value)
-            x, shortfalls = self._settled(min(pool, key=lambda one: one.value))
+                pool[i] = min(pool[i], tried, key=_value)
+            x, shortfalls = self._settled(min(pool, key=_value))
         except KeyboardInterrupt:
             if self._best is None:
                 raise
@@ -224,8 +231,14 @@ class Search:
     @property
     def _most(self) -> int:
         """Steps there can be, the tightening of limits at the end left aside."""
-        most = (self.starts + _FINALISTS * self.kicks) * _STEPS + self.iterations
+        most = self.starts * _GLANCE + self._promising * (_STEPS - _GLANCE)
+        most += min(_FINALISTS, self._promising) * self.kicks * _STEPS + self.iterations
         return max(most, self._steps)
+
+    @property
+    def _promising(self) -> int:
+        """Starts that go on after a glance."""
+        return min(self.starts, max(_FINALISTS, -(-self.starts // _PROMISING)))
 
     def _kicked(self, x: Array) -> Array:
         """A motion pushed away from where it is best, a little smaller and in a random direction.

@@ -51,17 +51,18 @@ def report_html(estimate: Estimate, command: str = "") -> str:
         element("main", *main),
         element("footer", f"dynident {estimate.version}".strip()),
     )
-    return f"<!DOCTYPE html>\n{element('html', _head(title), body, lang='en')}\n"
+    return f"<!DOCTYPE html>\n{element('html', page_head(title), body, lang='en')}\n"
 
 
-def _head(title: str) -> Html:
+def page_head(title: str, css: str = "") -> Html:
+    """Head of a page that fetches and runs nothing; `css` adds to the common style."""
     return element(
         "head",
         element("meta", charset="utf-8"),
         Html(f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">\n'),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
-        element("style", Html(CSS)),
+        element("style", Html(CSS + css)),
     )
 
 

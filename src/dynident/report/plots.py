@@ -17,7 +17,7 @@ from dynident.report.markup import Html, element
 from dynident.report.words import number
 
 WIDTH, HEIGHT = 960, 500  # of the view box
-_LEFT, _RIGHT = 104, 12  # margins
+LEFT, RIGHT = 104, 12  # margins
 _TORQUE, _RESIDUAL = (14, 280), (318, 130)  # top and height of the two frames
 _CLOCK = 1e5  # stamps from here on are a clock's; the plot counts from the first [s]
 _GAP = 3.0  # times the usual step from which a line is broken
@@ -32,7 +32,7 @@ def columns_for(n_lines: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Frame:
+class Frame:
     """Where numbers lie in the view box.
 
     Attributes:
@@ -50,7 +50,7 @@ class _Frame:
     def across(self, value: Array | float) -> Array:
         """Whole places from the left."""
         share = (np.asarray(value) - self.x[0]) / (self.x[1] - self.x[0])
-        return np.asarray(np.rint(_LEFT + share * (WIDTH - _LEFT - _RIGHT)))
+        return np.asarray(np.rint(LEFT + share * (WIDTH - LEFT - RIGHT)))
 
     def down(self, value: Array | float) -> Array:
         """Whole places from the top."""
@@ -72,10 +72,10 @@ def torque_plot(trace: Trace, joint: int, *, name: str, unit: str, key: str, col
     if len(time) and abs(time[0]) > _CLOCK:
         time = time - time[0]
     residual = measured - predicted
-    x = _span(time, 0.0)
-    upper = _Frame(*_TORQUE, x, _span(np.concatenate([measured, predicted])))
-    most = max(abs(end) for end in _span(residual))
-    lower = _Frame(*_RESIDUAL, x, (-most, most))
+    x = span(time, 0.0)
+    upper = Frame(*_TORQUE, x, span(np.concatenate([measured, predicted])))
+    most = max(abs(end) for end in span(residual))
+    lower = Frame(*_RESIDUAL, x, (-most, most))
     described = (
         f"Measured torque between {_ends(measured)} {unit}, predicted between {_ends(predicted)} {unit}, residual "
         f"between {_ends(residual)} {unit}."
@@ -84,10 +84,10 @@ def torque_plot(trace: Trace, joint: int, *, name: str, unit: str, key: str, col
         "svg",
         element("title", f"Torque of {name}", id=f"{key}t"),
         element("desc", described, id=f"{key}d"),
-        _axes(upper, ticks(*upper.y, 5)),
-        _axes(lower, [-_round(most), 0.0, _round(most)], seconds=True),
+        axes(upper, ticks(*upper.y, 5)),
+        axes(lower, [-_round(most), 0.0, _round(most)], seconds=True),
         *(
-            element("path", d=_path(frame, time, values, columns), class_=kind)
+            element("path", d=path(frame, time, values, columns), class_=kind)
             for frame, values, kind in (
                 (upper, measured, "measured"),
                 (upper, predicted, "predicted"),
@@ -105,7 +105,7 @@ def _ends(values: Array) -> str:
     return f"{number(known.min(), 3)} and {number(known.max(), 3)}" if len(known) else "no known values"
 
 
-def _span(values: Array, margin: float = 0.06) -> tuple[float, float]:
+def span(values: Array, margin: float = 0.06) -> tuple[float, float]:
     """The range of some values with a margin; never empty."""
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
@@ -128,13 +128,13 @@ def _round(most: float) -> float:
     return float(power * max(factor for factor in (1, 2, 3, 4, 5, 6, 8) if factor * power <= 0.9 * most))
 
 
-def _axes(frame: _Frame, rows: list[float], *, seconds: bool = False) -> Html:
+def axes(frame: Frame, rows: list[float], *, seconds: bool = False) -> Html:
     """Grid and tick labels of a frame."""
-    parts, right, places = [], WIDTH - _RIGHT, ticks(*frame.x, 6)
+    parts, right, places = [], WIDTH - RIGHT, ticks(*frame.x, 6)
     for value in rows:
         y = int(frame.down(value))
-        parts.append(element("path", d=f"M{_LEFT} {y}H{right}", class_="zero" if value == 0.0 else "grid"))
-        parts.append(element("text", _label(value, rows), x=_LEFT - 10, y=y + 8, class_="end"))
+        parts.append(element("path", d=f"M{LEFT} {y}H{right}", class_="zero" if value == 0.0 else "grid"))
+        parts.append(element("text", _label(value, rows), x=LEFT - 10, y=y + 8, class_="end"))
     for value in places:
         x = int(frame.across(value))
         parts.append(element("path", d=f"M{x} {frame.top}v{frame.height}", class_="grid"))
@@ -154,7 +154,7 @@ def _label(value: float, beside: list[float]) -> str:
     )
 
 
-def _path(frame: _Frame, time: Array, values: Array, columns: int) -> str:
+def path(frame: Frame, time: Array, values: Array, columns: int) -> str:
     """A line as a path of whole, relative steps; broken at gaps and where nothing is known."""
     return "".join(_steps(frame.across(time[own]), frame.down(values[own])) for own in _pieces(time, values, columns))
 

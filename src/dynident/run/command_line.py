@@ -181,6 +181,8 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--start", default="", metavar="q1=0,..", help="pose at which it starts and ends (default: free)")
     help_noise = "deviation of the torque, one number or one per joint (default: 1 %% of the effort limits)"
     verb.add_argument("--noise", default=None, metavar="X[,X..]", help=help_noise)
+    help_rest = "speed at which a joint's row counts half (default: 2 %% of the velocity limits; 0: all alike)"
+    verb.add_argument("--rest-speed", type=float, default=None, metavar="SPEED", help=help_rest)
     help_acceleration = "limit, one number or one per joint (default: none)"
     verb.add_argument("--acceleration", default=None, metavar="X[,X..]", help=help_acceleration)
     help_safety = "share of every joint limit that is used (default 0.95)"
@@ -191,16 +193,17 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     help_clearance = "least distance between links that are not neighbours [m]"
     verb.add_argument("--clearance", type=float, default=None, metavar="M", help=help_clearance)
     verb.add_argument("--radius", type=float, default=None, metavar="M", help="of the links (default 0.05 m)")
-    help_extend = "information (.npz) of data that is there already; the motion complements it"
-    verb.add_argument("--extend", default=None, metavar="INFO.npz", help=help_extend)
+    help_extend = "data that is there already: the folder that identify wrote, or information (.npz)"
+    verb.add_argument("--extend", default=None, metavar="FIT", help=help_extend)
     verb.add_argument("--starts", type=int, default=None, metavar="N", help="random starts (default 16)")
-    help_kicks = "pushes of each of the three best motions, each followed by a search (default 4)"
+    help_kicks = "pushes of each of the three best motions, each followed by a search (default 2)"
     verb.add_argument("--kicks", type=int, default=None, metavar="N", help=help_kicks)
     verb.add_argument("--seed", type=int, default=None, metavar="N", help="of the random starts (default 0)")
     help_rate = "samples per second of the CSV and ROS files, and of the identification (default 100)"
     verb.add_argument("--rate", type=float, default=None, metavar="HZ", help=help_rate)
     verb.add_argument("--csv", default=None, metavar="F.csv", help="samples as t,q1..,dq1..,ddq1..")
     verb.add_argument("--ros", default=None, metavar="F.json", help="samples as a ROS 2 JointTrajectory message")
+    verb.add_argument("--report", default=None, metavar="F.html", help="page with limits, curves, space and deviations")
     verb.add_argument("--quiet", action="store_true", help="no progress and no page")
 
 

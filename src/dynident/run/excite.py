@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynident.errors import InputError
+from dynident.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 _PLAIN = (
     *("duration", "frequency", "harmonics", "criterion", "model", "terms", "safety", "floor", "clearance", "radius"),
-    *("starts", "kicks", "seed", "rate"),
+    *("starts", "kicks", "seed", "rate", "rest_speed"),
 )
 
 
@@ -42,6 +44,10 @@ def run(options: Namespace, robot: Robot) -> int:
         write_csv(motion.trajectory, options.csv, rate, numbers)
     if options.ros:
         write_ros(motion.trajectory, options.ros, rate)
+    if options.report:
+        from dynident.report.motion import motion_html
+
+        write_text(Path(options.report), motion_html(motion, robot, command=_command(options)))
     if options.json:
         print(json.dumps(motion.as_dict(), allow_nan=False))
     elif not options.quiet:
@@ -57,13 +63,13 @@ def _check_targets(options: Namespace) -> None:
     """Before minutes of work, not after."""
     from dynident.files import check_target
 
-    paths = [path for path in (options.output, options.csv, options.ros) if path is not None]
+    paths = [path for path in (options.output, options.csv, options.ros, options.report) if path is not None]
     for path in paths:
         check_target(path)
     if Path(options.output).suffix.lower() not in (".yaml", ".yml"):
         raise InputError(f"{options.output}: a motion file must end in .yaml; --csv and --ros write other formats")
     if len({Path(path).resolve() for path in paths}) < len(paths):
-        raise InputError(f"-o, --csv and --ros would write the same file {options.output}; give each its own")
+        raise InputError(f"-o, --csv, --ros and --report would write the same file {options.output}; give each its own")
 
 
 def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
@@ -84,9 +90,10 @@ def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
     if boxes:
         given["boxes"] = [[box[:3], box[3:]] for box in boxes]
     if options.extend is not None:
-        from dynident.information import load_information
+        from dynident.run.known import known_options
 
-        given["information"] = load_information(options.extend)
+        # Noise and rows per second belong together: where the data says both, --rate is that of the files only.
+        given |= known_options(options.extend, robot)
     return given
 
 
@@ -122,6 +129,7 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     from rich.table import Table
 
     from dynident.report.inspection import page_console
+    from dynident.report.words import percent
 
     console = page_console()
     console.print(
@@ -132,16 +140,28 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     facts = {name: motion.value, "condition": motion.condition, "log det": motion.log_determinant}
     found = ", ".join(f"{key} {value:.5g}" for key, value in facts.items())
     console.print(f"{found}; {motion.evaluations} evaluations in {motion.seconds:.1f} s")
-    left = ", ".join(f"{kind} {100.0 * share:.1f} %" for kind, share in motion.slack.items())
-    console.print(f"Left of the limits at least: {left}")
+    console.print(f"Closest to the limits: {'; '.join(motion.closest.values())}")
     table = Table(title="Widest predicted deviations", title_justify="left")
     heads = ("parameter", "deviation", "of its size", *(() if motion.before is None else ("before",)))
     for head in heads:
         table.add_column(head, justify="left" if head == "parameter" else "right")
     ratio = motion.relative_deviations
     for i in ratio.argsort()[::-1][:6]:
-        before = () if motion.before is None else (f"{motion.before[i]:.3g}",)
-        share = f"{100.0 * ratio[i]:.3g} %" if ratio[i] < 9.99 else "> 999 %"
-        table.add_row(motion.names[i], f"{motion.deviations[i]:.3g}", share, *before)
+        row = [motion.names[i], f"{motion.deviations[i]:.3g}", percent(float(ratio[i]))]
+        table.add_row(*row, *([] if motion.before is None else [f"{motion.before[i]:.3g}"]))
     console.print(table)
     console.print(f"Motion: {options.output}", soft_wrap=True)
+    if options.report:
+        console.print(f"Report: {options.report}", soft_wrap=True)
+
+
+def _command(options: Namespace) -> str:
+    """The command that makes the same motion again."""
+    words = ["dynident", "excite", options.robot, "-o", options.output]
+    for name in (*_PLAIN, "locked", "start", "noise", "acceleration", "extend", "csv", "ros", "report"):
+        value = getattr(options, name)
+        if value is not None and value != "":
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    for text in options.box:
+        words += ["--box", text]
+    return shlex.join(words)

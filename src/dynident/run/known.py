@@ -1,0 +1,52 @@
+"""What is known before a motion is chosen: the information of an identification, from the folder it wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dynident.errors import InputError
+from dynident.estimate.storage import load_estimate
+from dynident.information.information import Information
+from dynident.information.storage import load_information
+from dynident.robot.model import Robot
+
+
+def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
+    """Options of `excite` that make a motion complement data that is there already.
+
+    Args:
+        path: Folder that `identify` wrote (or its fit.yaml), or a file of information (.npz).
+        robot: The robot of the motion.
+
+    Returns:
+        The `information`; of a folder also the `rate` of its rows and the `inflation` of their residuals.
+
+    Raises:
+        InputError: When the folder holds no factors of a log, or they belong to another robot.
+    """
+    place = Path(path)
+    if place.is_file() and place.suffix == ".npz":
+        return {"information": load_information(place)}
+    fit = load_estimate(place)
+    if fit.robot.joint_names != robot.joint_names:
+        own, other = ", ".join(robot.joint_names), ", ".join(fit.robot.joint_names)
+        raise InputError(f"{path}: was identified with the joints {other}; this robot moves {own}")
+    folder = place if place.is_dir() else place.parent
+    found: dict[str, Information] = {}
+    for file in sorted((folder / "factors").glob("*.npz"), key=lambda file: file.stat().st_mtime):
+        part = load_information(file)
+        for label in {segment.label for segment in part.segments}:
+            found[label] = part  # of several runs in the folder the last one counts, none twice
+    missing = [record.label for record in fit.data if record.label not in found]
+    if missing:
+        raise InputError(f"{path}: has no factors of {missing[0]}; run identify again with -o {folder}")
+    parts = [found[record.label] for record in fit.data]
+    whole = sum(parts[1:], start=parts[0])
+    seconds = sum(record.duration for record in fit.data)
+    inflation = {name: float(x) for name, x in zip(whole.channels, fit.inflation, strict=True)}
+    return {
+        "information": whole,
+        "rate": whole.n_rows / (len(whole.channels) * seconds),
+        "inflation": {name: inflation[name] for name in robot.joint_names},
+    }
