@@ -24,7 +24,8 @@ from dynident.signals.rows import row_blocks
 LARGEST_DELAY = 0.02  # [s]
 _STEPS = 17  # delays tried
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
-_WELL_IN_MOTION = 0.2  # of a joint's effective speed, above which its rows judge the delay
+_IN_MOTION = (0.2, 0.05)  # of a joint's effective speed, above which its rows judge the delay; both must agree
+_AGREE = 4e-3  # [s]
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _MOST_SPEEDS = 12000  # samples of the motion for a joint's effective speed
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
@@ -69,31 +70,54 @@ class SpeedChoice:
 def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> DelayChoice:
     """The delay that training data prefers.
 
-    The torque is filtered for all delays at once beside one regressor, so trying many costs little more than one.
+    The torque is filtered for all delays at once beside one regressor, so trying many costs little more than one. What
+    friction does in slow motion passes for delay, so rows of fast motion give it; it is believed if those of slower
+    motion say much the same.
     """
-    tried = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, _STEPS)
     wider = [one.with_options(band=_DELAY_BAND * one.band) for one in observations]
-    values, rows = residual_torque(wider, base, tried.tolist(), _WELL_IN_MOTION)
+    fast, slower = (_preferred(wider, base, share) for share in _IN_MOTION)
+
+    def choice(delay: float, reason: str) -> DelayChoice:
+        return DelayChoice(delay, fast.gain, frozen(fast.tried), frozen(fast.residual), reason)
+
+    if fast.at_the_end:
+        return choice(0.0, f"the best delay lies beyond {1e3 * LARGEST_DELAY:.0f} ms; check the stamps, none is used")
+    if max(fast.gain, slower.gain) < fast.worth:
+        return choice(0.0, f"no delay lowers the residual by more than {100 * fast.worth:.2g} %; none is used")
+    if abs(fast.delay - slower.delay) > _AGREE:
+        both = f"{1e3 * fast.delay:.1f} and {1e3 * slower.delay:.1f} ms"
+        return choice(0.0, f"fast and slow motion disagree about the delay ({both}); none is used")
+    side = "after" if fast.delay > 0.0 else "before"
+    shown = f"torque is stamped {1e3 * abs(fast.delay):.1f} ms {side} its motion"
+    return choice(fast.delay, f"{shown}, which lowers the residual by {100 * fast.gain:.1f} %")
+
+
+@dataclass(frozen=True)
+class _Preferred:
+    """Residuals over delays, and their lowest point."""
+
+    tried: Array
+    residual: Array
+    delay: float
+    gain: float
+    worth: float
+    at_the_end: bool
+
+
+def _preferred(observations: Sequence[Observations], base: BaseParameters, motion: float) -> _Preferred:
+    tried = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, _STEPS)
+    values, rows = residual_torque(observations, base, tried.tolist(), motion)
     worth = max(_WORTH, _CHANCE / rows)
     values = values / max(float(values[_STEPS // 2]), 1e-300)
     best = int(np.argmin(values))
-
-    def choice(delay: float, gain: float, reason: str) -> DelayChoice:
-        return DelayChoice(delay, gain, frozen(tried), frozen(values), reason)
-
     if best in (0, _STEPS - 1):
-        reason = f"the best delay lies beyond {1e3 * LARGEST_DELAY:.0f} ms; check the stamps, none is used"
-        return choice(0.0, 0.0, reason)
+        return _Preferred(tried, values, float(tried[best]), 0.0, worth, at_the_end=True)
     left, here, right = values[best - 1 : best + 2] ** 2  # variance is a parabola in the delay, deviation is not
     bend = left - 2.0 * here + right
     vertex = 0.5 * (left - right) / bend if bend > 0.0 else 0.0
     delay = float(tried[best] + vertex * (tried[1] - tried[0]))
     gain = 1.0 - float(np.sqrt(max(here - 0.25 * (left - right) * vertex, 0.0)))
-    if gain < worth:
-        return choice(0.0, gain, f"no delay lowers the residual by more than {100 * worth:.2g} %; none is used")
-    side = "after" if delay > 0.0 else "before"
-    shown = f"torque is stamped {1e3 * abs(delay):.1f} ms {side} its motion"
-    return choice(delay, gain, f"{shown}, which lowers the residual by {100 * gain:.1f} %")
+    return _Preferred(tried, values, delay, gain, worth, at_the_end=False)
 
 
 def choose_speed(observations: Sequence[Observations], base: BaseParameters, delay: float) -> SpeedChoice:
@@ -146,7 +170,7 @@ def _factors(
     factors = [np.zeros((len(own) + len(delays),) * 2) for own in model.layout.columns]
     times = rows = 0
     slowest = np.maximum(one.options.rest_speed, motion * _effective_speed(one, delays)) if motion else None
-    for block in row_blocks(one, model, delays, slowest):
+    for block in row_blocks(one, model, delays, rest_speed=slowest):
         for channel, columns in enumerate(block.columns):
             used = block.usable[channel]
             if used.any():
