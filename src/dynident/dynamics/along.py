@@ -86,12 +86,10 @@ class AlongTerm(Term):
     Attributes:
         needs_reference: Whether it is linear only around a reference estimate.
         needs_jerk: Whether it looks at the third derivative.
-        has_memory: Whether the motion before counts, so that a joint at rest knows how it came there.
     """
 
     needs_reference = False
     needs_jerk = False
-    has_memory = False
 
     def __init__(self, *scales: float, only: tuple[str, ...] | None = None) -> None:
         self.scales, self.only = scales, only

@@ -183,7 +183,6 @@ class Stop(ElementLaw):
     """Friction with memory: stop operators of some radii [rad]; a gear winds up before it slips."""
 
     name = "stop"
-    has_memory = True
     example = "0.0003,0.003"
 
     def __init__(self, *scales: float, only: tuple[str, ...] | None = None) -> None:

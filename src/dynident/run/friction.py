@@ -16,6 +16,7 @@ from dynident.information.information import Information
 from dynident.information.slabs import accumulate_slabs
 from dynident.logs.log import torque_kind
 from dynident.robot.model import Robot
+from dynident.run.store import factor_of_log
 from dynident.signals.observe import STANDSTILL, Observations
 from dynident.signals.rows import ObservedRows
 from dynident.validation.selection import FrictionChoice, choose_friction
@@ -65,7 +66,7 @@ def chosen_friction(
         return accumulate_slabs(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
 
     gathered = _Counter()
-    rows = accumulate_slabs(ObservedRows(tuple(train), basic, None, MOST_SECONDS)).n_rows
+    rows = sum(factor_of_log(ObservedRows((one,), basic, None, MOST_SECONDS), None).n_rows for one in train)
     generic = [group for group in groups if group.sides]
     seconds = sum(one.survey.duration for one in _experiments(train))
     most = basic.n + sum(len(term.columns(basic.robot)) for term in terms_of(generic, only))

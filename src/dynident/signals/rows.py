@@ -2,7 +2,6 @@
 
 Every column of the regressor and the torque pass one more low-pass at the band and are decimated. Joints at rest, held
 by friction that no column describes, and the ends of stretches, where filters continue signals by guess, give no rows.
-With friction that has memory, a joint's rest is described too, once it has moved: before, nobody knows how it is wound.
 """
 
 from __future__ import annotations
@@ -129,7 +128,7 @@ def row_blocks(
         model: The robot's columns.
         delays: Delays of the torque to undo [s]; default that of the options.
         reference: (10 n_links,) standard parameters of the links that some terms are linear around.
-        rest_speed: (n_joints,) speeds below which joints give no usable rows; default that of the options.
+        rest_speed: (n_joints,) speeds below which joints are at rest; default that of the options.
 
     Raises:
         InputError: When no stretch of the log is long enough for its filters.
@@ -138,7 +137,7 @@ def row_blocks(
     one = one.for_terms(model.along)
     n, widths = len(model.robot.joint_names), [len(own) for own in model.layout.columns]
     slowest = np.full(n, one.options.rest_speed) if rest_speed is None else rest_speed
-    course, counting = model.course(reference), _Counting(model, slowest)
+    course = model.course(reference)
     any_inner = False
     for motion in one.motion(delays):
         step = row_step(one)
@@ -146,7 +145,7 @@ def row_blocks(
             if stream is None:
                 total = sum(widths) + n * (len(motion.tau) + 1)
                 stream = FilterStream([(total, [low_pass_kernel(one.band, motion.rate)])], motion.rate, step)
-            stacked = _stacked(part, model, course, counting)
+            stacked = _stacked(part, model, course, slowest)
             (results,), inner, first = stream.push(stacked, part.last, part.inner)
             if part.last:
                 stream = None
@@ -197,34 +196,16 @@ def _parts(motion: Motion) -> Iterator[Motion]:
         )
 
 
-class _Counting:
-    """Which samples of a joint count: those in motion; with memory, also those at rest after motion."""
-
-    def __init__(self, model: ObservationModel, rest_speed: Array) -> None:
-        self.rest_speed = rest_speed[:, None]
-        self.memory = any(term.has_memory for term in model.along)
-        self.moved = np.zeros(len(model.robot.joint_names), dtype=bool)
-
-    def mask(self, motion: Motion) -> Mask:
-        """(n_joints, n_samples) of the next samples."""
-        moving = np.abs(motion.dq) > self.rest_speed
-        if not self.memory:
-            return moving
-        before = self.moved & (motion.first > 0)
-        counts = np.logical_or.accumulate(moving, axis=1) | before[:, None]
-        self.moved = counts[:, -1]
-        return np.asarray(counts)
-
-
-def _stacked(motion: Motion, model: ObservationModel, course: Course, counting: _Counting) -> Array:
-    """What passes the parallel filter: felt columns, torques, and whether each joint counts, one above the other."""
+def _stacked(motion: Motion, model: ObservationModel, course: Course, rest_speed: Array) -> Array:
+    """What passes the parallel filter: felt columns, torques, and whether each joint moves, one above the other."""
     tau = motion.tau
     if model.known:
         known = inverse_dynamics(model.robot, motion.q.T, motion.dq.T, motion.ddq.T, model.of_state, model.known)
         tau = tau - known.T
+    moving = np.abs(motion.dq) > rest_speed[:, None]
     columns = model.columns_along(
         motion.samples, course, lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s"
     )
     # Where joints stand still, a millionth of a column's usual size would be all there is of it, and pass for data.
     columns[np.abs(columns) < _FAINT * model.felt_scales[:, None]] = 0.0
-    return np.concatenate([columns, tau.reshape(-1, motion.q.shape[1]), counting.mask(motion).astype(np.float64)])
+    return np.concatenate([columns, tau.reshape(-1, motion.q.shape[1]), moving.astype(np.float64)])

@@ -29,9 +29,9 @@ from dynident.validation.cross import Fold, rest_of
 LEAST_SECONDS = 30.0  # of data; with less, blocks left out say more about the motion than about friction
 LEAST_FOLDS = 3
 BLOCKS = 4  # made of each log where there are too few logs
-WORTH = 0.01  # share of the error that a group must be worth
+WORTH = 0.02  # share of the error that a group must be worth
 SIDE_WORTH = 0.05  # share of the error by which the motor's recipe must win where nobody said what was measured
-LEAST_EXPLAINED = 0.1  # share of the residual's square that a recipe must explain on data too short to leave any out
+LEAST_EXPLAINED = 0.25  # share of the residual's square that a recipe must explain on data too short to leave any out
 _CLEARLY = 3.0  # times what noise would give
 _ALIKE = 4.0  # neighbouring rows that say about as much as one
 _NEW = 1e-3  # share of a column that basic columns must not explain
