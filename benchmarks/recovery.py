@@ -138,7 +138,7 @@ def recover(name: str, dry: bool, seeds: Sequence[int]) -> Recovery:
     values = machine(robot, dry)
     first, second = (run_of(robot, values, exciting_motion(robot, values, seed)) for seed in (1, 2))
     began = time.perf_counter()
-    found = [di.identify(robot, measure(first, seed=seed, every=EVERY)) for seed in seeds]
+    found = [di.identify(robot, measure(first, seed=seed, every=EVERY), friction="basic") for seed in seeds]
     seconds = (time.perf_counter() - began) / len(seeds)
     base = found[0].base
     truth = base.base_values(values)

@@ -26,7 +26,8 @@ def side_by_side() -> di.LoadComparison:
     """Identify without and with the load, and compare."""
     robot = di.load_robot(DEMO / "arm.yaml")
     without, loaded = logs(robot)
-    return di.compare_load(di.identify(robot, without), di.identify(robot, loaded), LOAD)
+    fits = [di.identify(robot, logs, friction="basic") for logs in (without, loaded)]
+    return di.compare_load(*fits, LOAD)
 
 
 def drive_gains() -> di.DriveGains:

@@ -102,7 +102,7 @@ def test_from_a_urdf_to_a_validated_model(urdf, capsys):
         done = run("simulate", urdf, f"{name}.yaml", "-o", f"{name}.csv", "--rate", "250")
         assert done["warnings"] == []
         assert max(done["tracking"]) < 0.02
-    found = run("identify", urdf, "learn.csv", "-o", "fit")
+    found = run("identify", urdf, "learn.csv", "-o", "fit", "--terms", "rigid,Ia,Fv,Fc(0.02),Fo")
     assert found["undetermined"] == []
     assert found["train"]["relative_error"] < 0.01
     judged = run("validate", "fit", "judge.csv")

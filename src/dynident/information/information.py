@@ -14,7 +14,7 @@ from dynident.checks import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns
-from dynident.information.factor import Factor, factor_of, merged
+from dynident.information.factor import Factor, factor_of, merged, triangular
 
 if TYPE_CHECKING:
     from dynident.information.solution import Solution
@@ -177,6 +177,22 @@ class Information:
             return Factor(tuple(place[c] for c in columns), narrow.R, factor.n_rows)
 
         return replace(self, coordinates=coordinates)._each(drop)
+
+    def marginal(self, names: Iterable[str]) -> Information:
+        """What the data says about some base parameters whatever the others are; channel by channel."""
+        wanted = set(names)
+        own = {i for i, name in enumerate(self.names) if name in wanted}
+
+        def clear(factor: Factor) -> Factor:
+            gone = [j for j, c in enumerate(factor.columns) if c not in own]
+            kept = [j for j, c in enumerate(factor.columns) if c in own]
+            turned = triangular(factor.R[:, [*gone, *kept, len(factor.columns)]])
+            # Below the lines of the columns that go stands what they leave; the columns themselves are then silent.
+            rest = np.zeros((len(factor.columns) + 1,) * 2)
+            rest[: len(kept) + 1, [*kept, len(factor.columns)]] = turned[len(gone) :, len(gone) :]
+            return Factor(factor.columns, rest, factor.n_rows)
+
+        return self._each(clear).restrict([name for name in self.names if name in wanted])
 
     def known(self, values: Mapping[str, float]) -> Information:
         """Standard parameters with known values, moved to the right-hand side and no longer unknown."""

@@ -24,6 +24,7 @@ from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.prediction import TorqueModel
+from dynident.estimate.priors import PriorLeastSquares
 from dynident.estimate.recipes import BASIC_TERMS
 from dynident.estimate.robust import RobustLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
@@ -56,7 +57,7 @@ class IdentifyOptions:
         terms: Basic terms of the model, which are there in any case; None for rigid, Ia, Fv, Fc smoothed, Fo.
         friction: Friction beside them: "auto" lets the training data decide, "basic" adds none, "generic" what helps on
             most arms, "full" everything; or terms such as "stop(0.0003,0.003),load". None is auto, or basic where terms
-            are given.
+            are given, only essential parameters are wanted, or a prior speaks of the robot's own values.
         estimator: Method by name, or an estimator.
         essential: Keep only parameters with a relative deviation below this share; None keeps all.
         band: Band of the rows [Hz]; None chooses it from the motion of each log.
@@ -242,7 +243,8 @@ class _Run:
         given = along_terms(resolve_terms(self.options.terms)) if self.options.terms is not None else ()
         wanted = self.options.friction
         if wanted is None:
-            wanted = "auto" if self.options.terms is None else given
+            plain = self.options.essential is not None or isinstance(self.options.estimator, PriorLeastSquares)
+            wanted = given if self.options.terms is not None or plain else "auto"
         if not wanted:
             return basic, None
         progress = functools.partial(self._progress, "choosing friction terms")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
 from dynident.estimate.storage import load_estimate
 from dynident.information.information import Information
@@ -43,10 +44,11 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
         raise InputError(f"{path}: has no factors of {missing[0]}; run identify again with -o {folder}")
     parts = [found[record.label] for record in fit.data]
     whole = sum(parts[1:], start=parts[0])
+    along = {column.name for term in along_terms(fit.base.terms) for column in term.columns(fit.robot)}
     seconds = sum(record.duration for record in fit.data)
     inflation = {name: float(x) for name, x in zip(whole.channels, fit.inflation, strict=True)}
     return {
-        "information": whole,
+        "information": whole if not along else whole.marginal(name for name in whole.names if name not in along),
         "rate": whole.n_rows / (len(whole.channels) * seconds),
         "inflation": {name: inflation[name] for name in robot.joint_names},
     }
