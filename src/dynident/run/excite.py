@@ -36,7 +36,7 @@ def run(options: Namespace, robot: Robot) -> int:
 
     _check_targets(options)
     given = _given(options, robot)
-    with _progress(options.quiet or options.json, given.get("criterion")) as progress:
+    with _progress(options.quiet or options.json) as progress:
         motion = excite(robot, progress=progress, **given)
     motion.save(options.output)
     rate = ExciteOptions.rate if options.rate is None else options.rate
@@ -113,7 +113,7 @@ def _numbers(text: str, option: str) -> list[float]:
 
 
 @contextmanager
-def _progress(silent: bool, criterion: str | None) -> Iterator[Callable[[SearchProgress], None] | None]:
+def _progress(silent: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
     """A progress bar with the best criterion so far, on a terminal only."""
     if silent or not sys.stderr.isatty():
         yield None
@@ -126,7 +126,7 @@ def _progress(silent: bool, criterion: str | None) -> Iterator[Callable[[SearchP
         task = bar.add_task("searching")
 
         def show(state: SearchProgress) -> None:
-            text = f"{criterion or 'criterion'} {state.best:.4g} after {state.evaluations} evaluations"
+            text = f"best criterion {state.best:.4g} (lower is better) after {state.evaluations} evaluations"
             bar.update(task, description=text, completed=state.step, total=state.steps)
 
         yield show
