@@ -1,15 +1,19 @@
 """Makes the motions and the logs of the demo with dynident itself, on the MuJoCo plant.
 
-    .venv/bin/python examples/demo/make_logs.py
+    .venv/bin/python examples/demo/make_logs.py [--new-motions]
 
 The plant is not what the arm's description promises: it has the values of truth.yaml. Its controller knows arm.yaml.
 Two exciting motions are there to learn from, and every joint swinging at its own pace to judge with; the second
 exciting motion is run once more with a load on the tool. Logs have what a controller gives: irregular stamps, positions
 in counts of the encoders, noisy currents that are stamped late.
+
+The exciting motions are kept in their files, so that the logs come out the same with every version of the search; with
+--new-motions they are searched anew.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,18 +37,19 @@ def wandering(robot: di.Robot) -> di.Sinusoid:
 
 
 def motions(robot: di.Robot) -> dict[str, di.Trajectory]:
-    """The motions by name."""
+    """The motions by name, searched anew."""
     series = {"duration": 20.0, "frequency": 0.1, "harmonics": 10, **LIMITS}
     exciting = {f"fourier_{seed}": di.excite(robot, seed=seed, **series).trajectory for seed in (1, 2)}
     return {**exciting, "wandering": wandering(robot)}
 
 
 def main() -> None:
-    """Write the motions and the logs."""
+    """Write the logs, and the motions if asked to."""
     robot = di.load_robot(HERE / "truth.yaml")
-    found = motions(robot)
-    for name, motion in found.items():
-        di.save_trajectory(motion, HERE / f"{name}.yaml")
+    if "--new-motions" in sys.argv[1:]:
+        for name, motion in motions(robot).items():
+            di.save_trajectory(motion, HERE / f"{name}.yaml")
+    found = {name: di.load_trajectory(HERE / f"{name}.yaml") for name in ("fourier_1", "fourier_2", "wandering")}
     runs = [*((name, name, None) for name in found), ("payload", "fourier_2", LOAD)]
     for seed, (name, motion_name, load) in enumerate(runs):
         run = di.simulate(robot, found[motion_name], values="truth", payload=load, seed=seed, **LOGGED)

@@ -174,7 +174,7 @@ def test_an_interrupt_leaves_a_usable_motion(arm, at):
     [
         ({"start": [4.0, 0.0, 0.0]}, InputError, r"joint1 at 4 is above its upper limit by 1\.53"),
         ({"start": [2.4695, 0.0, 0.0]}, di.InfeasibleError, "upper position of joint1 within 0.0005 rad"),
-        ({"start": {"joint1": 0.0}}, InputError, "position for each of joint1, joint2, joint3"),
+        ({"start": {"joint1": 0.0}}, InputError, "start is not given for joint2, joint3"),
         ({"floor": 5.0}, di.InfeasibleError, r"link .* above the floor broken by 5\.\d+ m"),
         ({"criterion": "volume"}, UnknownNameError, "unknown criterion 'volume'"),
         ({"model": "power"}, UnknownNameError, "unknown model 'power'"),

@@ -175,6 +175,9 @@ def test_yaml_round_trip_is_exact(make, tmp_path):
         (lambda d: d.update(format="other"), "format is 'other'"),
         (lambda d: d.update(extra=1), "unknown key 'extra'"),
         (lambda d: d.update(duration=3.0), "duration is 3"),
+        (lambda d: d.update(duration=[10.0, 10.0]), r"duration is \[10.0, 10.0\]"),
+        (lambda d: d.update(duration=None), "duration is None"),
+        (lambda d: d["motion"].update(length=[10.0, 10.0]), r"motion.length is \[10.0, 10.0\]; expected a number"),
         (lambda d: d.pop("motion"), "must be a mapping with the key 'kind'"),
         (lambda d: d["motion"].update(kind="spline"), "unknown kind 'spline'"),
         (lambda d: d["motion"].update(harmonics=5), "unknown key 'harmonics'"),
@@ -192,6 +195,19 @@ def test_bad_files_name_the_place(change, message, tmp_path):
     data = yaml.safe_load(path.read_text())
     change(data)
     path.write_text(yaml.safe_dump(data))
+    with pytest.raises(di.MotionFileError, match=message):
+        di.load_trajectory(path)
+
+
+@pytest.mark.parametrize(
+    ("positions", "message"),
+    [("[0.2]", "must be a mapping of joint names"), ("{a: [0.2, 0.3]}", r"positions.a is \[0.2, 0.3\]")],
+)
+def test_bad_positions_of_locked_joints_name_the_place(positions, message, tmp_path):
+    path = tmp_path / "motion.yaml"
+    moving = "{kind: point to point, points: [[0.0], [1.0]], durations: [1.0]}"
+    motion = f"{{kind: locked, joints: [a, b], positions: {positions}, motion: {moving}}}"
+    path.write_text(f"format: dynident motion 1\nmotion: {motion}\n")
     with pytest.raises(di.MotionFileError, match=message):
         di.load_trajectory(path)
 
@@ -217,3 +233,12 @@ def test_csv_and_ros(tmp_path):
     np.testing.assert_allclose(message["points"][33]["positions"], motion.sample(1.65)[0][0])
     with pytest.raises(InputError, match="names its joints"):
         di.ros_joint_trajectory(sinusoid(), 20.0)
+
+
+def test_a_ros_message_ends_at_rest_whatever_the_rate():
+    motion = di.PointToPoint(points=[[0.0], [1.0]], durations=[0.777], joints=("a",))
+    points = di.ros_joint_trajectory(motion, 100.0)["points"]
+    assert [point["time_from_start"]["nanosec"] for point in points[-2:]] == [770000000, 777000000]
+    assert points[-1]["positions"] == [1.0]
+    assert points[-1]["velocities"] == [0.0]
+    assert len(di.ros_joint_trajectory(motion, 1000.0)["points"]) == 778

@@ -223,6 +223,22 @@ def test_a_floating_base_is_refused(tmp_path):
         di.load_robot(written(tmp_path, text))
 
 
+def test_a_joint_without_a_name_is_found_by_its_body(tmp_path):
+    text = '<mujoco><worldbody><body name="cart"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    with pytest.raises(di.RobotFileError, match="joint of body 'cart': is a free joint"):
+        di.load_robot(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(("flag", "gone", "kept"), [("damper", "Fv", "Fc"), ("frictionloss", "Fc", "Fv")])
+def test_what_the_flags_disable_is_not_used(flag, gone, kept, tmp_path):
+    joint = '<joint name="hinge" damping="2" frictionloss="3"/><geom size="0.1" pos="1 0 0"/>'
+    text = f'<mujoco><option><flag {flag}="disable"/></option><worldbody><body>{joint}</body></worldbody></mujoco>'
+    robot = di.load_robot(written(tmp_path, text))
+    assert robot.value_set()[f"{gone}1"] == 0.0
+    assert robot.value_set()[f"{kept}1"] > 0.0
+    assert any("disabled in the file" in warning for warning in robot.warnings)
+
+
 def test_without_mujoco(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
     with pytest.raises(di.RobotFileError, match=r"needs MuJoCo: pip install 'dynident\[mujoco\]'"):

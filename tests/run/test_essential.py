@@ -27,12 +27,12 @@ def fits():
     """The demo with all parameters, and with the essential ones."""
     robot = di.load_robot(ARM)
     log = di.read_log(LOG, robot)
-    options = {"band": 6.0, "delay": 0.004, "speed": "position"}
+    options = {"band": 6.0, "delay": 0.004, "speed": "position", "friction": "basic"}
     return di.identify(robot, log, **options), di.identify(robot, log, essential=0.15, **options)
 
 
 def test_the_command_keeps_essential_parameters_and_lists_the_others(tmp_path, capsys):
-    plain = answer(capsys, tmp_path / "a")
+    plain = answer(capsys, tmp_path / "a", "--terms", "rigid,Ia,Fv,Fc(0.02),Fo")
     found = answer(capsys, tmp_path / "b", "--essential")
     assert plain["eliminated"] == []
     assert 10 < len(found["eliminated"]) < 40

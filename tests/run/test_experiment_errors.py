@@ -79,6 +79,8 @@ SIMULATE = {
     "too few joints": ("two.yaml", "the motion is for joints lift, shoulder; robot arm moves lift, shoulder, elbow"),
     "too few without names": ("nameless.yaml", "the motion is for 2 joints"),
     "locked": ("good.yaml --locked lift=0", "robot arm moves shoulder, elbow: give a motion that was made for it"),
+    "locked outside": ("two.yaml --locked elbow=-2.5", "joint elbow is locked outside its limits: at -2.5 rad, 0.5"),
+    "too fast a loop": ("good.yaml --bandwidth 1200", "jumps between its effort limits"),
     "start outside": ("outside.yaml", "joint shoulder at 2.5 rad, 0.5 beyond -2 to 2"),
     "nan": ("nan.yaml", "nan.yaml: motion"),
     "not there": ("gone.yaml", "gone.yaml: no such file"),
@@ -127,7 +129,8 @@ def test_targets_are_looked_at_first(target, fragment, folder, capsys, monkeypat
 EXCITE = {
     "floor": ("--floor 3", "above the floor broken by "),
     "start outside": ("--start lift=0.5,shoulder=2.5,elbow=0", "shoulder at 2.5 is above its upper limit by 0.6"),
-    "start of some": ("--start lift=0.5", "start must give a position for each of lift, shoulder, elbow"),
+    "start of some": ("--start lift=0.5", "start is not given for shoulder, elbow; give it for every joint"),
+    "locked outside": ("--locked lift=3", "joint lift is locked outside its limits: at 3 m, 2 beyond 0 to 1"),
     "box round all": ("--box=-9,-9,-9,9,9,9", "broken by "),
     "box with a minus": ("--box -9,-9,-9,9,9,9", "one that begins with a minus is written --box=-1"),
     "seed": ("--seed -1", "seed is -1; expected a whole number, zero or more"),
@@ -150,6 +153,23 @@ def test_a_joint_without_limits_is_asked_for(folder, capsys):
     line = complaint(["excite", "endless.yaml", "-o", "m.yaml"], capsys, folder)
     assert "no position limits are known for elbow" in line
     assert "not guessed" in line
+
+
+def test_a_motion_that_determines_nothing_says_so(folder, capsys):
+    words = ["excite", "arm.yaml", "-o", "m.yaml", "--rate", "1", "--duration", "3", "--starts", "1", "--kicks", "0"]
+    assert main([*words, "--quiet"]) == 0
+    assert "parameters undetermined; give it a longer --duration" in capsys.readouterr().err
+
+
+def test_what_is_given_by_joint_is_checked_like_a_list(folder):
+    robot = di.load_robot("arm.yaml")
+    for noise, message in (({"lift": -1, "shoulder": 1, "elbow": 1}, "must be positive"), ("much", "one number")):
+        with pytest.raises(di.InputError, match=message):
+            di.excite(robot, noise=noise)
+    with pytest.raises(di.InputError, match="pairs of corners"):
+        di.excite(robot, boxes=[[[0, 0], [1, 1, 1]]])
+    with pytest.raises(di.InputError, match="a position for each of lift, shoulder, elbow"):
+        di.excite(robot, start=["home"])
 
 
 def test_a_motion_file_has_its_ending(folder, capsys):

@@ -23,11 +23,14 @@ Criterion = Callable[[Array, Array], tuple[float, Array]]
 _ORDER = 16.0
 _TIE = 0.1  # a parameter's mean information counts so much beside the worst, both as logarithms
 _FLOOR = 1e-14  # eigenvalues below this share of the largest count as this share
+_NOTHING = 1e-100  # information of a motion that stands still; its inverse is still a number
 
 
 def determinant(A: Array, sizes: Array) -> tuple[float, Array]:
     """-log det A."""
     try:
+        if A.max() < _NOTHING:  # of a motion that stands still
+            raise np.linalg.LinAlgError
         lower = np.linalg.cholesky(A)
         inverse = np.linalg.inv(lower)
         return -2.0 * float(np.sum(np.log(np.diag(lower)))), -(inverse.T @ inverse)
@@ -38,7 +41,7 @@ def determinant(A: Array, sizes: Array) -> tuple[float, Array]:
 
 def condition(A: Array, sizes: Array) -> tuple[float, Array]:
     """Log of the condition number with unit columns."""
-    norms = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    norms = np.sqrt(np.maximum(np.diag(A), _NOTHING))
     scaled = A / norms / norms[:, None]
     values, vectors = _spectrum(scaled)
     high, high_slope = _soft_largest(np.log(values))
@@ -67,7 +70,7 @@ def interval(A: Array, sizes: Array) -> tuple[float, Array]:
 
 def _spectrum(A: Array) -> tuple[Array, Array]:
     values, vectors = np.linalg.eigh(A)
-    return np.maximum(values, _FLOOR * max(float(values[-1]), 1e-300)), vectors
+    return np.maximum(values, _FLOOR * max(float(values[-1]), _NOTHING)), vectors
 
 
 def _soft_largest(logs: Array) -> tuple[float, Array]:

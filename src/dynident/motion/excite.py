@@ -21,7 +21,7 @@ from dynident.information.information import Information
 from dynident.motion.criteria import CRITERIA, with_tie_break
 from dynident.motion.demands import Demands, Workspace
 from dynident.motion.fourier import Fourier
-from dynident.motion.limits import JointLimits, PerJoint, gather_limits, joint_place, per_joint
+from dynident.motion.limits import JointLimits, PerJoint, by_joint, check_locked, gather_limits, per_joint
 from dynident.motion.rows import EnergyRows, Rows, TorqueRows
 from dynident.motion.search import FINE_PER_PERIOD, PER_PERIOD, Found, Search, SearchProblem, SearchProgress
 from dynident.motion.space import Space
@@ -226,6 +226,7 @@ class _Excitation:
         positive(options.rate, "rate", "Hz")
         if not 0.0 < options.safety <= 1.0:
             raise InputError(f"safety is {options.safety}; expected a share above 0 and up to 1")
+        check_locked(robot)
         self.whole = gather_limits(robot, options.limits, options.acceleration)
         self.limits = self.whole.shrunk(options.safety)
         frequency = 1.0 / positive(options.duration, "duration") if options.frequency is None else options.frequency
@@ -248,12 +249,12 @@ class _Excitation:
         if given is None:
             return None
         names, limits = self.robot.joint_names, self.limits
-        if isinstance(given, Mapping):
-            start = np.full(len(names), np.nan)
-            for name, position in given.items():
-                start[joint_place(self.robot, name)] = position
-        else:
-            start = np.asarray(given, dtype=np.float64)
+        try:
+            start = (
+                by_joint(given, self.robot, "start") if isinstance(given, Mapping) else np.asarray(given, dtype=float)
+            )
+        except (TypeError, ValueError):
+            start = np.zeros(0)
         if start.shape != (len(names),) or not np.isfinite(start).all():
             raise InputError(f"start must give a position for each of {', '.join(names)}")
         for name, q, low, high in zip(names, start, limits.lower, limits.upper, strict=True):
@@ -312,7 +313,10 @@ class _Excitation:
 
     def _demands(self) -> Demands:
         options = self.options
-        boxes = np.array(options.boxes, dtype=np.float64) if len(options.boxes) else np.zeros((0, 2, 3))
+        try:
+            boxes = np.array(options.boxes, dtype=np.float64) if len(options.boxes) else np.zeros((0, 2, 3))
+        except (TypeError, ValueError):
+            boxes = np.zeros(0)
         if boxes.shape[1:] != (2, 3) or not np.isfinite(boxes).all() or (boxes[:, 0] >= boxes[:, 1]).any():
             raise InputError("boxes must be pairs of corners [[x, y, z], [x, y, z]], the lower one first [m]")
         if options.floor is not None and not np.isfinite(options.floor):

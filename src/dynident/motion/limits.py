@@ -13,6 +13,7 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import Robot
 
 _KEYS = ("lower", "upper", "velocity", "acceleration", "effort")
+AT_LIMIT = 1e-3  # [rad or m] by which a pose may be beyond a position limit: encoders and rounding
 PerJoint = float | Mapping[str, float] | ArrayLike
 
 
@@ -93,20 +94,41 @@ def joint_place(robot: Robot, name: str) -> int:
 def per_joint(value: PerJoint, robot: Robot, name: str) -> Array:
     """(n_joints,) from one number, a mapping by joint (all of them) or a list."""
     n = len(robot.moving)
-    if isinstance(value, Mapping):
-        result = np.full(n, np.nan)
-        for joint, number in value.items():
-            result[joint_place(robot, joint)] = _number(number, f"{name} of {joint}")
-        for joint, number in zip(robot.joint_names, result, strict=True):
-            if np.isnan(number):
-                raise InputError(f"{name} is not given for {joint}; give it for every joint")
-        return result
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = by_joint(value, robot, name) if isinstance(value, Mapping) else np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.zeros((0, 0))
     if array.shape not in ((), (n,)):
         raise InputError(f"{name} must be one number or one for each of {', '.join(robot.joint_names)}")
     if not (np.isfinite(array).all() and (array > 0.0).all()):
-        raise InputError(f"{name} must be positive and finite; got {value}")
+        raise InputError(f"{name} must be positive and finite; got {value!s}")
     return np.broadcast_to(array, (n,)).copy()
+
+
+def by_joint(given: Mapping[str, float], robot: Robot, name: str) -> Array:
+    """(n_joints,) from a mapping by joint name or variable, which must have them all."""
+    result = np.full(len(robot.moving), np.nan)
+    for joint, number in given.items():
+        result[joint_place(robot, joint)] = _number(number, f"{name} of {joint}")
+    missing = [joint for joint, number in zip(robot.joint_names, result, strict=True) if np.isnan(number)]
+    if missing:
+        raise InputError(f"{name} is not given for {', '.join(missing)}; give it for every joint")
+    return result
+
+
+def check_locked(robot: Robot) -> None:
+    """Refuse joints that are held where they cannot be."""
+    for place, position in robot.locked.items():
+        joint = robot.joints[robot.active[place]]
+        low = -np.inf if joint.limits.lower is None else joint.limits.lower
+        high = np.inf if joint.limits.upper is None else joint.limits.upper
+        beyond = max(low - position, position - high)
+        if beyond > AT_LIMIT:
+            unit = "m" if joint.kind == "prismatic" else "rad"
+            raise InputError(
+                f"joint {joint.name} is locked outside its limits: at {position:.4g} {unit}, {beyond:.3g} beyond "
+                f"{low:.4g} to {high:.4g}"
+            )
 
 
 def _number(value: object, name: str) -> float:

@@ -25,6 +25,7 @@ KINDS: dict[str, type[Trajectory]] = {
     cls.kind: cls for cls in (PointToPoint, Sinusoid, Step, Fourier, Sequence, Locked)
 }
 _BLOCK = 4096  # samples written at a time
+_NEAR = 1e-6  # share of the time between samples within which the last one is at the end
 _TEXT = ("law",)  # fields that are words
 
 
@@ -68,6 +69,8 @@ def from_data(data: Any, source: str = "motion", where: str = "motion") -> Traje
             continue
         if key not in fields:
             raise MotionFileError(f"{source}: {where}: unknown key '{key}'{suggestion(str(key), fields)}")
+        if fields[key].type == "float":
+            _only_numbers(value, source, f"{where}.{key}", depth=0)
         given[str(key)] = _value(str(key), value, source, f"{where}.{key}")
     for name, field in fields.items():
         if name not in given and field.default is dataclasses.MISSING:
@@ -91,18 +94,23 @@ def _value(key: str, value: Any, source: str, where: str) -> Any:
         if not isinstance(value, list) or not all(isinstance(name, str | int) for name in value):
             raise MotionFileError(f"{source}: {where} must be a list of joint names")
         return tuple(str(name) for name in value)
-    if key == "positions" and isinstance(value, Mapping):
-        return {str(name): _value("", item, source, f"{where}.{name}") for name, item in value.items()}
+    if key == "positions":
+        if not isinstance(value, Mapping):
+            raise MotionFileError(f"{source}: {where} must be a mapping of joint names to positions")
+        for name, item in value.items():
+            _only_numbers(item, source, f"{where}.{name}", depth=0)
+        return {str(name): item for name, item in value.items()}
     if key in _TEXT:
         return str(value)
     _only_numbers(value, source, where)
     return value
 
 
-def _only_numbers(value: Any, source: str, where: str) -> None:
-    if isinstance(value, list):
+def _only_numbers(value: Any, source: str, where: str, depth: int = 2) -> None:
+    """Refuse what is no number, or lists of them to a depth."""
+    if isinstance(value, list) and depth:
         for i, item in enumerate(value):
-            _only_numbers(item, source, f"{where}[{i + 1}]")
+            _only_numbers(item, source, f"{where}[{i + 1}]", depth - 1)
     elif isinstance(value, bool) or not isinstance(value, int | float):
         raise MotionFileError(f"{source}: {where} is {value!r}; expected a number")
 
@@ -135,16 +143,21 @@ def load_trajectory(path: str | Path) -> Trajectory:
             raise MotionFileError(f"{source}: unknown key '{key}'{suggestion(key, valid)}")
     trajectory = from_data(data.get("motion"), source)
     stated = data.get("duration", trajectory.duration)
-    if isinstance(stated, str | bool) or not np.isclose(stated, trajectory.duration, rtol=1e-9, atol=0.0):
+    number = isinstance(stated, int | float) and not isinstance(stated, bool)
+    if not number or not np.isclose(stated, trajectory.duration, rtol=1e-9, atol=0.0):
         raise MotionFileError(
             f"{source}: duration is {stated}, but the motion lasts {trajectory.duration:g} s; remove the key or mend it"
         )
     return trajectory
 
 
-def sampled_blocks(trajectory: Trajectory, rate: float) -> Iterator[tuple[np.ndarray[Any, Any], State]]:
-    """Stamps and states at a rate [Hz], some thousand samples at a time."""
+def sampled_blocks(
+    trajectory: Trajectory, rate: float, *, to_the_end: bool = False
+) -> Iterator[tuple[np.ndarray[Any, Any], State]]:
+    """Stamps and states at a rate [Hz], some thousand samples at a time; the end too where the raster misses it."""
     times = trajectory.times(rate)
+    if to_the_end and trajectory.duration - times[-1] > _NEAR / rate:
+        times = np.append(times, trajectory.duration)
     for first in range(0, len(times), _BLOCK):
         part = times[first : first + _BLOCK]
         yield part, trajectory.sample(part)
@@ -167,11 +180,14 @@ def write_csv(trajectory: Trajectory, path: str | Path, rate: float, numbers: tu
 
 
 def ros_joint_trajectory(trajectory: Trajectory, rate: float) -> dict[str, Any]:
-    """A `trajectory_msgs/JointTrajectory` message as plain data, sampled at a rate [Hz]."""
+    """A `trajectory_msgs/JointTrajectory` message as plain data, sampled at a rate [Hz].
+
+    Its last point is the end of the motion, on the raster or not: controllers refuse a trajectory that ends in motion.
+    """
     if not trajectory.joints:
         raise InputError("a ROS message names its joints; give the trajectory its `joints`")
     points = []
-    for times, (q, dq, ddq) in sampled_blocks(trajectory, rate):
+    for times, (q, dq, ddq) in sampled_blocks(trajectory, rate, to_the_end=True):
         for t, position, speed, acceleration in zip(times.tolist(), q, dq, ddq, strict=True):
             nanoseconds = round(t * 1e9)
             points.append(

@@ -97,7 +97,8 @@ class _MjcfReader:
                 word = "free" if joint.type == kinds.mjJNT_FREE else "ball"
                 remedy = "fix the base" if word == "free" else "describe it by three hinges"
                 problem = f"is a {word} joint; dynident knows hinge and slide joints, {remedy}"
-                raise self.reader.error(f"joint '{joint.name}'", problem)
+                where = f"joint '{joint.name}'" if joint.name else f"joint of body '{joint.parent.name}'"
+                raise self.reader.error(where, problem)
         for names in _IGNORED:
             for item in list(getattr(spec, names)):
                 self._delete(item)
@@ -135,6 +136,7 @@ class _MjcfReader:
     def _refuse(self) -> None:
         """What acts on the motion and has no place in a `Robot`."""
         model = self.model
+        self._switched_off()
         for j in range(model.njnt):
             joint = model.joint(j)
             where = f"joint '{self._joint_name(j)}'"
@@ -151,6 +153,17 @@ class _MjcfReader:
             raise self._cannot("<option>", "a fluid (density, viscosity)")
         if model.nplugin:
             raise self._cannot("<plugin>", "a plugin")
+
+    def _switched_off(self) -> None:
+        """Forget damping and dry friction that the file's own flags leave without effect."""
+        model, bits = self.model, self.mujoco.mjtDisableBit
+        for word, flags in (("damping", ("DAMPER", "PASSIVE")), ("frictionloss", ("FRICTIONLOSS", "CONSTRAINT"))):
+            off = sum(int(getattr(bits, f"mjDSBL_{flag}", 0)) for flag in flags)  # names differ between versions
+            numbers = (getattr(model, f"dof_{word}"), getattr(model, f"tendon_{word}"))
+            if model.opt.disableflags & off and any(x.any() for x in numbers):
+                self.warnings.append(f"<flag>: {word} is disabled in the file and was not used")
+                for x in numbers:
+                    x[:] = 0.0
 
     def _cannot(self, where: str, what: str) -> RobotFileError:
         return self.reader.error(where, f"has {what}, for which a robot's equations have no term; remove it")

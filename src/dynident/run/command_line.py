@@ -179,7 +179,7 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--terms", default=None, help=f"{_TERMS} (default: all)")
     verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
     verb.add_argument("--start", default="", metavar="q1=0,..", help="pose at which it starts and ends (default: free)")
-    help_noise = "deviation of the torque, one number or one per joint (default: 1 %% of the effort limits)"
+    help_noise = "deviation of the torque, one number or one per joint (default: 1 %% of the effort limits, else 1)"
     verb.add_argument("--noise", default=None, metavar="X[,X..]", help=help_noise)
     help_rest = "speed at which a joint's row counts half (default: 2 %% of the velocity limits; 0: all alike)"
     verb.add_argument("--rest-speed", type=float, default=None, metavar="SPEED", help=help_rest)
@@ -188,7 +188,7 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     help_safety = "share of every joint limit that is used (default 0.95)"
     verb.add_argument("--safety", type=float, default=None, metavar="SHARE", help=help_safety)
     verb.add_argument("--floor", type=float, default=None, metavar="Z", help="height that all links stay above [m]")
-    help_box = "box to stay out of: its two corners in the base frame [m]; may be repeated"
+    help_box = "box to stay out of: its lower and its upper corner in the base frame [m]; may be repeated"
     verb.add_argument("--box", action="append", default=[], metavar="x,y,z,x,y,z", help=help_box)
     help_clearance = "least distance between links that are not neighbours [m]"
     verb.add_argument("--clearance", type=float, default=None, metavar="M", help=help_clearance)

@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ def run(options: Namespace, robot: Robot) -> int:
 
     _check_targets(options)
     given = _given(options, robot)
-    with _progress(options.quiet or options.json, given.get("criterion")) as progress:
+    with _progress(options.quiet or options.json) as progress:
         motion = excite(robot, progress=progress, **given)
     motion.save(options.output)
     rate = ExciteOptions.rate if options.rate is None else options.rate
@@ -54,6 +55,13 @@ def run(options: Namespace, robot: Robot) -> int:
         _print(motion, robot, options)
     for warning in base_parameters(robot, given.get("terms", ExciteOptions.terms)).warnings:
         print(f"dynident: {warning}", file=sys.stderr)
+    unknown = [name for name, deviation in zip(motion.names, motion.deviations, strict=True) if isinf(deviation)]
+    if unknown:
+        print(
+            f"dynident: this motion leaves {len(unknown)} of {len(motion.names)} parameters undetermined; give it a "
+            "longer --duration, more --harmonics or a higher --rate",
+            file=sys.stderr,
+        )
     if motion.interrupted:
         print("dynident: interrupted; the best motion so far was written", file=sys.stderr)
     return 0
@@ -105,7 +113,7 @@ def _numbers(text: str, option: str) -> list[float]:
 
 
 @contextmanager
-def _progress(silent: bool, criterion: str | None) -> Iterator[Callable[[SearchProgress], None] | None]:
+def _progress(silent: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
     """A progress bar with the best criterion so far, on a terminal only."""
     if silent or not sys.stderr.isatty():
         yield None
@@ -118,7 +126,7 @@ def _progress(silent: bool, criterion: str | None) -> Iterator[Callable[[SearchP
         task = bar.add_task("searching")
 
         def show(state: SearchProgress) -> None:
-            text = f"{criterion or 'criterion'} {state.best:.4g} after {state.evaluations} evaluations"
+            text = f"best criterion {state.best:.4g} (lower is better) after {state.evaluations} evaluations"
             bar.update(task, description=text, completed=state.step, total=state.steps)
 
         yield show
@@ -126,6 +134,7 @@ def _progress(silent: bool, criterion: str | None) -> Iterator[Callable[[SearchP
 
 def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     """The page for people: what was found, what is left of the limits, the widest intervals."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from dynident.report.inspection import page_console
@@ -141,7 +150,8 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     found = ", ".join(f"{key} {value:.5g}" for key, value in facts.items())
     console.print(f"{found}; {motion.evaluations} evaluations in {motion.seconds:.1f} s")
     console.print(f"Closest to the limits: {'; '.join(motion.closest.values())}")
-    table = Table(title="Widest predicted deviations", title_justify="left")
+    title = "\nWidest predicted deviations"
+    table = Table(box=SIMPLE_HEAD, title=title, title_style="bold", title_justify="left")
     heads = ("parameter", "deviation", "of its size", *(() if motion.before is None else ("before",)))
     for head in heads:
         table.add_column(head, justify="left" if head == "parameter" else "right")
@@ -162,6 +172,5 @@ def _command(options: Namespace) -> str:
         value = getattr(options, name)
         if value is not None and value != "":
             words += [f"--{name.replace('_', '-')}", str(value)]
-    for text in options.box:
-        words += ["--box", text]
+    words += [f"--box={text}" for text in options.box]  # which may begin with a minus
     return shlex.join(words)

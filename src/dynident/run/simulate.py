@@ -17,6 +17,7 @@ from dynident.checks import Array
 from dynident.errors import InputError, UnknownNameError
 from dynident.logs.log import Log
 from dynident.logs.read import read_log
+from dynident.motion.limits import AT_LIMIT, check_locked
 from dynident.plant.controllers import BANDWIDTH, TRACKING, Motion
 from dynident.plant.friction import Breakaway
 from dynident.plant.mujoco_plant import MujocoPlant
@@ -30,7 +31,7 @@ from dynident.robot.reading import Reader, parse_yaml
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
-AT_LIMIT = 1e-3  # [rad or m] by which a start may be beyond a position limit: encoders and rounding
+FLIPS = 10  # jumps of a torque from one effort limit to the other between two samples that no motion asks for
 MOST_SAMPLES = 1e7  # steps of the controller: hours of motion
 TURN = 2.0 * math.pi
 ENCODER = 2**17  # counts per turn; per metre of a joint that slides
@@ -152,6 +153,7 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
     seen = replace(truth, q=truth.q - plant.position_offset)  # as far as encoders can tell
     apart = np.abs(seen.q - wanted)
     _check_tracking(robot, truth.time, apart, plant.saturated)
+    _check_torque(robot, truth, chosen.bandwidth)
     warnings = _warnings(robot, wanted, seen, plant.saturated)
     return Simulation(log, truth, apart.max(axis=0), plant.loop_gap, warnings)
 
@@ -178,6 +180,7 @@ def _check(options: SimulateOptions) -> None:
 
 def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> None:
     """Refuse a motion of other joints, one that starts where the robot cannot be, and times that it does not have."""
+    check_locked(robot)
     names = tuple(getattr(motion, "joints", ())) or robot.joint_names
     start = np.asarray(motion.sample(np.zeros(1))[0])[0]
     if names != robot.joint_names or len(start) != len(names):
@@ -229,6 +232,26 @@ def _check_tracking(robot: Robot, time: Array, apart: Array, saturated: frozense
             f"{joint_unit(robot, joint)} away, and {', '.join(sorted(saturated))} reached the effort limit; slow the "
             "motion down or lower the bandwidth",
         )
+
+
+def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:
+    """A loop that is too fast for its samples does not run away where effort is limited: it jumps between limits."""
+    efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+    limits = np.array([math.inf if effort is None else effort for effort in efforts])
+    side = np.where(np.abs(truth.tau) >= (1.0 - 1e-6) * limits, np.sign(truth.tau), 0.0)
+    flips = side[1:] * side[:-1] < 0.0
+    if flips.sum(axis=0).max(initial=0) < FLIPS:
+        return
+    unstable = np.flatnonzero(flips.sum(axis=0) >= FLIPS)
+    firsts = np.argmax(flips[:, unstable], axis=0)
+    joint, first = int(unstable[np.argmin(firsts)]), int(firsts.min())
+    name, time = robot.joint_names[joint], float(truth.time[first + 1])
+    raise UnstableError(
+        time,
+        name,
+        f"the simulation became unstable at t = {time:.4g} s: joint {name} jumps between its effort limits from sample "
+        f"to sample; lower the bandwidth, {bandwidth:g} rad/s",
+    )
 
 
 def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[str]) -> tuple[str, ...]:
