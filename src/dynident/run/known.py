@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dynident.checks import frozen
 from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
 from dynident.estimate.storage import load_estimate
+from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.information.storage import load_information
 from dynident.robot.model import Robot
@@ -48,7 +51,22 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
     seconds = sum(record.duration for record in fit.data)
     inflation = {name: float(x) for name, x in zip(whole.channels, fit.inflation, strict=True)}
     return {
-        "information": whole if not along else whole.marginal(name for name in whole.names if name not in along),
+        "information": _of_state(whole, along),
         "rate": whole.n_rows / (len(whole.channels) * seconds),
         "inflation": {name: inflation[name] for name in robot.joint_names},
     }
+
+
+def _of_state(whole: Information, along: set[str]) -> Information:
+    """What the data says about parameters of the state, whatever friction that follows the motion may be."""
+    if not along:
+        return whole
+    clear, old = whole.marginal(name for name in whole.names if name not in along), whole.coordinates
+    kept = [j for j, column in enumerate(old.columns) if column.name not in along]
+    place = {j: new for new, j in enumerate(kept)}
+    coordinates = Regrouping(
+        tuple(old.columns[j] for j in kept),
+        tuple(place[j] for j in clear.coordinates.independent),
+        frozen(clear.coordinates.K[:, kept]),
+    )
+    return replace(clear, coordinates=coordinates, definitions=tuple(whole.definitions[j] for j in kept))
