@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
 from dynident.errors import UnknownNameError
 from dynident.estimate.accuracy import TorqueErrors, Trace
+from dynident.estimate.bands import LEVEL, banded_blocks, covariance_root, half_width
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.identifiability.base import BaseParameters
 from dynident.logs.source import LogSource, PositionsOnly, as_logs
@@ -248,6 +250,29 @@ class Estimate:
         """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""
         blocks = [tau for _, tau in predicted_blocks(self.model, self.observe(log, torque=False))]
         return np.ascontiguousarray(np.concatenate(blocks, axis=1).T)
+
+    @property
+    def levels(self) -> Array:
+        """(n_joints,) what predictions of each output deviate beyond their parameters' uncertainty [N·m or N].
+
+        From cross-validation; where nothing could be left out, the residual of the training.
+        """
+        crossed = (self.cross_validation or {}).get("levels")
+        return self.sigma if crossed is None else np.maximum(self.sigma, np.array(crossed, dtype=float))
+
+    @on_one_thread
+    def torque_band(self, log: LogSource, level: float = LEVEL) -> tuple[Array, Array]:
+        """Lower and upper joint torque at the log's own stamps, (n_samples, n_joints) each, from position and time.
+
+        Measured torque, low-passed at the band of the fit, lies between them for about this share of the time;
+        `cross_validation["band_coverage"]` says what share it was on data left out.
+        """
+        width, observations = half_width(level), self.observe(log, torque=False)
+        root = covariance_root(self.covariance)
+        given = banded_blocks(self.model, self.base, root, self.levels, observations)
+        blocks = [(tau - width * spread, tau + width * spread) for _, tau, spread in given]
+        low, high = (np.ascontiguousarray(np.concatenate(parts, axis=1).T) for parts in zip(*blocks, strict=True))
+        return low, high
 
     def save(self, path: str | Path) -> None:
         """Write `fit.yaml` and `fit.npz` into a folder, or to the path of a .yaml file; see `load_estimate`."""

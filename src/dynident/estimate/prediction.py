@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,19 +70,32 @@ class TorqueCourse:
 
 
 def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator[tuple[Array, Array]]:
-    """Predicted joint torque at the log's own stamps, in blocks: stamps (n,) and torque (n_joints, n).
+    """Predicted joint torque at the log's own stamps, in blocks: stamps (n,) and torque (n_joints, n)."""
+    course = model.start()
+    for stamps, pieces in motion_at_stamps(observations, model.terms):
+        torque = np.concatenate([course.torque(samples) for samples in pieces], axis=1)
+        yield stamps, joint_torque(model.robot, torque.T).T
+
+
+def motion_at_stamps(observations: Observations, terms: Sequence[Term]) -> Iterator[tuple[Array, list[Samples]]]:
+    """The filtered motion at the log's own stamps, in blocks: stamps (n,), and the pieces of stretches they are in.
 
     Torque that is stamped late by the delay of the options shows at time t what happened at t - delay.
+
+    Args:
+        observations: The log.
+        terms: Terms of the model, for what they look at.
     """
-    pieces = _pieces(observations.for_terms(along_terms(model.terms)))
+    pieces = _pieces(observations.for_terms(along_terms(terms)))
     held = _Curve(next(pieces))
     ahead = next(pieces, None)
-    course, restart, n = model.start(), True, len(model.robot.joint_names)
+    restart, n = True, len(observations.robot.joint_names)
     for stamps in _stamps(observations.log):
         wanted = stamps - observations.options.delay
-        torque = np.zeros((n, 0))
-        while torque.shape[1] < len(stamps):
-            rest = wanted[torque.shape[1] :]
+        found: list[Samples] = []
+        done = 0
+        while done < len(stamps):
+            rest = wanted[done:]
             while ahead is not None and held.continued_by(ahead) and held.until < rest[-1]:
                 held.extend(ahead, rest[0])
                 ahead = next(pieces, None)
@@ -91,12 +104,14 @@ def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator
             else:  # a gap: the stamps before it belong to this stretch, those behind to the next
                 count = int(np.searchsorted(rest, 0.5 * (held.time[-1] + ahead[0][0]), side="right"))
             q, dq, ddq, dddq = np.split(held.at(rest[:count]), [n, 2 * n, 3 * n])
-            torque = np.concatenate([torque, course.torque(Samples(q, dq, ddq, dddq, restart))], axis=1)
-            restart = restart and not count
-            if count < len(rest):
+            if count:
+                found.append(Samples(q, dq, ddq, dddq, restart))
+                restart = False
+            done += count
+            if done < len(stamps):
                 assert ahead is not None
                 held, ahead, restart = _Curve(ahead), next(pieces, None), True
-        yield stamps, joint_torque(model.robot, torque.T).T
+        yield stamps, found
 
 
 def _stamps(log: LogSource) -> Iterator[Array]:

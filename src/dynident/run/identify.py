@@ -40,12 +40,13 @@ from dynident.signals.observe import Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, filter_time, too_short
 from dynident.validation.compare import Comparison, compare
 from dynident.validation.cross import CrossValidation, cross_validate
-from dynident.validation.selection import FrictionChoice
+from dynident.validation.selection import FrictionChoice, selection_folds
 
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
 RANK_TOLERANCE = 1e-7  # share of the largest singular value: what is weaker in a log is noise, whatever it says
 HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
 ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
+FOLD_SECONDS = 900.0  # of data that is gone through again for each fold; of more, the factors alone say enough
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
 
@@ -155,8 +156,7 @@ class _Run:
         covariance, kind = self._covariance(fitted, inflation, train)
         held_out = [_like(one, train) for one in held_out]
         unseen = self._compare([model], held_out, "validating")
-        around = self._around(train, base) if needs_reference(base.terms) and not robust else None
-        crossed = cross_validate(fitted.information_, _for_folds(estimator), inflation, around)
+        crossed = self._crossed(train, fitted, _for_folds(estimator), inflation, base, reference)
         self._remark(fitted, information, base)
         return Estimate(
             base=base,
@@ -252,16 +252,31 @@ class _Run:
         self.notes.append(choice.reason)
         return base_parameters(self.robot, (*basic.terms, *choice.terms)) if choice.terms else basic, choice
 
-    def _around(self, train: Sequence[Observations], base: BaseParameters) -> Callable[[list[int]], Information]:
-        """For folds: the data around a reference that some segments alone gave."""
+    def _crossed(
+        self,
+        train: Sequence[Observations],
+        fitted: Estimator,
+        method: Estimator,
+        inflation: Array,
+        base: BaseParameters,
+        reference: Array | None,
+    ) -> CrossValidation | None:
+        """Parts of the data left out in turn; references too come from the other parts alone."""
+        data = fitted.information_
+        if sum(one.survey.duration for one in train) > FOLD_SECONDS or isinstance(fitted, RobustLeastSquares):
+            return cross_validate(data, method, inflation)
+        rows = ObservedRows(tuple(train), base, reference)
+        if not needs_reference(base.terms):
+            return _with_bands(data, functools.partial(cross_validate, data, method, inflation, rows))
         first = base_parameters(self.robot, without_reference(base.terms))
         plain = accumulate_slabs(ObservedRows(tuple(train), first))
 
-        def gathered(kept: list[int]) -> Information:
-            fitted = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE).fit(plain.select(kept))
-            return accumulate_slabs(ObservedRows(tuple(train), base, links_of(first, fitted.values_)))
+        def around(kept: list[int]) -> tuple[Information, ObservedRows]:
+            before = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE).fit(plain.select(kept))
+            own = ObservedRows(tuple(train), base, links_of(first, before.values_))
+            return accumulate_slabs(own), own
 
-        return gathered
+        return _with_bands(data, functools.partial(cross_validate, data, method, inflation, rows, around))
 
     def _gather(self, train: Sequence[Observations], base: BaseParameters, reference: Array | None) -> Information:
         """The factors of all logs, each taken from the store where an earlier run left it."""
@@ -406,6 +421,16 @@ def _like(one: Observations, train: Sequence[Observations]) -> Observations:
     """A log to judge with, filtered like the training; prediction has no measured speed."""
     band = max(other.band for other in train)
     return one.with_options(band=band, delay=train[0].options.delay, speed="position")
+
+
+def _with_bands(data: Information, cross: Callable[..., CrossValidation | None]) -> CrossValidation | None:
+    """A cross-validation over logs; two logs may be two worlds, so blocks of both tell how wide bands must be."""
+    found = cross()
+    labels = list(dict.fromkeys(segment.label for segment in data.segments))
+    if found is None or len(labels) != 2:
+        return found
+    blocks = cross(folds=selection_folds(data, {label: label for label in labels}))
+    return found if blocks is None else replace(found, levels=blocks.levels, band_coverage=blocks.band_coverage)
 
 
 def _errors_by_label(comparisons: Sequence[Comparison]) -> dict[str, TorqueErrors]:

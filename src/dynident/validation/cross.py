@@ -6,16 +6,19 @@ No data is read again: every fold is a sum of segments, solved anew and judged o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dynident.blas import on_one_thread
 from dynident.checks import Array
+from dynident.estimate.bands import LEVEL, covariance_root, half_width
 from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.estimator import Estimator
 from dynident.information.information import Information
+from dynident.information.slabs import RowSource, SlabBlock
 
 MOST_BLOCKS = 5  # folds made of one log
 
@@ -44,6 +47,10 @@ class CrossValidation:
         labels: What was left out in each fold.
         errors: (n_folds, n_channels) relative error on what was left out; NaN for a channel without torque there.
         totals: (n_folds,) over all channels.
+        levels: (n_channels,) what predictions deviate beyond their parameters' uncertainty: with this level, 90 % of
+            what was left out lies in its band [N·m or N]; None where rows are not at hand.
+        band_coverage: (n_channels,) share of what was left out within 90 % bands whose level the other folds gave; None
+            where rows are not at hand or there is but one fold.
         coverage: Share of parameters whose values from a fold's data and from the rest agree within two deviations of
             their difference; 95 % if the deviations are right. None where a fold alone determines no parameter.
     """
@@ -52,6 +59,8 @@ class CrossValidation:
     labels: tuple[str, ...]
     errors: Array
     totals: Array
+    levels: Array | None
+    band_coverage: Array | None
     coverage: float | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -63,6 +72,8 @@ class CrossValidation:
                 {"left_out": label, "relative_error": float(total), "per_channel": _known(own)}
                 for label, total, own in zip(self.labels, self.totals, self.errors, strict=True)
             ],
+            "levels": None if self.levels is None else [float(x) for x in self.levels],
+            "band_coverage": None if self.band_coverage is None else _known(self.band_coverage),
             "coverage": self.coverage,
         }
 
@@ -90,11 +101,14 @@ def folds_of(information: Information) -> list[Fold]:
     ]
 
 
+@on_one_thread
 def cross_validate(
     information: Information,
     estimator: Estimator,
     inflation: Array,
-    around: Callable[[list[int]], Information] | None = None,
+    rows: RowSource | None = None,
+    around: Callable[[list[int]], tuple[Information, RowSource]] | None = None,
+    folds: Sequence[Fold] | None = None,
 ) -> CrossValidation | None:
     """Leave out each fold in turn; None when there is too little data to leave anything out.
 
@@ -102,24 +116,120 @@ def cross_validate(
         information: Data in segments.
         estimator: Method, fitted anew on a clone for every fold.
         inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
-        around: The same data with the terms that need a reference around one that some segments alone gave.
+        rows: The rows behind the information, for the coverage of torque bands.
+        around: The same data and rows, with the terms that need a reference around one that some segments alone gave.
+        folds: What to leave out; default whole logs, or blocks of a single one.
     """
     over = "logs" if len({segment.label for segment in information.segments}) > 1 else "blocks"
-    folds = [fold for fold in folds_of(information) if rest_of(information, fold)]
+    folds = [fold for fold in folds or folds_of(information) if rest_of(information, fold)]
     if not folds:
         return None
-    errors, totals, inside, judged = [], [], 0, 0
-    for fold in folds:
-        kept = rest_of(information, fold)
-        data = information if around is None else around(kept)
-        rest, own = estimator.clone().fit(data.select(kept)), data.select(fold.left_out)
-        residual, torque = _norms(own, rest.values_)
-        errors.append(np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)))
-        totals.append(float(np.sqrt(residual.sum() / max(float(torque.sum()), 1e-300))))
-        hits, count = _agreement(own, estimator, rest, inflation)
-        inside, judged = inside + hits, judged + count
-    coverage = inside / judged if judged else None
-    return CrossValidation(over, tuple(fold.label for fold in folds), np.array(errors), np.array(totals), coverage)
+    judged = [_judge(information, estimator, inflation, fold, rows, around) for fold in folds]
+    residual, torque = np.array([one.residual for one in judged]), np.array([one.torque for one in judged])
+    agreeing, compared = sum(one.agreeing for one in judged), sum(one.compared for one in judged)
+    return CrossValidation(
+        over,
+        tuple(fold.label for fold in folds),
+        np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)),
+        np.sqrt(residual.sum(1) / np.maximum(torque.sum(1), 1e-300)),
+        _levels(judged),
+        _band_coverage(judged),
+        agreeing / compared if compared else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A fold left out.
+
+    Attributes:
+        residual, torque: (n_channels,) squared norms.
+        agreeing, compared: How many parameters agree with the rest of the data, of how many.
+        errors, variances: Residuals and variance of their predictions, per channel, where rows are at hand.
+    """
+
+    residual: Array
+    torque: Array
+    agreeing: int
+    compared: int
+    errors: tuple[Array, ...] | None
+    variances: tuple[Array, ...] | None
+
+
+def _judge(
+    information: Information,
+    estimator: Estimator,
+    inflation: Array,
+    fold: Fold,
+    rows: RowSource | None,
+    around: Callable[[list[int]], tuple[Information, RowSource]] | None,
+) -> _Judged:
+    kept = rest_of(information, fold)
+    data, source = (information, rows) if around is None else around(kept)
+    rest, own = estimator.clone().fit(data.select(kept)), data.select(fold.left_out)
+    residual, torque = _norms(own, rest.values_)
+    hits, compared = _agreement(own, estimator, rest, inflation)
+    if source is None:
+        return _Judged(residual, torque, hits, compared, None, None)
+    root = covariance_root(correlated_covariance(rest, inflation))
+    errors: list[list[Array]] = [[] for _ in information.channels]
+    variances: list[list[Array]] = [[] for _ in information.channels]
+    for segment, block in _numbered(source):
+        if segment not in fold.left_out:
+            continue
+        for channel, slab in enumerate(block.slabs):
+            errors[channel].append(slab.residual(rest.values_))
+            variances[channel].append(((root[list(slab.columns)].T @ slab.rows[:-1]) ** 2).sum(0))
+    joined = [tuple(np.concatenate([np.zeros(0), *parts]) for parts in one) for one in (errors, variances)]
+    return _Judged(residual, torque, hits, compared, *joined)
+
+
+def _numbered(source: RowSource) -> Iterator[tuple[int, SlabBlock]]:
+    """Blocks with the number of their segment among those that have rows, as information counts them."""
+    number, current, filled = 0, None, False
+    for block in source.blocks():
+        if (block.label, block.segment) != current:
+            number, filled = number + filled, False
+            current = (block.label, block.segment)
+        filled = filled or any(slab.rows.shape[1] for slab in block.slabs)
+        yield number, block
+
+
+def _levels(judged: Sequence[_Judged]) -> Array | None:
+    """For each channel the level with which 90 % of what was left out lies in its band."""
+    if any(one.errors is None for one in judged):
+        return None
+    return np.array([_level(judged, channel) for channel in range(len(judged[0].residual))])
+
+
+def _level(judged: Sequence[_Judged], channel: int) -> float:
+    width = half_width(LEVEL)
+    excess = [((own[0][channel] / width) ** 2 - own[1][channel]) for one in judged if (own := _own(one))]
+    joined = np.concatenate(excess)
+    return float(np.sqrt(max(float(np.quantile(joined, LEVEL)), 0.0))) if len(joined) else 0.0
+
+
+def _own(one: _Judged) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    assert one.errors is not None
+    assert one.variances is not None
+    return one.errors, one.variances
+
+
+def _band_coverage(judged: Sequence[_Judged]) -> Array | None:
+    """Share of left-out residuals within their bands, (n_channels,); the level is that of the other folds."""
+    if len(judged) < 2 or any(one.errors is None for one in judged):
+        return None
+    width, shares = half_width(LEVEL), []
+    for channel in range(len(judged[0].residual)):
+        inside = total = 0
+        for number, one in enumerate(judged):
+            errors, variances = _own(one)
+            level = _level([other for k, other in enumerate(judged) if k != number], channel)
+            bound = width * np.sqrt(variances[channel] + level**2)
+            inside += int(np.count_nonzero(np.abs(errors[channel]) <= bound))
+            total += len(errors[channel])
+        shares.append(inside / total if total else np.nan)
+    return np.array(shares)
 
 
 def rest_of(information: Information, fold: Fold) -> list[int]:

@@ -11,6 +11,7 @@ import numpy as np
 from dynident.checks import Array, frozen
 from dynident.errors import InputError
 from dynident.estimate.accuracy import TorqueErrors, together
+from dynident.estimate.bands import covariance_root
 from dynident.estimate.estimate import Estimate
 from dynident.logs.source import LogSource, as_logs
 from dynident.signals.observe import Observations
@@ -113,19 +114,13 @@ def coverage(fit: Estimate, observations: Sequence[Observations]) -> Array:
     A prediction deviates by what the parameters are uncertain, w C w', and by the noise of the channel, sigma^2.
     """
     rows = ObservedRows(tuple(observations), fit.base, fit.reference)
-    vectors, eigenvalues = _square_root(fit.covariance)
+    root = covariance_root(fit.covariance)
     inside, count = np.zeros(len(rows.channels)), np.zeros(len(rows.channels))
     for block in rows.blocks():
         for channel, slab in enumerate(block.slabs):
             residual = slab.residual(fit.beta)
-            spread = (vectors[list(slab.columns)] * eigenvalues).T @ slab.rows[:-1]
+            spread = root[list(slab.columns)].T @ slab.rows[:-1]
             deviation = np.sqrt((spread**2).sum(0) + fit.sigma[channel] ** 2)
             inside[channel] += np.count_nonzero(np.abs(residual) <= 2.0 * deviation)
             count[channel] += len(residual)
     return frozen(np.where(count > 0.0, inside / np.maximum(count, 1.0), np.nan))
-
-
-def _square_root(covariance: Array) -> tuple[Array, Array]:
-    """Eigenvectors and roots of the eigenvalues."""
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors, np.sqrt(np.maximum(values, 0.0))
