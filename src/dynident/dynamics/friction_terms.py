@@ -88,11 +88,15 @@ class ElementLaw(AlongTerm):
             for row in np.flatnonzero(element.torque[list(robot.moving)])
         )
 
+    def directions(self, robot: Robot) -> Array:
+        """(n_elements, n_joints): how far each element moves with each joint."""
+        found = [element_direction(robot, element) for element in self.elements(robot)]
+        return np.array(found).reshape(len(found), len(robot.moving))
+
     def follow(self, robot: Robot, reference: Reference | None) -> Follower:
         """A follower for all elements at once."""
         elements, moving, width = self.elements(robot), list(robot.moving), len(self.kinds())
-        speeds = robot.coupling[:, moving]  # of the actuated coordinates, from those of the joints
-        velocity = np.array([element.velocity @ speeds for element in elements]).reshape(len(elements), len(moving))
+        velocity = self.directions(robot)
         torque = np.array([element.torque[moving] for element in elements]).reshape(len(elements), len(moving))
         loads = np.array([_load_shares(robot, element) for element in elements]).reshape(len(elements), len(moving))
         units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in elements])
@@ -145,6 +149,11 @@ def _load_shares(robot: Robot, element: Element) -> Array:
     if np.count_nonzero(torque) > 1 and len(joints) == 1:
         return np.asarray(coupling[:, joints[0]] / at_joints[joints[0]])
     return np.asarray(torque / max(float(torque @ torque), 1e-300))
+
+
+def element_direction(robot: Robot, element: Element) -> Array:
+    """(n_joints,) how far an element moves with each moving joint; elements are described over the motors."""
+    return np.asarray(element.velocity @ robot.coupling[:, list(robot.moving)])
 
 
 @dataclass(frozen=True)

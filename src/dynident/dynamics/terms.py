@@ -28,6 +28,7 @@ __all__ = [
     "all_columns",
     "along_terms",
     "resolve_terms",
+    "split_terms",
     "state_terms",
 ]
 
@@ -43,7 +44,7 @@ def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
     if terms is None:
         terms = DEFAULT_TERMS
     if isinstance(terms, str):
-        terms = [part.strip() for part in re.split(r",(?![^()]*\))", terms)]
+        terms = split_terms(terms)
     if isinstance(terms, Term):
         terms = [terms]
     if not isinstance(terms, Iterable):
@@ -56,6 +57,11 @@ def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
         if names.count(name) > 1:
             raise InputError(f"term {name} is given twice")
     return resolved
+
+
+def split_terms(text: str) -> list[str]:
+    """The names in a list; commas within brackets part numbers."""
+    return [part.strip() for part in re.split(r",(?![^()]*\))", text)]
 
 
 def _term(text: str) -> Term:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dynident.dynamics.along import AlongTerm
-from dynident.dynamics.terms import Term, TermsLike, resolve_terms
+from dynident.dynamics.terms import Term, TermsLike, resolve_terms, split_terms
 from dynident.errors import UnknownNameError
 
 Side = Literal["motor", "sensor"]
@@ -84,12 +84,26 @@ def on_elements(term: Term, labels: Sequence[str]) -> Term:
 
 
 def parse_friction(friction: str | TermsLike) -> str | tuple[Term, ...]:
-    """A recipe's name, or the terms of a list such as `stop(0.0003),load`."""
+    """A recipe's name, or the terms of a list such as `stop(0.0003),load`; without `ripple`, see `looks_for_ripple`."""
     if isinstance(friction, str) and friction in RECIPES:
         return friction
+    friction = [part for part in _parts(friction) if part != "ripple"]
+    if not friction:
+        return ()
     try:
         return resolve_terms(friction)
     except UnknownNameError as error:
         if isinstance(friction, str) and "," not in friction and "(" not in friction:
             raise UnknownNameError("friction", friction, RECIPES) from None
         raise error
+
+
+def looks_for_ripple(friction: str | TermsLike) -> bool:
+    """Whether gear ripple is to be looked for: the list has `ripple` without a number."""
+    return "ripple" in _parts(friction)
+
+
+def _parts(friction: str | TermsLike) -> list[str | Term]:
+    if friction is None or isinstance(friction, Term):
+        return [] if friction is None else [friction]
+    return list(split_terms(friction) if isinstance(friction, str) else friction)

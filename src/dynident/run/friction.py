@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dynident.checks import Array
-from dynident.dynamics.friction_terms import Ripple
+from dynident.dynamics.friction_terms import Ripple, element_direction
 from dynident.dynamics.terms import Term, along_terms
 from dynident.errors import InputError
-from dynident.estimate.recipes import GROUPS, Group, Side, on_elements, parse_friction, terms_of
-from dynident.identifiability.base import BaseParameters
+from dynident.estimate.around import fit_around
+from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.prediction import TorqueModel
+from dynident.estimate.recipes import GROUPS, Group, Side, looks_for_ripple, on_elements, parse_friction, terms_of
+from dynident.estimate.ripple import find_ripple
+from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.information import Information
 from dynident.information.slabs import accumulate_slabs
 from dynident.logs.log import torque_kind
@@ -19,9 +24,10 @@ from dynident.robot.model import Robot
 from dynident.run.store import factor_of_log
 from dynident.signals.observe import STANDSTILL, Observations
 from dynident.signals.rows import ObservedRows
-from dynident.validation.selection import FrictionChoice, choose_friction
+from dynident.validation.selection import FrictionChoice, Selection, Verdict, choose_friction, worth_it
 
 MOST_SECONDS = 300.0  # of each log that a choice looks at: minutes tell what hours would
+RANK_TOLERANCE = 1e-7  # share of the largest singular value
 LEAST_EQUATIONS = 10.0  # for each parameter, in motion: with fewer, more friction would follow the noise
 _SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ
 
@@ -44,6 +50,19 @@ def chosen_friction(
         InputError: For terms that this robot or these logs cannot have.
     """
     wanted = parse_friction(friction)
+    choice = _chosen(wanted, train, basic, progress)
+    if looks_for_ripple(friction):
+        return _with_ripple(choice, train, basic, judged=False)
+    enough = wanted == "auto" and choice.verdicts
+    return _with_ripple(choice, train, basic, judged=True) if enough else choice
+
+
+def _chosen(
+    wanted: str | tuple[Term, ...],
+    train: Sequence[Observations],
+    basic: BaseParameters,
+    progress: Callable[[int, int], None],
+) -> FrictionChoice:
     side, only = measured_side(basic.robot, train), moving_elements(basic.robot, train)
     taken = {term.name for term in basic.terms}
     groups = [group for group in GROUPS if group.name not in taken and _possible(group, basic.robot)]
@@ -89,6 +108,34 @@ class _Counter:
     count = 0
 
 
+def _with_ripple(
+    choice: FrictionChoice, train: Sequence[Observations], basic: BaseParameters, judged: bool
+) -> FrictionChoice:
+    """The choice with gear ripple where residuals show it; `judged` asks data left out whether it is worth it."""
+
+    def gather(base: BaseParameters, reference: Array | None) -> Information:
+        return accumulate_slabs(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
+
+    base = base_parameters(basic.robot, (*basic.terms, *choice.terms))
+    fitted, reference = fit_around(gather, base, ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE))
+    chi = base.standard_values(fitted.values_, "regrouped zero")
+    found = find_ripple(TorqueModel(base.robot, base.terms, chi, reference), train)
+    if not found:
+        return choice if judged else replace(choice, reason=f"{choice.reason}; no gear ripple stands out")
+    labels = tuple(one.label for one in found)
+    waves = tuple(sorted({round(one.waves, 2) for one in found}))
+    shown = ", ".join(f"{one.waves:.1f} waves per turn on {one.label}" for one in found)
+    term = Ripple(*waves, only=labels)
+    if judged:
+        group = Group("ripple", waves)
+        gain, deviation = Selection(base, gather, views(train), [group], labels).gain([], [group])
+        verdict = Verdict(term.key, gain, deviation, "added" if worth_it(gain, deviation) else "not added")
+        choice = replace(choice, verdicts=(*choice.verdicts, verdict))
+        if verdict.verdict == "not added":
+            return choice
+    return replace(choice, terms=(*choice.terms, term), reason=f"{choice.reason}; gear ripple: {shown}")
+
+
 def measured_side(robot: Robot, train: Sequence[Observations]) -> Side | None:
     """Where torque was measured: as the robot file says, else at the motor if that is what logs hold; else unknown."""
     if robot.drive.source is not None:
@@ -101,8 +148,8 @@ def moving_elements(robot: Robot, train: Sequence[Observations]) -> tuple[str, .
     """Labels of the elements that move in some log; None if all do."""
     ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
     moves = ranges > STANDSTILL
-    elements = [e for e in robot.elements if e.velocity[list(robot.moving)].any() and not e.solved.any()]
-    own = [e for e in elements if moves[np.flatnonzero(e.velocity[list(robot.moving)])].any()]
+    elements = [e for e in robot.elements if element_direction(robot, e).any() and not e.solved.any()]
+    own = [e for e in elements if moves[np.flatnonzero(element_direction(robot, e))].any()]
     return None if len(own) == len(elements) else tuple(element.label for element in own)
 
 
@@ -158,7 +205,7 @@ def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
     robot = train[0].robot
     for element in term.elements(robot):
         # Speed of a typical moment over the band, in the log that shows the waves best.
-        pace = min(_typical_speed(one, element.velocity[list(robot.moving)]) / one.band for one in train)
+        pace = min(_typical_speed(one, element_direction(robot, element)) / one.band for one in train)
         for waves in term.scales:
             passing = waves * pace / (2.0 * np.pi)
             if passing > 1.0:

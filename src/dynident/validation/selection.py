@@ -188,7 +188,7 @@ class Selection:
         while groups:
             worth = {g: self.gain([other for other in groups if other is not g], groups) for g in groups}
             least = min(groups, key=lambda g: worth[g][0] - worth[g][1])
-            if _worth_it(*worth[least]):
+            if worth_it(*worth[least]):
                 break
             groups = [g for g in groups if g is not least]
         return groups
@@ -197,7 +197,7 @@ class Selection:
         while True:
             free = [g for g in self.able if g not in groups]
             worth = {g: self.gain(groups, [*groups, g]) for g in free}
-            able = [g for g in free if _worth_it(*worth[g])]
+            able = [g for g in free if worth_it(*worth[g])]
             if not able:
                 return groups
             groups = [*groups, max(able, key=lambda g: worth[g][0])]
@@ -230,7 +230,8 @@ class Selection:
         return [i for i in range(self.base.n) if self.base.columns[self.base.independent[i]].name in names]
 
 
-def _worth_it(gain: float, deviation: float) -> bool:
+def worth_it(gain: float, deviation: float) -> bool:
+    """Whether a gain is more than its standard error, and more than nothing."""
     return gain > max(deviation, WORTH)
 
 
