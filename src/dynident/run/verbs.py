@@ -258,9 +258,13 @@ def _window(text: str | None) -> tuple[float | None, float | None]:
 
 def _identify_options(options: Namespace, robot: Robot) -> dict[str, Any]:
     """The options that were given; defaults stay where they are defined."""
+    from dynident.estimate.recipes import parse_friction
+
     _positive(options.band, "--band")
     _positive(options.essential, "--essential")
-    names = ("terms", "essential", "band", "delay", "speed", "rest_speed", "differentiator")
+    if options.friction is not None:
+        parse_friction(options.friction)  # a name that is not known is refused before any log is looked at
+    names = ("terms", "friction", "essential", "band", "delay", "speed", "rest_speed", "differentiator")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.estimator != "prior" and options.prior_std is not None:
         raise InputError("--prior-std belongs to --estimator prior")
@@ -313,6 +317,7 @@ def _command(options: Namespace) -> str:
         "columns",
         "window",
         "terms",
+        "friction",
         "estimator",
         "prior_std",
         "essential",
@@ -332,6 +337,8 @@ def _command(options: Namespace) -> str:
 
 def _answer(estimate: Estimate, out: Path) -> dict[str, Any]:
     """The answer of `identify --json`."""
+    from dynident.estimate.friction_summary import friction_summary
+
     return {
         "robot": estimate.robot.name,
         "rank": estimate.rank,
@@ -344,6 +351,8 @@ def _answer(estimate: Estimate, out: Path) -> dict[str, Any]:
         "nominal": None if estimate.nominal is None else estimate.nominal.as_dict(),
         "validation": {label: errors.as_dict() for label, errors in estimate.validation.items()},
         "cross_validation": estimate.cross_validation,
+        "friction": None if estimate.friction is None else dict(estimate.friction),
+        "equivalent_friction": None if estimate.friction_view is None else friction_summary(estimate).rows(),
         "signals": {"band": estimate.band, "delay": estimate.signals.delay, "speed": estimate.signals.speed},
         "notes": list(estimate.notes),
         "warnings": list(estimate.warnings),
