@@ -9,7 +9,7 @@ from dynident.signals.fir import Mask
 
 REACH = 0.05  # [rad] to either side in time of a reversal that a loop shows
 _OF_RANGE = 0.2  # share of a joint's range that it shows at most
-_NEAR = 0.7  # share of the reach that the motion must go on both ways
+_BEYOND = 1.3  # times the reach that a joint must go both ways: near the next reversal, filters mix the two
 _EACH = 2  # loops of a joint, for each direction of its reversals
 _POINTS = 61  # of a loop
 _LOOKED_AT = 40  # reversals of a block that are tried
@@ -51,9 +51,9 @@ class Loops:
     def _loop(self, signals: Array, turn: int, reach: float, inner: Mask) -> Array | None:
         away = np.abs(signals[0] - signals[0, turn])
         first, last = _side(away[turn::-1], reach), _side(away[turn:], reach)
-        own = slice(turn - first, turn + last + 1)
-        if min(away[own.start], away[own.stop - 1]) < _NEAR * reach or not inner[own].all():
+        if first is None or last is None or not inner[turn - first : turn + last + 1].all():
             return None
+        own = slice(turn - first, turn + last + 1)
         places = np.linspace(own.start, own.stop - 1, _POINTS)
         return np.array(
             [np.interp(places, np.arange(own.start, own.stop), signal[own]) - shift
@@ -70,7 +70,9 @@ class Loops:
         return np.concatenate(loops), np.array(joints)
 
 
-def _side(away: Array, reach: float) -> int:
-    """Samples from a reversal, on one side, until the joint is as far as the reach or turns again."""
-    ends = np.flatnonzero((away[1:] > reach) | (np.diff(away) < 0.0))
-    return int(ends[0]) if len(ends) else len(away) - 1
+def _side(away: Array, reach: float) -> int | None:
+    """Samples from a reversal, on one side, until the joint is as far as the reach; None if it turns again soon."""
+    far = np.flatnonzero(away > _BEYOND * reach)
+    if not len(far) or (np.diff(away[: far[0] + 1]) < 0.0).any():
+        return None
+    return int(np.argmax(away > reach))
