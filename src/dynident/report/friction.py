@@ -22,9 +22,9 @@ _WORDS = {
     "Fv": "viscous",
     "Fc": "Coulomb",
     "Fo": "constant offset",
-    "stop": "winds up over {} mrad, then slips",
-    "stribeck": "falls as motion sets in, below {} rad/s",
-    "sign": "comes up slowly, below {} rad/s",
+    "stop": "winds up over {} mrad",
+    "stribeck": "falls with speed, to {} rad/s",
+    "sign": "comes up slowly, to {} rad/s",
     "load": "Coulomb, grows with the load",
     "loadv": "viscous, grows with the load",
     "asymmetric": "differs between directions",
@@ -49,7 +49,8 @@ def group_words(group: str) -> str:
 
 def gain_words(verdict: Mapping[str, Any]) -> str:
     """What a group takes off the error on parts left out, with its standard error."""
-    return f"{100.0 * verdict['gain']:.1f} ± {100.0 * verdict['deviation']:.1f} %"
+    gain = round(100.0 * verdict["gain"], 1) + 0.0  # no minus before nothing
+    return f"{gain:.1f} ± {100.0 * verdict['deviation']:.1f} %"
 
 
 def friction_section(estimate: Estimate) -> Html:
@@ -79,15 +80,16 @@ def _groups(estimate: Estimate) -> Html:
         gain = "" if found is None else gain_words(found)
         verdict = found["verdict"] if found else "basic" if term_name(group) in _BASIC else "in the model"
         share, without = ("", "") if view is None or group not in own else _overall(view, own.index(group))
-        rows.append([group, group_words(group), share, without, gain, verdict])
+        rows.append([group, verdict, gain, share, without, group_words(group)])
     if not rows:
         return Html("")
+    rows = [[*row[:1], element("span", row[1], class_="mark"), *row[2:]] for row in rows]
     heads = [
-        *(Head("Group"), Head("What it is", class_="text"), Head("Share of the torque", True)),
-        *(Head("Error without it", True), Head("Gain", True), Head("Verdict")),
+        *(Head("Group"), Head("Verdict"), Head("Gain", True), Head("Share of the torque", True)),
+        *(Head("Error without it", True), Head("What it is", class_="text")),
     ]
     if not verdicts:
-        heads, rows = [head for head in heads if head.text != "Gain"], [[*row[:4], row[5]] for row in rows]
+        heads, rows = [head for head in heads if head.text != "Gain"], [[*row[:2], *row[3:]] for row in rows]
     text = (
         "Share: RMS torque of a group over RMS torque, all joints. Error without it: training error when a group is "
         "left out and the others are scaled anew, joint by joint."
@@ -137,9 +139,9 @@ def _equivalents(estimate: Estimate) -> Html:
     rows = []
     for one in found.joints:
         speed = "m/s" if one.unit == "N" else "rad/s"
-        units = "N·s/m, N" if one.unit == "N" else "N·m·s/rad, N·m"
+        unit = element("span", "N·s/m, N" if one.unit == "N" else "N·m·s/rad, N·m", class_="mark")
         shown = [number(x, 4, zeros=True) for x in (one.viscous, one.coulomb)]
-        rows.append([one.joint, *shown, number(one.offset, 2), percent(one.lost), f"{one.fastest:.3g} {speed}", units])
+        rows.append([one.joint, *shown, number(one.offset, 2), percent(one.lost), f"{one.fastest:.3g} {speed}", unit])
     text = (
         f"{sentence(found.remark)} They are a least-squares fit to the friction curves below, over the speeds of the "
         "training data at their median load; what they do not describe is given as a share of the friction."
@@ -158,8 +160,8 @@ def _plots(estimate: Estimate, view: FrictionView) -> Html:
         element("h3", "Friction against speed"),
         paragraphs(
             "Measured torque without what the model says is no friction (links, rotors, offsets), in motion; the line "
-            "is the model in steady motion at the median load. Dots lie beside it where the load is another, where a gear "
-            "still winds up, and where the model is wrong."
+            "is the model in steady motion at the median load. Dots lie beside it where the load is another, where a "
+            "gear still winds up, and where the model is wrong."
         ),
         _legend(("dots", "measured"), ("predicted", "model")),
         element("div", *_curves(estimate, view), class_="panels"),
