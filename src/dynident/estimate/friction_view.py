@@ -214,11 +214,10 @@ class _Gathered:
         padded = np.full((5, len(points), width), np.nan)
         for joint, own in enumerate(points):
             padded[:, joint, : own.shape[1]] = own
-        fastest = [float(np.abs(own[0]).max(initial=0.0)) for own in points]
         loads = np.concatenate(self.loads, axis=1)
         load = np.median(loads, axis=1) if loads.shape[1] else np.zeros(len(points))
         steps = np.linspace(0.0, 1.0, _CURVE_POINTS + 1)[1:] ** 2  # dense where the curve bends
-        speed = np.array([np.concatenate([-steps[::-1], steps]) * most for most in fastest])
+        speed = np.array([_speeds(own[0], steps) for own in points])
         curve = [friction_curve(self.model, j, own, self.pose, load) for j, own in enumerate(speed)]
         loops, loop_joints = self.loops.found()
         levels = [own.solved() for own in self.levels]
@@ -240,6 +239,12 @@ class _Gathered:
                 for element, value in zip(elements, values, strict=True):
                     rows += element.torque[list(robot.moving)] * value
         return self.parts.at_joints(rows[:, None])[:, 0]
+
+
+def _speeds(seen: Array, steps: Array) -> Array:
+    """Speeds of a curve, on either side up to what was seen; where only one direction was, the other is like it."""
+    back, forth = float(-seen.min(initial=0.0)), float(seen.max(initial=0.0))
+    return np.concatenate([-steps[::-1] * (back or forth), steps * (forth or back)])
 
 
 def _thinned(points: Array, most: int) -> Array:

@@ -141,7 +141,16 @@ def _equivalents(estimate: Estimate) -> Html:
         speed = "m/s" if one.unit == "N" else "rad/s"
         unit = element("span", "N·s/m, N" if one.unit == "N" else "N·m·s/rad, N·m", class_="mark")
         shown = [number(x, 4, zeros=True) for x in (one.viscous, one.coulomb)]
-        rows.append([one.joint, *shown, number(one.offset, 2), percent(one.lost), f"{one.fastest:.3g} {speed}", unit])
+        rows.append(
+            [
+                one.joint,
+                *shown,
+                number(one.offset, 2, zeros=True),
+                percent(one.lost),
+                f"{one.fastest:.3g} {speed}",
+                unit,
+            ]
+        )
     text = (
         f"{sentence(found.remark)} They are a least-squares fit to the friction curves below, over the speeds of the "
         "training data at their median load; what they do not describe is given as a share of the friction."
@@ -163,6 +172,7 @@ def _plots(estimate: Estimate, view: FrictionView) -> Html:
             "is the model in steady motion at the median load. Dots lie beside it where the load is another, where a "
             "gear still winds up, and where the model is wrong."
         ),
+        _coupled(estimate),
         _legend(("dots", "measured"), ("predicted", "model")),
         element("div", *_curves(estimate, view), class_="panels"),
     ]
@@ -185,6 +195,19 @@ def _plots(estimate: Estimate, view: FrictionView) -> Html:
         parts += [element("h3", "Friction against load"), paragraphs(text)]
         parts += [_legend(("dots", "measured"), ("predicted", "model")), element("div", *loads, class_="panels")]
     return joined(parts)
+
+
+def _coupled(estimate: Estimate) -> Html:
+    """A word on joints that share motors."""
+    moving = estimate.robot.moving
+    own = estimate.robot.coupling[np.ix_(moving, moving)]
+    if np.array_equal(own, np.eye(len(own))):
+        return Html("")
+    text = (
+        "The motors of this robot are coupled, so the friction of a joint depends on the speeds of others too; the "
+        "line is for a joint that moves alone."
+    )
+    return paragraphs(text, class_="soft")
 
 
 def _legend(*entries: tuple[str, str]) -> Html:
