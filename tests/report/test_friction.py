@@ -131,3 +131,18 @@ def test_words():
     assert group_words("harmonics(1,2)") == "1 and 2 waves per turn of the joint"
     assert group_words("stop(0.0003)") == "winds up over 0.3 mrad"
     assert gain_words({"gain": -0.0001, "deviation": 0.004}) == "0.0 ± 0.4 %"
+
+
+def test_sliding_joints_have_their_units_and_a_standing_one_no_plot():
+    robot = di.load_robot("cylindrical")
+    log = friction_log(robot, 1)
+    still = {name: np.full_like(x, x[0]) if name == robot.position_names[0] else x for name, x in log.channels.items()}
+    found = di.identify(robot, replace(log, channels=still), friction="basic", delay=0.0)
+    section = friction_section(found)
+    text = Balance(section).text
+    assert not NOT_A_NUMBER.search(text)
+    for words in ("[N] over speed [m/s]", "[N] over way since the reversal [mm]", "N·s/m, N", "not known"):
+        assert words in text
+    first, second, _ = robot.joint_names
+    assert f"Friction of {second} against speed" in section
+    assert f"Friction of {first} against speed" not in section

@@ -148,7 +148,7 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
     radii = [x for term in own.terms if term.name == "stop" and isinstance(term, ElementLaw) for x in term.scales]
     prismatic = model.robot.joints[model.robot.active[model.robot.moving[joint]]].kind == "prismatic"
     far = _TURNS * max(radii, default=0.0) * (METRES_PER_RADIAN if prismatic else 1.0)
-    result = np.zeros(len(speeds))
+    result, parts = np.zeros(len(speeds)), Parts(own, _FixedLoad(model.robot, load))
     for sign in (-1.0, 1.0):
         chosen = np.flatnonzero(np.sign(speeds) == sign)
         q = np.repeat(pose[:, None], len(chosen) + 1, axis=1)
@@ -156,6 +156,5 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
         wound[joint, 0] -= sign * far  # the first sample lies behind, so that the second is wound up
         dq[joint, 1:] = speeds[chosen]
         samples = Samples(wound, dq, np.zeros_like(q), np.zeros((0, q.shape[1])), restart=True)
-        found = Parts(own, _FixedLoad(model.robot, load)).of_groups(samples, q)
-        result[chosen] = found[:, joint, 1:].sum(0)
+        result[chosen] = parts.of_groups(samples, q)[:, joint, 1:].sum(0)
     return result

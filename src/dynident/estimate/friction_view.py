@@ -141,7 +141,8 @@ class _Gathered:
         kinds = [model.robot.joints[model.robot.active[i]].kind for i in model.robot.moving]
         units = np.array([METRES_PER_RADIAN if kind == "prismatic" else 1.0 for kind in kinds])
         self.loops = Loops(units, highest - lowest)
-        self.pose = 0.5 * (lowest + highest)
+        self.pose = 0.5 * (lowest + highest)  # until the first sample of a log: every loop closes there
+        self._began = False
 
     def look(self, one: Observations) -> None:
         """Go through a log."""
@@ -178,6 +179,8 @@ class _Gathered:
         parts, streams = Parts(self.model), None
         for motion in one.for_terms(along_terms(self.model.terms)).motion():
             samples, step = motion.samples, row_step(one)
+            if not self._began:
+                self.pose, self._began = motion.q[:, 0].copy(), True
             groups = parts.of_groups(samples)
             links, load = parts.of_links(samples, groups), parts.load(samples)
             tau = parts.at_joints(motion.tau[0])
