@@ -126,6 +126,17 @@ def test_the_terminal_page_fits_eighty_columns(estimate):
     assert printed(noted).count("Friction chosen by") == 1
 
 
+def test_what_is_no_friction_has_a_share_but_no_error_without(estimate):
+    """It trades against the links, which are not fitted anew."""
+    view = estimate.friction_view
+    renamed = replace(view, groups=tuple("tilt" if group == "load" else group for group in view.groups))
+    section = friction_section(replace(estimate, friction_view=renamed))
+    row = next(row for row in section.split("<tr>") if '<th scope="row">tilt' in row)
+    assert "base not upright" in row
+    assert row.count("&nbsp;%") == 1
+    assert '<th scope="row">tilt' not in section.split("the other friction scaled anew")[1]
+
+
 def test_words():
     assert all("{" not in group_words(group.key) and group_words(group.key) != group.key for group in GROUPS)
     assert group_words("harmonics(1,2)") == "1 and 2 waves per turn of the joint"

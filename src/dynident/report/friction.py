@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.checks import Array
 from dynident.estimate.estimate import Estimate
-from dynident.estimate.friction_parts import term_name
+from dynident.estimate.friction_parts import FRICTION, term_name
 from dynident.estimate.friction_summary import disagree, friction_summary
 from dynident.estimate.friction_view import FrictionView
 from dynident.report.figures import torque_units
@@ -90,13 +90,14 @@ def _groups(estimate: Estimate) -> Html:
     ]
     if not verdicts:
         heads, rows = [head for head in heads if head.text != "Gain"], [[*row[:2], *row[3:]] for row in rows]
-    text = (
-        "Share: RMS torque of a group over RMS torque, all joints. Error without it: training error when a group is "
-        "left out and the others are scaled anew, joint by joint."
-    )
-    if view is not None and verdicts:
+    text = ""
+    if view is not None:
         whole = percent(float(np.sqrt(np.nansum(view.error**2) / np.nansum(view.torque**2))))
-        text += f" With all groups it is {whole}."
+        text = (
+            "Share: RMS torque of a group over RMS torque, all joints; groups that overlap may work against each "
+            "other, and then their shares are large and mean little. Error without it: training error when a group is "
+            f"left out and the other friction of the joint is scaled anew; with all groups it is {whole}."
+        )
     if verdicts:
         text += (
             f" Gain: share of the error on {len(chosen['folds'])} parts left out in turn that a group takes away from "
@@ -110,8 +111,13 @@ def _overall(view: FrictionView, group: int) -> tuple[str, str]:
     torque = np.nansum(view.torque**2)
     return (
         percent(float(np.sqrt(np.nansum(view.share[group] ** 2) / torque))),
-        percent(float(np.sqrt(np.nansum(view.without[group] ** 2) / torque))),
+        percent(float(np.sqrt(np.nansum(view.without[group] ** 2) / torque))) if _left_out(view.groups[group]) else "",
     )
+
+
+def _left_out(group: str) -> bool:
+    """Whether the error without a group says something: what is no friction trades against the links, which stay."""
+    return term_name(group) in (*FRICTION, *_BASIC)
 
 
 def _per_joint(estimate: Estimate, view: FrictionView) -> Html:
@@ -119,13 +125,14 @@ def _per_joint(estimate: Estimate, view: FrictionView) -> Html:
     heads = [Head("Group"), *(Head(name, True) for name in estimate.robot.joint_names)]
     torque = np.where(view.torque > 0.0, view.torque, np.nan)
     share = [[group, *map(percent, own / torque)] for group, own in zip(view.groups, view.share, strict=True)]
-    without = [[group, *map(percent, own / torque)] for group, own in zip(view.groups, view.without, strict=True)]
+    told = [(group, own) for group, own in zip(view.groups, view.without, strict=True) if _left_out(group)]
+    without = [[group, *map(percent, own / torque)] for group, own in told]
     last = ["All groups", *map(percent, view.error / torque)]
     return element(
         "details",
         element("summary", "Share and error of each group, joint by joint"),
         table("RMS torque of each group over RMS torque of the joint", heads, share),
-        table("Training error without each group, the others scaled anew", heads, without, last=last),
+        table("Training error without each group, the other friction scaled anew", heads, without, last=last),
     )
 
 
