@@ -106,7 +106,8 @@ def test_the_page_is_well_formed(page):
 
 def test_every_plot_has_title_and_description(page, estimate):
     plots = page.split("<svg")[1:]
-    assert len(plots) == len(estimate.traces) * len(estimate.robot.joint_names)
+    over_time = [plot for plot in plots if ">Torque of " in plot]
+    assert len(over_time) == len(estimate.traces) * len(estimate.robot.joint_names)
     assert all("<title" in plot and "<desc" in plot and plot.count("<path") > 3 for plot in plots)
 
 
@@ -172,7 +173,7 @@ def test_an_arm_of_seven_joints_with_ten_logs_stays_below_a_megabyte():
         traces = {f"log {i}": Trace(t, *rng.normal(size=(2, 7, 1500))) for i in range(n)}
         shown = report_html(replace(found, traces=traces))
         assert 300_000 < len(shown.encode()) < 1_000_000
-        assert shown.count("<svg") == 7 * min(n, 24)
+        assert shown.count(">Torque of ") == 7 * min(n, 24)
         assert shown.count("<details") >= min(n, 24) - 4  # the plots of the logs after the fourth are folded
         assert ("6 more logs not shown" in shown) == (n == 30)
 

@@ -69,7 +69,7 @@ def _term(text: str) -> Term:
     found = _KEY.fullmatch(text.strip())
     name = text.partition("(")[0].partition("@")[0].strip()
     if name not in TERMS:
-        raise UnknownNameError("term", text, TERMS)
+        raise UnknownNameError("term", name, TERMS)
     kind = TERMS[name]
     options, places = (None, None) if found is None else (found["options"], found["places"])
     try:

@@ -25,6 +25,8 @@ from dynident.estimate.experiments import (
     solve_in_steps,
     solve_together,
 )
+from dynident.estimate.friction_summary import FrictionSummary, JointFriction, friction_summary
+from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.known_load import Load, LoadComparison, LoadRow, compare_load, load_change
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.sequential import StageExperiment, sequential, sequential_online
@@ -47,6 +49,9 @@ __all__ = [
     "Estimator",
     "Experiment",
     "FitFileError",
+    "FrictionSummary",
+    "FrictionView",
+    "JointFriction",
     "Load",
     "LoadComparison",
     "LoadRow",
@@ -74,6 +79,7 @@ __all__ = [
     "energy_rows",
     "essential_parameters",
     "experiment",
+    "friction_summary",
     "identify_drive_gains",
     "load_change",
     "load_estimate",

@@ -15,6 +15,7 @@ from dynident.checks import Array, frozen
 from dynident.errors import UnknownNameError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.bands import LEVEL, banded_blocks, covariance_root, half_width
+from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.identifiability.base import BaseParameters
 from dynident.logs.source import LogSource, PositionsOnly, as_logs
@@ -112,6 +113,7 @@ class Estimate:
             which they left; their deviation is the one they had then.
         reference: (10 n_links,) standard parameters of the links that load-dependent terms are linear around, or None.
         friction: Which friction was chosen and on what evidence, as plain data; None where the user gave the terms.
+        friction_view: Friction in the model and in the training data, thinned for plots; None without friction.
         version: Version of dynident.
     """
 
@@ -141,6 +143,7 @@ class Estimate:
     eliminated: tuple[Mapping[str, Any], ...] = ()
     reference: Array | None = None
     friction: Mapping[str, Any] | None = None
+    friction_view: FrictionView | None = None
     version: str = ""
 
     def __post_init__(self) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dynident.dynamics.along import AlongTerm
-from dynident.dynamics.terms import Term, TermsLike, resolve_terms, split_terms
-from dynident.errors import UnknownNameError
+from dynident.dynamics.terms import TERMS, Term, TermsLike, resolve_terms, split_terms
+from dynident.errors import InputError, UnknownNameError
 
 Side = Literal["motor", "sensor"]
 BASIC_TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"  # the sign of the speed is smoothed below 0.02 rad/s
@@ -85,16 +85,20 @@ def on_elements(term: Term, labels: Sequence[str]) -> Term:
 
 def parse_friction(friction: str | TermsLike) -> str | tuple[Term, ...]:
     """A recipe's name, or the terms of a list such as `stop(0.0003),load`; without `ripple`, see `looks_for_ripple`."""
-    if isinstance(friction, str) and friction in RECIPES:
-        return friction
-    friction = [part for part in _parts(friction) if part != "ripple"]
-    if not friction:
+    if isinstance(friction, str) and friction.strip() in RECIPES:
+        return friction.strip()
+    listed = [part for part in _parts(friction) if part != "ripple"]
+    if not listed:
         return ()
     try:
-        return resolve_terms(friction)
+        return resolve_terms(listed)
     except UnknownNameError as error:
+        alone = [name for name in RECIPES if isinstance(friction, str) and name in friction.split(",")]
+        if alone:
+            raise InputError(f"friction '{friction}': {alone[0]} is a recipe and stands alone, or list terms") from None
         if isinstance(friction, str) and "," not in friction and "(" not in friction:
-            raise UnknownNameError("friction", friction, RECIPES) from None
+            beside = [name for name, term in TERMS.items() if issubclass(term, AlongTerm)]
+            raise UnknownNameError("friction", friction, [*RECIPES, *beside]) from None
         raise error
 
 

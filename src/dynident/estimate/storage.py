@@ -17,6 +17,7 @@ from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.errors import DynidentError, RobotFileError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.estimate.friction_view import FrictionView
 from dynident.files import write_text, write_whole
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
@@ -55,6 +56,8 @@ def save(estimate: Estimate, path: str | Path) -> None:
     }
     if estimate.reference is not None:
         arrays["reference"] = estimate.reference
+    if estimate.friction_view is not None:
+        arrays |= estimate.friction_view.stored()
     for number, trace in enumerate(estimate.traces.values()):
         arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured, trace.predicted])
     arrays["text"] = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)
@@ -197,6 +200,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         warnings=tuple(data["warnings"]),
         reference=None if "reference" not in arrays else frozen(arrays["reference"]),
         friction=data.get("friction"),
+        friction_view=FrictionView.from_stored(arrays, len(joints)),
         eliminated=tuple(dict(one) for one in data.get("eliminated", ())),
         version=str(data["dynident"]),
     )

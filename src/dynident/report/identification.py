@@ -11,7 +11,9 @@ from rich.text import Text
 
 from dynident.estimate.accuracy import TorqueErrors, together
 from dynident.estimate.estimate import Estimate
+from dynident.estimate.friction_summary import drift_notes
 from dynident.report.figures import fit, left_out_per_joint, per_joint, relative, rmse, torque_units
+from dynident.report.friction import gain_words, group_words
 from dynident.report.verdict import Trust, trust_of, verdict
 from dynident.report.words import counted, number, percent, printable, quantity, sentence, whole
 from dynident.validation.validate import Validation
@@ -31,10 +33,13 @@ def print_estimate(estimate: Estimate, console: Console) -> None:
     _remarks(console, found.caveats, "yellow")
     console.print(_joint_table(estimate))
     console.print(Text(_columns_explained(estimate), style="dim"), end="\n\n")
+    _print_friction(estimate, console)
     console.print(_parameter_table(estimate, wide=console.width >= _WIDE))
     console.print(Text(f"Deviations {estimate.covariance_kind}.", style="dim"))
+    reason = None if estimate.friction is None else estimate.friction["reason"]
     for note in estimate.notes:
-        console.print(Text(printable(sentence(note)), style="dim"))
+        if note != reason:  # which stands with the friction
+            console.print(Text(printable(sentence(note)), style="dim"))
     _remarks(console, [f"Warning: {warning}" for warning in estimate.warnings], "yellow")
 
 
@@ -90,6 +95,30 @@ def _columns_explained(estimate: Estimate) -> str:
         parts.append(f"left out: {estimate.cross_validation['over']} left out in turn")
     parts.append(f"RMS error: {'held out' if estimate.validation else 'training'}")
     return sentence("; ".join(parts))
+
+
+def _print_friction(estimate: Estimate, console: Console) -> None:
+    """Why this friction, group by group where the data chose; and joints whose friction drifts."""
+    chosen = estimate.friction
+    if chosen is None:
+        return
+    console.print(Text("Friction", style="bold"))
+    console.print(Text(printable(sentence(chosen["reason"]))))
+    if chosen["groups"]:
+        table = Table(box=SIMPLE_HEAD)
+        for head, flush in (("group", "left"), ("gain", "right"), ("verdict", "left"), ("what it is", "left")):
+            table.add_column(head, justify=flush, overflow="fold")  # type: ignore[arg-type]
+        for one in chosen["groups"]:
+            style = "" if one["verdict"] in ("kept", "added") else "dim"
+            cells = (one["group"], gain_words(one), one["verdict"], group_words(one["group"]))
+            table.add_row(*(Text(cell, style=style) for cell in cells))
+        console.print(table)
+        text = "Gain: share of the error on parts left out that a group takes away, or would, and its standard error."
+        console.print(Text(text, style="dim"))
+    else:
+        console.print(Text(f"Terms: {', '.join(chosen['terms']) or 'none beside the basic ones'}."))
+    _remarks(console, map(sentence, drift_notes(estimate)), "yellow")
+    console.print()
 
 
 def _parameter_table(estimate: Estimate, *, wide: bool) -> Table:

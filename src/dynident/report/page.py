@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynident.estimate.estimate import Estimate
-from dynident.report import provenance, sections
+from dynident.report import friction, provenance, sections
 from dynident.report.markup import Html, element, escaped, joined
 from dynident.report.style import CSS
 from dynident.report.words import counted
@@ -13,6 +13,7 @@ _LINKS = {
     "warnings": "Warnings",
     "errors": "Errors",
     "torque": "Torque",
+    "friction": "Friction",
     "parameters": "Parameters",
     "decisions": "Decisions",
     "data": "Data",
@@ -37,6 +38,7 @@ def report_html(estimate: Estimate, command: str = "") -> str:
         sections.warnings_section(estimate),
         sections.errors_section(estimate),
         sections.torque_section(estimate),
+        friction.friction_section(estimate),
         sections.parameters_section(estimate),
         provenance.notes_section(estimate),
         provenance.data_section(estimate),

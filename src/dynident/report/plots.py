@@ -128,8 +128,8 @@ def _round(most: float) -> float:
     return float(power * max(factor for factor in (1, 2, 3, 4, 5, 6, 8) if factor * power <= 0.9 * most))
 
 
-def axes(frame: Frame, rows: list[float], *, seconds: bool = False) -> Html:
-    """Grid and tick labels of a frame."""
+def axes(frame: Frame, rows: list[float], *, seconds: bool = False, across: str = "") -> Html:
+    """Grid and tick labels of a frame; `across` is the unit of what goes from left to right, where that is no time."""
     parts, right, places = [], WIDTH - RIGHT, ticks(*frame.x, 6)
     for value in rows:
         y = int(frame.down(value))
@@ -138,9 +138,10 @@ def axes(frame: Frame, rows: list[float], *, seconds: bool = False) -> Html:
     for value in places:
         x = int(frame.across(value))
         parts.append(element("path", d=f"M{x} {frame.top}v{frame.height}", class_="grid"))
-        if seconds:
-            text = _label(value, places) + (" s" if value == places[-1] else "")
-            parts.append(element("text", text, x=min(x, right - 24), y=frame.top + frame.height + 32, class_="mid"))
+        if seconds or across:
+            text = _label(value, places) + (f" {across or 's'}" if value == places[-1] else "")
+            wide = 24 if seconds else 9 * len(across) + 20
+            parts.append(element("text", text, x=min(x, right - wide), y=frame.top + frame.height + 32, class_="mid"))
     return element("g", *parts)
 
 

@@ -10,13 +10,13 @@ CSS = """
 :root {
   color-scheme: light dark;
   --paper: #ffffff; --box: #f5f7f9; --line: #d4dae0; --text: #1b2026; --soft: #57616c; --link: #0a58a0;
-  --measured: #a9b4bf; --predicted: #00508c; --residual: #b34700;
+  --measured: #a9b4bf; --dots: #93a1ae; --predicted: #00508c; --residual: #b34700;
   --good: #00694c; --fair: #0a5f9e; --weak: #8a5300; --none: #6a2c70; --alert: #fff4e0; --alert-edge: #c47f00;
 }
 @media screen and (prefers-color-scheme: dark) {
   :root {
     --paper: #14181c; --box: #1d2329; --line: #39424b; --text: #e6eaee; --soft: #a3aeb9; --link: #7cc0f5;
-    --measured: #66727e; --predicted: #7cc8ff; --residual: #ffa04d;
+    --measured: #66727e; --dots: #76838f; --predicted: #7cc8ff; --residual: #ffa04d;
     --good: #4fd1a5; --fair: #7cc0f5; --weak: #f0b429; --none: #dba3e0; --alert: #33290f; --alert-edge: #d99a1f;
   }
 }
@@ -90,6 +90,7 @@ td.text { min-width: 9rem; overflow-wrap: anywhere; }
 .legend i { display: inline-block; width: 26px; vertical-align: middle; margin-right: 7px; }
 .legend .measured { border-top: 5px solid var(--measured); }
 .legend .predicted { border-top: 2px solid var(--predicted); }
+.legend .dots { width: 9px; height: 9px; border-radius: 50%; background: var(--dots); }
 .legend .residual { border-top: 2px solid var(--residual); }
 .tag {
   font-size: 0.78rem; font-weight: 600; border: 1px solid currentColor; border-radius: 9px; padding: 1px 8px;
@@ -110,6 +111,7 @@ svg .grid { stroke: var(--line); stroke-width: 1.5; fill: none; } svg .zero { st
 svg path { fill: none; stroke-linejoin: round; stroke-linecap: round; }
 svg .measured { stroke: var(--measured); stroke-width: 6; }
 svg .predicted { stroke: var(--predicted); stroke-width: 2.2; }
+svg .dots { stroke: var(--dots); stroke-width: 8; } svg .model { stroke-width: 4; }
 svg .residual { stroke: var(--residual); stroke-width: 2; }
 details { margin: 12px 0; border: 1px solid var(--line); border-radius: 6px; padding: 0 14px; }
 details > summary { cursor: pointer; padding: 9px 0; font-weight: 600; overflow-wrap: anywhere; }

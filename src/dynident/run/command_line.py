@@ -23,6 +23,12 @@ _VERBS = {
 }
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
 
+_FRICTION = (
+    "friction beside the terms: auto (the training data decides; default), basic (none), generic (what helps on most "
+    "arms), full (all), or a list: stop(0.0003,0.003),load; names: stop, stribeck, sign, load, loadv, asymmetric, "
+    "quadratic, cubic, harmonics, ripple, jerk, tilt, zero"
+)
+
 
 class _Parser(argparse.ArgumentParser):
     """argparse with one-line errors and the nearest valid word."""
@@ -105,6 +111,7 @@ def _identify_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--validation", nargs="+", default=[], metavar="LOG", help=help_validation)
     _log_arguments(verb)
     verb.add_argument("--terms", default=None, help=f"{_TERMS} (default: all, Fc smoothed below 0.02 rad/s)")
+    verb.add_argument("--friction", default=None, metavar="WHICH", help=_FRICTION)
     verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
     help_estimator = "ordinary, weighted (default), robust, total, ridge or prior"
     verb.add_argument("--estimator", default="weighted", help=help_estimator)

@@ -23,6 +23,7 @@ from dynident.estimate.essential import EssentialParameters, check_share, essent
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.friction_view import friction_view
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.priors import PriorLeastSquares
 from dynident.estimate.recipes import BASIC_TERMS
@@ -185,6 +186,7 @@ class _Run:
             eliminated=() if kept is None else tuple(one.as_dict() for one in kept.eliminated),
             reference=reference,
             friction=None if friction is None else friction.as_dict(),
+            friction_view=friction_view(model, train),
             version=__version__,
         )
 

@@ -72,6 +72,7 @@ def _symbolic(options: Namespace) -> int:
 
 def run_identify(options: Namespace) -> int:
     """`dynident identify`."""
+    from dynident.estimate.recipes import parse_friction
     from dynident.files import write_text
     from dynident.report.identification import print_estimate
     from dynident.report.inspection import page_console
@@ -81,6 +82,8 @@ def run_identify(options: Namespace) -> int:
     out = Path(options.output)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: is a file; -o needs a folder for fit.yaml and report.html")
+    if options.friction is not None:
+        parse_friction(options.friction)  # a name that is not known is refused before any log is looked at
     robot = _robot(options)
     roles = [(options.logs, "train"), (options.validation, "validation")]
     logs = [log for paths, role in roles for log in _logs(paths, robot, options, role)]
@@ -260,7 +263,7 @@ def _identify_options(options: Namespace, robot: Robot) -> dict[str, Any]:
     """The options that were given; defaults stay where they are defined."""
     _positive(options.band, "--band")
     _positive(options.essential, "--essential")
-    names = ("terms", "essential", "band", "delay", "speed", "rest_speed", "differentiator")
+    names = ("terms", "friction", "essential", "band", "delay", "speed", "rest_speed", "differentiator")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.estimator != "prior" and options.prior_std is not None:
         raise InputError("--prior-std belongs to --estimator prior")
@@ -313,6 +316,7 @@ def _command(options: Namespace) -> str:
         "columns",
         "window",
         "terms",
+        "friction",
         "estimator",
         "prior_std",
         "essential",
@@ -332,6 +336,8 @@ def _command(options: Namespace) -> str:
 
 def _answer(estimate: Estimate, out: Path) -> dict[str, Any]:
     """The answer of `identify --json`."""
+    from dynident.estimate.friction_summary import drift_notes, friction_summary
+
     return {
         "robot": estimate.robot.name,
         "rank": estimate.rank,
@@ -344,6 +350,9 @@ def _answer(estimate: Estimate, out: Path) -> dict[str, Any]:
         "nominal": None if estimate.nominal is None else estimate.nominal.as_dict(),
         "validation": {label: errors.as_dict() for label, errors in estimate.validation.items()},
         "cross_validation": estimate.cross_validation,
+        "friction": None if estimate.friction is None else dict(estimate.friction),
+        "friction_drift": list(drift_notes(estimate)),
+        "equivalent_friction": None if estimate.friction_view is None else friction_summary(estimate).rows(),
         "signals": {"band": estimate.band, "delay": estimate.signals.delay, "speed": estimate.signals.speed},
         "notes": list(estimate.notes),
         "warnings": list(estimate.warnings),

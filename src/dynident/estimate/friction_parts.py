@@ -1,0 +1,160 @@
+"""The torque of a model part by part: the links, and each group of friction columns by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.along import Course, Reference, Samples, all_places
+from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, regressor
+from dynident.dynamics.friction_terms import METRES_PER_RADIAN, ElementLaw
+from dynident.dynamics.terms import Term, along_terms, state_terms
+from dynident.estimate.prediction import TorqueModel
+from dynident.robot.model import Robot
+
+_LINKS = ("rigid", "Ia")
+FRICTION = ("Fv", "Fc", "stop", "stribeck", "sign", "load", "loadv", "asymmetric", "quadratic", "cubic")
+LOAD = ("load", "loadv")
+_TURNS = 20.0  # radii of the widest stop by which a joint moves until all springs slip
+
+
+def term_name(group: str) -> str:
+    """Name of a group's term: stop of stop(0.003)."""
+    return group.partition("(")[0]
+
+
+def group_keys(robot: Robot, term: Term) -> list[str]:
+    """The group of each column of a term, named as in a selection: scales of one term are groups of their own."""
+    n = len(term.columns(robot))
+    if not isinstance(term, ElementLaw):
+        return [term.name] * n
+    kinds = len(term.kinds())
+    if len(term.scales) == kinds:
+        return [f"{term.name}({x:g})" for x in term.scales] * (n // kinds)
+    return [f"{term.name}({','.join(f'{x:g}' for x in term.scales)})" if term.scales else term.name] * n
+
+
+class Parts:
+    """The torque of a model along a motion, block after block, in parts at the joints.
+
+    Args:
+        model: The model.
+        reference: What load-dependent terms take for the torque of the links; default the model's own reference.
+
+    Attributes:
+        groups: Keys of the groups beside links and rotors.
+    """
+
+    def __init__(self, model: TorqueModel, reference: Reference | None = None) -> None:
+        self.robot, self.of_state, along = model.robot, state_terms(model.terms), along_terms(model.terms)
+        if reference is None and model.reference is not None:
+            reference = Reference(self.robot, model.reference)
+        self.reference, self._course = reference, Course(self.robot, along, reference)
+        values = iter(model.chi)
+        chi = {term.key: [next(values) for _ in term.columns(self.robot)] for term in model.terms}
+        self._chi = np.array([x for term in self.of_state for x in chi[term.key]])
+        self._beside = tuple(term for term in self.of_state if term.name not in _LINKS)
+        keys = {term.key: group_keys(self.robot, term) for term in (*self._beside, *along)}
+        self.groups = tuple(dict.fromkeys(key for own in keys.values() for key in own))
+        place = {key: i for i, key in enumerate(self.groups)}
+        columns = [(place[k], x) for term in self._beside for k, x in zip(keys[term.key], chi[term.key], strict=True)]
+        # Which column of the state terms goes to which group, with its value.
+        self._mix_state = np.zeros((len(self.groups), len(columns)))
+        for column, (group, value) in enumerate(columns):
+            self._mix_state[group, column] = value
+        beside = [(place[k], x) for term in along for k, x in zip(keys[term.key], chi[term.key], strict=True)]
+        places = all_places(self.robot, along)
+        self._mix = np.zeros((len(self.groups), len(self.robot.joint_names), len(places)))
+        for line, (row, column) in enumerate(places):
+            group, value = beside[column]
+            self._mix[group, row, line] = value
+        self._to_joints = joint_torque(self.robot, np.eye(len(self.robot.joint_names)))
+
+    def at_joints(self, tau: Array) -> Array:
+        """Torque at the joints from torque at the rows, (.., n_joints, n_samples)."""
+        return np.asarray(self._to_joints.T @ tau)
+
+    def of_groups(self, samples: Samples, q: Array | None = None) -> Array:
+        """Torque of each group, (n_groups, n_joints, n_samples); `q` is the pose where that of the samples is not."""
+        torque = np.zeros((len(self.groups), len(self.robot.joint_names), samples.q.shape[1]))
+        if self._beside:
+            pose = samples.q if q is None else q
+            columns = regressor(self.robot, pose.T, samples.dq.T, samples.ddq.T, self._beside)
+            torque += np.einsum("gc,nrc->grn", self._mix_state, columns)
+        if self._mix.size:
+            torque += self._mix @ self._course.columns(samples)
+        return self.at_joints(torque)
+
+    def of_links(self, samples: Samples, groups: Array) -> Array:
+        """Torque of links and rotors, (n_joints, n_samples), beside what `of_groups` gave."""
+        if not self.of_state:
+            return np.zeros(samples.q.shape)
+        given = (samples.q.T, samples.dq.T, samples.ddq.T)
+        whole = self.at_joints(inverse_dynamics(self.robot, *given, self.of_state, self._chi).T)
+        return np.asarray(whole - groups[[term_name(g) in _names(self._beside) for g in self.groups]].sum(0))
+
+    def load(self, samples: Samples) -> Array:
+        """Torque of the links that friction may grow with, (n_joints, n_samples); (0, n_samples) without such terms."""
+        if self.reference is None:
+            return np.zeros((0, samples.q.shape[1]))
+        return self.reference.torque(samples)
+
+
+def _names(terms: Sequence[Term]) -> list[str]:
+    return [term.name for term in terms]
+
+
+def only_friction(model: TorqueModel) -> TorqueModel:
+    """The model with its friction alone."""
+    chi, first = [], 0
+    for term in model.terms:
+        count = len(term.columns(model.robot))
+        chi += list(model.chi[first : first + count]) if term.name in FRICTION else []
+        first += count
+    terms = tuple(term for term in model.terms if term.name in FRICTION)
+    return TorqueModel(model.robot, terms, np.array(chi), model.reference)
+
+
+class _FixedLoad(Reference):
+    """A reference whose links always load the rows alike."""
+
+    def __init__(self, robot: Robot, load: Array) -> None:
+        super().__init__(robot, np.zeros(0))
+        self._load = load
+
+    def torque(self, samples: Samples) -> Array:
+        """The load, whatever the motion."""
+        return np.repeat(self._load[:, None], samples.q.shape[1], axis=1)
+
+
+def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, load: Array) -> Array:
+    """Friction of a joint that moves steadily, all springs slipping, the others at rest.
+
+    Args:
+        model: The model; only its friction counts.
+        joint: Number of the joint.
+        speeds: (m,) that the joint moves at, of both signs.
+        pose: (n_joints,) where the arm stands.
+        load: (n_rows,) torque of the links.
+
+    Returns:
+        (m,) torque at the joint [N·m or N].
+    """
+    own = only_friction(model)
+    if not own.terms:
+        return np.zeros(len(speeds))
+    radii = [x for term in own.terms if term.name == "stop" and isinstance(term, ElementLaw) for x in term.scales]
+    prismatic = model.robot.joints[model.robot.active[model.robot.moving[joint]]].kind == "prismatic"
+    far = _TURNS * max(radii, default=0.0) * (METRES_PER_RADIAN if prismatic else 1.0)
+    result, parts = np.zeros(len(speeds)), Parts(own, _FixedLoad(model.robot, load))
+    for sign in (-1.0, 1.0):
+        chosen = np.flatnonzero(np.sign(speeds) == sign)
+        q = np.repeat(pose[:, None], len(chosen) + 1, axis=1)
+        wound, dq = q.copy(), np.zeros_like(q)
+        wound[joint, 0] -= sign * far  # the first sample lies behind, so that the second is wound up
+        dq[joint, 1:] = speeds[chosen]
+        samples = Samples(wound, dq, np.zeros_like(q), np.zeros((0, q.shape[1])), restart=True)
+        result[chosen] = parts.of_groups(samples, q)[:, joint, 1:].sum(0)
+    return result

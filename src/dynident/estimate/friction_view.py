@@ -1,0 +1,256 @@
+"""What there is to see of friction: thinned scatter, curves, loops at reversals, shares, levels log by log.
+
+Measured friction is the measured torque without all that the model says is no friction: links, rotors, offsets, tilt.
+It is gathered in one pass over the training logs, in bounded memory, and kept with the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.dynamics.friction_terms import METRES_PER_RADIAN
+from dynident.dynamics.terms import along_terms
+from dynident.estimate.friction_levels import Levels, Shares
+from dynident.estimate.friction_loops import Loops
+from dynident.estimate.friction_parts import FRICTION, LOAD, Parts, friction_curve, term_name
+from dynident.estimate.prediction import TorqueModel
+from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.kernels import low_pass_kernel
+from dynident.signals.observe import Motion, Observations
+from dynident.signals.rows import LEAST_SEGMENTS, MOST_SEGMENTS, SEGMENT_SECONDS, row_step
+
+MOST_SECONDS = 300.0  # of each log that is looked at
+MOST_POINTS = 400  # of a joint's scatter, over all logs
+_CURVE_POINTS = 41  # of a curve, on either side of rest
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionView:
+    """Friction of each joint, in the model and in the data. NaN stands where there is nothing.
+
+    Attributes:
+        groups: Groups of columns beside the links, such as Fv or stop(0.003).
+        logs: Labels of the training logs.
+        speed: (n_joints, m) of the curves [rad/s or m/s].
+        curve: (n_joints, m) friction of the model at median load [N·m or N].
+        offset: (n_joints,) constant torque of the model (Fo) [N·m or N].
+        points: (5, n_joints, p) of the data: speed, measured friction, friction of the model, the part of it that goes
+            with the load, the load.
+        loops: (n_loops, 3, k): displacement since a reversal [rad or m], measured friction, friction of the model.
+        loop_joints: (n_loops,) number of each loop's joint.
+        torque: (n_joints,) RMS torque in motion [N·m or N].
+        error: (n_joints,) RMS residual.
+        share: (n_groups, n_joints) RMS torque of each group.
+        without: (n_groups, n_joints) RMS residual without a group, the other groups of the joint scaled anew.
+        level: (n_logs, n_joints) factor on the model's friction that suits a log best.
+        level_std: (n_logs, n_joints) its standard error, from parts of the log.
+        shift: (n_logs, n_joints) constant torque beside it [N·m or N].
+        shift_std: (n_logs, n_joints) its standard error.
+    """
+
+    groups: tuple[str, ...]
+    logs: tuple[str, ...]
+    speed: Array
+    curve: Array
+    offset: Array
+    points: Array
+    loops: Array
+    loop_joints: Array
+    torque: Array
+    error: Array
+    share: Array
+    without: Array
+    level: Array
+    level_std: Array
+    shift: Array
+    shift_std: Array
+
+    def __post_init__(self) -> None:
+        for field in fields(self)[2:]:
+            object.__setattr__(self, field.name, frozen(getattr(self, field.name)))
+        n, groups, logs = len(self.curve), len(self.groups), len(self.logs)
+        shapes = {"offset": (n,), "torque": (n,), "error": (n,), "speed": self.curve.shape}
+        shapes |= dict.fromkeys(("share", "without"), (groups, n))
+        shapes |= dict.fromkeys(("level", "level_std", "shift", "shift_std"), (logs, n))
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} of the friction view has shape {getattr(self, name).shape}, not {shape}")
+        if self.points.shape[:2] != (5, n) or self.loops.shape[:2] != (len(self.loop_joints), 3):
+            raise ValueError("points or loops of the friction view have a wrong shape")
+
+    def stored(self) -> dict[str, Array]:
+        """Arrays from which `from_stored` makes the view again."""
+        return {f"friction_{field.name}": np.asarray(getattr(self, field.name)) for field in fields(self)}
+
+    @staticmethod
+    def from_stored(arrays: Mapping[str, Array], n_joints: int) -> FrictionView | None:
+        """The view of `stored`; None for fits that were stored without."""
+        if "friction_curve" not in arrays:
+            return None
+        found = {field.name: arrays[f"friction_{field.name}"] for field in fields(FrictionView)}
+        groups, logs = (tuple(str(x) for x in found.pop(name)) for name in ("groups", "logs"))
+        view = FrictionView(groups, logs, **{name: np.asarray(x, dtype=np.float64) for name, x in found.items()})
+        if len(view.curve) != n_joints:
+            raise ValueError(f"the friction view is of {len(view.curve)} joints instead of {n_joints}")
+        return view
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Filtered rows of a log: (n_joints, n) each, groups (n_groups, n_joints, n), load at rows."""
+
+    time: Array
+    measured: Array
+    links: Array
+    groups: Array
+    dq: Array
+    load: Array
+    usable: Mask
+
+
+def friction_view(model: TorqueModel, train: Sequence[Observations]) -> FrictionView | None:
+    """Look at the friction of a model beside that of its training logs; None for a model without friction."""
+    gathered = _Gathered(model, train)
+    if not gathered.friction.any():
+        return None
+    for one in train:
+        gathered.look(one)
+    return gathered.view()
+
+
+class _Gathered:
+    """What one pass over the logs leaves."""
+
+    def __init__(self, model: TorqueModel, train: Sequence[Observations]) -> None:
+        n = len(model.robot.joint_names)
+        self.model, self.parts, self.logs = model, Parts(model), tuple(one.log.label for one in train)
+        self.groups = self.parts.groups
+        names = [term_name(group) for group in self.groups]
+        self.friction = np.array([name in FRICTION for name in names])
+        self.loaded = np.array([name in LOAD for name in names])
+        self.shares = Shares(len(self.groups), n)
+        self.levels: list[Levels] = []
+        self.points: list[list[Array]] = [[] for _ in range(n)]
+        self.loads: list[Array] = []
+        lowest = np.min([one.survey.lowest for one in train], axis=0)
+        highest = np.max([one.survey.highest for one in train], axis=0)
+        kinds = [model.robot.joints[model.robot.active[i]].kind for i in model.robot.moving]
+        units = np.array([METRES_PER_RADIAN if kind == "prismatic" else 1.0 for kind in kinds])
+        self.loops = Loops(units, highest - lowest)
+        self.pose = 0.5 * (lowest + highest)  # until the first sample of a log: every loop closes there
+        self._began = False
+
+    def look(self, one: Observations) -> None:
+        """Go through a log."""
+        seconds = min(one.survey.duration, MOST_SECONDS)
+        count = int(np.clip(round(seconds / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
+        levels = Levels(count, len(self.pose))
+        quota = max(8, MOST_POINTS // len(self.logs))
+        found: list[list[Array]] = [[] for _ in self.points]
+        loads = [np.zeros((len(self.pose), 0))]
+        self.loops.next_log()
+        for rows in self._rows(one):
+            if rows.time[0] > one.survey.start + seconds:
+                break
+            other, own = rows.groups[~self.friction].sum(0), rows.groups[self.friction].sum(0)
+            measured = rows.measured - rows.links - other
+            segment = np.clip(((rows.time - one.survey.start) / seconds * count).astype(int), 0, count - 1)
+            self.shares.add(rows.groups, measured - own, rows.measured, rows.usable)
+            levels.add(segment, own, measured, rows.usable)
+            part = rows.groups[self.loaded].sum(0) if self.loaded.any() else np.zeros_like(own)
+            load = self.parts.at_joints(rows.load) if len(rows.load) else np.full_like(own, np.nan)
+            stacked = np.stack([rows.dq, measured, own, part, load])
+            for joint, used in enumerate(rows.usable):
+                found[joint].append(stacked[:, joint, used])
+            if len(rows.load):
+                loads.append(np.abs(rows.load[:, rows.usable.any(0)]))
+        self.levels.append(levels)
+        self.loads.append(_thinned(np.concatenate(loads, axis=1), quota))
+        for joint, parts in enumerate(found):
+            self.points[joint].append(_thinned(np.concatenate([np.zeros((5, 0)), *parts], axis=1), quota))
+
+    def _rows(self, one: Observations) -> Iterator[_Rows]:
+        """Rows in the band at the rate of the equations; loops are looked for on the way, at that of the motion."""
+        n, g = len(self.pose), len(self.groups)
+        parts, streams = Parts(self.model), None
+        for motion in one.for_terms(along_terms(self.model.terms)).motion():
+            samples, step = motion.samples, row_step(one)
+            if not self._began:
+                self.pose, self._began = motion.q[:, 0].copy(), True
+            groups = parts.of_groups(samples)
+            links, load = parts.of_links(samples, groups), parts.load(samples)
+            tau = parts.at_joints(motion.tau[0])
+            moving = np.abs(motion.dq) > one.options.rest_speed
+            if streams is None:
+                kernel = low_pass_kernel(one.band, motion.rate)
+                streams = (
+                    FilterStream([((4 + g) * n + len(load), [kernel])], motion.rate, step),
+                    FilterStream([(3 * n, [kernel])], motion.rate, 1),
+                )
+            stacked = np.concatenate([tau, links, motion.dq, moving, groups.reshape(-1, len(motion.inner)), load])
+            (results,), inner, first = streams[0].push(stacked, motion.last, motion.inner)
+            self._look_for_loops(motion, tau - links, groups, streams[1])
+            if motion.last:
+                streams = None
+            if len(inner):
+                own = results[0]
+                time = motion.start + (first + np.arange(len(inner))) * step / motion.rate
+                shaped = own[4 * n : (4 + g) * n].reshape(g, n, -1)
+                usable = (own[3 * n : 4 * n] > 0.5) & inner
+                yield _Rows(time, own[:n], own[n : 2 * n], shaped, own[2 * n : 3 * n], own[(4 + g) * n :], usable)
+
+    def _look_for_loops(self, motion: Motion, rest: Array, groups: Array, stream: FilterStream) -> None:
+        measured, own = rest - groups[~self.friction].sum(0), groups[self.friction].sum(0)
+        (results,), inner, _ = stream.push(np.concatenate([motion.q, measured, own]), motion.last, motion.inner)
+        if len(inner):
+            q, measured, own = np.split(results[0], 3)
+            self.loops.look(q, measured, own, inner)
+
+    def view(self) -> FrictionView:
+        """Everything put together."""
+        points = [_thinned(np.concatenate(own, axis=1), MOST_POINTS) for own in self.points]
+        width = max((own.shape[1] for own in points), default=0)
+        padded = np.full((5, len(points), width), np.nan)
+        for joint, own in enumerate(points):
+            padded[:, joint, : own.shape[1]] = own
+        loads = np.concatenate(self.loads, axis=1)
+        load = np.median(loads, axis=1) if loads.shape[1] else np.zeros(len(points))
+        steps = np.linspace(0.0, 1.0, _CURVE_POINTS + 1)[1:] ** 2  # dense where the curve bends
+        speed = np.array([_speeds(own[0], steps) for own in points])
+        curve = [friction_curve(self.model, j, own, self.pose, load) for j, own in enumerate(speed)]
+        loops, loop_joints = self.loops.found()
+        levels = [own.solved() for own in self.levels]
+        level, level_std, shift, shift_std = (np.array([own[i] for own in levels]) for i in range(4))
+        torque, error, share, without = self.shares.solved()
+        return FrictionView(
+            self.groups, self.logs, speed, np.array(curve), self._offset(), padded, loops, loop_joints, torque, error,
+            share, without, level, level_std, shift, shift_std,
+        )  # fmt: skip
+
+    def _offset(self) -> Array:
+        """Torque of Fo at the joints."""
+        robot, chi = self.model.robot, iter(self.model.chi)
+        rows = np.zeros(len(self.pose))
+        for term in self.model.terms:
+            values = [next(chi) for _ in term.columns(robot)]
+            if term.name == "Fo":
+                elements = [element for element in robot.elements if "Fo" in element.names]
+                for element, value in zip(elements, values, strict=True):
+                    rows += element.torque[list(robot.moving)] * value
+        return self.parts.at_joints(rows[:, None])[:, 0]
+
+
+def _speeds(seen: Array, steps: Array) -> Array:
+    """Speeds of a curve, on either side up to what was seen; where only one direction was, the other is like it."""
+    back, forth = float(-seen.min(initial=0.0)), float(seen.max(initial=0.0))
+    return np.concatenate([-steps[::-1] * (back or forth), steps * (forth or back)])
+
+
+def _thinned(points: Array, most: int) -> Array:
+    """So many of the columns, evenly."""
+    n = points.shape[1]
+    return points if n <= most else points[:, np.linspace(0, n - 1, most).astype(int)]
