@@ -265,7 +265,8 @@ class _Run:
     ) -> CrossValidation | None:
         """Parts of the data left out in turn; references too come from the other parts alone."""
         data = fitted.information_
-        if sum(one.survey.duration for one in train) > FOLD_SECONDS or isinstance(fitted, RobustLeastSquares):
+        long = sum(one.survey.duration for one in train) > FOLD_SECONDS
+        if long or data.coordinates.n < base.n or isinstance(fitted, RobustLeastSquares):  # not the rows as they are
             return cross_validate(data, method, inflation)
         rows = ObservedRows(tuple(train), base, reference)
         if not needs_reference(base.terms):
