@@ -16,7 +16,7 @@ from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Term, TermsLike, along_terms, resolve_terms, state_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.accuracy import TorqueErrors, Trace, together
-from dynident.estimate.around import fit_around, links_of, needs_reference, without_reference
+from dynident.estimate.around import fit_around
 from dynident.estimate.choices import choose_delay, choose_speed
 from dynident.estimate.deviations import common_inflation, correlated_covariance, gain_covariance
 from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
@@ -31,23 +31,22 @@ from dynident.estimate.robust import RobustLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.excitation import excitation_of
 from dynident.information.information import Information
-from dynident.information.slabs import accumulate_slabs
 from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, as_logs
 from dynident.robot.model import Robot
+from dynident.run.folds import left_out_in_turn
 from dynident.run.friction import chosen_friction
 from dynident.run.store import factor_of_log
 from dynident.signals.observe import Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, filter_time, too_short
 from dynident.validation.compare import Comparison, compare
-from dynident.validation.cross import CrossValidation, cross_validate
-from dynident.validation.selection import FrictionChoice, selection_folds
+from dynident.validation.cross import CrossValidation
+from dynident.validation.selection import FrictionChoice
 
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
 RANK_TOLERANCE = 1e-7  # share of the largest singular value: what is weaker in a log is noise, whatever it says
 HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
 ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
-FOLD_SECONDS = 900.0  # of data that is gone through again for each fold; of more, the factors alone say enough
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
 
@@ -157,7 +156,7 @@ class _Run:
         covariance, kind = self._covariance(fitted, inflation, train)
         held_out = [_like(one, train) for one in held_out]
         unseen = self._compare([model], held_out, "validating")
-        crossed = self._crossed(train, fitted, _for_folds(estimator), inflation, base, reference)
+        crossed = left_out_in_turn(train, fitted, _for_folds(estimator), inflation, base, reference)
         self._remark(fitted, information, base)
         return Estimate(
             base=base,
@@ -253,33 +252,6 @@ class _Run:
         choice = chosen_friction(wanted, train, basic, progress)
         self.notes.append(choice.reason)
         return base_parameters(self.robot, (*basic.terms, *choice.terms)) if choice.terms else basic, choice
-
-    def _crossed(
-        self,
-        train: Sequence[Observations],
-        fitted: Estimator,
-        method: Estimator,
-        inflation: Array,
-        base: BaseParameters,
-        reference: Array | None,
-    ) -> CrossValidation | None:
-        """Parts of the data left out in turn; references too come from the other parts alone."""
-        data = fitted.information_
-        long = sum(one.survey.duration for one in train) > FOLD_SECONDS
-        if long or data.coordinates.n < base.n or isinstance(fitted, RobustLeastSquares):  # not the rows as they are
-            return cross_validate(data, method, inflation)
-        rows = ObservedRows(tuple(train), base, reference)
-        if not needs_reference(base.terms):
-            return _with_bands(data, functools.partial(cross_validate, data, method, inflation, rows))
-        first = base_parameters(self.robot, without_reference(base.terms))
-        plain = accumulate_slabs(ObservedRows(tuple(train), first))
-
-        def around(kept: list[int]) -> tuple[Information, ObservedRows]:
-            before = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE).fit(plain.select(kept))
-            own = ObservedRows(tuple(train), base, links_of(first, before.values_))
-            return accumulate_slabs(own), own
-
-        return _with_bands(data, functools.partial(cross_validate, data, method, inflation, rows, around))
 
     def _gather(self, train: Sequence[Observations], base: BaseParameters, reference: Array | None) -> Information:
         """The factors of all logs, each taken from the store where an earlier run left it."""
@@ -424,16 +396,6 @@ def _like(one: Observations, train: Sequence[Observations]) -> Observations:
     """A log to judge with, filtered like the training; prediction has no measured speed."""
     band = max(other.band for other in train)
     return one.with_options(band=band, delay=train[0].options.delay, speed="position")
-
-
-def _with_bands(data: Information, cross: Callable[..., CrossValidation | None]) -> CrossValidation | None:
-    """A cross-validation over logs; two logs may be two worlds, so blocks of both tell how wide bands must be."""
-    found = cross()
-    labels = list(dict.fromkeys(segment.label for segment in data.segments))
-    if found is None or len(labels) != 2:
-        return found
-    blocks = cross(folds=selection_folds(data, {label: label for label in labels}))
-    return found if blocks is None else replace(found, levels=blocks.levels, band_coverage=blocks.band_coverage)
 
 
 def _errors_by_label(comparisons: Sequence[Comparison]) -> dict[str, TorqueErrors]:
