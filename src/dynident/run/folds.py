@@ -16,7 +16,7 @@ from dynident.information.information import Information
 from dynident.information.slabs import accumulate_slabs
 from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
-from dynident.validation.cross import CrossValidation, cross_validate
+from dynident.validation.cross import CrossValidation, RowsOf, cross_validate
 from dynident.validation.selection import selection_folds
 
 FOLD_SECONDS = 900.0  # of data that is gone through again for each fold; of more, the factors alone say enough
@@ -44,16 +44,16 @@ def left_out_in_turn(
     long = sum(one.survey.duration for one in train) > FOLD_SECONDS
     if long or data.coordinates.n < base.n or isinstance(fitted, RobustLeastSquares):  # not the rows as they are
         return cross_validate(data, method, inflation)
-    rows = ObservedRows(tuple(train), base, reference)
+    rows = ObservedRows(tuple(train), base, reference).of_logs
     if not needs_reference(base.terms):
         return _with_bands(data, functools.partial(cross_validate, data, method, inflation, rows))
     first = base_parameters(base.robot, without_reference(base.terms))
     plain = accumulate_slabs(ObservedRows(tuple(train), first))
 
-    def around(kept: list[int]) -> tuple[Information, ObservedRows]:
+    def around(kept: list[int]) -> tuple[Information, RowsOf]:
         before = ESTIMATORS["weighted"]().set_params(rank_tolerance=fitted.rank_tolerance).fit(plain.select(kept))
         own = ObservedRows(tuple(train), base, links_of(first, before.values_))
-        return accumulate_slabs(own), own
+        return accumulate_slabs(own), own.of_logs
 
     return _with_bands(data, functools.partial(cross_validate, data, method, inflation, rows, around))
 

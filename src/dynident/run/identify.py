@@ -141,12 +141,15 @@ class _Run:
         base, friction = self._friction(train, basic)
         robust = isinstance(estimator, RobustLeastSquares)
 
+        gathered: list[Information] = []
+
         def gather(base: BaseParameters, reference: Array | None) -> Information | ObservedRows:
-            information = self._gather(train, base, reference)
-            return ObservedRows(tuple(train), base, reference) if robust else information
+            gathered[:] = [self._gather(train, base, reference)]
+            return ObservedRows(tuple(train), base, reference) if robust else gathered[0]
 
         fitted, reference = fit_around(gather, base, estimator)
-        information, data = self._gather(train, base, reference), gather(base, reference)
+        information = gathered[0]  # of the last pass
+        data = ObservedRows(tuple(train), base, reference) if robust else information
         kept = self._essential(fitted, data, train, base, reference)
         fitted = fitted if kept is None or kept.fitted is None else kept.fitted
         model = _model(base, fitted.values_ if kept is None else kept.values, reference)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -92,6 +92,10 @@ class ObservedRows:
     def channels(self) -> tuple[str, ...]:
         """The joints."""
         return self.base.robot.joint_names
+
+    def of_logs(self, labels: Container[str]) -> ObservedRows:
+        """The rows of some logs alone."""
+        return replace(self, observations=tuple(one for one in self.observations if one.log.label in labels))
 
     def blocks(self) -> Iterator[SlabBlock]:
         """Usable rows in slabs, cut at the borders of segments."""

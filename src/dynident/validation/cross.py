@@ -20,6 +20,7 @@ from dynident.estimate.estimator import Estimator
 from dynident.information.information import Information
 from dynident.information.slabs import RowSource, SlabBlock
 
+RowsOf = Callable[[set[str]], RowSource]  # rows of the logs with these labels
 MOST_BLOCKS = 5  # folds made of one log
 
 
@@ -106,8 +107,8 @@ def cross_validate(
     information: Information,
     estimator: Estimator,
     inflation: Array,
-    rows: RowSource | None = None,
-    around: Callable[[list[int]], tuple[Information, RowSource]] | None = None,
+    rows: RowsOf | None = None,
+    around: Callable[[list[int]], tuple[Information, RowsOf]] | None = None,
     folds: Sequence[Fold] | None = None,
 ) -> CrossValidation | None:
     """Leave out each fold in turn; None when there is too little data to leave anything out.
@@ -116,7 +117,7 @@ def cross_validate(
         information: Data in segments.
         estimator: Method, fitted anew on a clone for every fold.
         inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
-        rows: The rows behind the information, for the coverage of torque bands.
+        rows: The rows of logs with some labels, for the coverage of torque bands.
         around: The same data and rows, with the terms that need a reference around one that some segments alone gave.
         folds: What to leave out; default whole logs, or blocks of a single one.
     """
@@ -161,8 +162,8 @@ def _judge(
     estimator: Estimator,
     inflation: Array,
     fold: Fold,
-    rows: RowSource | None,
-    around: Callable[[list[int]], tuple[Information, RowSource]] | None,
+    rows: RowsOf | None,
+    around: Callable[[list[int]], tuple[Information, RowsOf]] | None,
 ) -> _Judged:
     kept = rest_of(information, fold)
     data, source = (information, rows) if around is None else around(kept)
@@ -174,7 +175,8 @@ def _judge(
     root = covariance_root(correlated_covariance(rest, inflation))
     errors: list[list[Array]] = [[] for _ in information.channels]
     variances: list[list[Array]] = [[] for _ in information.channels]
-    for segment, block in _numbered(source):
+    labels = {information.segments[i].label for i in fold.left_out}
+    for segment, block in _numbered(source(labels), information):
         if segment not in fold.left_out:
             continue
         for channel, slab in enumerate(block.slabs):
@@ -184,13 +186,18 @@ def _judge(
     return _Judged(residual, torque, hits, compared, *joined)
 
 
-def _numbered(source: RowSource) -> Iterator[tuple[int, SlabBlock]]:
-    """Blocks with the number of their segment among those that have rows, as information counts them."""
-    number, current, filled = 0, None, False
+def _numbered(source: RowSource, information: Information) -> Iterator[tuple[int, SlabBlock]]:
+    """Blocks with the number of their segment in the information, which leaves out segments without rows."""
+    labels = [segment.label for segment in information.segments]
+    first = {label: labels.index(label) for label in labels}
+    current: tuple[str, int] | None = None
+    number, filled = 0, False
     for block in source.blocks():
-        if (block.label, block.segment) != current:
+        if current is None or block.label != current[0]:
+            number, filled = first.get(block.label, len(labels)), False
+        elif block.segment != current[1]:
             number, filled = number + filled, False
-            current = (block.label, block.segment)
+        current = (block.label, block.segment)
         filled = filled or any(slab.rows.shape[1] for slab in block.slabs)
         yield number, block
 
