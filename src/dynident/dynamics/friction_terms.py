@@ -112,7 +112,7 @@ class ElementLaw(AlongTerm):
             jerk = velocity @ samples.dddq if self.needs_jerk else load[:0]
             speed = velocity @ samples.dq
             found = law.values(Moving(velocity @ samples.q, speed, jerk, load, samples.restart))
-            return np.asarray(found.reshape(-1, samples.q.shape[1])[picked] * shares)
+            return np.asarray(found.reshape(len(elements) * width, samples.q.shape[1])[picked] * shares)
 
         return follower
 
