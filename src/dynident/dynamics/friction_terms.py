@@ -44,13 +44,7 @@ class ElementLaw(AlongTerm):
 
     def elements(self, robot: Robot) -> list[Element]:
         """The elements it is for: those with friction whose motion is a fixed combination of the actuated joints'."""
-        able = [
-            element
-            for element in robot.elements
-            if ("Fc" in element.names or "Fv" in element.names)
-            and not element.solved.any()
-            and (element.velocity @ robot.coupling[:, list(robot.moving)]).any()
-        ]
+        able = elements_with_friction(robot)
         if self.only is None:
             return able
         labels = [element.label for element in able]
@@ -91,8 +85,7 @@ class ElementLaw(AlongTerm):
     def follow(self, robot: Robot, reference: Reference | None) -> Follower:
         """A follower for all elements at once."""
         elements, moving, width = self.elements(robot), list(robot.moving), len(self.kinds())
-        speeds = robot.coupling[:, moving]  # of the actuated coordinates, from those of the joints
-        velocity = np.array([element.velocity @ speeds for element in elements]).reshape(len(elements), len(moving))
+        velocity = np.array([motion_of(robot, element) for element in elements]).reshape(len(elements), len(moving))
         torque = np.array([element.torque[moving] for element in elements]).reshape(len(elements), len(moving))
         loads = np.array([_load_shares(robot, element) for element in elements]).reshape(len(elements), len(moving))
         units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in elements])
@@ -130,6 +123,22 @@ class ElementLaw(AlongTerm):
             raise InputError(f"term {self.key} has a number twice")
 
     example = "0.1"
+
+
+def elements_with_friction(robot: Robot) -> list[Element]:
+    """Elements with friction that move, and whose motion is a fixed combination of the joints'."""
+    return [
+        element
+        for element in robot.elements
+        if ("Fc" in element.names or "Fv" in element.names)
+        and not element.solved.any()
+        and motion_of(robot, element).any()
+    ]
+
+
+def motion_of(robot: Robot, element: Element) -> Array:
+    """(n_joints,) an element's motion as a combination of that of the moving joints."""
+    return np.asarray(element.velocity @ robot.coupling[:, list(robot.moving)])
 
 
 def _load_shares(robot: Robot, element: Element) -> Array:

@@ -243,7 +243,7 @@ class _Run:
         wanted = self.options.friction
         if wanted is None:
             wanted = "auto" if self.options.terms is None else given
-        if not wanted:
+        if isinstance(wanted, Sequence) and not isinstance(wanted, str) and not wanted:
             return basic, None
         progress = functools.partial(self._progress, "choosing friction terms")
         choice = chosen_friction(wanted, train, basic, progress)
