@@ -69,7 +69,14 @@ LAWS = {  # key -> symbol of the parameter, its law of position, speed, jerk and
     "ripple(30.65)": ("ripple30.65s", lambda q, v, j, w: np.sin(30.65 * q), "N·m", "N"),
     "jerk": ("jerk", lambda q, v, j, w: j, "kg·m²·s", "kg·s"),
 }
-SCALED = ("stribeck", "sign", "load", "asymmetric", "harmonics", "ripple")  # by motion in radians; others are as they are
+SCALED = (
+    "stribeck",
+    "sign",
+    "load",
+    "asymmetric",
+    "harmonics",
+    "ripple",
+)  # by motion in radians; others are as they are
 
 
 @pytest.mark.parametrize("key", LAWS)
@@ -132,7 +139,11 @@ def test_names_units_and_words(puma):
 def test_keys_come_back():
     for key in ("stop(0.0003,0.003)@1|m6", "stribeck(0.2)", "load@2", "tilt", "zero@2|3", "ripple(30.65)@4", "jerk"):
         assert resolve_terms(key)[0].key == key
-    assert [t.key for t in resolve_terms("rigid,stop(0.0003,0.003)@1|2,load")] == ["rigid", "stop(0.0003,0.003)@1|2", "load"]
+    assert [t.key for t in resolve_terms("rigid,stop(0.0003,0.003)@1|2,load")] == [
+        "rigid",
+        "stop(0.0003,0.003)@1|2",
+        "load",
+    ]
 
 
 def test_elements(puma):

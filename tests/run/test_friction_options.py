@@ -33,7 +33,11 @@ def keys(fit):
 
 class TestWhatItCanBe:
     def test_list_text_and_terms(self, robot, log):
-        for friction in ("stop(0.001)@1,quadratic", ["stop(0.001)@1", "quadratic"], resolve_terms("stop(0.001)@1,quadratic")):
+        for friction in (
+            "stop(0.001)@1,quadratic",
+            ["stop(0.001)@1", "quadratic"],
+            resolve_terms("stop(0.001)@1,quadratic"),
+        ):
             assert keys(di.identify(robot, log, friction=friction)) == ["stop(0.001)@1", "quadratic"]
 
     def test_nothing_beside_the_basic_terms(self, robot, log):
@@ -100,11 +104,16 @@ class TestJointsThatNeverMove:
         return make_log(robot, T, q, np.random.default_rng(0).normal(size=q.shape))
 
     def test_a_term_on_it_is_refused(self, robot):
-        with pytest.raises(InputError, match=r"term stop\(0.001\)@2: element 2 never moves in these logs; leave it out"):
+        with pytest.raises(
+            InputError, match=r"term stop\(0.001\)@2: element 2 never moves in these logs; leave it out"
+        ):
             di.identify(robot, self.still(robot, 1), friction="stop(0.001)@2")
 
     def test_a_term_on_all_is_for_those_that_move(self, robot):
-        assert keys(di.identify(robot, self.still(robot, 1), friction="stop(0.001),load")) == ["stop(0.001)@1|3", "load@1|3"]
+        assert keys(di.identify(robot, self.still(robot, 1), friction="stop(0.001),load")) == [
+            "stop(0.001)@1|3",
+            "load@1|3",
+        ]
 
     def test_motors_that_turn_with_two_joints(self):
         """Motor 6 of the TX40 turns with joint 5 while joint 6 stands, and the other way round."""

@@ -138,7 +138,9 @@ def _beside(wanted: Sequence[Term], basic: Sequence[Term]) -> tuple[Term, ...]:
     there = {term.name: term.key for term in basic}
     for term in wanted:
         if there.get(term.name, term.key) != term.key:
-            raise InputError(f"friction: {term.key} is a basic term and there as {there[term.name]}; change it in terms")
+            raise InputError(
+                f"friction: {term.key} is a basic term and there as {there[term.name]}; change it in terms"
+            )
     return tuple(term for term in wanted if term.name not in there)
 
 
