@@ -6,9 +6,9 @@ The light version of `benchmarks/friction_recovery.py`, whose tables are in docs
 from __future__ import annotations
 
 import pytest
+from benchmarks.friction_recovery import CASES, chosen, logs_of, machine, recovered, run_of
 
 import dynident as di
-from benchmarks.friction_recovery import CASES, chosen, logs_of, machine, recovered, run_of
 
 SEEDS = 5
 pytestmark = pytest.mark.full

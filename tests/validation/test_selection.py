@@ -1,4 +1,4 @@
-"""Friction chosen by leaving data out: what is there is found, what is not is not, and what cannot be told is not asked."""
+"""Friction chosen by leaving data out: what is there is found, what is not is not, what cannot be told is not asked."""
 
 from __future__ import annotations
 
