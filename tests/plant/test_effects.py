@@ -265,7 +265,9 @@ class TestNames:
     @pytest.mark.parametrize("name", ["puma560", "tx40", "sr400", "cylindrical", "pendulum-2"])
     def test_they_are_those_of_the_columns(self, name):
         robot = di.load_robot(name)
-        columns = [c.name for term in resolve_terms(EVERY_TERM) for c in term.columns(robot)]
+        every = [c.name for term in resolve_terms(EVERY_TERM) for c in term.columns(robot)]
+        # What a tilt shows of first moments is no effect of its own.
+        columns = [name for name in every if not name.startswith(("tiltcos_", "tiltsin_"))]
         assert len(columns) > 14
         MujocoPlant(robot, effects=dict.fromkeys(columns, 0.0))  # every one is known
         examples = {c.split("_")[0].rstrip("0123456789.cs") for c in columns}
