@@ -210,3 +210,11 @@ def test_response_at_zero_frequency_is_perfect(order):
 def test_wrong_arguments_are_named(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_rounding_of_the_rate_makes_no_tap():
+    """Blocks of a log add up their steps otherwise than the whole; both must be filtered alike."""
+    for order in range(3):
+        kernels = [low_pass_kernel(10.0, rate, order, shift=0.005) for rate in (200.0, 200.00000000000003)]
+        assert len(kernels[0].taps) == len(kernels[1].taps)
+        np.testing.assert_allclose(kernels[0].taps, kernels[1].taps, atol=1e-12 * np.abs(kernels[0].taps).max())

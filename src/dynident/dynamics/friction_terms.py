@@ -44,13 +44,7 @@ class ElementLaw(AlongTerm):
 
     def elements(self, robot: Robot) -> list[Element]:
         """The elements it is for: those with friction whose motion is a fixed combination of the actuated joints'."""
-        able = [
-            element
-            for element in robot.elements
-            if ("Fc" in element.names or "Fv" in element.names)
-            and not element.solved.any()
-            and (element.velocity @ robot.coupling[:, list(robot.moving)]).any()
-        ]
+        able = elements_with_friction(robot)
         if self.only is None:
             return able
         labels = [element.label for element in able]
@@ -90,7 +84,7 @@ class ElementLaw(AlongTerm):
 
     def directions(self, robot: Robot) -> Array:
         """(n_elements, n_joints): how far each element moves with each joint."""
-        found = [element_direction(robot, element) for element in self.elements(robot)]
+        found = [motion_of(robot, element) for element in self.elements(robot)]
         return np.array(found).reshape(len(found), len(robot.moving))
 
     def follow(self, robot: Robot, reference: Reference | None) -> Follower:
@@ -116,7 +110,7 @@ class ElementLaw(AlongTerm):
             jerk = velocity @ samples.dddq if self.needs_jerk else load[:0]
             speed = velocity @ samples.dq
             found = law.values(Moving(velocity @ samples.q, speed, jerk, load, samples.restart))
-            return np.asarray(found.reshape(-1, samples.q.shape[1])[picked] * shares)
+            return np.asarray(found.reshape(len(elements) * width, samples.q.shape[1])[picked] * shares)
 
         return follower
 
@@ -136,6 +130,22 @@ class ElementLaw(AlongTerm):
     example = "0.1"
 
 
+def elements_with_friction(robot: Robot) -> list[Element]:
+    """Elements with friction that move, and whose motion is a fixed combination of the joints'."""
+    return [
+        element
+        for element in robot.elements
+        if ("Fc" in element.names or "Fv" in element.names)
+        and not element.solved.any()
+        and motion_of(robot, element).any()
+    ]
+
+
+def motion_of(robot: Robot, element: Element) -> Array:
+    """(n_joints,) an element's motion as a combination of that of the moving joints."""
+    return np.asarray(element.velocity @ robot.coupling[:, list(robot.moving)])
+
+
 def _load_shares(robot: Robot, element: Element) -> Array:
     """How much of the torque at each row an element carries, (n_rows,).
 
@@ -149,11 +159,6 @@ def _load_shares(robot: Robot, element: Element) -> Array:
     if np.count_nonzero(torque) > 1 and len(joints) == 1:
         return np.asarray(coupling[:, joints[0]] / at_joints[joints[0]])
     return np.asarray(torque / max(float(torque @ torque), 1e-300))
-
-
-def element_direction(robot: Robot, element: Element) -> Array:
-    """(n_joints,) how far an element moves with each moving joint; elements are described over the motors."""
-    return np.asarray(element.velocity @ robot.coupling[:, list(robot.moving)])
 
 
 @dataclass(frozen=True)

@@ -100,10 +100,13 @@ class Zero(AlongTerm):
     def _joints(self, robot: Robot) -> list[int]:
         """Indices among the moving joints."""
         labels = [str(robot.joints[robot.active[i]].number) for i in robot.moving]
+        felt = [_zero_is_felt(robot, i) for i in robot.moving]
         for label in self.only or ():
             if label not in labels:
                 raise UnknownNameError("joint of term zero", label, labels)
-        return [i for i, label in enumerate(labels) if self.only is None or label in self.only]
+            if not felt[labels.index(label)]:
+                raise InputError(f"term zero: no torque depends on the position of joint {label}; leave it out")
+        return [i for i, label in enumerate(labels) if felt[i] and (self.only is None or label in self.only)]
 
     def columns(self, robot: Robot) -> tuple[Column, ...]:
         """One offset per joint."""
@@ -136,6 +139,17 @@ class Zero(AlongTerm):
             return np.concatenate(parts)
 
         return follower
+
+
+def _zero_is_felt(robot: Robot, active: int) -> bool:
+    """Whether a joint's position matters: a tree turned about gravity, or moved as a whole, needs the same torque."""
+    place = robot.active[active]
+    joint, down = robot.joints[place], robot.gravity / max(float(np.linalg.norm(robot.gravity)), 1e-300)
+    alone = np.count_nonzero(robot.follow[:, active]) == 1 and robot.closure is None
+    if joint.parent != BASE or not alone:
+        return True
+    across = abs(float(joint.before.rotation[:, 2] @ down)) < 1.0 - 1e-12
+    return joint.kind == "revolute" and bool(robot.gravity.any()) and across
 
 
 REFERENCE_TERMS: tuple[type[AlongTerm], ...] = (Tilt, Zero)

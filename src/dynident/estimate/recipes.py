@@ -48,6 +48,7 @@ GROUPS = (
     Group("sign", (0.2,), ("motor",)),
     Group("load", (), ("motor",)),
     Group("tilt", (), ("sensor",)),
+    Group("sign", (0.005,)),  # dry friction changes faster than the basic sign: not to be told as a curve
     Group("stop", (0.001,)),
     Group("loadv", ()),
     Group("quadratic", ()),
@@ -77,10 +78,15 @@ def terms_of(groups: Iterable[Group], only: Sequence[str] | None = None) -> tupl
 
 
 def on_elements(term: Term, labels: Sequence[str]) -> Term:
-    """A term for some elements alone; tilt is not of elements, and a term that was for some already stays so."""
-    if not isinstance(term, AlongTerm) or term.name == "tilt" or term.only is not None:
+    """A term for some elements alone; tilt and zeros are not of elements, and a term that was for some stays so."""
+    if not isinstance(term, AlongTerm) or term.name in ("tilt", "zero") or term.only is not None:
         return term
     return type(term)(*term.scales, only=tuple(labels))
+
+
+def replace_only(term: Term, labels: Sequence[str] | None) -> Term:
+    """A term for these elements, whatever it was for; None leaves it alone."""
+    return term if labels is None or not isinstance(term, AlongTerm) else type(term)(*term.scales, only=tuple(labels))
 
 
 def parse_friction(friction: str | TermsLike) -> str | tuple[Term, ...]:

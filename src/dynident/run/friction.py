@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dynident.checks import Array
-from dynident.dynamics.friction_terms import Ripple, element_direction
+from dynident.dynamics.friction_terms import Ripple, elements_with_friction, motion_of
 from dynident.dynamics.terms import Term, along_terms
 from dynident.errors import InputError
 from dynident.estimate.around import fit_around
@@ -24,7 +24,7 @@ from dynident.robot.model import Robot
 from dynident.run.store import factor_of_log
 from dynident.signals.observe import STANDSTILL, Observations
 from dynident.signals.rows import ObservedRows
-from dynident.validation.selection import FrictionChoice, Selection, Verdict, choose_friction, worth_it
+from dynident.validation.selection import FrictionChoice, Selection, Verdict, choose_friction
 
 MOST_SECONDS = 300.0  # of each log that a choice looks at: minutes tell what hours would
 RANK_TOLERANCE = 1e-7  # share of the largest singular value
@@ -69,7 +69,7 @@ def _chosen(
     if wanted == "basic":
         return FrictionChoice((), side or "sensor", "friction as in the basic model, as asked for")
     if not isinstance(wanted, str):
-        terms = tuple(term for term in wanted if term.name not in taken)
+        terms = _beside(wanted, basic.terms)
         check_terms(terms, train, only)
         return FrictionChoice(_restricted(terms, only), side or "sensor", "friction terms as given")
     if wanted == "full":
@@ -128,8 +128,9 @@ def _with_ripple(
     term = Ripple(*waves, only=labels)
     if judged:
         group = Group("ripple", waves)
-        gain, deviation = Selection(base, gather, views(train), [group], labels).gain([], [group])
-        verdict = Verdict(term.key, gain, deviation, "added" if worth_it(gain, deviation) else "not added")
+        selection = Selection(base, gather, views(train), [group], labels)
+        worth = "added" if selection.able and selection.worth_it([], [group]) else "not added"
+        verdict = Verdict(term.key, *selection.gain([], [group]), worth)
         choice = replace(choice, verdicts=(*choice.verdicts, verdict))
         if verdict.verdict == "not added":
             return choice
@@ -148,8 +149,8 @@ def moving_elements(robot: Robot, train: Sequence[Observations]) -> tuple[str, .
     """Labels of the elements that move in some log; None if all do."""
     ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
     moves = ranges > STANDSTILL
-    elements = [e for e in robot.elements if element_direction(robot, e).any() and not e.solved.any()]
-    own = [e for e in elements if moves[np.flatnonzero(element_direction(robot, e))].any()]
+    elements = elements_with_friction(robot)
+    own = [e for e in elements if moves[np.flatnonzero(motion_of(robot, e))].any()]
     return None if len(own) == len(elements) else tuple(element.label for element in own)
 
 
@@ -180,6 +181,17 @@ def _possible(group: Group, robot: Robot) -> bool:
     return group.name != "tilt" or bool(robot.gravity.any())
 
 
+def _beside(wanted: Sequence[Term], basic: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms that are not basic ones; a basic one with another number would be lost without a word."""
+    there = {term.name: term.key for term in basic}
+    for term in wanted:
+        if there.get(term.name, term.key) != term.key:
+            raise InputError(
+                f"friction: {term.key} is a basic term and there as {there[term.name]}; change it in terms"
+            )
+    return tuple(term for term in wanted if term.name not in there)
+
+
 def _restricted(terms: Sequence[Term], only: tuple[str, ...] | None) -> tuple[Term, ...]:
     return tuple(terms) if only is None else tuple(on_elements(term, only) for term in terms)
 
@@ -205,7 +217,7 @@ def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
     robot = train[0].robot
     for element in term.elements(robot):
         # Speed of a typical moment over the band, in the log that shows the waves best.
-        pace = min(_typical_speed(one, element_direction(robot, element)) / one.band for one in train)
+        pace = min(_typical_speed(one, motion_of(robot, element)) / one.band for one in train)
         for waves in term.scales:
             passing = waves * pace / (2.0 * np.pi)
             if passing > 1.0:

@@ -249,7 +249,7 @@ class _Run:
         if wanted is None:
             plain = self.options.essential is not None or isinstance(self.options.estimator, PriorLeastSquares)
             wanted = given if self.options.terms is not None or plain else "auto"
-        if not wanted:
+        if isinstance(wanted, Sequence) and not isinstance(wanted, str) and not wanted:
             return basic, None
         progress = functools.partial(self._progress, "choosing friction terms")
         choice = chosen_friction(wanted, train, basic, progress)

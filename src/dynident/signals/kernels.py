@@ -92,8 +92,9 @@ def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float 
     """
     if not 0.0 < cutoff < rate / 2.0:
         raise InputError(f"a cutoff of {cutoff:g} Hz must lie between 0 and half the rate, {rate / 2.0:g} Hz")
-    span = max(2, int(np.ceil(_REACH * rate / cutoff)))
-    half = span + int(np.ceil(abs(shift) * rate))
+    # A rate is known but to rounding, which blocks of a log do otherwise than the whole: it must not make a tap.
+    span = max(2, int(np.ceil(_REACH * rate / cutoff - 1e-9)))
+    half = span + int(np.ceil(abs(shift) * rate - 1e-9))
     places = np.arange(-half, half + 1, dtype=np.float64) - shift * rate
     taps = _smooth_kernel(places, 2.0 * cutoff / rate, span + 1.0, order)
     name = f"low-pass at {cutoff:g} Hz" + ("'" * order)

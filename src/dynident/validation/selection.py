@@ -15,11 +15,11 @@ import numpy as np
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array
-from dynident.dynamics.terms import Term
+from dynident.dynamics.terms import Column, Term
 from dynident.estimate.around import fit_around, links_of, needs_reference, without_reference
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.recipes import GROUPS, Group, Side, terms_of
+from dynident.estimate.recipes import GROUPS, Group, Side, replace_only, terms_of
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.factor import triangular
 from dynident.information.information import Information
@@ -30,6 +30,7 @@ LEAST_SECONDS = 30.0  # of data; with less, blocks left out say more about the m
 LEAST_FOLDS = 3
 BLOCKS = 4  # made of each log where there are too few logs
 WORTH = 0.02  # share of the error that a group must be worth
+LEAST_GAIN = 3e-4  # of the torque: a model that errs by half a per cent is not made better by hundredths of one
 SIDE_WORTH = 0.05  # share of the error by which the motor's recipe must win where nobody said what was measured
 LEAST_EXPLAINED = 0.25  # share of the residual's square that a recipe must explain on data too short to leave any out
 _CLEARLY = 3.0  # times what noise would give
@@ -129,6 +130,7 @@ class Selection:
     Attributes:
         folds: What is left out in turn.
         able: Candidates that say something which the basic columns cannot say.
+        told: Name of a term -> labels of the elements on which the data tells it from the basic columns.
     """
 
     def __init__(
@@ -159,10 +161,16 @@ class Selection:
                 sigma = fitted.sigma_
                 data = gather(self.base, links_of(first, values))
             self._parts.append(_FoldData.of(data, kept, fold.left_out, sigma))
-        self._own = {group: self._columns(group) for group in candidates}
-        self._always = [i for i in range(self.base.n) if self._term(i) in {term.name for term in basic.terms}]
+        self._always = [i for i in range(self.base.n) if self._column(i).term in {term.name for term in basic.terms}]
         self._known: dict[frozenset[Group], Array] = {}
+        self.told: dict[str, tuple[str, ...]] = {}
+        self.told = self._told_elements(candidates)
+        self._own = {group: self._columns(group) for group in candidates}
         self.able = [group for group in candidates if self._own[group] and self._is_new(self._own[group])]
+
+    def terms_of(self, groups: Iterable[Group]) -> tuple[Term, ...]:
+        """Terms for some groups, each on the elements on which the data tells it."""
+        return tuple(replace_only(term, self.told.get(term.name)) for term in terms_of(groups, self.only))
 
     def errors(self, groups: Iterable[Group]) -> Array:
         """(n_folds,) relative error on what was left out, for a model with these groups."""
@@ -186,9 +194,10 @@ class Selection:
 
     def _pruned(self, groups: list[Group]) -> list[Group]:
         while groups:
-            worth = {g: self.gain([other for other in groups if other is not g], groups) for g in groups}
+            without = {g: [other for other in groups if other is not g] for g in groups}
+            worth = {g: self.gain(without[g], groups) for g in groups}
             least = min(groups, key=lambda g: worth[g][0] - worth[g][1])
-            if worth_it(*worth[least]):
+            if self.worth_it(without[least], groups):
                 break
             groups = [g for g in groups if g is not least]
         return groups
@@ -197,16 +206,37 @@ class Selection:
         while True:
             free = [g for g in self.able if g not in groups]
             worth = {g: self.gain(groups, [*groups, g]) for g in free}
-            able = [g for g in free if worth_it(*worth[g])]
+            able = [g for g in free if self.worth_it(groups, [*groups, g])]
             if not able:
                 return groups
             groups = [*groups, max(able, key=lambda g: worth[g][0])]
+
+    def worth_it(self, without: Sequence[Group], with_it: Sequence[Group]) -> bool:
+        """Whether a gain is more than its standard error, than a share of the error and than a share of the torque."""
+        gain, deviation = self.gain(without, with_it)
+        least = LEAST_GAIN / max(float(self.errors(without).mean()), 1e-300)
+        return gain > max(deviation, WORTH, least)
 
     def gain(self, without: Sequence[Group], with_it: Sequence[Group]) -> tuple[float, float]:
         """Share of the error that goes away, and its standard error over the folds."""
         before, after = self.errors(without), self.errors(with_it)
         share = (before - after) / max(float(before.mean()), 1e-300)
         return float(share.mean()), float(share.std(ddof=1) / np.sqrt(len(share))) if len(share) > 1 else np.inf
+
+    def _told_elements(self, candidates: Sequence[Group]) -> dict[str, tuple[str, ...]]:
+        """For terms that some elements cannot tell: weight is a wave of the joint that carries it, and the last link
+        takes up whatever the zero of the last joint does. What they cannot tell, the others still can."""
+        told: dict[str, tuple[str, ...]] = {}
+        for name in dict.fromkeys(group.name for group in candidates if group.name != "tilt"):
+            own = [i for group in candidates if group.name == name for i in self._columns(group)]
+            places = list(dict.fromkeys(self._column(i).place for i in own))
+            kept: list[int] = []
+            for place in places:
+                more = [i for i in own if self._column(i).place == place]
+                kept += more if self._is_new(kept + more) else []
+            if len(kept) < len(own):
+                told[name] = tuple(dict.fromkeys(self._column(i).place for i in kept))
+        return told
 
     def _is_new(self, columns: list[int]) -> bool:
         """Whether the data tells columns from the basic ones: a planar arm cannot tell a tilt from first moments."""
@@ -221,18 +251,15 @@ class Selection:
         rest = own - basic @ (basic.T @ own)
         return bool(np.linalg.svd(rest, compute_uv=False)[-1] > _NEW)
 
-    def _term(self, base_column: int) -> str:
-        return self.base.columns[self.base.independent[base_column]].term
+    def _column(self, base_column: int) -> Column:
+        return self.base.columns[self.base.independent[base_column]]
 
     def _columns(self, group: Group) -> list[int]:
-        """Base columns of a group."""
-        names = {column.name for term in terms_of([group], self.only) for column in term.columns(self.base.robot)}
-        return [i for i in range(self.base.n) if self.base.columns[self.base.independent[i]].name in names]
-
-
-def worth_it(gain: float, deviation: float) -> bool:
-    """Whether a gain is more than its standard error, and more than nothing."""
-    return gain > max(deviation, WORTH)
+        """Base columns of a group, on the elements that tell it."""
+        if self.told.get(group.name) == ():
+            return []
+        names = {column.name for term in self.terms_of([group]) for column in term.columns(self.base.robot)}
+        return [i for i in range(self.base.n) if self._column(i).name in names]
 
 
 def _is_simple(base: BaseParameters, name: str) -> bool:
@@ -320,7 +347,7 @@ def choose_friction(
     shown = ", ".join(f"{name} {100.0 * error:.2f} %" for name, error in errors.items())
     reason = f"friction chosen by leaving out {len(selection.folds)} parts of the data in turn ({shown}){said}"
     folds = tuple(fold.label for fold in selection.folds)
-    return FrictionChoice(terms_of(groups, only), side, reason, tuple(verdicts), folds, errors)
+    return FrictionChoice(selection.terms_of(groups), side, reason, tuple(verdicts), folds, errors)
 
 
 def _all_or_none(
