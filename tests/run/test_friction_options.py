@@ -60,7 +60,7 @@ class TestWhatItCannotBe:
             ("autos", "unknown friction 'autos'; did you mean 'auto'"),
             ("Load", "unknown friction 'Load'; did you mean 'load'"),
             ("", "unknown friction ''"),
-            ("auto,load", "unknown term 'auto'"),
+            ("auto,load", "auto is a recipe and stands alone"),
             (0, "terms is 0; expected names"),
             (3.5, "terms is 3.5; expected names"),
             ("stop(0)", r"a radius \[rad\] of term stop is 0; expected a positive number"),

@@ -134,7 +134,7 @@ class TestMotion:
 class TestBand:
     def test_band_follows_the_motion(self, robot, log):
         slow = observe(log, robot).band
-        assert 12 * 0.3 < slow < 12 * 0.6
+        assert 18 * 0.3 < slow < 18 * 0.6
         fast = observe(di.Log("fast", "0", log.time / 3, log.channels), robot).band
         assert fast == pytest.approx(3 * slow, rel=0.1)
         assert observe(log, robot, SignalOptions(band=9.0)).band == 9.0

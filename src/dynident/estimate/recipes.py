@@ -116,4 +116,8 @@ def looks_for_ripple(friction: str | TermsLike) -> bool:
 def _parts(friction: str | TermsLike) -> list[str | Term]:
     if friction is None or isinstance(friction, Term):
         return [] if friction is None else [friction]
-    return list(split_terms(friction) if isinstance(friction, str) else friction)
+    if isinstance(friction, str):
+        return list(split_terms(friction))
+    return (
+        list(friction) if isinstance(friction, Iterable) else list(resolve_terms(friction))
+    )  # which says what is wrong
