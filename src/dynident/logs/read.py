@@ -9,7 +9,8 @@ from pathlib import Path
 
 from dynident.logs.columns import column_rules, read_rules, understand
 from dynident.logs.log import Log, LogError, Role
-from dynident.logs.npz import NpzTable
+from dynident.logs.mat import mat_table
+from dynident.logs.npz import npz_table
 from dynident.logs.parquet import ParquetTable
 from dynident.logs.source import LogSource
 from dynident.logs.stream import LogFile
@@ -30,7 +31,7 @@ def read_log(
     role: Role = "train",
     label: str = "",
 ) -> Log:
-    """A log from CSV, CSV.gz, Parquet or npz.
+    """A log from CSV, CSV.gz, Parquet, npz or MATLAB's .mat.
 
     Args:
         path: The file.
@@ -77,8 +78,8 @@ def open_log(
 ) -> LogSource:
     """`read_log` for a small file, `stream_log` for a large one.
 
-    Small is a text of up to 64 MB after unpacking, a Parquet file with up to 32 MB of numbers, and every npz file. With
-    `positions_only`, no other column is looked at.
+    Small is a text of up to 64 MB after unpacking, a Parquet file with up to 32 MB of numbers, and every other file.
+    With `positions_only`, no other column is looked at.
     """
     log = _open(path, robot, columns, start, stop, role, label, keep=True)
     if positions_only:
@@ -118,4 +119,6 @@ def _table(file: Path, keep: bool) -> Table:
     kind = file.suffix.lower()
     if kind == ".parquet":
         return ParquetTable(file)
-    return NpzTable(file) if kind == ".npz" else TextTable(file, keep=keep)
+    if kind == ".npz":
+        return npz_table(file)
+    return mat_table(file) if kind == ".mat" else TextTable(file, keep=keep)
