@@ -7,7 +7,9 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from dynident.logs.bag import bag_table
 from dynident.logs.columns import column_rules, read_rules, understand
+from dynident.logs.joints import joint_rules
 from dynident.logs.log import Log, LogError, Role
 from dynident.logs.mat import mat_table
 from dynident.logs.npz import npz_table
@@ -31,7 +33,7 @@ def read_log(
     role: Role = "train",
     label: str = "",
 ) -> Log:
-    """A log from CSV, CSV.gz, Parquet, npz or MATLAB's .mat.
+    """A log from CSV, CSV.gz, Parquet, npz, MATLAB's .mat or a ROS 2 bag (MCAP, SQLite or a directory).
 
     Args:
         path: The file.
@@ -106,7 +108,8 @@ def _open(
         rules = column_rules(columns, "columns")
     else:
         rules = {} if columns is None else read_rules(columns)
-    table = _table(file, keep)
+    table = _table(file, robot, keep)
+    rules = joint_rules(table.headers, robot) | rules
     known, spare = understand(table.headers, table.units, rules, robot, source)
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
@@ -115,8 +118,10 @@ def _open(
     return LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label)
 
 
-def _table(file: Path, keep: bool) -> Table:
+def _table(file: Path, robot: Robot | None, keep: bool) -> Table:
     kind = file.suffix.lower()
+    if kind in (".mcap", ".db3") or file.is_dir():
+        return bag_table(file, robot)
     if kind == ".parquet":
         return ParquetTable(file)
     if kind == ".npz":
