@@ -14,6 +14,7 @@ from dynident.logs.log import Log, LogError, Role
 from dynident.logs.mat import mat_table
 from dynident.logs.npz import npz_table
 from dynident.logs.parquet import ParquetTable
+from dynident.logs.rsi import rsi_rules, rsi_table
 from dynident.logs.source import LogSource
 from dynident.logs.stream import LogFile
 from dynident.logs.table import Table, file_stamp
@@ -33,7 +34,7 @@ def read_log(
     role: Role = "train",
     label: str = "",
 ) -> Log:
-    """A log from CSV, CSV.gz, Parquet, npz, MATLAB's .mat or a ROS 2 bag (MCAP, SQLite or a directory).
+    """A log from CSV, CSV.gz, Parquet, npz, MATLAB's .mat, KUKA RSI XML or a ROS 2 bag (MCAP, SQLite or a directory).
 
     Args:
         path: The file.
@@ -109,7 +110,7 @@ def _open(
     else:
         rules = {} if columns is None else read_rules(columns)
     table = _table(file, robot, keep)
-    rules = joint_rules(table.headers, robot) | rules
+    rules = joint_rules(table.headers, robot) | rsi_rules(table.headers) | rules
     known, spare = understand(table.headers, table.units, rules, robot, source)
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
@@ -124,6 +125,8 @@ def _table(file: Path, robot: Robot | None, keep: bool) -> Table:
         return bag_table(file, robot)
     if kind == ".parquet":
         return ParquetTable(file)
+    if file.name.lower().endswith((".xml", ".xml.gz")):
+        return rsi_table(file)
     if kind == ".npz":
         return npz_table(file)
     return mat_table(file) if kind == ".mat" else TextTable(file, keep=keep)
