@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dynident.logs.columns import ColumnRule
 from dynident.robot.model import Robot
 
-QUANTITIES = {"position": "q", "velocity": "dq", "effort": "tau"}
+QUANTITIES = {"position": "q", "velocity": "dq", "effort": "tau"}  # of a ROS joint state
+_CHANNELS = QUANTITIES | {"current": "i"}
 
 
 def joint_rules(headers: Sequence[str], robot: Robot | None) -> dict[str, ColumnRule]:
-    """What `NAME.position`, `NAME.velocity` and `NAME.effort` stand for, where the robot has a joint of that name."""
+    """What `NAME.position`, `.velocity`, `.effort` and `.current` stand for, where the robot has such a joint."""
     numbers = {joint.name: joint.number for joint in robot.joints} if robot is not None else {}
     rules: dict[str, ColumnRule] = {}
     for header in headers:
         name, _, quantity = header.rpartition(".")
-        if name in numbers and quantity in QUANTITIES:
-            rules[header] = ColumnRule(f"{QUANTITIES[quantity]}{numbers[name]}")
+        if name in numbers and quantity in _CHANNELS:
+            rules[header] = ColumnRule(f"{_CHANNELS[quantity]}{numbers[name]}")
     return rules

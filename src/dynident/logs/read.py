@@ -10,6 +10,7 @@ from pathlib import Path
 from dynident.logs.bag import bag_table
 from dynident.logs.columns import column_rules, read_rules, understand
 from dynident.logs.joints import joint_rules
+from dynident.logs.lerobot import dataset_of, lerobot_table
 from dynident.logs.log import Log, LogError, Role
 from dynident.logs.mat import mat_table
 from dynident.logs.npz import npz_table
@@ -34,7 +35,7 @@ def read_log(
     role: Role = "train",
     label: str = "",
 ) -> Log:
-    """A log from CSV, CSV.gz, Parquet, npz, MATLAB's .mat, KUKA RSI XML or a ROS 2 bag (MCAP, SQLite or a directory).
+    """A log from CSV, CSV.gz, Parquet, npz, MATLAB's .mat, KUKA RSI XML, a ROS 2 bag or a LeRobot dataset.
 
     Args:
         path: The file.
@@ -121,6 +122,8 @@ def _open(
 
 def _table(file: Path, robot: Robot | None, keep: bool) -> Table:
     kind = file.suffix.lower()
+    if (kind == ".parquet" or file.is_dir()) and (dataset := dataset_of(file)):
+        return lerobot_table(file, dataset)
     if kind in (".mcap", ".db3") or file.is_dir():
         return bag_table(file, robot)
     if kind == ".parquet":
