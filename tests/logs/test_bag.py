@@ -154,7 +154,12 @@ def test_what_is_left_of_a_cut_bag_is_used_and_said(tmp_path, robot, signals):
 def test_bags_that_are_no_logs(tmp_path, robot, signals, monkeypatch):
     path = tmp_path / "log.mcap"
     write_mcap(path, states(signals), kind="sensor_msgs/msg/Image")
-    with pytest.raises(di.LogError, match=r"no message sensor_msgs/msg/JointState; its topics: /joint_states \(sens"):
+    with pytest.raises(
+        di.LogError, match=r"JointState that names joints; its topics: /joint_states \(sensor_msgs/msg/I"
+    ):
+        di.read_log(path, robot)
+    write_mcap(path, [("/joint_states", START, cdr(START, [], [], [], []))])
+    with pytest.raises(di.LogError, match=r"has no message .* that names joints"):
         di.read_log(path, robot)
     write_mcap(path, states(signals), encoding="ros1")
     with pytest.raises(di.LogError, match="is encoded as 'ros1'"):

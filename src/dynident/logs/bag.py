@@ -41,7 +41,7 @@ def bag_table(path: Path, robot: Robot | None) -> MemoryTable:
         raise LogError(str(path), f"cannot be read ({error.strerror})") from None
     if not found:
         held = ", ".join(f"{name} ({kind})" for name, kind in sorted(topics.items())[:20])
-        raise LogError(str(path), f"has no message {JOINT_STATE[0]}; its topics: {held or 'none'}")
+        raise LogError(str(path), f"has no message {JOINT_STATE[0]} that names joints; its topics: {held or 'none'}")
     chosen = fullest(found, [joint.name for joint in robot.joints] if robot is not None else [])
     headers, columns = chosen.columns()
     others = [f"{name} (topic {one.topic})" for one in found if one is not chosen for name in one.names]

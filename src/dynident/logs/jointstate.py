@@ -98,13 +98,13 @@ class Publisher:
         topic: The topic.
         names: The joints, in the order of the first message.
         stamps: Of the header and of the recorder [ns].
-        values: Position, velocity and effort of each message in the order of `names`.
+        values: Position, velocity and effort, message after message in the order of `names`; absent ones are NaN.
     """
 
     topic: str
     names: tuple[str, ...]
     stamps: list[tuple[int, int]] = field(default_factory=list)
-    values: list[list[Array]] = field(default_factory=list)
+    values: tuple[bytearray, ...] = field(default_factory=lambda: tuple(bytearray() for _ in QUANTITIES))
 
     def add(self, stamp: int, recorded: int, names: tuple[str, ...], arrays: list[Array]) -> None:
         """One message; its joints may come in another order than before."""
@@ -112,7 +112,9 @@ class Publisher:
             order = [names.index(name) for name in self.names]
             arrays = [values[order] if len(values) else values for values in arrays]
         self.stamps.append((stamp, recorded))
-        self.values.append(arrays)
+        for kept, values in zip(self.values, arrays, strict=True):
+            # As bytes: a hundred thousand small arrays take more room for themselves than for their numbers.
+            kept += (values if len(values) else np.full(len(names), np.nan)).astype(np.float64, copy=False).tobytes()
 
     def columns(self) -> tuple[list[str], list[Array]]:
         """Headers and columns: t since the first message [s], then `NAME.position` and so on; absent values are NaN."""
@@ -120,10 +122,9 @@ class Publisher:
         # A publisher that does not stamp its messages leaves zeros.
         own = stamps[:, 0] if stamps[:, 0].all() else stamps[:, 1]
         headers, columns = ["t"], [(own - own[0]) / 1e9]
-        absent = np.full(len(self.names), np.nan)
-        for i, quantity in enumerate(QUANTITIES):
-            if any(len(arrays[i]) for arrays in self.values):
-                table = np.array([arrays[i] if len(arrays[i]) else absent for arrays in self.values])
+        for quantity, kept in zip(QUANTITIES, self.values, strict=True):
+            table = np.frombuffer(kept).reshape(-1, len(self.names))
+            if not np.isnan(table).all():
                 headers += [f"{name}.{quantity}" for name in self.names]
                 columns += list(table.T)
         return headers, columns
@@ -143,6 +144,8 @@ def publishers(messages: Iterable[Received]) -> list[Publisher]:
             stamp, names, arrays = decoder.decode(message.data)
         except InputError as error:
             raise InputError(f"joint state {count} (topic {message.topic}) {error}") from None
+        if not names:
+            continue  # numbers without names belong to no joint
         key = message.topic, frozenset(names)
         if len(key[1]) != len(names):
             raise InputError(f"joint state {count} (topic {message.topic}) names a joint twice: {', '.join(names)}")
