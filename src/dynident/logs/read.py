@@ -7,10 +7,15 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from dynident.logs.bag import bag_table
 from dynident.logs.columns import column_rules, read_rules, understand
+from dynident.logs.joints import joint_rules
+from dynident.logs.lerobot import dataset_of, lerobot_table
 from dynident.logs.log import Log, LogError, Role
-from dynident.logs.npz import NpzTable
+from dynident.logs.mat import mat_table
+from dynident.logs.npz import npz_table
 from dynident.logs.parquet import ParquetTable
+from dynident.logs.rsi import rsi_rules, rsi_table
 from dynident.logs.source import LogSource
 from dynident.logs.stream import LogFile
 from dynident.logs.table import Table, file_stamp
@@ -30,7 +35,7 @@ def read_log(
     role: Role = "train",
     label: str = "",
 ) -> Log:
-    """A log from CSV, CSV.gz, Parquet or npz.
+    """A log from CSV, CSV.gz, Parquet, npz, MATLAB's .mat, KUKA RSI XML, a ROS 2 bag or a LeRobot dataset.
 
     Args:
         path: The file.
@@ -77,8 +82,8 @@ def open_log(
 ) -> LogSource:
     """`read_log` for a small file, `stream_log` for a large one.
 
-    Small is a text of up to 64 MB after unpacking, a Parquet file with up to 32 MB of numbers, and every npz file. With
-    `positions_only`, no other column is looked at.
+    Small is a text of up to 64 MB after unpacking, a Parquet file with up to 32 MB of numbers, and every other file.
+    With `positions_only`, no other column is looked at.
     """
     log = _open(path, robot, columns, start, stop, role, label, keep=True)
     if positions_only:
@@ -105,7 +110,8 @@ def _open(
         rules = column_rules(columns, "columns")
     else:
         rules = {} if columns is None else read_rules(columns)
-    table = _table(file, keep)
+    table = _table(file, robot, keep)
+    rules = joint_rules(table.headers, robot) | rsi_rules(table.headers) | rules
     known, spare = understand(table.headers, table.units, rules, robot, source)
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
@@ -114,8 +120,16 @@ def _open(
     return LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label)
 
 
-def _table(file: Path, keep: bool) -> Table:
+def _table(file: Path, robot: Robot | None, keep: bool) -> Table:
     kind = file.suffix.lower()
+    if (kind == ".parquet" or file.is_dir()) and (dataset := dataset_of(file)):
+        return lerobot_table(file, dataset)
+    if kind in (".mcap", ".db3") or file.is_dir():
+        return bag_table(file, robot)
     if kind == ".parquet":
         return ParquetTable(file)
-    return NpzTable(file) if kind == ".npz" else TextTable(file, keep=keep)
+    if file.name.lower().endswith((".xml", ".xml.gz")):
+        return rsi_table(file)
+    if kind == ".npz":
+        return npz_table(file)
+    return mat_table(file) if kind == ".mat" else TextTable(file, keep=keep)

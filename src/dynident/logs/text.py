@@ -161,7 +161,7 @@ def _reading(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise LogError(source, "is not a complete gzip file; copy it again") from None
     except UnicodeDecodeError:
-        raise LogError(source, "is not text; give a CSV, Parquet or npz file") from None
+        raise LogError(source, "is not text; give a CSV, Parquet, npz or .mat file") from None
     except OSError as error:
         raise LogError(source, f"cannot be read ({error.strerror})") from None
 

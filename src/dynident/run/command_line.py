@@ -105,7 +105,7 @@ def _inspect_arguments(verb: argparse.ArgumentParser) -> None:
 
 def _identify_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("robot", metavar="ROBOT", help="robot file or bundled name")
-    verb.add_argument("logs", nargs="+", metavar="LOG", help="logs to learn from: CSV, CSV.gz, Parquet or npz")
+    verb.add_argument("logs", nargs="+", metavar="LOG", help="logs to learn from: CSV, Parquet, npz, .mat, bags, ..")
     verb.add_argument("-o", "--output", required=True, metavar="OUT", help="folder for fit.yaml and report.html")
     help_validation = "logs to judge the result with; they shape nothing"
     verb.add_argument("--validation", nargs="+", default=[], metavar="LOG", help=help_validation)

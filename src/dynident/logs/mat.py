@@ -1,0 +1,157 @@
+"""Logs as MATLAB files: v5 by SciPy, v7.3 (which is HDF5) by h5py."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.logs.hdf import hdf_variables
+from dynident.logs.log import LogError
+from dynident.logs.memory import MemoryTable, refuse_bomb
+from dynident.logs.table import PART, file_digest
+from dynident.logs.units import KINDS
+
+_HDF = b"\x89HDF\r\n\x1a\n"
+_COMPRESSED = 15  # the type of a v5 element that is a zlib stream
+_TIME = ("t", "time", "timestamp")
+_PLAIN = "in MATLAB, put the numbers into plain arrays and save those: save('log.mat', 't', 'q', 'tau')"
+
+
+def mat_table(path: Path) -> MemoryTable:
+    """The numeric variables of a .mat file, and those in its structs.
+
+    A vector is a column, a matrix `q` is columns q1 to qn; samples may run down or across. A field of a struct goes by
+    its own name, or as `struct.field` where that name occurs twice.
+
+    Raises:
+        LogError: If it is no .mat file, unpacks beyond reason, or holds nothing but objects.
+    """
+    variables, others = _variables(path)
+    n_samples = _length(variables)
+    headers: list[str] = []
+    columns: list[Array] = []
+    for name, array in _named(variables):
+        if n_samples < 2 or n_samples not in array.shape:
+            if name in KINDS and n_samples >= 2:
+                shape = "x".join(map(str, array.shape))
+                raise LogError(str(path), f"'{name}' is {shape}, but the log has {n_samples} samples")
+            others.append(f"{name} ({'x'.join(map(str, array.shape))})")
+            continue
+        samples = array if array.shape[0] == n_samples else array.T
+        single = samples.shape[1] == 1 and not (name in KINDS and name != "t")
+        headers += [name] if single else [f"{name}{i + 1}" for i in range(samples.shape[1])]
+        columns += list(samples.T)
+    if not columns:
+        raise LogError(str(path), f"has no arrays of numbers, only {', '.join(others[:20]) or 'nothing'}; {_PLAIN}")
+    if (twice := Counter(headers).most_common(1)[0])[1] > 1:
+        raise LogError(str(path), f"column '{twice[0]}' appears twice; remove or rename one")
+    return MemoryTable(headers, columns, others, file_digest(path))
+
+
+def _variables(path: Path) -> tuple[dict[str, Array], list[str]]:
+    """Arrays of numbers by name, (n, m) each, a struct's as `struct.field`; and what else there is."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(520)
+            if head[:8] == _HDF or head[512:] == _HDF:
+                return hdf_variables(path)
+            if head[:6] == b"MATLAB":
+                _refuse_bomb(path, file, head)
+        return _loaded(path)
+    except FileNotFoundError:
+        raise LogError(str(path), "no such file; check the path") from None
+    except OSError as error:
+        raise LogError(str(path), f"cannot be read ({error.strerror or error})") from None
+
+
+def _loaded(path: Path) -> tuple[dict[str, Array], list[str]]:
+    from scipy.io import loadmat
+
+    try:
+        stored = loadmat(path, struct_as_record=True, squeeze_me=False)
+    except (OSError, LogError):
+        raise
+    except Exception as error:  # SciPy's reader raises what its parts raise: ValueError, TypeError, KeyError, zlib, ..
+        raise LogError(str(path), f"cannot be read as a .mat file ({error or type(error).__name__})") from None
+    arrays: dict[str, Array] = {}
+    others: list[str] = []
+    for name, value in stored.items():
+        if name == "__function_workspace__" or (name.startswith("__") and not isinstance(value, np.ndarray)):
+            continue
+        _sort_in(name, value, arrays, others)
+    return arrays, others
+
+
+def _sort_in(name: str, value: Any, arrays: dict[str, Array], others: list[str]) -> None:
+    """Put a variable among the arrays, one by one if it is a struct, or among the others."""
+    from scipy.io.matlab import MatlabFunction, MatlabObject, MatlabOpaque
+
+    if isinstance(value, MatlabOpaque):
+        # SciPy cannot name it: name, system and class come with it.
+        own, kind = (str(np.ravel(value[field])[0], "utf-8", "replace") for field in ("s0", "s2"))
+        others.append(f"{own} (MATLAB object {kind})")
+    elif isinstance(value, MatlabObject | MatlabFunction):
+        others.append(f"{name} (MATLAB object)")
+    elif value.dtype.names and value.size == 1:
+        for field in value.dtype.names:
+            _sort_in(f"{name}.{field}", value[field].item(), arrays, others)
+    elif value.dtype.kind in "fiu" and value.ndim == 2:
+        arrays[name] = value
+    else:
+        kind = "struct array" if value.dtype.names else {"O": "cell", "U": "text"}.get(value.dtype.kind, value.dtype)
+        others.append(f"{name} ({kind} {'x'.join(map(str, value.shape))})")
+
+
+def _length(variables: dict[str, Array]) -> int:
+    """Number of samples: that of time, or else the length that most arrays have."""
+    for name, array in variables.items():
+        if name.rpartition(".")[2].lower() in _TIME and 1 in array.shape:
+            return int(array.size)
+    lengths = Counter(max(array.shape) for array in variables.values() if array.size > 1)
+    return max(lengths, key=lambda n: (lengths[n], n), default=0)
+
+
+def _named(variables: dict[str, Array]) -> Iterator[tuple[str, Array]]:
+    """The arrays by their own names, by the whole path where those would clash."""
+    times = Counter(path.rpartition(".")[2] for path in variables)
+    for path, array in variables.items():
+        short = path.rpartition(".")[2]
+        yield (short if times[short] == 1 else path), array
+
+
+def _refuse_bomb(path: Path, file: BinaryIO, head: bytes) -> None:
+    """Unpack the compressed elements of a v5 file piece by piece, without keeping them, and refuse too many bytes."""
+    order = ">" if head[126:128] == b"MI" else "<"
+    size = 0
+    file.seek(128)
+    while len(tag := file.read(8)) == 8:
+        kind, n_bytes = struct.unpack(order + "II", tag)
+        if kind != _COMPRESSED:
+            file.seek(n_bytes, 1)
+            size += n_bytes
+            continue
+        for piece in _unpacked(path, file, n_bytes):
+            size += piece
+            refuse_bomb(path, size)
+
+
+def _unpacked(path: Path, file: BinaryIO, n_bytes: int) -> Iterator[int]:
+    """Sizes of the pieces that a zlib stream of `n_bytes` unpacks to."""
+    unpacker = zlib.decompressobj()
+    while n_bytes > 0 and (packed := file.read(min(n_bytes, PART))):
+        n_bytes -= len(packed)
+        while packed:
+            try:
+                yield len(unpacker.decompress(packed, PART))
+            except zlib.error as error:
+                raise LogError(str(path), f"is damaged ({error}); copy it again") from None
+            packed = unpacker.unconsumed_tail
+    if n_bytes > 0:
+        raise LogError(str(path), "is cut off; copy it again")
