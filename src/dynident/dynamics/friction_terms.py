@@ -6,7 +6,7 @@ about what a pinion or a drum does.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -178,15 +178,19 @@ class Moving:
     restart: bool
 
 
-class Law:
-    """A law without memory, given as a function of how the elements move and of their units."""
+class Law(ABC):
+    """A law at work on some elements, with what it remembers of their motion.
+
+    Args:
+        units: (n_elements,) what counts as a radian on each element.
+    """
 
     def __init__(self, units: Array) -> None:
         self.units = units[:, None]
 
+    @abstractmethod
     def values(self, moving: Moving) -> Array:
         """(n_elements, n_kinds, n_samples)."""
-        raise NotImplementedError
 
 
 def _torque_kind(symbol: str, meaning: str) -> Kind:

@@ -126,7 +126,7 @@ def _mcap_messages(file: Path, topics: dict[str, str]) -> Iterator[Received]:
                 return
             except LogError:
                 raise
-            except Exception as error:
+            except Exception as error:  # a record that was cut can fail in any part of its decoding
                 raise _CutOffError(opened.tell() / max(1, file.stat().st_size)) from error
             for part in inner:
                 if isinstance(part, Schema):

@@ -39,7 +39,7 @@ class Force(ABC):
     def torque(self, position: float, speed: float, load: float) -> float:
         """Torque against the motion [N·m or N]; `load` is what the element carries."""
 
-    def moved(self, position: float) -> None:  # noqa: B027
+    def moved(self, position: float) -> None:  # noqa: B027 - most laws have no memory
         """A time step has ended here."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from dynident.checks import Array
 from dynident.dynamics.friction_terms import Ripple, elements_with_friction, motion_of
 from dynident.dynamics.terms import Term, along_terms
 from dynident.errors import InputError
-from dynident.estimate.around import fit_around
+from dynident.estimate.around import RANK_TOLERANCE, fit_around
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.recipes import GROUPS, Group, Side, looks_for_ripple, on_elements, parse_friction, terms_of
@@ -27,7 +28,6 @@ from dynident.signals.rows import ObservedRows
 from dynident.validation.selection import FrictionChoice, Selection, Verdict, choose_friction
 
 MOST_SECONDS = 300.0  # of each log that a choice looks at: minutes tell what hours would
-RANK_TOLERANCE = 1e-7  # share of the largest singular value
 LEAST_EQUATIONS = 10.0  # for each parameter, in motion: with fewer, more friction would follow the noise
 _SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ
 
@@ -80,11 +80,10 @@ def _chosen(
     total = 2 + len(train)
 
     def gather(base: BaseParameters, reference: Array | None) -> Information:
-        progress(min(gathered.count, total - 1), total)
-        gathered.count += 1
+        progress(min(next(done), total - 1), total)
         return accumulate_slabs(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
 
-    gathered = _Counter()
+    done = itertools.count()
     rows = sum(factor_of_log(ObservedRows((one,), basic, None, MOST_SECONDS), None).n_rows for one in train)
     generic = [group for group in groups if group.sides]
     seconds = sum(one.survey.duration for one in _experiments(train))
@@ -102,10 +101,6 @@ def _chosen(
         candidates=groups,
         generic=wanted == "generic",
     )
-
-
-class _Counter:
-    count = 0
 
 
 def _with_ripple(

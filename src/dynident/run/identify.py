@@ -16,7 +16,7 @@ from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Term, TermsLike, along_terms, resolve_terms, state_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.accuracy import TorqueErrors, Trace, together
-from dynident.estimate.around import fit_around
+from dynident.estimate.around import RANK_TOLERANCE, fit_around
 from dynident.estimate.choices import choose_delay, choose_speed
 from dynident.estimate.deviations import common_inflation, correlated_covariance, gain_covariance
 from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
@@ -44,7 +44,6 @@ from dynident.validation.cross import CrossValidation
 from dynident.validation.selection import FrictionChoice
 
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
-RANK_TOLERANCE = 1e-7  # share of the largest singular value: what is weaker in a log is noise, whatever it says
 HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
 ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all

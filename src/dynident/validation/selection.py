@@ -16,7 +16,7 @@ import numpy as np
 from dynident.blas import on_one_thread
 from dynident.checks import Array
 from dynident.dynamics.terms import Column, Term
-from dynident.estimate.around import fit_around, links_of, needs_reference, without_reference
+from dynident.estimate.around import RANK_TOLERANCE, fit_around, links_of, needs_reference, without_reference
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.recipes import GROUPS, Group, Side, replace_only, terms_of
@@ -36,7 +36,6 @@ LEAST_EXPLAINED = 0.25  # share of the residual's square that a recipe must expl
 _CLEARLY = 3.0  # times what noise would give
 _ALIKE = 4.0  # neighbouring rows that say about as much as one
 _NEW = 1e-3  # share of a column that basic columns must not explain
-_TOLERANCE = 1e-7  # share of the largest singular value
 
 
 @dataclass(frozen=True)
@@ -152,9 +151,9 @@ class Selection:
             kept = rest_of(plain, fold)
             data, sigma = plain, np.ones(len(plain.channels))
             if needs_reference(self.terms):
-                start = [name for name in first.names if _is_simple(first, name)]
+                start = [name for name in first.names if name in basic.names]  # the reference is of a plain fit
                 fitted = ESTIMATORS["weighted"]()
-                fitted.set_params(rank_tolerance=_TOLERANCE)
+                fitted.set_params(rank_tolerance=RANK_TOLERANCE)
                 fitted.fit(plain.select(kept).restrict(start))
                 values = np.zeros(first.n)
                 values[[first.names.index(name) for name in fitted.names_]] = fitted.values_
@@ -262,12 +261,6 @@ class Selection:
         return [i for i in range(self.base.n) if self._column(i).name in names]
 
 
-def _is_simple(base: BaseParameters, name: str) -> bool:
-    """Whether a base parameter is of a term of the state: the reference comes from a plain fit."""
-    column = base.columns[base.independent[base.names.index(name)]]
-    return column.term in ("rigid", "Ia", "Fv", "Fc", "Fo")
-
-
 @dataclass(frozen=True)
 class _FoldData:
     """A fold as triangles.
@@ -293,7 +286,7 @@ class _FoldData:
         own = list(columns)
         size = np.linalg.norm(self.train[:, own], axis=0)
         scale = np.where(size > 0.0, size, 1.0)
-        found = np.linalg.lstsq(self.train[:, own] / scale, self.train[:, -1], rcond=_TOLERANCE)[0] / scale
+        found = np.linalg.lstsq(self.train[:, own] / scale, self.train[:, -1], rcond=RANK_TOLERANCE)[0] / scale
         residual = self.test[:, -1] - self.test[:, own] @ found
         return float(np.linalg.norm(residual) / max(float(np.linalg.norm(self.test[:, -1])), 1e-300))
 
@@ -365,7 +358,7 @@ def _all_or_none(
     """
     recipe, chosen = f"the generic recipe ({side} side)", terms_of(groups, only)
     base = base_parameters(basic.robot, (*basic.terms, *chosen))
-    method = ESTIMATORS["weighted"]().set_params(rank_tolerance=_TOLERANCE)
+    method = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
     fitted, _ = fit_around(gather, base, method)
     data = fitted.information_
     plain = method.clone().fit(data.restrict([name for name in base.names if name in basic.names]))
