@@ -143,9 +143,8 @@ def main() -> None:
     parser.add_argument("--recipes", default=",".join(RECIPES))
     arguments = parser.parse_args()
     recipes = arguments.recipes.split(",")
-    print(
-        f"| left out | {' | '.join(f'{recipe} [%]' for recipe in recipes)} | terms of {recipes[-1]} | time | 90 % bands cover [%] |"
-    )
+    heads = ["left out", *(f"{recipe} [%]" for recipe in recipes), f"terms of {recipes[-1]}", "time", "bands cover [%]"]
+    print(f"| {' | '.join(heads)} |")
     print("|" + "---|" * len(heads))
     for arm in arguments.robots.split(","):
         if not (DATA / ARMS[arm][0]).exists():
