@@ -57,14 +57,16 @@ def test_lwr4_part_of_a_motion_left_out():
     assert held_out(robot, [log2, first], last, 6.0) < 0.025
 
 
-def test_tx40_motor_and_joint_side_give_the_same_parameters():
+@pytest.mark.parametrize(("friction", "tolerance"), [("basic", 1e-6), ("auto", 1e-3)])
+def test_tx40_motor_and_joint_side_give_the_same_parameters(friction, tolerance):
+    """The joint file has fewer digits; friction terms that overlap make more of the difference than others."""
     robot = di.load_robot("tx40")
     fits = [
-        di.identify(robot, di.read_log(DATA / "staubli_tx40" / f"log_{side}_a.csv.gz", robot))
+        di.identify(robot, di.read_log(DATA / "staubli_tx40" / f"log_{side}_a.csv.gz", robot), friction=friction)
         for side in ("motor", "joint")
     ]
     scale = np.abs(fits[0].beta).max()
-    np.testing.assert_allclose(fits[0].beta, fits[1].beta, rtol=1e-3, atol=3e-5 * scale)  # friction terms overlap
+    np.testing.assert_allclose(fits[0].beta, fits[1].beta, rtol=tolerance, atol=min(tolerance, 3e-5) * scale)
     assert fits[0].rank == fits[0].base.n
     assert fits[0].train.relative < 0.08
 
