@@ -1,0 +1,62 @@
+"""`Finding` and `Checkup`: what a look at logs brought to light, item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["ok", "warn", "stop"]
+_ORDER: tuple[Verdict, ...] = ("ok", "warn", "stop")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One item of a check-up.
+
+    Attributes:
+        name: What was looked at, such as "sampling" or "units".
+        verdict: "ok"; "warn" if the result may suffer; "stop" if it would be wrong.
+        message: What was seen, why it matters and what to do, in one line.
+        fix: Keys of an overlay YAML that put it right, such as {"columns": {"q1": {"column": "q1", "unit": "deg"}}}.
+        log: Label of the log it is about; empty for all logs together.
+    """
+
+    name: str
+    verdict: Verdict
+    message: str
+    fix: Mapping[str, Any] = field(default_factory=dict)
+    log: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        found: dict[str, Any] = {"name": self.name, "verdict": self.verdict, "message": self.message}
+        if self.log:
+            found["log"] = self.log
+        if self.fix:
+            found["fix"] = dict(self.fix)
+        return found
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """All items of a look at logs.
+
+    Attributes:
+        findings: In the order in which a reader wants them.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all verdicts."""
+        return max((one.verdict for one in self.findings), key=_ORDER.index, default="ok")
+
+    def of(self, verdict: Verdict) -> tuple[Finding, ...]:
+        """The items with this verdict."""
+        return tuple(one for one in self.findings if one.verdict == verdict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data: verdict and items."""
+        return {"verdict": self.verdict, "items": [one.as_dict() for one in self.findings]}
