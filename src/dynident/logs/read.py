@@ -111,7 +111,8 @@ def _open(
     else:
         rules = {} if columns is None else read_rules(columns)
     table = _table(file, robot, keep)
-    rules = joint_rules(table.headers, robot) | rsi_rules(table.headers) | rules
+    own = column_rules(robot.columns, robot.source) if robot is not None else {}
+    rules = joint_rules(table.headers, robot) | rsi_rules(table.headers) | own | rules
     known, spare = understand(table.headers, table.units, rules, robot, source)
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""

@@ -66,6 +66,7 @@ class Draft:
     solved: dict[int, float] = field(default_factory=dict)
     reference: dict[int, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    columns: dict[str, dict[str, str | float]] = field(default_factory=dict)
 
     def joint_index(self, name: str, where: str) -> int:
         """Index of the joint with this name, variable (q3) or number."""
@@ -130,6 +131,7 @@ class Draft:
             geometry=None if self.closing else self.geometry,  # other lengths would close otherwise, or not at all
             tool=self.tool or self._default_tool(),
             closes=closes,
+            columns=self.columns,
         )
         if self.closing:
             object.__setattr__(robot, "closure", self._closure(robot, follow_solved))

@@ -226,6 +226,7 @@ class Robot:
         closes: The loops that were checked, in words.
         warnings: What the reader noticed and did not repair.
         closure: Loops that are closed numerically, None without any.
+        columns: What columns of its logs stand for where their names do not say: {name: {column, unit, scale}}.
     """
 
     name: str
@@ -250,11 +251,12 @@ class Robot:
     closes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     closure: Closure | None = None
+    columns: Mapping[str, Mapping[str, str | float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("gravity", "follow", "follow_offset", "coupling", "zero"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
-        for name in ("values", "base_values"):
+        for name in ("values", "base_values", "columns"):
             sets = {key: ReadOnlyDict(value) for key, value in getattr(self, name).items()}
             object.__setattr__(self, name, ReadOnlyDict(sets))
         for name in ("fixed", "locked", "lengths"):

@@ -32,6 +32,7 @@ KEYS = (
     "base_parameters",
     "default_parameters",
     "tool",
+    "columns",
 )
 _MOST_ELEMENTS = 300
 
@@ -77,6 +78,7 @@ def apply_options(draft: Draft, given: dict[str, Any]) -> None:
             problem = f"'{default}' is not among 'parameters'{suggestion(default, draft.values)}"
             raise reader.error("default_parameters", problem)
         draft.default_values = default
+    draft.columns.update(column_rules_of(reader, given.get("columns", {})))
     if "tool" in given:
         tool = reader.mapping(given["tool"], "tool", ("joint", "position", "rpy"))
         if "joint" not in tool:
@@ -85,6 +87,29 @@ def apply_options(draft: Draft, given: dict[str, Any]) -> None:
         position = reader.numbers(tool.get("position", [0, 0, 0]), "tool position", 3)
         turned = rpy_matrix(*reader.numbers(tool.get("rpy", [0, 0, 0]), "tool rpy", 3))
         draft.tool = (index, Transform(turned, np.array(position)))
+
+
+def column_rules_of(reader: Reader, given: object) -> dict[str, dict[str, str | float]]:
+    """What columns of the robot's logs stand for, by their names."""
+    rules = reader.mapping(given, "columns")
+    return {str(name): _column_rule(reader, rule, f"columns '{name}'") for name, rule in rules.items()}
+
+
+def _column_rule(reader: Reader, rule: object, where: str) -> dict[str, str | float]:
+    """What a column of a log stands for: a channel such as q1, or {column, unit, scale}."""
+    if isinstance(rule, str):
+        return {"column": rule}
+    given = reader.mapping(rule, where, ("column", "unit", "scale"))
+    if "column" not in given:
+        raise reader.error(where, "needs the key 'column': a channel such as q1")
+    meant: dict[str, str | float] = {"column": reader.text(given["column"], f"{where} column")}
+    if "unit" in given:
+        meant["unit"] = reader.text(given["unit"], f"{where} unit")
+    if "scale" in given:
+        meant["scale"] = reader.number(given["scale"], f"{where} scale")
+        if meant["scale"] == 0.0:
+            raise reader.error(f"{where} scale", "is 0; expected another number")
+    return meant
 
 
 def _list(reader: Reader, value: object, where: str) -> list[Any]:

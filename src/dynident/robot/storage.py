@@ -16,9 +16,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import numbers
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,18 +24,30 @@ import numpy as np
 import yaml
 
 from dynident.checks import Array
-from dynident.errors import RobotFileError
 from dynident.robot.dh import CONVENTIONS, FIXED, PRISMATIC, REVOLUTE, Row, Table
 from dynident.robot.expressions import quoted
 from dynident.robot.loop_storage import closure_data, with_closure
 from dynident.robot.model import BASE, Drive, Element, Geometry, Joint, Limits, Robot, Transform
+from dynident.robot.options import column_rules_of
 from dynident.robot.parameters import ELEMENT_SYMBOLS
-from dynident.robot.reading import Reader, is_name
+from dynident.robot.reading import Reader
+from dynident.robot.record_reader import RecordReader
 
 FORMAT = "dynident robot 1"
 _REQUIRED = ("format", "name", "source", "gravity", "joints", "elements", "values", "default_values", "checksum")
 _ACTUATION = ("active", "follow", "follow_offset", "coupling", "zero", "drive", "closure")
-_OPTIONAL = (*_ACTUATION, "base_values", "fixed", "locked", "lengths", "geometry", "tool", "closes", "warnings")
+_OPTIONAL = (
+    *_ACTUATION,
+    "base_values",
+    "fixed",
+    "locked",
+    "lengths",
+    "geometry",
+    "tool",
+    "closes",
+    "warnings",
+    "columns",
+)
 _JOINT_OPTIONAL = ("kind", "parent", "link", "before", "after", "limits")
 _LIMITS = tuple(field.name for field in dataclasses.fields(Limits))
 _IN_RECORD = "the record is damaged or foreign: take an intact copy, or store the robot again"
@@ -54,7 +64,7 @@ def robot_to_data(robot: Robot) -> dict[str, Any]:
         RobotFileError: When a robot made by hand could not be read back, such as one with a NaN.
     """
     content = _content(robot)
-    reader = _RecordReader(robot.source, _IN_ROBOT)
+    reader = RecordReader(robot.source, _IN_ROBOT)
     if _robot(reader, {"format": FORMAT, **content, "checksum": ""}).fingerprint != robot.fingerprint:
         raise reader.error("", "its fingerprint would change; expected plain Python floats and texts in its mappings")
     return {"format": FORMAT, **content, "checksum": _checksum(content)}
@@ -70,7 +80,7 @@ def robot_from_data(data: Mapping[str, Any], source: str) -> Robot:
     Raises:
         RobotFileError: For a damaged or foreign record, with source, key, what was expected and what to do.
     """
-    reader = _RecordReader(source, _IN_RECORD)
+    reader = RecordReader(source, _IN_RECORD)
     robot = _robot(reader, data)
     if data["checksum"] != _checksum(_content(robot)):
         raise reader.error("checksum", "does not fit; a key was changed or removed after the robot was stored")
@@ -115,6 +125,7 @@ def _content(robot: Robot) -> dict[str, Any]:
         "closes": list(robot.closes) or None,
         "warnings": list(robot.warnings) or None,
         "closure": closure_data(robot),
+        "columns": {name: dict(rule) for name, rule in robot.columns.items()} or None,
     }
     return _given(content)
 
@@ -214,94 +225,7 @@ def _geometry_data(geometry: Geometry | None) -> dict[str, Any] | None:
     return {"convention": geometry.convention, "rows": rows}
 
 
-class _RecordReader(Reader):
-    """Checked access to a record: unlike in a robot file, numbers are numbers, and texts are texts."""
-
-    def __init__(self, source: str, remedy: str) -> None:
-        super().__init__(source)
-        self.remedy = remedy
-
-    def error(self, where: str, problem: str) -> RobotFileError:
-        return super().error(where, f"{problem}; {self.remedy}")
-
-    def number(self, value: object, where: str, *, low: float = -math.inf) -> float:
-        """A finite number, not below `low`."""
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            largest = sys.float_info.max  # compared, not converted: a whole number may be too large for a float
-            if max(low, -largest) <= value <= largest:
-                return float(value)
-        raise self.error(where, f"is {quoted(value)}; expected a finite number")
-
-    def text(self, value: object, where: str) -> str:
-        """A name: one line, not empty, not absurdly long."""
-        if not isinstance(value, str) or not is_name(value):
-            raise self.error(where, f"is {quoted(value)}; expected a name")
-        return value
-
-    def words(self, value: object, where: str) -> str:
-        """Any text."""
-        if not isinstance(value, str):
-            raise self.error(where, f"is {quoted(value)}; expected a text")
-        return value
-
-    def sentences(self, value: object, where: str) -> tuple[str, ...]:
-        """A list of texts."""
-        return tuple(self.words(item, f"{where}[{i + 1}]") for i, item in enumerate(self.items(value, where)))
-
-    def choice(self, value: object, where: str, valid: Sequence[Any]) -> Any:
-        """One of the valid values, of the same type."""
-        for item in valid:
-            if type(value) is type(item) and value == item:
-                return item
-        expected = ", ".join(map(str, valid[:20])) + (" ..." if len(valid) > 20 else "")
-        raise self.error(where, f"is {quoted(value)}; expected {expected}")
-
-    def items(self, value: object, where: str, length: int | None = None) -> list[Any]:
-        """A list, of `length` entries when that is given."""
-        if not isinstance(value, list | tuple) or length not in (None, len(value)):
-            size = "" if length is None else f" of {length} entries"
-            raise self.error(where, f"is {quoted(value)}; expected a list{size}")
-        return list(value)
-
-    def array(self, value: object, where: str, *shape: int) -> Array:
-        """An array of numbers, (n,) or (rows, columns)."""
-        if len(shape) == 1:
-            return np.array(self.numbers(value, where, shape[0]))
-        rows = self.items(value, where, shape[0])
-        return np.array([self.numbers(row, f"{where} row {i + 1}", shape[1]) for i, row in enumerate(rows)])
-
-    def record(self, value: object, where: str, required: Sequence[str], optional: Sequence[str]) -> dict[str, Any]:
-        """A mapping with all the required keys and no other than these and the optional ones."""
-        record = self.mapping(dict(value) if isinstance(value, Mapping) else value, where, (*required, *optional))
-        for key in required:
-            if key not in record:
-                raise self.error(f"{where} {key}".strip(), f"is missing; expected {', '.join(required)}")
-        return record
-
-    def named_numbers(self, value: object, where: str, keys: Sequence[str] | None = None) -> dict[str, float]:
-        """{name: number}, the names among `keys` when those are given."""
-        given = self.mapping(value, where, keys)
-        return {self.text(key, where): self.number(item, f"{where} {key}") for key, item in given.items()}
-
-    def named_sets(self, value: object, where: str, keys: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
-        """{name: {name: number}}."""
-        sets = self.mapping(value, where)
-        return {self.text(key, where): self.named_numbers(item, f"{where} {key}", keys) for key, item in sets.items()}
-
-    def direction(self, value: object, where: str, motors: Sequence[str]) -> Array:
-        """{motor: number} as an array over all motors, (n_active,)."""
-        given = self.named_numbers(value, where, motors)
-        return np.array([given.get(motor, 0.0) for motor in motors])
-
-    def frame(self, record: Mapping[str, Any], key: str, where: str) -> Transform:
-        """Rows of [axes | origin]; the identity when the key is absent."""
-        if key not in record:
-            return Transform.identity()
-        matrix = self.array(record[key], f"{where} {key}", 3, 4)
-        return Transform(matrix[:, :3], matrix[:, 3])
-
-
-def _robot(reader: _RecordReader, data: object) -> Robot:
+def _robot(reader: RecordReader, data: object) -> Robot:
     """The robot of a record, its checksum left aside."""
     if isinstance(data, Mapping):  # the format first: in a foreign record it explains all the other differences
         reader.choice(data.get("format"), "format", (FORMAT,))
@@ -328,11 +252,12 @@ def _robot(reader: _RecordReader, data: object) -> Robot:
         tool=_tool(reader, record["tool"], places) if "tool" in record else None,
         closes=reader.sentences(record.get("closes", []), "closes"),
         warnings=reader.sentences(record.get("warnings", []), "warnings"),
+        columns=column_rules_of(reader, record.get("columns", {})),
     )
     return with_closure(reader, dataclasses.replace(robot, **_values(reader, record, robot)), record)
 
 
-def _values(reader: _RecordReader, record: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
+def _values(reader: RecordReader, record: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
     """The fields that hold values by name; parameter names must be the robot's."""
     known = robot.parameter_names
     values = reader.named_sets(record["values"], "values", known)
@@ -347,7 +272,7 @@ def _values(reader: _RecordReader, record: Mapping[str, Any], robot: Robot) -> d
     }
 
 
-def _joints(reader: _RecordReader, value: object) -> tuple[Joint, ...]:
+def _joints(reader: RecordReader, value: object) -> tuple[Joint, ...]:
     items = reader.items(value, "joints")
     reader.joint_count(len(items))
     joints: list[Joint] = []
@@ -368,7 +293,7 @@ def _joints(reader: _RecordReader, value: object) -> tuple[Joint, ...]:
     return tuple(joints)
 
 
-def _active(reader: _RecordReader, record: Mapping[str, Any], places: Mapping[int, int]) -> tuple[int, ...]:
+def _active(reader: RecordReader, record: Mapping[str, Any], places: Mapping[int, int]) -> tuple[int, ...]:
     """Places of the joints with a motor, from their numbers."""
     given = reader.items(record.get("active", list(places)), "active")
     active = tuple(places[reader.choice(number, "active", list(places))] for number in given)
@@ -377,14 +302,14 @@ def _active(reader: _RecordReader, record: Mapping[str, Any], places: Mapping[in
     return active
 
 
-def _drive(reader: _RecordReader, value: object, n: int) -> Drive:
+def _drive(reader: RecordReader, value: object, n: int) -> Drive:
     record = reader.record(value, "drive", (), ("gear_ratios", "gains", "gain_tolerances", "source"))
     arrays = {key: reader.array(record[key], f"drive {key}", n) for key in record if key != "source"}
     source = reader.choice(record["source"], "drive source", ("motor", "sensor")) if "source" in record else None
     return Drive(**{"gear_ratios": np.ones(n), **arrays}, source=source)
 
 
-def _elements(reader: _RecordReader, value: object, motors: Sequence[str]) -> tuple[Element, ...]:
+def _elements(reader: RecordReader, value: object, motors: Sequence[str]) -> tuple[Element, ...]:
     result = []
     for i, item in enumerate(reader.items(value, "elements")):
         where = f"elements[{i + 1}]"
@@ -403,19 +328,19 @@ def _elements(reader: _RecordReader, value: object, motors: Sequence[str]) -> tu
     return tuple(result)
 
 
-def _locked(reader: _RecordReader, value: object, variables: Sequence[str]) -> dict[int, float]:
+def _locked(reader: RecordReader, value: object, variables: Sequence[str]) -> dict[int, float]:
     given = reader.named_numbers(value, "locked", variables)
     if len(given) == len(variables):
         raise reader.error("locked", "names every joint; expected at least one that moves")
     return {variables.index(variable): position for variable, position in given.items()}
 
 
-def _tool(reader: _RecordReader, value: object, places: Mapping[int, int]) -> tuple[int, Transform]:
+def _tool(reader: RecordReader, value: object, places: Mapping[int, int]) -> tuple[int, Transform]:
     record = reader.record(value, "tool", ("link",), ("frame",))
     return places[reader.choice(record["link"], "tool link", list(places))], reader.frame(record, "frame", "tool")
 
 
-def _geometry(reader: _RecordReader, value: object, lengths: Mapping[str, float], robot: Robot) -> Table:
+def _geometry(reader: RecordReader, value: object, lengths: Mapping[str, float], robot: Robot) -> Table:
     """The table over named lengths, which must give a frame for every joint."""
     record = reader.record(value, "geometry", ("convention", "rows"), ())
     convention = reader.choice(record["convention"], "geometry convention", tuple(CONVENTIONS))
@@ -433,7 +358,7 @@ def _geometry(reader: _RecordReader, value: object, lengths: Mapping[str, float]
     return table
 
 
-def _row(reader: _RecordReader, value: object, place: int, n_rows: int, columns: Sequence[str]) -> Row:
+def _row(reader: RecordReader, value: object, place: int, n_rows: int, columns: Sequence[str]) -> Row:
     where = f"geometry rows[{place + 1}]"
     record = reader.record(value, where, ("name",), ("antecedent", "sigma", "mu", "cut", *columns))
     cells = {key: record.get(key, 0.0) for key in columns}
