@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,12 +17,11 @@ _MOVING = 0.1  # of a joint's effective speed: slower, and friction that no basi
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Moments of several logs.
+    """Moments of a log.
 
     Attributes:
         q, dq, ddq: (n_joints, n_moments), by joint.
         tau: (n_joints, n_moments), torque at the actuated coordinates.
-        log: (n_moments,) number of the log each moment is from.
         rest_speed: A joint slower than this is at rest [rad/s or m/s].
     """
 
@@ -30,7 +29,6 @@ class Sample:
     dq: Array
     ddq: Array
     tau: Array
-    log: Array
     rest_speed: float
 
     @property
@@ -39,27 +37,23 @@ class Sample:
         speed = np.sqrt(np.mean(self.dq**2, axis=1, keepdims=True))
         return np.asarray(np.abs(self.dq) > np.maximum(self.rest_speed, _MOVING * speed))
 
-    def only(self, keep: Mask) -> Sample:
-        """Some of the moments."""
-        parts = {name: getattr(self, name)[:, keep] for name in ("q", "dq", "ddq", "tau")}
-        return replace(self, **parts, log=self.log[keep])
 
-
-def sample(observations: Sequence[Observations], moments: int = MOMENTS) -> Sample:
-    """Moments at equal distances in time, away from gaps, from all logs alike.
+def samples(observations: Sequence[Observations], moments: int = MOMENTS) -> list[Sample]:
+    """Moments at equal distances in time of each log, away from gaps.
 
     Args:
         observations: The logs.
-        moments: How many at most.
+        moments: How many at most, of all logs together.
     """
     total = sum(sum(one.survey.stretches) / one.survey.grid.rate for one in observations)
+    return [_of_log(one, moments / total) for one in observations]
+
+
+def _of_log(one: Observations, per_second: float) -> Sample:
     parts: list[tuple[Array, ...]] = []
-    numbers: list[int] = []
-    for number, one in enumerate(observations):
-        for block in one.motion():
-            every = max(1, round(total * block.rate / moments))
-            keep = block.inner & ((block.first + np.arange(len(block.inner))) % every == 0)
-            parts.append(tuple(x[:, keep] for x in (block.q, block.dq, block.ddq, block.tau[0])))
-            numbers += [number] * int(keep.sum())
+    for block in one.motion():
+        every = max(1, round(block.rate / per_second))
+        keep = block.inner & ((block.first + np.arange(len(block.inner))) % every == 0)
+        parts.append(tuple(x[:, keep] for x in (block.q, block.dq, block.ddq, block.tau[0])))
     q, dq, ddq, tau = (np.concatenate(own, axis=1) for own in zip(*parts, strict=True))
-    return Sample(q, dq, ddq, tau, np.array(numbers), observations[0].options.rest_speed)
+    return Sample(q, dq, ddq, tau, one.options.rest_speed)

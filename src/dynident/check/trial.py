@@ -7,6 +7,7 @@ explained as well as before by friction that drives it, and by nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,10 +34,12 @@ class Left:
     Attributes:
         shares: (n_joints,) residual over torque of each joint, at moments in motion.
         rows: (n_joints,) moments behind it.
+        values: (n,) base parameters of the fit.
     """
 
     shares: Array
     rows: Array
+    values: Array
 
     @property
     def score(self) -> float:
@@ -44,51 +47,17 @@ class Left:
         return float(np.log(self.shares).sum())
 
 
+@dataclass(frozen=True, eq=False)
 class Seen:
-    """The moments of a sample under one map of the positions, compressed: answers for any map of the torques."""
+    """The moments of a log under one map of the positions, compressed: they answer for any map of the torques.
 
-    def __init__(self, triangles: list[Array], columns: list[Array], rows: Array, n: int, bounded: Array) -> None:
-        self._triangles, self._columns, self._rows = triangles, columns, rows
-        self._n, self._bounded = n, bounded
+    Attributes:
+        triangles: For each row of the equations the factor of [columns, all torques, torque that is known].
+        rows: (n_joints,) moments in motion.
+    """
 
-    @on_one_thread
-    def left(self, torques: Array) -> Left:
-        """What is left with these torques as combinations of the logged ones.
-
-        Args:
-            torques: (n_joints, n_joints): row j of the equations uses torques[j] @ tau.
-        """
-        parts = []
-        for triangle, columns, how in zip(self._triangles, self._columns, torques, strict=True):
-            m = len(columns)
-            mixed = triangle[:, m:] @ np.append(how, -1.0)
-            parts.append((triangle[:m, :m], mixed[:m], float(mixed[m:] @ mixed[m:]), columns))
-        counts = np.maximum(self._rows, 1)
-        size = np.sqrt([(z @ z + rest) / n for (_, z, rest, _), n in zip(parts, counts, strict=True)])
-        size = np.maximum(size, 1e-12)
-        sigma = np.maximum(np.sqrt([rest / n for (_, _, rest, _), n in zip(parts, counts, strict=True)]), _LEAST * size)
-        for _ in range(_PASSES):
-            values = self._fit(parts, sigma)
-            squares = [np.sum((A @ values[own] - z) ** 2) + rest for A, z, rest, own in parts]
-            sigma = np.maximum(np.sqrt(np.array(squares) / counts), _LEAST * size)
-        return Left(sigma / size, self._rows)
-
-    def _fit(self, parts: list[tuple[Array, Array, float, Array]], sigma: Array) -> Array:
-        """Weighted least squares with friction that is not negative, (n,)."""
-        whole = np.zeros((sum(len(z) for _, z, _, _ in parts), self._n + 1))
-        first = 0
-        for (A, z, _, own), size in zip(parts, sigma, strict=True):
-            whole[first : first + len(z), own] = A / size
-            whole[first : first + len(z), -1] = z / size
-            first += len(z)
-        order = np.argsort(self._bounded, kind="stable")  # free ones first
-        R: Array = np.asarray(np.linalg.qr(whole[:, [*order, self._n]], mode="r"))
-        free = int(np.count_nonzero(~self._bounded))
-        values = np.zeros(self._n)
-        positive, _ = nnls(R[free:, free:-1], R[free:, -1])
-        values[order[free:]] = positive
-        values[order[:free]] = _solved(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
-        return values
+    triangles: tuple[Array, ...]
+    rows: Array
 
 
 def _solved(R: Array, z: Array) -> Array:
@@ -100,41 +69,126 @@ def _solved(R: Array, z: Array) -> Array:
 
 
 class Trial:
-    """Tries explanations of a sample.
+    """Tries explanations of logs.
 
     Args:
         base: Base parameters of the robot.
-        sample: The moments.
     """
 
-    def __init__(self, base: BaseParameters, sample: Sample) -> None:
-        self.base, self.sample, self.robot = base, sample, base.robot
+    def __init__(self, base: BaseParameters) -> None:
+        self.base, self.robot = base, base.robot
         self._model = observation_model(base.robot, base.terms, "base")
-        described = [base.columns[i] for i in base.independent]
-        self._bounded = np.array([column.symbol in ("Fv", "Fc") for column in described])
+        self._columns = [np.array(own, dtype=int) for own in self._model.layout.columns]
+        rigid = np.array([base.columns[i].term == "rigid" for i in base.independent])
+        self._weighs = np.concatenate([rigid[own] for own in self._columns])
+        self._bounded = np.array([base.columns[i].symbol in ("Fv", "Fc") for i in base.independent])
 
     @on_one_thread
-    def seen(self, positions: Array, clock: float = 1.0) -> Seen:
-        """The sample with other positions.
+    def seen(
+        self, sample: Sample, positions: Array, about: Array, clock: float = 1.0, upside_down: bool = False
+    ) -> Seen:
+        """The moments of a log with other positions.
 
         Args:
-            positions: (n_joints, n_joints): joint positions are positions @ logged ones, about the joints' zeros.
+            sample: The moments.
+            positions: (n_joints, n_joints): joint positions are positions @ logged ones.
+            about: (n_joints,) joint positions that are logged as zero, from which positions are counted.
             clock: Length of a logged second [s].
+            upside_down: Whether gravity points the other way.
         """
-        zero = self.robot.zero[list(self.robot.moving)][:, None]
-        q = positions @ (self.sample.q - zero) + zero
-        dq, ddq = positions @ self.sample.dq / clock, positions @ self.sample.ddq / clock**2
-        used = (np.abs(np.sign(positions)) @ self.sample.moving) > 0
+        q = positions @ (sample.q - about[:, None]) + about[:, None]
+        dq, ddq = positions @ sample.dq / clock, positions @ sample.ddq / clock**2
+        used = (np.abs(positions) @ sample.moving) > 0.0
         felt = self._model.felt_columns([*q, *dq, *ddq])
+        if upside_down:  # the equations are linear in gravity, which is all that is left of them at rest
+            still = [np.zeros_like(x) for x in q]
+            felt -= 2.0 * np.where(self._weighs[:, None], self._model.felt_columns([*q, *still, *still]), 0.0)
         known = np.zeros_like(q)
         if self._model.known:
             known = inverse_dynamics(self.robot, q.T, dq.T, ddq.T, self._model.of_state, self._model.known).T
         triangles, first = [], 0
-        for channel, own in enumerate(self._model.layout.columns):
-            rows = np.concatenate([felt[first : first + len(own)], self.sample.tau, known[channel : channel + 1]])
+        for channel, own in enumerate(self._columns):
+            rows = np.concatenate([felt[first : first + len(own)], sample.tau, known[channel : channel + 1]])
             first += len(own)
             triangle = np.zeros((len(rows), len(rows)))
             absorb(triangle, np.ascontiguousarray(rows[:, used[channel]]))
             triangles.append(triangle)
-        columns = [np.array(own, dtype=int) for own in self._model.layout.columns]
-        return Seen(triangles, columns, used.sum(1), self.base.n, self._bounded)
+        return Seen(tuple(triangles), used.sum(1))
+
+    @on_one_thread
+    def left(self, seen: Sequence[tuple[Seen, Array]]) -> Left:
+        """What one model of all logs leaves.
+
+        Args:
+            seen: For each log its moments, and (n_joints, n_joints): row j of the equations uses torques[j] @ tau.
+        """
+        counts, parts = self._parts(seen)
+        size = np.sqrt(np.maximum([part.size for part in parts] / counts, 1e-24))
+        sigma = np.maximum(np.sqrt([part.rest for part in parts] / counts), _LEAST * size)
+        for _ in range(_PASSES):
+            values = self._fit(parts, sigma)
+            squares = np.array([part.squares(values) for part in parts])
+            sigma = np.maximum(np.sqrt(squares / counts), _LEAST * size)
+        return Left(sigma / size, counts, values)
+
+    @on_one_thread
+    def left_by(self, values: Array, seen: Sequence[tuple[Seen, Array]]) -> Left:
+        """What given values leave of the torque."""
+        counts, parts = self._parts(seen)
+        squares, size = (
+            [of(part) for part in parts] for of in (lambda part: part.squares(values), lambda part: part.size)
+        )
+        shares = np.sqrt(np.array(squares) / np.maximum(size, 1e-24 * counts))
+        return Left(np.maximum(shares, _LEAST), counts, values)
+
+    def _parts(self, seen: Sequence[tuple[Seen, Array]]) -> tuple[Array, list[_Rows]]:
+        """How many moments each joint has, and its equations."""
+        logs = range(len(self._columns))
+        rows = [[(one.triangles[j], how[j]) for one, how in seen] for j in logs]
+        counts = np.maximum(np.sum([one.rows for one, _ in seen], axis=0), 1)
+        return counts, [_Rows.of(own, part) for own, part in zip(self._columns, rows, strict=True)]
+
+    def _fit(self, parts: Sequence[_Rows], sigma: Array) -> Array:
+        """Weighted least squares with friction that is not negative, (n,)."""
+        n, free = self.base.n, int(np.count_nonzero(~self._bounded))
+        whole = np.zeros((sum(len(part.z) for part in parts), n + 1))
+        first = 0
+        for part, size in zip(parts, sigma, strict=True):
+            own = slice(first, first + len(part.z))
+            whole[own, part.columns] = part.A / size
+            whole[own, -1] = part.z / size
+            first = own.stop
+        order = np.argsort(self._bounded, kind="stable")  # free ones first
+        R: Array = np.asarray(np.linalg.qr(whole[:, [*order, n]], mode="r"))
+        values = np.zeros(n)
+        positive, _ = nnls(R[free:, free:-1], R[free:, -1])
+        values[order[free:]] = positive
+        values[order[:free]] = _solved(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The equations of one joint over all logs: A values[columns] = z, and what no value explains."""
+
+    columns: Array
+    A: Array
+    z: Array
+    rest: float
+
+    @classmethod
+    def of(cls, columns: Array, logs: Sequence[tuple[Array, Array]]) -> _Rows:
+        m = len(columns)
+        mixed = [triangle[:, m:] @ np.append(how, -1.0) for triangle, how in logs]
+        A = np.concatenate([triangle[:m, :m] for triangle, _ in logs])
+        z = np.concatenate([one[:m] for one in mixed])
+        return cls(columns, A, z, float(sum(one[m:] @ one[m:] for one in mixed)))
+
+    @property
+    def size(self) -> float:
+        """Square of all torque."""
+        return float(self.z @ self.z) + self.rest
+
+    def squares(self, values: Array) -> float:
+        """Square of the torque that values leave."""
+        return float(np.sum((self.A @ values[self.columns] - self.z) ** 2)) + self.rest

@@ -1,0 +1,184 @@
+"""Which mistakes explain logs better than their columns as named: the best one, then the best beside it, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from dynident.check.explanations import Explanation, Wiring, refined
+from dynident.check.sample import Sample
+from dynident.check.trial import Left, Seen, Trial
+from dynident.checks import Array
+
+_MOST = 4  # mistakes that are looked for one beside the other
+_GAIN = 0.7  # in the sum of logarithms: one joint's residual halves
+_WORSE = 0.15  # the same for one joint, which may be explained worse by less than that, or by less than
+_TRADE = 0.2  # times what the joint that gains most gains
+_REFINED = 3  # mistakes with a number that are looked at closely
+_RIVAL = 0.15  # in the sum of logarithms: explanations this close are told as well
+_NEAR_ONE = 0.12  # of a logarithm: a scale nearer to one is not told
+_APART = 1.5  # in the sum of logarithms: a log that one model of all logs fits so much worse than its own
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What the channels of a log are taken to mean.
+
+    Attributes:
+        positions: (n, n) meant position channels from logged ones.
+        torques: The same for torques.
+        clock: Length of a logged second [s].
+        upside_down: Whether gravity points the other way.
+    """
+
+    positions: Array
+    torques: Array
+    clock: float = 1.0
+    upside_down: bool = False
+
+    def then(self, more: Explanation) -> Belief:
+        """With one more mistake put right."""
+        positions, torques = more.positions @ self.positions, more.torques @ self.torques
+        return Belief(positions, torques, more.clock * self.clock, self.upside_down != more.upside_down)
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A mistake that the model prefers.
+
+    Attributes:
+        explanation: What happened.
+        logs: Numbers of the logs it happened to.
+        before: What was left of the torque without it.
+        after: What is left with it.
+        rivals: Explanations that are about as good, in words.
+    """
+
+    explanation: Explanation
+    logs: tuple[int, ...]
+    before: Left
+    after: Left
+    rivals: tuple[str, ...]
+
+    @property
+    def gain(self) -> float:
+        """By how much the sum of logarithms falls."""
+        return self.before.score - self.after.score
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """Logs and the mistakes found in them.
+
+    Attributes:
+        mistakes: In the order in which they were found.
+        beliefs: What the channels of each log mean.
+        left: What is left of the torque in the end.
+        apart: For each log by how much one model of all logs fits it worse than a model of its own.
+    """
+
+    mistakes: tuple[Mistake, ...]
+    beliefs: tuple[Belief, ...]
+    left: Left
+    apart: tuple[float, ...]
+
+
+class Search:
+    """The search for mistakes in some logs of a robot."""
+
+    def __init__(self, trial: Trial, samples: Sequence[Sample], wirings: Sequence[Wiring]) -> None:
+        self._trial, self._samples, self._wirings = trial, samples, wirings
+        self._seen: dict[tuple[int, bytes, float, bool], Seen] = {}
+
+    def explained(self) -> Explained:
+        """Put right one mistake after the other, as long as that explains the torque much better."""
+        n = len(self._trial.robot.joint_names)
+        beliefs = [Belief(np.eye(n), np.eye(n)) for _ in self._samples]
+        mistakes: list[Mistake] = []
+        left = self._left(beliefs)
+        while len(mistakes) < _MOST and (found := self._best(beliefs, left)):
+            mistakes.append(found)
+            for log in found.logs:
+                beliefs[log] = beliefs[log].then(found.explanation)
+            left = found.after
+        return Explained(tuple(mistakes), tuple(beliefs), left, self._apart(beliefs))
+
+    def _best(self, beliefs: Sequence[Belief], before: Left) -> Mistake | None:
+        """The mistake that explains most, if it explains enough."""
+        tried = [(what, logs, self._tried(beliefs, what, logs)) for what, logs in self._candidates(beliefs)]
+        tried = [one for one in tried if _worth(before, one[2], 0.5 * _GAIN if one[0].free else _GAIN)]
+        self._seen.clear()  # of positions that were tried only once
+        open_ones = sorted((one for one in tried if one[0].free), key=lambda one: one[2].score)[:_REFINED]
+        better = [(*self._refined(beliefs, what, logs), logs) for what, logs, _ in open_ones]
+        closed = [one for one in tried if not one[0].free]
+        closed += [(what, logs, after) for what, after, logs in better if _worth(before, after, _GAIN)]
+        if not closed:
+            return None
+        what, logs, after = min(closed, key=lambda one: one[2].score)
+        rivals = [
+            other.words
+            for other, same, then in closed
+            if other.words != what.words and same == logs and then.score < after.score + _RIVAL
+        ]
+        return Mistake(what, logs, before, after, tuple(dict.fromkeys(rivals))[:3])
+
+    def _candidates(self, beliefs: Sequence[Belief]) -> Iterator[tuple[Explanation, tuple[int, ...]]]:
+        """Mistakes in all logs and, where logs disagree, in single ones."""
+        every = tuple(range(len(self._samples)))
+        scopes = [every]
+        if len(every) > 1 and max(self._apart(beliefs)) > _APART:
+            scopes += [(log,) for log in every]
+        for scope in scopes:
+            for what in self._wirings[scope[0]].explanations():
+                yield what, scope
+
+    def _refined(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> tuple[Explanation, Left]:
+        """The number of a mistake that explains most."""
+        around = np.log(what.size) + np.array([-0.5, 0.5])
+        found = minimize_scalar(
+            lambda x: self._tried(beliefs, refined(what, float(np.exp(x))), logs).score,
+            bounds=tuple(around),
+            method="bounded",
+            options={"xatol": 2e-3, "maxiter": 20},
+        )
+        self._seen.clear()
+        best = refined(what, float(np.exp(found.x)))
+        after = self._tried(beliefs, best, logs)
+        if abs(found.x) < _NEAR_ONE:
+            after = self._left(beliefs)
+        return best, after
+
+    def _tried(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> Left:
+        return self._left([one.then(what) if log in logs else one for log, one in enumerate(beliefs)])
+
+    def _left(self, beliefs: Sequence[Belief]) -> Left:
+        """What one model leaves of all logs."""
+        return self._trial.left([self._seen_as(log, one) for log, one in enumerate(beliefs)])
+
+    def _seen_as(self, log: int, belief: Belief) -> tuple[Seen, Array]:
+        key = (log, belief.positions.tobytes(), belief.clock, belief.upside_down)
+        if key not in self._seen:
+            wiring = self._wirings[log]
+            at_joints = wiring.at_joints(belief.positions)
+            self._seen[key] = self._trial.seen(
+                self._samples[log], at_joints, wiring.zero, belief.clock, belief.upside_down
+            )
+        return self._seen[key], self._wirings[log].at_rows(belief.torques)
+
+    def _apart(self, beliefs: Sequence[Belief]) -> tuple[float, ...]:
+        """For each log by how much one model of all fits it worse than its own."""
+        together = self._left(beliefs)
+        apart = []
+        for log, one in enumerate(beliefs):
+            own = [self._seen_as(log, one)]
+            apart.append(self._trial.left_by(together.values, own).score - self._trial.left(own).score)
+        return tuple(apart)
+
+
+def _worth(before: Left, after: Left, gain: float) -> bool:
+    """Whether so much more is explained, and of no joint much less."""
+    ratio = np.log(before.shares / after.shares)
+    return bool(ratio.sum() > gain and ratio.min() > -max(_WORSE, _TRADE * ratio.max()))
