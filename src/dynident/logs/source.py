@@ -30,6 +30,10 @@ class LogSource(Protocol):
     def label(self) -> str:
         """Name in reports."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of results should know about it, such as how much of the file could be read."""
+
     def blocks(self) -> Iterator[Log]:
         """Successive parts of at most `BLOCK` samples in the order of time; together they are the whole log.
 
@@ -84,6 +88,11 @@ class PositionsOnly:
     def label(self) -> str:
         """Name in reports."""
         return self.log.label
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of results should know about it."""
+        return self.log.warnings
 
     def blocks(self) -> Iterator[Log]:
         """The log's blocks without any other channel."""
