@@ -143,10 +143,8 @@ class Sorter:
                     raise _FaultError((int(numbers[left[0]]), topic, str(error))) from None
                 if tried < _MOST_LAYOUTS:
                     known.append(layout)
-            if tried < _MOST_LAYOUTS:
-                own = layout.alike(rows[left])
-            else:  # each message differs from the others: comparing it with all of them would take for ever
-                own = np.arange(len(left)) == 0
+            # Where each message differs from the others, comparing it with all of them would take for ever.
+            own = layout.alike(rows[left]) if tried < _MOST_LAYOUTS else np.arange(len(left)) == 0
             tried += 1
             taken, left = left[own], left[~own]
             if len(taken) and layout.names:  # numbers without names belong to no joint

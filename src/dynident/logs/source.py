@@ -59,6 +59,12 @@ def as_logs(logs: object) -> list[LogSource]:
     return given
 
 
+def log_warnings(logs: Iterable[LogSource]) -> tuple[str, ...]:
+    """What a reader of results should know about the logs they came from, each sentence once."""
+    # A source of the user's own making may have nothing to say.
+    return tuple(dict.fromkeys(words for log in logs for words in getattr(log, "warnings", ())))
+
+
 @dataclass(frozen=True)
 class PositionsOnly:
     """A log as prediction may see it: time and positions.
@@ -92,7 +98,7 @@ class PositionsOnly:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader of results should know about it."""
-        return self.log.warnings
+        return log_warnings([self.log])
 
     def blocks(self) -> Iterator[Log]:
         """The log's blocks without any other channel."""

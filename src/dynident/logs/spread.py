@@ -13,7 +13,6 @@ from dynident.logs.joints import QUANTITIES
 from dynident.logs.log import LogError
 from dynident.logs.publishers import Block, Key, Publisher
 
-_REACH = 0.5  # steps from a message within which it stands for a stamp
 _ACROSS = 2.5  # steps between two messages that a line may join: one of them was lost, and stamps jitter
 _SLOWER = 1.5  # times the step of the fullest publisher, from which another is a slower one
 
@@ -54,8 +53,8 @@ def spread_joints(found: Sequence[Publisher], chosen: Publisher, wanted: Sequenc
 def merged(source: str, shares: Sequence[Share]) -> tuple[list[str], list[Array], str]:
     """Headers and columns of several publishers on one time base, and a sentence about what was done.
 
-    The time base is that of the first, or of a slower one if there is any, as nothing can be known between its messages.
-    Values of the others are interpolated; where one has no message within half a step, the stamp is left out.
+    The time base is that of the first, or of a slower one if there is any, as nothing is known between its messages.
+    Values of the others are interpolated; stamps for which one of them has no messages around are left out.
 
     Args:
         source: The bag, for messages.
@@ -107,20 +106,19 @@ class _Between:
     def __init__(self, base: NDArray[np.int64], stamps: NDArray[np.int64], step: float) -> None:
         after = np.searchsorted(stamps, base)
         self.left, self.right = np.maximum(after - 1, 0), np.minimum(after, len(stamps) - 1)
-        before, behind = base - stamps[self.left], stamps[self.right] - base  # negative beyond the ends
+        before, behind = base - stamps[self.left], stamps[self.right] - base
         span = (stamps[self.right] - stamps[self.left]).astype(np.float64)
         inside = (span > 0.0) & (span <= _ACROSS * step)
-        near = np.abs(behind) < np.abs(before)
-        line = np.divide(before, span, out=np.zeros(len(base)), where=inside)
         # A message at the stamp itself is taken as it is, whatever stands before it.
-        self.share = np.where(behind == 0, 1.0, np.where(inside, line, near))  # (n,) of the message behind
-        self.usable = inside | (np.minimum(np.abs(before), np.abs(behind)) <= _REACH * step)
+        line = np.divide(before, span, out=np.zeros(len(base)), where=inside)
+        self.share = np.where(behind == 0, 1.0, line)  # (n,) of the message behind
+        self.usable = inside | (behind == 0)
 
     def __call__(self, values: Array) -> Array:
         """Values of the messages, (m, n_joints), at the stamps, (n, n_joints)."""
         share = self.share[:, None]
         between = (1.0 - share) * values[self.left] + share * values[self.right]
-        return np.where(share == 1.0, values[self.right], np.where(share == 0.0, values[self.left], between))
+        return np.where(share == 1.0, values[self.right], between)
 
 
 def _columns(share: Share, where: _Between | None) -> dict[str, Array]:
