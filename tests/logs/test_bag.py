@@ -62,9 +62,9 @@ def states(signals, order="<", stamped=True):
         yield "/joint_states", stamp + 1, cdr(stamp + 1, ["finger"], [0.1], [], [], order=order)
 
 
-def write_mcap(path, messages, kind=KIND, encoding="cdr", compression=CompressionType.ZSTD):
+def write_mcap(path, messages, kind=KIND, encoding="cdr", compression=CompressionType.ZSTD, **options):
     with path.open("wb") as file:
-        writer = Writer(file, chunk_size=8000, compression=compression)
+        writer = Writer(file, chunk_size=8000, compression=compression, **options)
         writer.start()
         schema = writer.register_schema(kind, "ros2msg", b"")
         channels = {}
@@ -186,3 +186,58 @@ def test_foreign_joint_names_are_listed(tmp_path, robot, signals):
     log = di.read_log(tmp_path / "log.mcap", robot)
     with pytest.raises(di.LogError, match=r"not understood: a\.position, b\.position \(map them in a column file\)"):
         log.array("q", robot)
+
+
+def test_a_bag_without_chunks_is_used_to_its_last_message(tmp_path, robot, signals):
+    path = tmp_path / "log.mcap"
+    write_mcap(path, states(signals), use_chunking=False)
+    check(di.read_log(path, robot), robot, signals)
+    whole = path.read_bytes()
+    cut = whole.index(signals["q"][200, 0].tobytes())
+    start = whole.rindex(struct.pack("<iI", *divmod(START + 200 * 10_000_000, 10**9)), 0, cut) - 4 - 31
+    # In the middle of a message, and between two with the zeros that file systems leave.
+    for rest in (whole[:cut], whole[:start] + bytes(500)):
+        path.write_bytes(rest)
+        with pytest.warns(LogWarning, match=r"damaged after \d+% of its bytes; the 400 joint states") as said:
+            log = di.read_log(path, robot)
+        assert len(log) == 200
+        check(log, robot, signals, 200)
+        assert log.warnings == (str(said[0].message),)
+
+
+def test_a_damaged_chunk_is_not_used(tmp_path, robot, signals):
+    path = tmp_path / "log.mcap"
+    write_mcap(path, states(signals), compression=CompressionType.NONE)
+    content = bytearray(path.read_bytes())
+    content[content.index(signals["q"][200, 0].tobytes())] ^= 1
+    path.write_bytes(content)
+    with pytest.warns(LogWarning, match="is cut off or damaged"):
+        log = di.read_log(path, robot)
+    assert 150 < len(log) <= 200
+    check(log, robot, signals, len(log))
+
+
+def test_a_large_bag_is_streamed(tmp_path, robot, signals, monkeypatch):
+    path = tmp_path / "log.mcap"
+    write_mcap(path, states(signals))
+    monkeypatch.setattr("dynident.logs.bag._TOGETHER", 50)
+    for kept in (1 << 20, 1000):  # in memory, and read anew at each pass
+        monkeypatch.setattr("dynident.logs.bag.SMALL_BAG", 1000)
+        monkeypatch.setattr("dynident.logs.bag.KEPT_BAG", kept)
+        log = di.open_log(path, robot)
+        assert isinstance(log, di.LogFile)
+        for _ in range(2):
+            blocks = list(log.blocks())
+            np.testing.assert_array_equal(np.concatenate([b.time for b in blocks]), np.arange(N) * 10_000_000 / 1e9)
+            np.testing.assert_array_equal(np.concatenate([b.array("tau", robot) for b in blocks]), signals["tau"])
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(di.LogError, match="has changed since it was opened"):
+        next(iter(log.blocks()))
+    with pytest.warns(LogWarning) as said:
+        log = di.open_log(path, robot)
+    for _ in range(2):  # a pass does not say it again
+        n = sum(len(block) for block in log.blocks())
+    assert N // 4 < n < 3 * N // 4
+    assert log.warnings == next(iter(log.blocks())).warnings == (str(said[0].message),)
+    assert len(said) == 1

@@ -10,6 +10,7 @@ import numpy as np
 from dynident.checks import Array
 from dynident.errors import InputError
 from dynident.estimate.text_table import text_table
+from dynident.logs.labels import short_names
 
 if TYPE_CHECKING:
     from dynident.estimate.estimate import Estimate
@@ -124,6 +125,8 @@ def drift_notes(fit: Estimate) -> tuple[str, ...]:
     if view is None or len(view.logs) < 2:
         return ()
     notes = []
+    short = short_names([*fit.data, *fit.held_out])
+    logs = [short.get(label, label) for label in view.logs]
     for joint, name in enumerate(fit.robot.joint_names):
         level, std = view.level[:, joint], view.level_std[:, joint]
         if disagree(level, std):
@@ -131,7 +134,7 @@ def drift_notes(fit: Estimate) -> tuple[str, ...]:
             low, high = known[np.argmin(level[known])], known[np.argmax(level[known])]
             notes.append(
                 f"{name}: friction differs between logs by more than noise, from {100.0 * level[low]:.0f} % of the "
-                f"model's ({view.logs[low]}) to {100.0 * level[high]:.0f} % ({view.logs[high]})"
+                f"model's ({logs[low]}) to {100.0 * level[high]:.0f} % ({logs[high]})"
             )
     return tuple(notes)
 

@@ -10,6 +10,7 @@ from dynident.logs.log import (
     row_torques,
     torque_kind,
 )
+from dynident.logs.memory import LogWarning
 from dynident.logs.read import open_log, read_log, stream_log
 from dynident.logs.source import LogSource
 from dynident.logs.stream import LogFile
@@ -21,6 +22,7 @@ __all__ = [
     "LogError",
     "LogFile",
     "LogSource",
+    "LogWarning",
     "channel_names",
     "joint_positions",
     "joint_speeds",

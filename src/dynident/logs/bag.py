@@ -4,50 +4,148 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from dynident.checks import Array
 from dynident.errors import InputError, RobotFileError
-from dynident.logs.jointstate import JOINT_STATE, Received, fullest, publishers
+from dynident.logs.jointstate import JOINT_STATE, Message
 from dynident.logs.log import LogError
-from dynident.logs.memory import LARGEST_RATIO, LogWarning, MemoryTable
-from dynident.logs.table import file_digest
+from dynident.logs.mcapfile import CutOffError, checked_topic, mcap_messages
+from dynident.logs.memory import MemoryTable, refuse_size
+from dynident.logs.publishers import Block, Key, Publisher, Sorter, concatenated, fullest
+from dynident.logs.spread import Share, merged, spread_joints
+from dynident.logs.table import Table, file_digest, file_stamp
 from dynident.robot.model import Robot
 from dynident.robot.reading import parse_yaml, read_text
 
-_LARGEST_CHUNK = 1 << 28  # bytes of a chunk after unpacking; recorders cut at a few MB
-_HARMLESS = 1 << 24  # bytes that may unpack at any ratio
+SMALL_BAG = 1 << 25  # bytes of numbers up to which a log is read whole
+KEPT_BAG = 1 << 28  # bytes of numbers that stay in memory, so that the bag is not unpacked at each pass
+_TOGETHER = 4096  # messages that are decoded together
+_FETCHED = 1 << 23  # bytes that are
 
 
-def bag_table(path: Path, robot: Robot | None) -> MemoryTable:
+def bag_table(path: Path, robot: Robot | None, mapped: Collection[str] = (), *, keep: bool = True) -> Table:
     """The joint states of a bag: `t` since the first of them, `NAME.position`, `NAME.velocity` and `NAME.effort`.
 
     Of several topics, or of messages about different joints, those that know most of the robot's joints are taken.
-    What can be read of a bag that was cut off is used, with a `LogWarning` that says how much.
+    Joints that only others know are merged with them. What can be read of a bag that was cut off is used. The table's
+    warnings say both.
+
+    Args:
+        path: The bag.
+        robot: The robot, or None.
+        mapped: Names in the bag that a column file gives a meaning.
+        keep: Whether to keep the numbers of a bag that is not large, so that it need not be unpacked again.
 
     Raises:
         LogError: If there is no bag, or no joint state in it.
     """
-    files = _files(path)
-    topics: dict[str, str] = {}
-    try:
-        found = publishers(message for file in files for message in _messages(file, topics))
-    except InputError as error:
-        raise LogError(str(path), str(error)) from None
-    except OSError as error:
-        raise LogError(str(path), f"cannot be read ({error.strerror})") from None
+    bag = _Bag(path, keep)
+    found = list(bag.found.values())
     if not found:
-        held = ", ".join(f"{name} ({kind})" for name, kind in sorted(topics.items())[:20])
+        held = ", ".join(f"{name} ({kind})" for name, kind in sorted(bag.topics.items())[:20])
         raise LogError(str(path), f"has no message {JOINT_STATE[0]} that names joints; its topics: {held or 'none'}")
-    chosen = fullest(found, [joint.name for joint in robot.joints] if robot is not None else [])
-    headers, columns = chosen.columns()
-    others = [f"{name} (topic {one.topic})" for one in found if one is not chosen for name in one.names]
-    digests = [file_digest(file) for file in files]
-    digest = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
-    return MemoryTable(headers, columns, others, digest)
+    known = [joint.name for joint in robot.joints] if robot is not None else []
+    chosen = fullest(found, {*known, *mapped})
+    wanted = [*(robot.joint_names if robot is not None else ()), *mapped]
+    taken = spread_joints(found, chosen, wanted)
+    others = [f"{name} (topic {one.topic})" for one in found if one.key not in taken for name in one.names]
+    if len(taken) == 1:
+        return BagTable(bag, chosen, others)
+    blocks = bag.gathered(taken)
+    headers, columns, words = merged(str(path), [Share(bag.found[key], taken[key], blocks[key]) for key in taken])
+    return MemoryTable(headers, columns, others, bag.digest, [*bag.warnings, words])
+
+
+class BagTable:
+    """The messages of one publisher as columns.
+
+    Args:
+        bag: The bag.
+        publisher: Whose messages.
+        others: What else the bag holds.
+    """
+
+    def __init__(self, bag: _Bag, publisher: Publisher, others: Sequence[str]) -> None:
+        self.headers = publisher.headers
+        self.units: list[str] = []
+        self.others = list(others)
+        self.warnings = tuple(bag.warnings)
+        self.digest = bag.digest
+        self._bag, self._publisher = bag, publisher
+        bag.forget(publisher.key)
+
+    def fits(self, n_columns: int) -> bool:
+        """Whether so many columns are small enough for a log in memory."""
+        return self._publisher.count * n_columns * 8 <= SMALL_BAG
+
+    def parts(self, places: Sequence[int]) -> Iterator[Array]:
+        """The columns at these places, (n_places, n) each."""
+        for _, block in self._bag.blocks([self._publisher.key]):
+            yield self._publisher.columns(block, places)
+
+
+class _Bag:
+    """The files of a bag, read once to know what is in them."""
+
+    def __init__(self, path: Path, keep: bool) -> None:
+        self.path, self.files = path, _files(path)
+        self.topics: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self._stamps = [file_stamp(file) for file in self.files]
+        self._kept: dict[Key, list[Block]] | None = {} if keep else None
+        sorter, size = Sorter(), 0
+        with self._reading():
+            for messages in _batches(self.files, self.topics, self.warnings):
+                for key, block in sorter.feed(messages).items():
+                    size += block.n_bytes
+                    if size > KEPT_BAG:
+                        self._kept = None
+                    if self._kept is not None:
+                        self._kept.setdefault(key, []).append(block)
+            digests = [file_digest(file) for file in self.files]
+        self.found = sorter.found
+        self.digest = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+    def forget(self, but: Key) -> None:
+        """Let go of the numbers of all publishers but one."""
+        if self._kept is not None:
+            self._kept = {but: self._kept[but]}
+
+    def blocks(self, keys: Collection[Key]) -> Iterator[tuple[Key, Block]]:
+        """The messages of some publishers, from memory or from the files."""
+        if self._kept is not None:
+            yield from ((key, block) for key in keys for block in self._kept[key])
+            return
+        if [file_stamp(file) for file in self.files] != self._stamps:
+            raise LogError(str(self.path), "has changed since it was opened; open it again")
+        sorter = Sorter()
+        with self._reading():
+            for messages in _batches(self.files, {}, []):  # what there is to say of the files was said
+                yield from ((key, block) for key, block in sorter.feed(messages).items() if key in keys)
+
+    def gathered(self, keys: Collection[Key]) -> dict[Key, Block]:
+        """All messages of some publishers in memory."""
+        own: dict[Key, list[Block]] = {key: [] for key in keys}
+        size = 0
+        for key, block in self.blocks(keys):
+            own[key].append(block)
+            size += block.n_bytes
+            refuse_size(self.path, size)
+        return {key: concatenated(blocks) for key, blocks in own.items()}
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except InputError as error:
+            raise LogError(str(self.path), str(error)) from None
+        except OSError as error:
+            raise LogError(str(self.path), f"cannot be read ({error.strerror})") from None
 
 
 def _files(path: Path) -> list[Path]:
@@ -83,84 +181,59 @@ def _listed(metadata: Path) -> list[str]:
     return names
 
 
-def _messages(file: Path, topics: dict[str, str]) -> Iterator[Received]:
-    """The joint states of one file, as far as it can be read; the topics it has are put into `topics`."""
-    read = _sqlite_messages(file, topics) if file.suffix.lower() == ".db3" else _mcap_messages(file, topics)
+def _batches(files: Sequence[Path], topics: dict[str, str], said: list[str]) -> Iterator[list[Message]]:
+    """The joint states of all files, many at a time, as short chunks would be slow to decode one by one."""
+    batch: list[Message] = []
+    size = 0
+    for file in files:
+        for messages in _messages(file, topics, said):
+            batch += messages
+            size += sum(len(message[2]) for message in messages)
+            if len(batch) >= _TOGETHER or size >= _FETCHED:
+                yield batch
+                batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _messages(file: Path, topics: dict[str, str], said: list[str]) -> Iterator[list[Message]]:
+    """The joint states of one file, as far as it can be read; where that is not to its end, `said` gets a sentence."""
+    read = _sqlite_messages(file, topics) if file.suffix.lower() == ".db3" else mcap_messages(file, topics)
     count = 0
     try:
-        for message in read:
-            count += 1
-            yield message
+        for messages in read:
+            count += len(messages)
+            yield messages
     except (LogError, OSError):
         raise
     except Exception as error:  # the libraries let through what their parts raise
         if count == 0:
             cause = error.__cause__ or error
             raise LogError(str(file), f"cannot be read as a bag ({cause or type(cause).__name__})") from None
-        share = f" after {error.args[0]:.0%} of its bytes" if isinstance(error, _CutOffError) else ""
-        words = f"{file}: is cut off or damaged{share}; the {count} joint states before that are used"
-        warnings.warn(words, LogWarning, stacklevel=2)
+        share = f" after {error.args[0]:.0%} of its bytes" if isinstance(error, CutOffError) else ""
+        said.append(f"{file}: is cut off or damaged{share}; the {count} joint states before that are used")
 
 
-class _CutOffError(Exception):
-    """The share of a file, 0 to 1, after which it could not be read on."""
-
-
-def _mcap_messages(file: Path, topics: dict[str, str]) -> Iterator[Received]:
-    try:
-        from mcap.records import Channel, Chunk, Message, Schema
-        from mcap.stream_reader import StreamReader, breakup_chunk
-    except ImportError:
-        raise LogError(str(file), "reading MCAP needs mcap: pip install 'dynident[ros]'") from None
-    kinds: dict[int, str] = {}
-    wanted: dict[int, str] = {}  # topic by channel
-    with file.open("rb") as opened:
-        records = StreamReader(opened, emit_chunks=True, record_size_limit=file.stat().st_size).records
-        while True:
-            try:
-                record: Any = next(records)
-                if isinstance(record, Chunk):
-                    _refuse_bomb(file, record)
-                inner = breakup_chunk(record, validate_crc=True) if isinstance(record, Chunk) else [record]
-            except StopIteration:
-                return
-            except LogError:
-                raise
-            except Exception as error:  # a record that was cut can fail in any part of its decoding
-                raise _CutOffError(opened.tell() / max(1, file.stat().st_size)) from error
-            for part in inner:
-                if isinstance(part, Schema):
-                    kinds[part.id] = part.name
-                elif isinstance(part, Channel):
-                    topics[part.topic] = kinds.get(part.schema_id, "no type")
-                    if topics[part.topic] in JOINT_STATE:
-                        wanted[part.id] = _checked(file, part.topic, part.message_encoding)
-                elif isinstance(part, Message) and part.channel_id in wanted:
-                    yield Received(wanted[part.channel_id], part.log_time, part.data)
-
-
-def _refuse_bomb(file: Path, chunk: Any) -> None:
-    size = chunk.uncompressed_size
-    if size > _LARGEST_CHUNK or (size > _HARMLESS and size > LARGEST_RATIO * len(chunk.data)):
-        raise LogError(str(file), f"a chunk of {len(chunk.data)} bytes unpacks to {size}; that is no log")
-
-
-def _checked(file: Path, topic: str, encoding: str) -> str:
-    if encoding != "cdr":
-        raise LogError(str(file), f"topic {topic} is encoded as '{encoding}', not as ROS 2 does (cdr); convert the bag")
-    return topic
-
-
-def _sqlite_messages(file: Path, topics: dict[str, str]) -> Iterator[Received]:
+def _sqlite_messages(file: Path, topics: dict[str, str]) -> Iterator[list[Message]]:
     base = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
     try:
         names: dict[int, str] = {}
         for key, name, kind, encoding in base.execute("SELECT id, name, type, serialization_format FROM topics"):
             topics[name] = kind
             if kind in JOINT_STATE:
-                names[key] = _checked(file, name, encoding)
-        for key, stamp, data in base.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp, id"):
-            if key in names:
-                yield Received(names[key], stamp, bytes(data))
+                names[key] = checked_topic(file, name, encoding)
+        rows = base.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp, id")
+        messages: list[Message] = []
+        try:
+            for key, stamp, data in rows:
+                if key in names:
+                    messages.append((names[key], int(stamp), bytes(data)))
+                if len(messages) == _TOGETHER:
+                    yield messages
+                    messages = []
+        except Exception:  # those before a row that is damaged are good
+            yield messages
+            raise
+        yield messages
     finally:
         base.close()

@@ -1,74 +1,114 @@
-"""ROS 2 `sensor_msgs/msg/JointState`: its bytes (CDR), and many of them as columns keyed by joint name."""
+"""ROS 2 `sensor_msgs/msg/JointState`: where its fields stand in its bytes (CDR), and many messages decoded at once."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.errors import InputError
 from dynident.logs.joints import QUANTITIES
 
 JOINT_STATE = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
+Message = tuple[str, int, bytes]  # topic, when it was recorded [ns], bytes; a plain tuple, as there are millions
+Rows = NDArray[np.uint8]  # (n_messages, n_bytes): messages of equal length below each other
+_BODY = 4  # bytes of the encapsulation header; alignment counts from behind it
+_STAMP = 8  # bytes of the time stamp, which the frame and the names follow
 
 
 @dataclass(frozen=True)
-class Received:
-    """A message as a bag holds it: its topic, when it was recorded [ns], and its bytes."""
+class Layout:
+    """Where the fields of a joint state stand. The messages of one publisher share it: it is found out once.
 
-    topic: str
-    stamp: int
-    data: bytes
+    Attributes:
+        names: The joints.
+        order: Byte order, "<" or ">".
+        fixed: Bytes that every message of this layout has, and where: frame and names, and how long the arrays are.
+        starts: Where position, velocity and effort start; None for those that are absent.
+    """
+
+    names: tuple[str, ...]
+    order: str
+    fixed: tuple[tuple[int, bytes], ...]
+    starts: tuple[int | None, ...]
+
+    def alike(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which messages have this layout, (n_messages,); they have the length of the one it was found in."""
+        same = np.ones(len(rows), dtype=bool)
+        for start, part in self.fixed:
+            same &= (rows[:, start : start + len(part)] == np.frombuffer(part, np.uint8)).all(axis=1)
+        return same
+
+    def stamps(self, rows: Rows) -> NDArray[np.int64]:
+        """Time stamps of messages of this layout, (n_messages,) [ns]."""
+        seconds, rest = (
+            np.ascontiguousarray(rows[:, at : at + 4]).view(self.order + kind)[:, 0].astype(np.int64)
+            for at, kind in ((_BODY, "i4"), (_BODY + 4, "u4"))
+        )
+        return seconds * 1_000_000_000 + rest
+
+    def values(self, rows: Rows) -> tuple[Array | None, ...]:
+        """Position, velocity and effort, (n_messages, n_joints) each or None."""
+        size = 8 * len(self.names)
+        return tuple(
+            None
+            if start is None
+            else np.ascontiguousarray(rows[:, start : start + size])
+            .view(self.order + "f8")
+            .astype(np.float64, copy=False)
+            for start in self.starts
+        )
 
 
-class Decoder:
-    """Bytes to joint states. Names are decoded once, as every message of a publisher repeats them."""
+def layout_of(data: bytes) -> Layout:
+    """The layout of a message.
 
-    def __init__(self) -> None:
-        self._prefix = b"\xff"
-        self._names: tuple[str, ...] = ()
+    Raises:
+        InputError: If the bytes are no joint state, an array has another length than the names, or a name is repeated.
+    """
+    if data[:2] not in (b"\x00\x00", b"\x00\x01"):
+        raise InputError("is not plain CDR")
+    order = "<" if data[1] else ">"
+    body = data[_BODY:]
+    try:
+        struct.unpack_from(order + "iI", body)
+        names, at = _names(body, order)
+        fixed = [(0, data[:2]), (_BODY + _STAMP, body[_STAMP:at])]
+        starts: list[int | None] = []
+        for quantity in QUANTITIES:
+            at += -at % 4
+            (count,) = struct.unpack_from(order + "I", body, at)
+            fixed.append((_BODY + at, body[at : at + 4]))
+            start = at + 4 + (-(at + 4) % 8 if count else 0)
+            if start + 8 * count > len(body):
+                raise ValueError(count)
+            if count not in (0, len(names)):
+                raise InputError(f"has {len(names)} names but {count} values of {quantity}")
+            starts.append(_BODY + start if count else None)
+            at = start + 8 * count
+    except (struct.error, ValueError):
+        raise InputError("is cut off or no joint state") from None
+    if len(set(names)) != len(names):
+        raise InputError(f"names a joint twice: {', '.join(names)}")
+    return Layout(names, order, tuple(fixed), tuple(starts))
 
-    def decode(self, data: bytes) -> tuple[int, tuple[str, ...], list[Array]]:
-        """Stamp [ns], joint names, and position, velocity and effort, (n_joints,) each or empty.
 
-        Raises:
-            InputError: If the bytes are no joint state, or an array has another length than the names.
-        """
-        if data[:2] not in (b"\x00\x00", b"\x00\x01"):
-            raise InputError("is not plain CDR")
-        order = "<" if data[1] else ">"
-        body = data[4:]  # alignment counts from behind the encapsulation header
-        try:
-            seconds, nanoseconds = struct.unpack_from(order + "iI", body)
-            if not body.startswith(self._prefix, 8):
-                self._read_names(body, order)
-            at = 8 + len(self._prefix)
-            arrays: list[Array] = []
-            for _ in QUANTITIES:
-                values, at = _doubles(body, at, order)
-                arrays.append(values)
-        except (struct.error, ValueError):
-            raise InputError("is cut off or no joint state") from None
-        for quantity, values in zip(QUANTITIES, arrays, strict=True):
-            if len(values) not in (0, len(self._names)):
-                raise InputError(f"has {len(self._names)} names but {len(values)} values of {quantity}")
-        return seconds * 1_000_000_000 + nanoseconds, self._names, arrays
-
-    def _read_names(self, body: bytes, order: str) -> None:
-        _, at = _string(body, 8, order)
-        at += -at % 4
-        (count,) = struct.unpack_from(order + "I", body, at)
-        at += 4
-        if count > len(body) // 4:
-            raise ValueError(count)
-        names: list[str] = []
-        for _ in range(count):
-            name, at = _string(body, at, order)
-            names.append(name)
-        self._names, self._prefix = tuple(names), body[8:at]
+def _names(body: bytes, order: str) -> tuple[tuple[str, ...], int]:
+    """The joints, and where they end."""
+    _, at = _string(body, _STAMP, order)  # the frame
+    at += -at % 4
+    (count,) = struct.unpack_from(order + "I", body, at)
+    at += 4
+    if count > len(body) // 4:
+        raise ValueError(count)
+    names: list[str] = []
+    for _ in range(count):
+        name, at = _string(body, at, order)
+        names.append(name)
+    return tuple(names), at
 
 
 def _string(body: bytes, at: int, order: str) -> tuple[str, int]:
@@ -78,81 +118,3 @@ def _string(body: bytes, at: int, order: str) -> tuple[str, int]:
     if end > len(body):
         raise ValueError(size)
     return body[at + 4 : end].rstrip(b"\0").decode(), end
-
-
-def _doubles(body: bytes, at: int, order: str) -> tuple[Array, int]:
-    at += -at % 4
-    (count,) = struct.unpack_from(order + "I", body, at)
-    at += 4
-    if count == 0:
-        return np.empty(0), at
-    at += -at % 8
-    return np.frombuffer(body, order + "f8", count, at), at + 8 * count
-
-
-@dataclass
-class Publisher:
-    """The messages of one topic about one set of joints.
-
-    Attributes:
-        topic: The topic.
-        names: The joints, in the order of the first message.
-        stamps: Of the header and of the recorder [ns].
-        values: Position, velocity and effort, message after message in the order of `names`; absent ones are NaN.
-    """
-
-    topic: str
-    names: tuple[str, ...]
-    stamps: list[tuple[int, int]] = field(default_factory=list)
-    values: tuple[bytearray, ...] = field(default_factory=lambda: tuple(bytearray() for _ in QUANTITIES))
-
-    def add(self, stamp: int, recorded: int, names: tuple[str, ...], arrays: list[Array]) -> None:
-        """One message; its joints may come in another order than before."""
-        if names != self.names:
-            order = [names.index(name) for name in self.names]
-            arrays = [values[order] if len(values) else values for values in arrays]
-        self.stamps.append((stamp, recorded))
-        for kept, values in zip(self.values, arrays, strict=True):
-            # As bytes: a hundred thousand small arrays take more room for themselves than for their numbers.
-            kept += (values if len(values) else np.full(len(names), np.nan)).astype(np.float64, copy=False).tobytes()
-
-    def columns(self) -> tuple[list[str], list[Array]]:
-        """Headers and columns: t since the first message [s], then `NAME.position` and so on; absent values are NaN."""
-        stamps = np.array(self.stamps, dtype=np.int64)
-        # A publisher that does not stamp its messages leaves zeros.
-        own = stamps[:, 0] if stamps[:, 0].all() else stamps[:, 1]
-        headers, columns = ["t"], [(own - own[0]) / 1e9]
-        for quantity, kept in zip(QUANTITIES, self.values, strict=True):
-            table = np.frombuffer(kept).reshape(-1, len(self.names))
-            if not np.isnan(table).all():
-                headers += [f"{name}.{quantity}" for name in self.names]
-                columns += list(table.T)
-        return headers, columns
-
-
-def publishers(messages: Iterable[Received]) -> list[Publisher]:
-    """The messages by topic and set of joints.
-
-    Raises:
-        InputError: For a message that cannot be decoded.
-    """
-    decoders: dict[str, Decoder] = {}
-    found: dict[tuple[str, frozenset[str]], Publisher] = {}
-    for count, message in enumerate(messages, 1):
-        decoder = decoders.setdefault(message.topic, Decoder())
-        try:
-            stamp, names, arrays = decoder.decode(message.data)
-        except InputError as error:
-            raise InputError(f"joint state {count} (topic {message.topic}) {error}") from None
-        if not names:
-            continue  # numbers without names belong to no joint
-        key = message.topic, frozenset(names)
-        if len(key[1]) != len(names):
-            raise InputError(f"joint state {count} (topic {message.topic}) names a joint twice: {', '.join(names)}")
-        found.setdefault(key, Publisher(message.topic, names)).add(stamp, message.stamp, names, arrays)
-    return list(found.values())
-
-
-def fullest(candidates: Iterable[Publisher], joints: Collection[str]) -> Publisher:
-    """The publisher that tells about most of these joints, and most often."""
-    return max(candidates, key=lambda one: (len(set(one.names) & set(joints)), len(one.stamps)))

@@ -45,6 +45,7 @@ class Log:
         unused: Columns of the file that mean nothing to dynident.
         role: What it is for.
         label: Name in reports; default the source.
+        warnings: What a reader of results should know about it, such as how much of the file could be read.
     """
 
     source: str
@@ -54,6 +55,7 @@ class Log:
     unused: tuple[str, ...] = ()
     role: Role = "train"
     label: str = field(default="")
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "time", _kept(self.time))

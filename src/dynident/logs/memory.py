@@ -16,7 +16,7 @@ _HARMLESS = 1 << 26  # bytes that may unpack at any ratio, such as a short log o
 
 
 class LogWarning(UserWarning):
-    """A log that could be read only in part; the message says how much."""
+    """A log that could be read only in part, or was put together from parts; the message says how."""
 
 
 class MemoryTable:
@@ -27,13 +27,22 @@ class MemoryTable:
         columns: The numbers, (n_samples,) each.
         others: What else the file holds.
         digest: SHA-256 of the content.
+        warnings: What a reader of results should know about it.
     """
 
-    def __init__(self, headers: Sequence[str], columns: Sequence[Array], others: Sequence[str], digest: str) -> None:
+    def __init__(
+        self,
+        headers: Sequence[str],
+        columns: Sequence[Array],
+        others: Sequence[str],
+        digest: str,
+        warnings: Sequence[str] = (),
+    ) -> None:
         self.headers = list(headers)
         self.units: list[str] = []
         self.others = list(others)
         self.digest = digest
+        self.warnings = tuple(warnings)
         self._columns = list(columns)
 
     def fits(self, n_columns: int) -> bool:
@@ -45,6 +54,17 @@ class MemoryTable:
         yield np.array([self._columns[place] for place in places], dtype=np.float64)
 
 
+def refuse_size(path: Path, size: int) -> None:
+    """Refuse `size` bytes of numbers, or more, if they are too many to be read at once.
+
+    Raises:
+        LogError: Beyond `LARGEST_MEMORY`.
+    """
+    if size > LARGEST_MEMORY:
+        limit = f"{LARGEST_MEMORY / 1e9:g} GB are read at once; write a long log as Parquet or CSV, which are streamed"
+        raise LogError(str(path), f"unpacks to {size / 1e9:.3g} GB or more; at most {limit}")
+
+
 def refuse_bomb(path: Path, size: int) -> None:
     """Refuse a file that unpacks to `size` bytes or more, if that is no log.
 
@@ -52,8 +72,6 @@ def refuse_bomb(path: Path, size: int) -> None:
         LogError: Beyond `LARGEST_MEMORY`, or beyond `LARGEST_RATIO` times the size of the file.
     """
     packed = path.stat().st_size
-    if size > LARGEST_MEMORY:
-        limit = f"{LARGEST_MEMORY / 1e9:g} GB are read at once; write a long log as Parquet or CSV, which are streamed"
-        raise LogError(str(path), f"unpacks to {size / 1e9:.3g} GB or more; at most {limit}")
+    refuse_size(path, size)
     if size > _HARMLESS and size > LARGEST_RATIO * packed:
         raise LogError(str(path), f"unpacks to more than {size} bytes from {packed}; that is no log")

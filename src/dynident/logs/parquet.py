@@ -33,6 +33,7 @@ class ParquetTable:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.units: list[str] = []
+        self.warnings: tuple[str, ...] = ()
         with _parquet_file(path) as (arrow, file):
             schema = file.schema_arrow
             is_number = [arrow.types.is_floating(kind) or arrow.types.is_integer(kind) for kind in schema.types]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,6 +14,7 @@ from dynident.logs.joints import joint_rules
 from dynident.logs.lerobot import dataset_of, lerobot_table
 from dynident.logs.log import Log, LogError, Role
 from dynident.logs.mat import mat_table
+from dynident.logs.memory import LogWarning
 from dynident.logs.npz import npz_table
 from dynident.logs.parquet import ParquetTable
 from dynident.logs.rsi import rsi_rules, rsi_table
@@ -82,7 +84,8 @@ def open_log(
 ) -> LogSource:
     """`read_log` for a small file, `stream_log` for a large one.
 
-    Small is a text of up to 64 MB after unpacking, a Parquet file with up to 32 MB of numbers, and every other file.
+    Small is a text of up to 64 MB after unpacking, a Parquet file or a bag with up to 32 MB of numbers, and every other
+    file.
     With `positions_only`, no other column is looked at.
     """
     log = _open(path, robot, columns, start, stop, role, label, keep=True)
@@ -110,9 +113,10 @@ def _open(
         rules = column_rules(columns, "columns")
     else:
         rules = {} if columns is None else read_rules(columns)
-    table = _table(file, robot, keep)
-    own = column_rules(robot.columns, robot.source) if robot is not None else {}
-    rules = joint_rules(table.headers, robot) | rsi_rules(table.headers) | own | rules
+    table = _table(file, robot, rules, keep)
+    for words in table.warnings:
+        warnings.warn(words, LogWarning, stacklevel=3)  # at the caller of read_log, stream_log or open_log
+    rules = joint_rules(table.headers, robot) | rsi_rules(table.headers) | rules
     known, spare = understand(table.headers, table.units, rules, robot, source)
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
@@ -121,12 +125,13 @@ def _open(
     return LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label)
 
 
-def _table(file: Path, robot: Robot | None, keep: bool) -> Table:
+def _table(file: Path, robot: Robot | None, rules: Collection[str], keep: bool) -> Table:
     kind = file.suffix.lower()
     if (kind == ".parquet" or file.is_dir()) and (dataset := dataset_of(file)):
         return lerobot_table(file, dataset)
     if kind in (".mcap", ".db3") or file.is_dir():
-        return bag_table(file, robot)
+        mapped = dict.fromkeys(name for name, dot, _ in (rule.rpartition(".") for rule in rules) if dot)
+        return bag_table(file, robot, list(mapped), keep=keep)
     if kind == ".parquet":
         return ParquetTable(file)
     if file.name.lower().endswith((".xml", ".xml.gz")):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-import warnings
 import zlib
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError
@@ -17,7 +16,7 @@ from defusedxml.ElementTree import fromstring
 from dynident.checks import Array
 from dynident.logs.columns import ColumnRule
 from dynident.logs.log import LogError
-from dynident.logs.memory import LogWarning, MemoryTable, refuse_bomb
+from dynident.logs.memory import MemoryTable, refuse_bomb
 from dynident.logs.table import PART
 
 _END = b"</Rob>"
@@ -39,7 +38,7 @@ def rsi_table(path: Path) -> MemoryTable:
     """The records of an RSI log: `t` since the first [s] by IPOC, `AIPos.A1 [deg]`, `MACur.A1` and so on.
 
     Whatever stands between the records, such as the answers `<Sen>` of the other side, is skipped. A record that is cut
-    off at the end is left out, with a `LogWarning`.
+    off at the end is left out; the table's warnings say so.
 
     Raises:
         LogError: If it has no records, or one of them lacks what the first has.
@@ -54,13 +53,13 @@ def rsi_table(path: Path) -> MemoryTable:
         if row.keys() != rows[0].keys():
             odd = sorted(row.keys() ^ rows[0].keys())[0]
             raise LogError(str(path), f"record {number} differs from the first in '{odd}'; give one recording per file")
+    said: list[str] = []
     if len(_START.findall(content)) > len(found):
-        words = f"{path}: a record is cut off; the {len(found)} complete ones are used"
-        warnings.warn(words, LogWarning, stacklevel=2)
+        said.append(f"{path}: a record is cut off; the {len(found)} complete ones are used")
     numbers = np.array([[row[name] for name in headers] for row in rows])  # (n_samples, n_columns)
     columns: list[Array] = [(numbers[:, 0] - numbers[0, 0]) / 1e3, *numbers.T[1:]]
     named = [f"{name}{_UNITS.get(name.partition('.')[0], '')}" for name in headers[1:]]
-    return MemoryTable(["t", *named], columns, [], hashlib.sha256(content).hexdigest())
+    return MemoryTable(["t", *named], columns, [], hashlib.sha256(content).hexdigest(), said)
 
 
 def _records(content: bytes) -> list[bytes]:

@@ -30,6 +30,10 @@ class LogSource(Protocol):
     def label(self) -> str:
         """Name in reports."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of results should know about it, such as how much of the file could be read."""
+
     def blocks(self) -> Iterator[Log]:
         """Successive parts of at most `BLOCK` samples in the order of time; together they are the whole log.
 
@@ -53,6 +57,12 @@ def as_logs(logs: object) -> list[LogSource]:
             shown = f"{log!r} is" if isinstance(log, str | PathLike) else f"a {type(log).__name__} is"
             raise InputError(f"{shown} not a log; read it first: di.open_log(path, robot)")
     return given
+
+
+def log_warnings(logs: Iterable[LogSource]) -> tuple[str, ...]:
+    """What a reader of results should know about the logs they came from, each sentence once."""
+    # A source of the user's own making may have nothing to say.
+    return tuple(dict.fromkeys(words for log in logs for words in getattr(log, "warnings", ())))
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,11 @@ class PositionsOnly:
     def label(self) -> str:
         """Name in reports."""
         return self.log.label
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of results should know about it."""
+        return log_warnings([self.log])
 
     def blocks(self) -> Iterator[Log]:
         """The log's blocks without any other channel."""

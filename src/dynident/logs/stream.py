@@ -52,6 +52,11 @@ class LogFile:
         return self.table.digest
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of results should know about it."""
+        return self.table.warnings
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the channels (q1, taum3, ...)."""
         return tuple(column.channel for column in self.columns[1:])
@@ -84,7 +89,7 @@ class LogFile:
         blocks = list(replace(self, start=None, stop=None).blocks())
         time = _joined([block.time for block in blocks])
         channels = {name: _joined([block.channels[name] for block in blocks]) for name in self.names}
-        log = Log(self.source, self.digest, time, channels, self.unused, self.role, self.label)
+        log = Log(self.source, self.digest, time, channels, self.unused, self.role, self.label, self.warnings)
         return log if self.start is None and self.stop is None else log.window(self.start, self.stop)
 
     def _rows(self) -> Iterator[Array]:
@@ -107,7 +112,7 @@ class LogFile:
         """A block as a log; the arrays are fresh, so they are handed over rather than copied."""
         _close(block)
         channels = dict(zip(self.names, block[1:], strict=True))
-        return Log(self.source, self.digest, block[0], channels, self.unused, self.role, self.label)
+        return Log(self.source, self.digest, block[0], channels, self.unused, self.role, self.label, self.warnings)
 
 
 def _joined(parts: list[Array]) -> Array:

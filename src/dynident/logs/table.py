@@ -21,11 +21,13 @@ class Table(Protocol):
         headers: Name of each column as written, perhaps with a unit in brackets.
         units: Unit row, or empty.
         others: Columns that do not hold numbers, with their type: `stamp (timestamp[ns])`.
+        warnings: What a reader of results should know about the file, such as how much of it could be read.
     """
 
     headers: list[str]
     units: list[str]
     others: list[str]
+    warnings: tuple[str, ...]
 
     @property
     def digest(self) -> str:

@@ -42,6 +42,7 @@ class TextTable:
     def __init__(self, path: Path, *, keep: bool = True) -> None:
         self.path = path
         self.others: list[str] = []
+        self.warnings: tuple[str, ...] = ()
         self.digest, self._content = _examine(path, SMALL_TEXT if keep else 0)
         first, second = [*islice(chain.from_iterable(self._lines()), 2), "", ""][:2]
         if not first:

@@ -12,6 +12,7 @@ from dynident.estimate.estimate import Estimate
 from dynident.estimate.friction_parts import FRICTION, term_name
 from dynident.estimate.friction_summary import disagree, friction_summary
 from dynident.estimate.friction_view import FrictionView
+from dynident.logs.labels import short_names
 from dynident.report.figures import torque_units
 from dynident.report.friction_plots import Axis, loop_plot, scatter_plot
 from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
@@ -282,8 +283,9 @@ def _drift(estimate: Estimate, view: FrictionView) -> Html:
     if len(view.logs) < 2:
         return Html("")
     heads = [Head("Log"), *(Head(name, True) for name in estimate.robot.joint_names)]
+    names = short_names([*estimate.data, *estimate.held_out])
     rows = [
-        [label, *(_level(x, s) for x, s in zip(level, std, strict=True))]
+        [names.get(label, label), *(_level(x, s) for x, s in zip(level, std, strict=True))]
         for label, level, std in zip(view.logs, view.level, view.level_std, strict=True)
     ]
     notes = friction_summary(estimate).drift

@@ -12,6 +12,7 @@ from rich.text import Text
 from dynident.estimate.accuracy import TorqueErrors, together
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.friction_summary import drift_notes
+from dynident.logs.labels import short_names
 from dynident.report.figures import fit, left_out_per_joint, per_joint, relative, rmse, torque_units
 from dynident.report.friction import gain_words, group_words
 from dynident.report.verdict import Trust, trust_of, verdict
@@ -155,7 +156,9 @@ def print_validation(validation: Validation, console: Console) -> None:
     )
     console.print(Text(text))
     if validation.seen:
-        warning = f"Warning: {', '.join(validation.seen)} also served for training; errors there prove nothing."
+        names = short_names(logs)
+        seen = ", ".join(names[label] for label in validation.seen)
+        warning = f"Warning: {seen} also served for training; errors there prove nothing."
         console.print(Text(printable(warning), style="yellow"))
     console.print(_validation_table(validation))
     console.print(
@@ -167,6 +170,7 @@ def print_validation(validation: Validation, console: Console) -> None:
     )
     if len(logs) > 1:
         console.print(_log_table(validation))
+    _remarks(console, [f"Warning: {warning}" for warning in validation.warnings], "yellow")
 
 
 def _validation_table(validation: Validation) -> Table:
@@ -186,11 +190,12 @@ def _validation_table(validation: Validation) -> Table:
 def _log_table(validation: Validation) -> Table:
     """One row per log; of its joints the worst is named."""
     rows = []
+    names = short_names(validation.comparisons)
     for one in validation.comparisons:
         errors = one.errors[0]
         shares = [(share, name) for share, name in zip(per_joint(errors), errors.joints, strict=True) if share == share]
         worst = "" if not shares else f"{percent(max(shares)[0])} {max(shares)[1]}"
         seen = " (training)" if one.label in validation.seen else ""
         samples = whole(errors.count.max(initial=0.0))
-        rows.append([f"{one.label}{seen}", percent(relative(errors)), worst, samples])
+        rows.append([f"{names[one.label]}{seen}", percent(relative(errors)), worst, samples])
     return _table(["log", "error", "worst joint", "samples"], rows, title="Log by log")

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.logs.labels import short_names
 from dynident.report.figures import torque_units
 from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
 from dynident.report.words import counted, number, option, percent, quantity, sentence, whole
@@ -34,7 +35,8 @@ def data_section(estimate: Estimate) -> Html:
         *(Head("Log"), Head("Samples", True), Head("Duration", True), Head("Rate", True), Head("Band", True)),
         *(Head("Repeated rows", True), Head("Gaps", True), Head("Time stamps", class_="text"), Head("Hash")),
     ]
-    rows = [_log_cells(record) for record in estimate.data]
+    names = short_names([*estimate.data, *estimate.held_out])
+    rows = [_log_cells(record, names[record.label]) for record in estimate.data]
     total = [
         "All logs",
         whole(sum(r.n_samples for r in estimate.data)),
@@ -43,15 +45,15 @@ def data_section(estimate: Estimate) -> Html:
     total += ["", "", whole(sum(r.repeated for r in estimate.data)), str(sum(r.gaps for r in estimate.data)), "", ""]
     parts = [table("Logs the parameters were identified from", heads, rows, last=total if len(rows) > 1 else ())]
     if estimate.validation:
-        held_out = [_log_cells(record) for record in estimate.held_out]
+        held_out = [_log_cells(record, names[record.label]) for record in estimate.held_out]
         parts.append(table("Logs that were kept out, to judge the result", heads, held_out))
     return section("data", "Data", *parts)
 
 
-def _log_cells(record: LogRecord) -> list[object]:
-    name = element("span", breakable(record.label), title=record.source or None)
+def _log_cells(record: LogRecord, name: str) -> list[object]:
+    shown = element("span", breakable(name), title=record.source or None)
     return [
-        *(name, whole(record.n_samples), _seconds(record.duration)),
+        *(shown, whole(record.n_samples), _seconds(record.duration)),
         *(f"{number(record.rate, 5)} Hz", f"{number(record.band, 3)} Hz", whole(record.repeated), str(record.gaps)),
         "irregular, resampled" if record.resampled else "regular",
         element("code", record.digest[:_DIGEST], title=record.digest),
@@ -69,6 +71,7 @@ def differentiators_section(estimate: Estimate) -> Html:
     if not estimate.data:
         return Html("")
     record, used = estimate.data[0], estimate.signals.differentiator
+    first = short_names([*estimate.data, *estimate.held_out])[record.label]
     rows = []
     for row in differentiator_table(record.rate, record.band):
         kernel = str(row["name"])
@@ -95,7 +98,7 @@ def differentiators_section(estimate: Estimate) -> Html:
         "differentiators",
         "Differentiation",
         paragraphs(text),
-        table(f"Differentiators at the rate and band of {record.label}", heads, rows),
+        table(f"Differentiators at the rate and band of {first}", heads, rows),
     )
 
 

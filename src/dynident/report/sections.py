@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dynident.checks import Array
 from dynident.estimate.accuracy import TorqueErrors, Trace, together
 from dynident.estimate.estimate import Estimate
+from dynident.logs.labels import short_names
 from dynident.report.figures import fit, left_out_per_joint, per_joint, relative, rmse, torque_units
 from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
 from dynident.report.plots import columns_for, torque_plot
@@ -69,9 +70,11 @@ def errors_section(estimate: Estimate) -> Html:
     if estimate.nominal is None:
         parts.append(paragraphs("The robot's description gives no values of its own to compare with.", class_="soft"))
     if estimate.validation:
+        names = _names(estimate)
         heading = "Relative error on logs that were kept out of the identification"
         rows = [
-            (label, errors.band, relative(errors), per_joint(errors)) for label, errors in estimate.validation.items()
+            (names.get(label, label), errors.band, relative(errors), per_joint(errors))
+            for label, errors in estimate.validation.items()
         ]
         if len(rows) > 1:
             parts.append(_by_log(estimate, heading, rows))
@@ -128,10 +131,14 @@ def _by_log(estimate: Estimate, caption: str, rows: list[tuple[str, float, float
 
 
 def _folds(estimate: Estimate) -> Html:
-    crossed = estimate.cross_validation or {}
+    crossed, names = estimate.cross_validation or {}, _names(estimate)
     heads = [Head("Left out"), Head("All joints", True), *(Head(name, True) for name in estimate.robot.joint_names)]
     rows = [
-        [fold["left_out"], percent(fold["relative_error"]), *(percent(x or float("nan")) for x in fold["per_channel"])]
+        [
+            names.get(fold["left_out"], fold["left_out"]),
+            percent(fold["relative_error"]),
+            *(percent(x or float("nan")) for x in fold["per_channel"]),
+        ]
         for fold in crossed["folds"]
     ]
     own = table(f"Cross-validation: relative error on {crossed['over']} left out in turn", heads, rows)
@@ -165,16 +172,22 @@ def torque_section(estimate: Estimate) -> Html:
 
 
 def _logs(estimate: Estimate, labels: list[str]) -> Iterator[Html]:
-    columns = columns_for(3 * len(labels) * len(estimate.robot.joint_names))
+    columns, names = columns_for(3 * len(labels) * len(estimate.robot.joint_names)), _names(estimate)
     for place, label in enumerate(labels):
         unseen = label in estimate.validation
         tag = element("span", "held out" if unseen else "training", class_="tag unseen" if unseen else "tag")
         error = f", error {percent(relative(estimate.validation[label]))} " if unseen else " "
-        panels = element("div", *_panels(estimate, estimate.traces[label], label, place, columns), class_="panels")
+        name = names.get(label, label)
+        panels = element("div", *_panels(estimate, estimate.traces[label], name, place, columns), class_="panels")
         if place < OPEN_LOGS:
-            yield element("div", element("h3", breakable(label), error, tag), panels)
+            yield element("div", element("h3", breakable(name), error, tag), panels)
         else:
-            yield element("details", element("summary", breakable(label), error, tag), panels)
+            yield element("details", element("summary", breakable(name), error, tag), panels)
+
+
+def _names(estimate: Estimate) -> dict[str, str]:
+    """Short names of the logs by label; where they come from stands with the data."""
+    return short_names([*estimate.data, *estimate.held_out])
 
 
 def _panels(estimate: Estimate, trace: Trace, label: str, place: int, columns: int) -> Iterator[Html]:

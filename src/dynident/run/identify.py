@@ -32,7 +32,7 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.excitation import excitation_of
 from dynident.information.information import Information
 from dynident.logs.log import torque_kind
-from dynident.logs.source import LogSource, as_logs
+from dynident.logs.source import LogSource, as_logs, log_warnings
 from dynident.robot.model import Robot
 from dynident.run.folds import left_out_in_turn
 from dynident.run.friction import chosen_friction
@@ -124,7 +124,7 @@ class _Run:
         if not any(log.role == "train" for log in self.logs):
             raise InputError("there is no log to learn from; give at least one whose role is train")
         self.notes: list[str] = []
-        self.warnings: list[str] = list(robot.warnings)
+        self.warnings: list[str] = [*robot.warnings, *log_warnings(self.logs)]
         self._progress = progress or (lambda what, done, total: None)
 
     def estimate(self) -> Estimate:

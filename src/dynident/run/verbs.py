@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -162,16 +163,16 @@ def run_predict(options: Namespace) -> int:
             count += len(stamps)
 
     write_whole(options.output, write)
-    doubt = ""
+    doubts = list(log.warnings)
     if fit.undetermined:
-        doubt = (
+        doubts.append(
             f"the training data left {len(fit.undetermined)} parameters undetermined; motion unlike it is not "
             "predicted reliably"
         )
     if options.json:
-        print(json.dumps({"file": options.output, "samples": count, "warnings": [doubt] if doubt else []}))
+        print(json.dumps({"file": options.output, "samples": count, "warnings": doubts}))
     else:
-        print(f"{options.output}: torque at {count} stamps" + (f"\nWarning: {doubt}" if doubt else ""))
+        print("\n".join([f"{options.output}: torque at {count} stamps", *(f"Warning: {doubt}" for doubt in doubts)]))
     return 0
 
 
@@ -238,11 +239,13 @@ def _positions(text: str, option: str = "--locked") -> dict[str, float]:
 def _logs(
     paths: Sequence[str], robot: Robot, options: Namespace, role: Any, *, positions_only: bool = False
 ) -> list[LogSource]:
-    from dynident.logs import open_log
+    from dynident.logs import LogWarning, open_log
 
     start, stop = _window(options.window)
     how: dict[str, Any] = {"columns": options.columns, "start": start, "stop": stop, "role": role}
-    return [open_log(path, robot, **how, positions_only=positions_only) for path in paths]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # every answer carries what the logs have to say
+        return [open_log(path, robot, **how, positions_only=positions_only) for path in paths]
 
 
 def _window(text: str | None) -> tuple[float | None, float | None]:

@@ -13,7 +13,7 @@ from dynident.errors import InputError
 from dynident.estimate.accuracy import TorqueErrors, together
 from dynident.estimate.bands import covariance_root
 from dynident.estimate.estimate import Estimate
-from dynident.logs.source import LogSource, as_logs
+from dynident.logs.source import LogSource, as_logs, log_warnings
 from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
 from dynident.validation.compare import Comparison, compare
@@ -30,6 +30,7 @@ class Validation:
             noise together), at the outputs of the model; 95 % if the deviations are right, NaN without rows.
         white: (n_joints,) whether the residual of each output is like filtered white noise in every log.
         seen: Labels of logs that the estimate was trained on, for which errors prove nothing.
+        warnings: What a reader should know about the logs.
     """
 
     joints: tuple[str, ...]
@@ -37,6 +38,7 @@ class Validation:
     coverage: Array
     white: tuple[bool, ...]
     seen: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def errors(self) -> TorqueErrors:
@@ -78,6 +80,7 @@ class Validation:
             "white_residual": list(self.white),
             "logs": [{"label": one.label, "source": one.source, **one.errors[0].as_dict()} for one in self.comparisons],
             "seen_in_training": list(self.seen),
+            "warnings": list(self.warnings),
         }
 
 
@@ -105,6 +108,7 @@ def validate(fit: Estimate, logs: LogSource | Sequence[LogSource], *, band: floa
         coverage=coverage(fit, observed),
         white=tuple(bool(x) for x in np.all([one.white for one in comparisons], axis=0)),
         seen=tuple(one.log.label for one in observed if any(record.overlaps(one) for record in fit.data)),
+        warnings=log_warnings(given),
     )
 
 
