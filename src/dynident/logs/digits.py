@@ -27,7 +27,7 @@ def _masks() -> Words:
 
 _MASKS = _masks()
 _POWERS = np.array([10**n for n in range(2 * _WORD + 1)], dtype=np.uint64)
-_SCALES = 10.0 ** np.arange(2 * _WORD + 1)
+_SCALES = np.array([10.0**n for n in range(2 * _WORD + 1)])
 
 
 def decimal_table(text: str, delimiter: str, n_columns: int) -> Array | None:
@@ -92,8 +92,7 @@ def _mantissas(
         low += high * _POWERS[_WORD]
     power = np.clip(n_decimals, 0, 2 * _WORD)
     number: Words = whole * _POWERS[power] + low
-    scale: Array = _SCALES[power]
-    return number, scale, faults != 0
+    return number, _SCALES[power], faults != 0
 
 
 def _digits(words: Words, count: Places) -> tuple[Words, Words]:
