@@ -30,6 +30,7 @@ class Clock:
         step: Median step.
         shortest: Smallest step forward.
         longest: Largest step.
+        longest_after: Where it begins.
         spread: Standard deviation of the steps that are no gaps, over their mean.
         off: Share of them that differ from the typical step by more than half of it.
         backwards: Steps back.
@@ -47,6 +48,7 @@ class Clock:
     step: float
     shortest: float
     longest: float
+    longest_after: float
     spread: float
     off: float
     backwards: int
@@ -98,7 +100,7 @@ class ClockTally:
         self.n_samples = 0
         self._before = math.nan
         self._first, self._last = math.inf, -math.inf
-        self._shortest, self._longest = math.inf, -math.inf
+        self._shortest, self._longest, self._longest_after = math.inf, -math.inf, math.nan
         self._sums = np.zeros(4)  # usual steps: number, sum, sum of squares, how many are off
         self._backwards = self._equal = self._gaps = 0
         self._turned: tuple[int, float, float] | None = None
@@ -108,17 +110,16 @@ class ClockTally:
 
     def feed(self, stamps: Array) -> tuple[Array, Array]:
         """The next stamps; returns them [s], and the step to each [s], NaN for the first."""
-        time = stamps * self.size
+        time = np.where(np.isfinite(stamps), stamps * self.size, math.nan)
         steps = np.diff(time, prepend=self._before)
         self._first = min(self._first, float(np.fmin.reduce(time)))
         self._last = max(self._last, float(np.fmax.reduce(time)))
         forward = steps[steps > 0.0]
         self._shortest = min(self._shortest, float(forward.min(initial=math.inf)))
-        self._longest = max(self._longest, float(forward.max(initial=-math.inf)))
         self._steps.feed(forward)
         usual = forward[forward <= self.gap]
         off = np.count_nonzero(np.abs(usual - self.step) > _OFF * self.step)
-        self._sums += (len(usual), usual.sum(), usual @ usual, off)
+        self._sums += np.array([len(usual), usual.sum(), np.square(usual).sum(), off])
         self._equal += int(np.count_nonzero(steps == 0.0))
         self._note_back(time, steps)
         self._note_gaps(time, steps)
@@ -134,6 +135,9 @@ class ClockTally:
         self._backwards += int(np.count_nonzero(back))
 
     def _note_gaps(self, time: Array, steps: Array) -> None:
+        if np.fmax.reduce(steps) > self._longest:
+            i = int(np.nanargmax(steps))
+            self._longest, self._longest_after = float(steps[i]), float(time[i] - steps[i])
         gaps = np.flatnonzero(steps > self.gap)
         self._gap_times.extend((time - steps)[gaps[: _NAMED - len(self._gap_times)]].tolist())
         self._gaps += len(gaps)
@@ -142,18 +146,19 @@ class ClockTally:
     def finish(self) -> Clock:
         """The record."""
         count, total, squares, off = self._sums
-        mean = total / count if count else math.nan
+        mean = float(total / count) if count else math.nan
         spread = math.sqrt(max(0.0, squares / count - mean * mean)) / mean if count else math.nan
         return Clock(
             unit=self.unit,
             n_samples=self.n_samples,
-            first=self._first,
-            last=self._last,
+            first=self._first if math.isfinite(self._first) else math.nan,
+            last=self._last if math.isfinite(self._last) else math.nan,
             step=self._steps.median(),
             shortest=self._shortest,
             longest=self._longest,
+            longest_after=self._longest_after,
             spread=spread,
-            off=off / count if count else math.nan,
+            off=float(off / count) if count else math.nan,
             backwards=self._backwards,
             turned=self._turned,
             equal=self._equal,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynident.check.raw import kind_of, number_of
 from dynident.check.tally import Flags
 from dynident.checks import Array, frozen
 
@@ -60,10 +61,10 @@ class MotionTally:
     """
 
     def __init__(self, names: Sequence[str], step: float, gap: float, gears: Mapping[int, float]) -> None:
-        self.kind = "q" if "q1" in names or not any(name.startswith("qm") for name in names) else "qm"
+        kinds = {kind_of(name) for name in names}
+        self.kind = "qm" if "qm" in kinds and "q" not in kinds else "q"
         place = {name: row for row, name in enumerate(names)}
-        numbers = [int(name.removeprefix(self.kind)) for name in names if name.removeprefix(self.kind).isdigit()]
-        self.joints = tuple(sorted(numbers))
+        self.joints = tuple(sorted(number_of(name) for name in names if kind_of(name) == self.kind))
         self.speeds = tuple(j for j in self.joints if f"d{self.kind}{j}" in place)
         self.positions = [place[f"{self.kind}{j}"] for j in self.joints]
         self._rates = [place[f"d{self.kind}{j}"] for j in self.speeds]
@@ -103,7 +104,8 @@ class MotionTally:
         mean = 0.5 * (np.hstack([self._rate, rates[:, :-1]]) + rates)
         travel = self._travel + np.cumsum(mean * steps, axis=1)
         self._travel, self._rate = travel[:, -1:], rates[:, -1:]
-        return travel, faulty.any(0)
+        unusable: Flags = np.logical_or.reduce(faulty, axis=0)
+        return travel, unusable
 
     def _compare(self, means: Array, sound: Flags) -> Flags:
         """Take in the windows of a block, (1 + n_joints + n_speeds, n); returns which joints move in which window."""
@@ -121,7 +123,7 @@ class MotionTally:
         self._measured = np.maximum(self._measured, speed[n:, together].max(1, initial=0.0))
         self._qq += np.einsum("jn,jn->j", dq, dq)
         self._vv += np.einsum("jn,jn->j", dp, dp)
-        self._vq += dp @ dq.T
+        self._vq += np.einsum("in,jn->ij", dp, dq)  # too little for the threads of a matrix product
         return moves
 
     def finish(self) -> Motion:

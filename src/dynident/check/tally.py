@@ -111,7 +111,8 @@ class ChannelTally:
         self._in_motion += np.count_nonzero(moving, axis=1)
         self._origin = np.where(np.isnan(self._origin), _first_finite(clean), self._origin)
         shifted = clean - self._origin[:, None]
-        np.nan_to_num(shifted, copy=False, nan=0.0)
+        if clean is not block:
+            shifted[faulty] = 0.0
         self._sums += shifted.sum(1), np.einsum("kn,kn->k", shifted, shifted)
         self._runs.feed(same[1:].all(0) if len(self.names) > 1 else same[0], steps)
         self.n_samples += block.shape[1]
@@ -171,7 +172,7 @@ class _Runs:
     def feed(self, same: Flags, steps: Array) -> None:
         """Whether each row equals the one before, (n,), and the size of each channel's step to it, (n_names, n)."""
         breaks = np.flatnonzero(~same)
-        own = np.nan_to_num(steps[self._watched])
+        own = steps[self._watched]
         if not len(breaks):
             self._open += len(same)
             return
@@ -179,9 +180,9 @@ class _Runs:
         thawed = breaks[lengths > STUTTER]  # rows at which a long run ends
         self._count(lengths)
         if len(thawed):
-            self._jump = np.maximum(self._jump, own[:, thawed].max(1, initial=0.0))
+            self._jump = np.maximum(self._jump, np.fmax.reduce(own[:, thawed], axis=1, initial=0.0))
             own[:, thawed] = 0.0
-        self._usual = np.maximum(self._usual, own.max(1, initial=0.0))
+        self._usual = np.maximum(self._usual, np.fmax.reduce(own, axis=1, initial=0.0))
         self._open = len(same) - 1 - int(breaks[-1])
 
     def _count(self, lengths: NDArray[np.intp]) -> None:
