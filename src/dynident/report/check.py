@@ -60,7 +60,7 @@ def _row_lines(preview: Preview) -> list[Text]:
 
 
 def _channel_table(preview: Preview) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in ("channel", "unit", "lowest", "highest", "rms", "step", "repeats"):
         table.add_column(heading, justify="left" if heading in ("channel", "unit") else "right", no_wrap=True)
     table.add_column("remark", overflow="fold")
