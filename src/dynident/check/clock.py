@@ -111,7 +111,8 @@ class ClockTally:
     def feed(self, stamps: Array) -> tuple[Array, Array]:
         """The next stamps; returns them [s], and the step to each [s], NaN for the first."""
         time = np.where(np.isfinite(stamps), stamps * self.size, math.nan)
-        steps = np.diff(time, prepend=self._before)
+        before = np.concatenate([[self._before], time[:-1]])
+        steps = time - before
         self._first = min(self._first, float(np.fmin.reduce(time)))
         self._last = max(self._last, float(np.fmax.reduce(time)))
         forward = steps[steps > 0.0]
@@ -121,25 +122,25 @@ class ClockTally:
         off = np.count_nonzero(np.abs(usual - self.step) > _OFF * self.step)
         self._sums += np.array([len(usual), usual.sum(), np.square(usual).sum(), off])
         self._equal += int(np.count_nonzero(steps == 0.0))
-        self._note_back(time, steps)
-        self._note_gaps(time, steps)
+        self._note_back(before, time)
+        self._note_gaps(before, steps)
         self.n_samples += len(time)
         self._before = float(time[-1])
         return time, steps
 
-    def _note_back(self, time: Array, steps: Array) -> None:
-        back = steps < 0.0
+    def _note_back(self, before: Array, time: Array) -> None:
+        back = time < before
         if back.any() and self._turned is None:
             i = int(np.argmax(back))
-            self._turned = self.n_samples + i + 1, float(time[i] - steps[i]), float(time[i])
+            self._turned = self.n_samples + i + 1, float(before[i]), float(time[i])
         self._backwards += int(np.count_nonzero(back))
 
-    def _note_gaps(self, time: Array, steps: Array) -> None:
+    def _note_gaps(self, before: Array, steps: Array) -> None:
         if np.fmax.reduce(steps) > self._longest:
             i = int(np.nanargmax(steps))
-            self._longest, self._longest_after = float(steps[i]), float(time[i] - steps[i])
+            self._longest, self._longest_after = float(steps[i]), float(before[i])
         gaps = np.flatnonzero(steps > self.gap)
-        self._gap_times.extend((time - steps)[gaps[: _NAMED - len(self._gap_times)]].tolist())
+        self._gap_times.extend(before[gaps[: _NAMED - len(self._gap_times)]].tolist())
         self._gaps += len(gaps)
         self._missing += float(steps[gaps].sum())
 

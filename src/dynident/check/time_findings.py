@@ -9,6 +9,7 @@ import numpy as np
 from dynident.check.clock import FASTEST, SLOWEST, UNITS
 from dynident.check.finding import Finding, percent
 from dynident.check.look import Look
+from dynident.check.tally import STUTTER
 from dynident.logs.units import size_in_si
 from dynident.signals.survey import SHORTEST
 
@@ -123,6 +124,6 @@ def repeats_finding(look: Look) -> Finding:
     if equal > _STUTTER:
         words = f"{percent(equal)} of the rows have the stamp of the one before"
         return Finding("repeats", "warn", f"{words}; only the first of each is used: log finer stamps")
-    seen = f"{percent(share)} of the rows repeat the one before and are dropped" if share else "hardly any row repeats"
-    still = f"; {repeats.frozen} more in longer runs, which are kept" if repeats.frozen else ""
-    return Finding("repeats", "ok", f"{seen}{still}")
+    parts = [f"{percent(share)} of the rows repeat the one before and are dropped"] if share else []
+    parts += [f"{repeats.frozen} rows repeat in runs of more than {STUTTER}, and are kept"] if repeats.frozen else []
+    return Finding("repeats", "ok", "; ".join(parts) or "no row repeats")
