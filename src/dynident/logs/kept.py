@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import IO
@@ -74,6 +75,7 @@ class _Written:
         self._file = file
         self._lengths: list[int] = []
         self._size = 0  # bytes
+        self._lock = threading.Lock()  # passes may go on in several threads
         self.close = weakref.finalize(self, file.close)
 
     @classmethod
@@ -106,7 +108,8 @@ class _Written:
         first = 0
         for n in self._lengths:
             part = np.empty((len(self.places), n))
-            self._file.seek(first)  # another pass may have moved on in between
-            self._file.readinto(part.data.cast("B"))  # type: ignore[attr-defined]
+            with self._lock:
+                self._file.seek(first)  # another pass may have moved on in between
+                self._file.readinto(part.data.cast("B"))  # type: ignore[attr-defined]
             first += part.nbytes
             yield part if rows == list(range(len(self.places))) else part[rows]
