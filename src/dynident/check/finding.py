@@ -10,6 +10,11 @@ Verdict = Literal["ok", "warn", "stop"]
 _ORDER: tuple[Verdict, ...] = ("ok", "warn", "stop")
 
 
+def percent(share: float) -> str:
+    """A share in percent, as messages show it: 0.0534 is 5.3 %."""
+    return f"{100.0 * share:.2g} %" if share < 0.995 else f"{100.0 * share:.0f} %"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One item of a check-up.

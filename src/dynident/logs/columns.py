@@ -31,11 +31,12 @@ class ColumnRule:
 
 @dataclass(frozen=True)
 class Understood:
-    """A column that dynident knows: place in the file, channel name and size in SI."""
+    """A column that dynident knows: place in the file, channel name, size in SI and unit as given."""
 
     place: int
     channel: str
     size: float
+    unit: str = ""
 
 
 def understand(
@@ -70,7 +71,7 @@ def understand(
             raise LogError(source, f"column '{channel}' appears twice; remove or rename one")
         _check_joint(channel, kind, robot, source)
         try:
-            known.append(Understood(place, channel, scale * size_in_si(kind, unit)))
+            known.append(Understood(place, channel, scale * size_in_si(kind, unit), unit))
         except DynidentError as error:
             raise LogError(source, f"column '{header.strip()}': {error}") from None
     return known, spare

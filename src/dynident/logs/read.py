@@ -11,6 +11,7 @@ from pathlib import Path
 from dynident.logs.bag import bag_table
 from dynident.logs.columns import column_rules, read_rules, understand
 from dynident.logs.joints import joint_rules
+from dynident.logs.kept import Kept
 from dynident.logs.lerobot import dataset_of, lerobot_table
 from dynident.logs.log import Log, LogError, Role
 from dynident.logs.mat import mat_table
@@ -122,7 +123,8 @@ def _open(
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
         raise LogError(source, f"has no time column 't' [s] (columns: {', '.join(table.headers[:20])}{other})")
     known.sort(key=lambda column: column.channel != "t")
-    return LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label)
+    kept = Kept() if isinstance(table, TextTable) else None
+    return LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label, kept)
 
 
 def _table(file: Path, robot: Robot | None, rules: Collection[str], keep: bool) -> Table:

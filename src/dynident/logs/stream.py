@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from dynident.checks import Array
 from dynident.logs.columns import Understood
+from dynident.logs.kept import Kept
 from dynident.logs.log import BLOCK, Log, LogError, Role, empty_window
 from dynident.logs.sound import Soundness
 from dynident.logs.table import Table, file_stamp, regroup
@@ -18,6 +19,8 @@ from dynident.logs.table import Table, file_stamp, regroup
 @dataclass(frozen=True, eq=False)
 class LogFile:
     """A recording read anew at each pass, in memory that does not grow with the file; made by `stream_log`.
+
+    A text is parsed once: the first complete pass leaves its numbers in a temporary file, which later passes read.
 
     With `stop`, a pass ends at the first sample after it: what comes later in the file is not looked at.
 
@@ -31,6 +34,7 @@ class LogFile:
         stop: Leave out samples after this time [s].
         role: What it is for.
         label: Name in reports; default the source.
+        kept: Where the numbers are kept after a pass; None for a format that is as quick to read again.
     """
 
     source: str
@@ -42,6 +46,7 @@ class LogFile:
     stop: float | None = None
     role: Role = "train"
     label: str = ""
+    kept: Kept | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.source)
@@ -70,7 +75,7 @@ class LogFile:
         """
         soundness = Soundness(self.source, ("t", *self.names))
         some = False
-        for block in self._rows():
+        for block in self.rows():
             soundness.feed(block)
             if soundness.faulty:
                 continue  # to the end of the file, so that the message is that of the whole
@@ -86,18 +91,25 @@ class LogFile:
 
     def whole(self) -> Log:
         """All samples of the window in memory, once the whole file has been checked, also outside the window."""
-        blocks = list(replace(self, start=None, stop=None).blocks())
+        blocks = list(replace(self, start=None, stop=None, kept=None).blocks())
         time = _joined([block.time for block in blocks])
         channels = {name: _joined([block.channels[name] for block in blocks]) for name in self.names}
         log = Log(self.source, self.digest, time, channels, self.unused, self.role, self.label, self.warnings)
         return log if self.start is None and self.stop is None else log.window(self.start, self.stop)
 
-    def _rows(self) -> Iterator[Array]:
-        """The columns in SI units, (1 + n_channels, n) each, over the whole file."""
+    def rows(self) -> Iterator[Array]:
+        """The columns in SI units as they are in the file, (1 + n_channels, n) each, n at most `BLOCK`.
+
+        Nothing is checked and nothing left out: numbers may be NaN, time may run backwards, and the window is ignored.
+
+        Raises:
+            LogError: If the file has changed, or a row cannot be read as numbers.
+        """
         if file_stamp(Path(self.source)) != self.stamp:
             raise LogError(self.source, "has changed since it was opened; open it again")
         sizes = np.array([[column.size] for column in self.columns])
-        parts = self.table.parts([column.place for column in self.columns])
+        places = tuple(column.place for column in self.columns)
+        parts = self.table.parts(places) if self.kept is None else self.kept.parts(self.table, places)
         for block in regroup(parts, len(self.columns), BLOCK):
             block *= sizes
             yield block

@@ -15,13 +15,15 @@ from pathlib import Path
 import numpy as np
 
 from dynident.checks import Array
+from dynident.logs.digits import decimal_table
 from dynident.logs.log import LogError
-from dynident.logs.table import PART
 
+PART = 1 << 18  # bytes of a text read at a time; what is made of them stays in the processor's cache
 SMALL_TEXT = 1 << 26  # bytes after unpacking that may be kept in memory
 LARGEST_TEXT = 4_000_000_000  # bytes after unpacking: a day of a 7-joint arm at 1 kHz is smaller
 LARGEST_RATIO = 200  # unpacked to packed: numbers never shrink this much
 LONGEST_LINE = 1 << 20  # characters: ten thousand columns
+_TRIES = 8  # parts of a text that may be other than plain decimal numbers before it is read the slow way throughout
 _DELIMITERS = (",", ";", "\t")
 
 
@@ -63,7 +65,16 @@ class TextTable:
     def parts(self, places: Sequence[int]) -> Iterator[Array]:
         """The columns at these places, (n_places, n) each; other columns may hold anything."""
         n_rows, skip = 0, 2 if self.units else 1
-        for lines in self._lines():
+        tries = 0 if self._delimiter is None else _TRIES
+        for text in self._texts():
+            if tries and not skip and text:
+                part = decimal_table(text, self._delimiter or "", len(self.headers))
+                if part is not None:
+                    yield part.T[list(places)]
+                    n_rows += len(part)
+                    continue
+                tries -= 1
+            lines = _counting(text)
             rows = lines[skip:]
             skip = max(0, skip - len(lines))
             if rows:
@@ -74,17 +85,22 @@ class TextTable:
 
     def _lines(self) -> Iterator[list[str]]:
         """The lines that count, a part of the file at a time."""
+        for text in self._texts():
+            yield _counting(text)
+
+    def _texts(self) -> Iterator[str]:
+        """Whole lines with their ends, a part of the file at a time."""
         decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
         rest = ""
         with _reading(self.path), _opened(self.path, self._content) as file:
             while part := file.read(PART):
-                *lines, rest = (rest + decoder.decode(part)).split("\n")
+                text, end, rest = (rest + decoder.decode(part)).rpartition("\n")
                 if len(rest) > LONGEST_LINE:
                     raise self._error(f"has a line of more than {LONGEST_LINE} characters; that is no log")
-                yield [line for line in lines if (words := line.lstrip()) and words[0] != "#"]
-            rest = (rest + decoder.decode(b"", final=True)).strip("\n")
-        if rest.strip() and not rest.lstrip().startswith("#"):
-            yield [rest]
+                yield text + end
+            rest += decoder.decode(b"", final=True)
+        if rest:
+            yield rest if rest.endswith("\n") else rest + "\n"
 
     def _names(self, line: str) -> list[str]:
         return [cell.strip().strip('"') for cell in _cells(line, self._delimiter)] if line else []
@@ -113,6 +129,11 @@ class TextTable:
 
     def _error(self, problem: str) -> LogError:
         return LogError(str(self.path), problem)
+
+
+def _counting(text: str) -> list[str]:
+    """The lines of a text that are neither blank nor a comment."""
+    return [line for line in text.split("\n") if (words := line.lstrip()) and words[0] != "#"]
 
 
 def _examine(path: Path, limit: int) -> tuple[str, bytes | None]:

@@ -1,0 +1,119 @@
+"""What the motion says: measured speeds against positions, and how much of the log is standstill."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dynident.check.channel_findings import gear_of, judged_joints, never_moves
+from dynident.check.finding import Finding, percent
+from dynident.check.look import Look
+from dynident.check.time_findings import clock_factor
+from dynident.robot.model import Robot
+
+_SPEED = 0.05  # [rad/s or m/s] slower joints tell nothing about their speed columns
+_FOLLOWS = 0.9  # correlation of a speed with its own position; sound logs have 0.97 or more
+_SWAPPED = 0.95  # of a speed with another joint's position
+_SLOPE = 0.15  # by which measured speeds may be larger or smaller; sound logs have 0.05
+_NEAR = 0.05  # by which a slope may differ from that of a known unit
+_UNITS = {"deg/s": 180.0 / math.pi, "rpm": 30.0 / math.pi}
+_RESTING = 0.8  # share of the samples at rest; a log that starts and ends at rest has 0.25
+
+
+@dataclass
+class _Wrong:
+    """What is wrong with the speed columns so far."""
+
+    words: list[str] = field(default_factory=list)
+    columns: dict[str, Any] = field(default_factory=dict)
+
+
+def velocity_finding(look: Look, robot: Robot | None) -> Finding:
+    """Whether measured speeds are those of the positions; positions are what is used."""
+    speeds = list(_compared(look, robot))
+    if not speeds:
+        return Finding("velocity", "ok", "no measured speeds to compare; positions are differentiated")
+    wrong = _Wrong()
+    for joint, own, slope in speeds:
+        other = _other(look, joint)
+        if abs(own) < _FOLLOWS and other is not None:
+            _note_swap(look, wrong, joint, other)
+        elif abs(own) < _FOLLOWS:
+            wrong.words.append(f"{_column(look, joint)} does not follow the position (correlation {own:.2f})")
+        elif abs(slope - 1.0) > _SLOPE:
+            _note_slope(look, wrong, joint, slope)
+    if not wrong.words:
+        slopes = [slope for _, _, slope in speeds]
+        span = f"{min(slopes):.3f} to {max(slopes):.3f}"
+        return Finding("velocity", "ok", f"measured speeds are {span} times those of the positions")
+    words = f"measured speeds are not those of the positions: {'; '.join(wrong.words)}"
+    fix = {"columns": wrong.columns} if wrong.columns else {}
+    return Finding("velocity", "warn", f"{words}; positions are used unless measured speeds are asked for", fix)
+
+
+def _compared(look: Look, robot: Robot | None) -> Iterator[tuple[int, float, float]]:
+    """Joint, correlation and slope of each speed column that can be judged."""
+    motion, judged = look.motion, judged_joints(look, robot)
+    factor = clock_factor(look)  # what is wrong with the clock is not the fault of the speeds
+    for i, joint in enumerate(motion.speeds):
+        quick = motion.fastest[joint] > _SPEED * gear_of(look, robot, joint) / factor
+        if joint in judged and quick and not never_moves(look, robot, joint):
+            yield joint, float(motion.match[i, motion.joints.index(joint)]), float(motion.slope[i]) / factor
+
+
+def _other(look: Look, joint: int) -> int | None:
+    """The other joint whose position a speed follows."""
+    row = abs(look.motion.match[look.motion.speeds.index(joint)])
+    best = look.motion.joints[int(row.argmax())]
+    return best if best != joint and row.max() > _SWAPPED else None
+
+
+def _column(look: Look, joint: int) -> str:
+    return f"'{look.raw.origins[_channel(look, joint)].header}'"
+
+
+def _channel(look: Look, joint: int) -> str:
+    return f"d{look.motion.kind}{joint}"
+
+
+def _note_swap(look: Look, wrong: _Wrong, joint: int, other: int) -> None:
+    wrong.words.append(f"{_column(look, joint)} follows the position of joint {other}: swapped")
+    wrong.columns.update(look.raw.origins[_channel(look, joint)].rule(_channel(look, other)))
+
+
+def _note_slope(look: Look, wrong: _Wrong, joint: int, slope: float) -> None:
+    """A speed that follows its position, but not one to one."""
+    channel = _channel(look, joint)
+    origin, position = look.raw.origins[channel], look.raw.origins[channel.removeprefix("d")]
+    name = _column(look, joint)
+    sign = "with the sign flipped, " if slope < 0.0 else ""
+    size = abs(slope)
+    unit = next((unit for unit, own in _UNITS.items() if not origin.unit and abs(size / own - 1.0) < _NEAR), "")
+    if unit:
+        wrong.words.append(f"{name} is {slope:.3g} times as fast: {sign}in {unit}")
+        wrong.columns.update(origin.rule(channel, unit=unit, factor=math.copysign(1.0, slope)))
+    elif not position.unit and abs(size * _UNITS["deg/s"] - 1.0) < _NEAR:
+        wrong.words.append(f"{name} is {slope:.3g} times as fast: {sign}and the positions are in degrees")
+        wrong.columns.update(position.rule(channel.removeprefix("d"), unit="deg"))
+    elif abs(size - 1.0) <= _SLOPE:
+        wrong.words.append(f"{name} has the sign flipped")
+        wrong.columns.update(origin.rule(channel, factor=-1.0))
+    else:
+        wrong.words.append(f"{name} is {slope:.3g} times as fast")
+        wrong.columns.update(origin.rule(channel, factor=1.0 / slope))
+
+
+def rest_finding(look: Look, robot: Robot | None) -> Finding:
+    """Whether the robot moves for enough of the log."""
+    joints = judged_joints(look, robot)
+    if not joints:
+        return Finding("rest", "ok", "not judged: the log has no positions")
+    if all(never_moves(look, robot, j) for j in joints):
+        return Finding("rest", "stop", "no joint moves in this log; nothing can be learnt from it")
+    share = look.motion.rest
+    if share > _RESTING:
+        words = f"all joints rest in {percent(share)} of the samples"
+        return Finding("rest", "warn", f"{words}, which are not used; cut the log (--start, --stop) or move more")
+    return Finding("rest", "ok", f"all joints rest in {percent(share)} of the samples")
