@@ -135,9 +135,7 @@ class Trial:
     def left_by(self, values: Array, seen: Sequence[tuple[Seen, Array]]) -> Left:
         """What given values leave of the torque."""
         counts, parts = self._parts(seen)
-        squares, size = (
-            [of(part) for part in parts] for of in (lambda part: part.squares(values), lambda part: part.size)
-        )
+        squares, size = ([part.squares(values) for part in parts], [part.size for part in parts])
         shares = np.sqrt(np.array(squares) / np.maximum(size, 1e-24 * counts))
         return Left(np.maximum(shares, _LEAST), counts, values)
 

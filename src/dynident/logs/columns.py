@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -48,9 +48,10 @@ def understand(
         headers: Header of each column, perhaps with a unit in brackets.
         units: Unit row, or empty.
         rules: Column file: what foreign names stand for.
-        robot: Robot whose joints the columns belong to, None for any.
+        robot: Robot whose joints the columns belong to, None for any; what it says of its columns comes first.
         source: File, for messages.
     """
+    own = column_rules(robot.columns, robot.source) if robot is not None else {}
     known: list[Understood] = []
     spare: list[str] = []
     for place, header in enumerate(headers):
@@ -58,10 +59,9 @@ def understand(
         name, unit = (match["name"], match["unit"].strip()) if match else (header.strip(), "")
         if not unit and place < len(units):
             unit = units[place].strip().strip("[]()")
-        rule = rules.get(name) or rules.get(header.strip())
         scale = 1.0
-        if rule is not None:
-            name, scale, unit = rule.column, rule.scale, rule.unit or unit
+        for rule in _rules_of(name, header.strip(), rules, own):
+            name, scale, unit = rule.column, scale * rule.scale, rule.unit or unit
         channel = "t" if name.lower() in _TIME else name
         kind = "t" if channel == "t" else _kind(channel)
         if kind is None:
@@ -75,6 +75,20 @@ def understand(
         except DynidentError as error:
             raise LogError(source, f"column '{header.strip()}': {error}") from None
     return known, spare
+
+
+def _rules_of(
+    name: str, header: str, rules: Mapping[str, ColumnRule], own: Mapping[str, ColumnRule]
+) -> Iterator[ColumnRule]:
+    """What a column stands for, one rule after the other: the robot may speak of it by its name or by its channel."""
+    if found := own.get(name) or own.get(header):
+        yield found
+        return
+    if found := rules.get(name) or rules.get(header):
+        yield found
+        name = found.column
+    if found := own.get("t" if name.lower() in _TIME else name):
+        yield found
 
 
 def _kind(name: str) -> str | None:

@@ -67,6 +67,7 @@ class Draft:
     reference: dict[int, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     columns: dict[str, dict[str, str | float]] = field(default_factory=dict)
+    locked: dict[str, float] = field(default_factory=dict)
 
     def joint_index(self, name: str, where: str) -> int:
         """Index of the joint with this name, variable (q3) or number."""
@@ -138,7 +139,7 @@ class Draft:
         self._check_names(robot)
         physical = sentences(physical_violations(robot))
         object.__setattr__(robot, "warnings", (*self.warnings, *physical))
-        return robot
+        return robot.lock(**self.locked) if self.locked else robot
 
     def _default_tool(self) -> tuple[int, Transform] | None:
         """The last link of a chain; with branches the file must say which."""

@@ -33,6 +33,7 @@ KEYS = (
     "default_parameters",
     "tool",
     "columns",
+    "locked",
 )
 _MOST_ELEMENTS = 300
 
@@ -78,6 +79,9 @@ def apply_options(draft: Draft, given: dict[str, Any]) -> None:
             problem = f"'{default}' is not among 'parameters'{suggestion(default, draft.values)}"
             raise reader.error("default_parameters", problem)
         draft.default_values = default
+    held = reader.mapping(given.get("locked", {}), "locked")
+    for index, position in draft.by_joint(held, "locked", motor=True).items():
+        draft.locked[draft.joints[index].variable] = reader.number(position, f"locked {draft.joints[index].name}")
     draft.columns.update(column_rules_of(reader, given.get("columns", {})))
     if "tool" in given:
         tool = reader.mapping(given["tool"], "tool", ("joint", "position", "rpy"))
