@@ -106,6 +106,28 @@ class Search:
             left = found.after
         return Explained(tuple(mistakes), tuple(beliefs), left, self._apart(beliefs))
 
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the robot's joints."""
+        return self._trial.robot.joint_names
+
+    def odd_one(self, beliefs: Sequence[Belief]) -> int:
+        """The log without which the others agree best."""
+        logs = range(len(beliefs))
+        if len(beliefs) == 2:
+            return int(np.argmax(self._apart(beliefs)))
+        without = []
+        for odd in logs:
+            rest = [log for log in logs if log != odd]
+            together = self._trial.left([self._seen_as(log, beliefs[log]) for log in rest])
+            without.append(together.score)
+        return int(np.argmin(without))
+
+    def with_and_without(self, beliefs: Sequence[Belief], log: int) -> tuple[Left, Left]:
+        """What one model of all logs leaves of a log, and what a model of its own leaves."""
+        own = [self._seen_as(log, beliefs[log])]
+        return self._trial.left_by(self._left(beliefs).values, own), self._trial.left(own)
+
     def _best(self, beliefs: Sequence[Belief], before: Left) -> Mistake | None:
         """The mistake that explains most, if it explains enough."""
         tried = [(what, logs, self._tried(beliefs, what, logs)) for what, logs in self._candidates(beliefs)]
@@ -170,12 +192,8 @@ class Search:
 
     def _apart(self, beliefs: Sequence[Belief]) -> tuple[float, ...]:
         """For each log by how much one model of all fits it worse than its own."""
-        together = self._left(beliefs)
-        apart = []
-        for log, one in enumerate(beliefs):
-            own = [self._seen_as(log, one)]
-            apart.append(self._trial.left_by(together.values, own).score - self._trial.left(own).score)
-        return tuple(apart)
+        pairs = (self.with_and_without(beliefs, log) for log in range(len(beliefs)))
+        return tuple(together.score - own.score for together, own in pairs)
 
 
 def _worth(before: Left, after: Left, gain: float) -> bool:

@@ -49,9 +49,11 @@ class Checkup:
 
     Attributes:
         findings: In the order in which a reader wants them.
+        logs: Labels of the logs.
     """
 
     findings: tuple[Finding, ...]
+    logs: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -62,6 +64,22 @@ class Checkup:
         """The items with this verdict."""
         return tuple(one for one in self.findings if one.verdict == verdict)
 
+    @property
+    def fix(self) -> Mapping[str, Any]:
+        """All fixes as the keys of one overlay; what is wrong in some of the logs only is no part of it."""
+        merged: dict[str, Any] = {}
+        for one in self.findings:
+            if one.log and any(self._lacks(one, log) for log in self.logs):
+                continue
+            for key, value in one.fix.items():
+                merged[key] = {**merged.get(key, {}), **value} if isinstance(value, Mapping) else value
+        return merged
+
+    def _lacks(self, one: Finding, log: str) -> bool:
+        """Whether a log does without the fix of an item."""
+        return not any(other.log == log and other.fix == one.fix for other in self.findings)
+
     def as_dict(self) -> dict[str, Any]:
-        """Plain data: verdict and items."""
-        return {"verdict": self.verdict, "items": [one.as_dict() for one in self.findings]}
+        """Plain data: verdict, items, and the overlay that puts right what can be."""
+        found: dict[str, Any] = {"verdict": self.verdict, "items": [one.as_dict() for one in self.findings]}
+        return {**found, "fix": dict(self.fix)} if self.fix else found

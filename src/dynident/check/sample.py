@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.signals.fir import Mask
 from dynident.signals.observe import Observations
+from dynident.signals.rows import too_short
 
+DELAYS = np.linspace(-0.15, 0.15, 61)  # [s] by which torque may be late
+LAG = 1.0  # periods of the band, over which filtered noise forgets itself
 MOMENTS = 2400  # of all logs together: some tens of rows for each parameter of an arm
 _MOVING = 0.1  # of a joint's effective speed: slower, and friction that no basic column describes rules the torque
 
@@ -22,6 +26,9 @@ class Sample:
     Attributes:
         q, dq, ddq: (n_joints, n_moments), by joint.
         tau: (n_joints, n_moments), torque at the actuated coordinates.
+        late: (n_delays, n_joints, n_moments), torque later by each of `DELAYS`.
+        around: (2, 3, n_joints, n_moments), positions, speeds and accelerations `LAG` periods of the band before and
+            after, whose noise is another one.
         rest_speed: A joint slower than this is at rest [rad/s or m/s].
     """
 
@@ -29,13 +36,19 @@ class Sample:
     dq: Array
     ddq: Array
     tau: Array
+    late: Array
+    around: Array
     rest_speed: float
 
     @property
     def moving(self) -> Mask:
         """(n_joints, n_moments), whether a joint moves well enough for its torque to count."""
+        return self.faster(_MOVING)
+
+    def faster(self, share: float) -> Mask:
+        """(n_joints, n_moments), whether a joint moves faster than this share of its effective speed."""
         speed = np.sqrt(np.mean(self.dq**2, axis=1, keepdims=True))
-        return np.asarray(np.abs(self.dq) > np.maximum(self.rest_speed, _MOVING * speed))
+        return np.asarray(np.abs(self.dq) > np.maximum(self.rest_speed, share * speed))
 
 
 def samples(observations: Sequence[Observations], moments: int = MOMENTS) -> list[Sample]:
@@ -53,7 +66,24 @@ def _of_log(one: Observations, per_second: float) -> Sample:
     parts: list[tuple[Array, ...]] = []
     for block in one.motion():
         every = max(1, round(block.rate / per_second))
-        keep = block.inner & ((block.first + np.arange(len(block.inner))) % every == 0)
-        parts.append(tuple(x[:, keep] for x in (block.q, block.dq, block.ddq, block.tau[0])))
-    q, dq, ddq, tau = (np.concatenate(own, axis=1) for own in zip(*parts, strict=True))
-    return Sample(q, dq, ddq, tau, one.options.rest_speed)
+        places = np.arange(len(block.inner))
+        lag = max(1, round(LAG * block.rate / one.band))
+        reach = max(int(DELAYS[-1] * block.rate) + 1, lag)  # from the ends of a block, where a neighbour is missing
+        keep = block.inner & ((block.first + places) % every == 0) & (places >= reach) & (places < len(places) - reach)
+        late = _shifted(block.tau[0], np.flatnonzero(keep), DELAYS * block.rate)
+        motion, places = np.stack([block.q, block.dq, block.ddq]), np.flatnonzero(keep)
+        around = np.stack([motion[..., places - lag], motion[..., places + lag]])
+        parts.append((*motion[..., places], block.tau[0][:, places], late, around))
+    if not parts:
+        raise too_short(one)
+    q, dq, ddq, tau, late, around = (np.concatenate(own, axis=-1) for own in zip(*parts, strict=True))
+    return Sample(q, dq, ddq, tau, late, around, one.options.rest_speed)
+
+
+def _shifted(tau: Array, places: NDArray[np.int_], shifts: Array) -> Array:
+    """Torque (n_joints, n) at places shifted by parts of samples, (n_shifts, n_joints, n_places)."""
+    whole = np.floor(shifts).astype(int)
+    share = (shifts - whole)[:, None, None]
+    first = np.minimum(places + whole[:, None], tau.shape[1] - 2)
+    before, after = (np.moveaxis(tau[:, first + i], 0, 1) for i in (0, 1))
+    return np.asarray(before + share * (after - before))

@@ -35,11 +35,13 @@ class Left:
         shares: (n_joints,) residual over torque of each joint, at moments in motion.
         rows: (n_joints,) moments behind it.
         values: (n,) base parameters of the fit.
+        deviations: (n_joints,) residual torque.
     """
 
     shares: Array
     rows: Array
     values: Array
+    deviations: Array
 
     @property
     def score(self) -> float:
@@ -116,6 +118,47 @@ class Trial:
         return Seen(tuple(triangles), used.sum(1))
 
     @on_one_thread
+    def columns(self, q: Array, dq: Array, ddq: Array) -> list[Array]:
+        """The columns that each row feels, (n_felt, n_moments) each; `felt` says which they are."""
+        found, first = self._model.felt_columns([*q, *dq, *ddq]), 0
+        parts = []
+        for own in self._columns:
+            parts.append(found[first : first + len(own)])
+            first += len(own)
+        return parts
+
+    @property
+    def felt(self) -> list[Array]:
+        """Base parameters that each row feels."""
+        return self._columns
+
+    @on_one_thread
+    def left_late(self, samples: Sequence[Sample], motion: float) -> tuple[Array, Array]:
+        """What fits leave of later torque: of each joint's own equations (n_joints, n_delays), of all (n_delays,).
+
+        Args:
+            samples: The moments of each log.
+            motion: Share of its effective speed that a joint must exceed: in slow motion friction passes for delay.
+        """
+        n_delays = len(samples[0].late)
+        total = [np.zeros((len(own) + n_delays,) * 2) for own in self._columns]
+        for sample in samples:
+            felt, used, first = self._model.felt_columns([*sample.q, *sample.dq, *sample.ddq]), sample.faster(motion), 0
+            for channel, own in enumerate(self._columns):
+                rows = np.concatenate([felt[first : first + len(own)], sample.late[:, channel]])
+                absorb(total[channel], np.ascontiguousarray(rows[:, used[channel]]))
+                first += len(own)
+        ends = [len(own) for own in self._columns]
+        alone = [np.linalg.norm(R[end:, end:], axis=0) for R, end in zip(total, ends, strict=True)]
+        n, parts = self.base.n, []
+        for R, own, left in zip(total, self._columns, alone, strict=True):
+            part = np.zeros((len(R), n + n_delays))
+            part[:, [*own, *range(n, n + n_delays)]] = R / max(float(left.min()), 1e-12)
+            parts.append(part)
+        whole: Array = np.asarray(np.linalg.qr(np.concatenate(parts), mode="r"))
+        return np.array(alone), np.asarray(np.linalg.norm(whole[n:, n:], axis=0))
+
+    @on_one_thread
     def left(self, seen: Sequence[tuple[Seen, Array]]) -> Left:
         """What one model of all logs leaves.
 
@@ -129,7 +172,7 @@ class Trial:
             values = self._fit(parts, sigma)
             squares = np.array([part.squares(values) for part in parts])
             sigma = np.maximum(np.sqrt(squares / counts), _LEAST * size)
-        return Left(sigma / size, counts, values)
+        return Left(sigma / size, counts, values, sigma)
 
     @on_one_thread
     def left_by(self, values: Array, seen: Sequence[tuple[Seen, Array]]) -> Left:
@@ -137,7 +180,7 @@ class Trial:
         counts, parts = self._parts(seen)
         squares, size = ([part.squares(values) for part in parts], [part.size for part in parts])
         shares = np.sqrt(np.array(squares) / np.maximum(size, 1e-24 * counts))
-        return Left(np.maximum(shares, _LEAST), counts, values)
+        return Left(np.maximum(shares, _LEAST), counts, values, np.sqrt(np.array(squares) / counts))
 
     def _parts(self, seen: Sequence[tuple[Seen, Array]]) -> tuple[Array, list[_Rows]]:
         """How many moments each joint has, and its equations."""
@@ -145,6 +188,18 @@ class Trial:
         rows = [[(one.triangles[j], how[j]) for one, how in seen] for j in logs]
         counts = np.maximum(np.sum([one.rows for one, _ in seen], axis=0), 1)
         return counts, [_Rows.of(own, part) for own, part in zip(self._columns, rows, strict=True)]
+
+    @on_one_thread
+    def conditioned(self, seen: Sequence[tuple[Seen, Array]], left: Left) -> tuple[Array, Array]:
+        """The equations of all joints, each row over what is left of its joint: (rows, n), and the torque, (rows,)."""
+        _, parts = self._parts(seen)
+        rows, torque = [], []
+        for part, size in zip(parts, left.deviations, strict=True):
+            wide = np.zeros((len(part.z), self.base.n))
+            wide[:, part.columns] = part.A / size
+            rows.append(wide)
+            torque.append(part.z / size)
+        return np.concatenate(rows), np.concatenate(torque)
 
     def _fit(self, parts: Sequence[_Rows], sigma: Array) -> Array:
         """Weighted least squares with friction that is not negative, (n,)."""

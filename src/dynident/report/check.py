@@ -2,15 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dynident.check.finding import Checkup, Finding, Verdict
 from dynident.check.preview import ChannelPreview, Preview
 from dynident.report.words import counted, number, percent, printable, quantity, whole
 
 _MOST_UNUSED = 20  # columns that are named
+
+
+_STYLES: dict[Verdict, str] = {"ok": "green", "warn": "yellow", "stop": "bold red"}
+_VERDICTS: dict[Verdict, str] = {
+    "ok": "nothing stands in the way",
+    "warn": "usable, with care",
+    "stop": "put this right first: identify refuses it",
+}
+
+
+def print_checkup(
+    checkup: Checkup, console: Console, names: Mapping[str, str] | None = None, *, every: bool = False
+) -> None:
+    """What is wrong with logs and what to do; items that are fine in one line, or with `every` in full.
+
+    Args:
+        checkup: The items.
+        console: Where to print.
+        names: Short names of the logs by label.
+        every: Whether to print what is fine as well.
+    """
+    names = names or {}
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column()
+    table.add_column(overflow="fold")
+    for one in _by_weight(checkup):
+        if every or one.verdict != "ok":
+            where = f"{names.get(one.log, one.log)}: " if one.log and len(checkup.logs) > 1 else ""
+            message = _with_names(f"{where}{one.message}", names)
+            table.add_row(Text(one.verdict, style=_STYLES[one.verdict]), Text(one.name), Text(printable(message)))
+    console.print(Text(f"{checkup.verdict}: {_VERDICTS[checkup.verdict]}", style=_STYLES[checkup.verdict]))
+    if table.row_count:
+        console.print(table)
+    bad = {one.name for one in checkup.findings if one.verdict != "ok"}
+    fine = [name for name in dict.fromkeys(one.name for one in checkup.findings) if name not in bad]
+    if fine and not every:
+        console.print(Text(f"fine: {', '.join(fine)}", style="green"))
+
+
+def _by_weight(checkup: Checkup) -> list[Finding]:
+    """The worst items first."""
+    return [one for verdict in ("stop", "warn", "ok") for one in checkup.of(verdict)]
+
+
+def _with_names(message: str, names: Mapping[str, str]) -> str:
+    for label, short in names.items():
+        message = message.replace(label, short)
+    return message
 
 
 def print_preview(preview: Preview, console: Console) -> None:

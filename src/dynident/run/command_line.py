@@ -15,6 +15,7 @@ from dynident.errors import DynidentError, suggestion
 _EPILOG = "Robots are files (.urdf, .xml, .yaml) or bundled names; `dynident inspect --list` shows those."
 _VERBS = {
     "inspect": "what a robot is and which of its parameters can be identified",
+    "check": "what is wrong with logs, and how to put it right",
     "identify": "parameters of a robot from logs of its motion",
     "validate": "how well an identified model predicts logs it has not seen",
     "predict": "torque of a log from position and time",
@@ -80,6 +81,7 @@ def _parser() -> _Parser:
         for verb, text in _VERBS.items()
     }
     _inspect_arguments(verbs["inspect"])
+    _check_arguments(verbs["check"])
     _identify_arguments(verbs["identify"])
     _validate_arguments(verbs["validate"])
     _predict_arguments(verbs["predict"])
@@ -101,6 +103,26 @@ def _inspect_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--symbolic", nargs="?", const="text", choices=forms, metavar="FORM", help=help_symbolic)
     help_tolerance = "share of a column that must be new to count (default 1e-8)"
     verb.add_argument("--tolerance", type=float, default=None, help=help_tolerance)
+
+
+def _check_arguments(verb: argparse.ArgumentParser) -> None:
+    help_words = "robot file or bundled name, and its logs; without a robot, only what is in the logs is shown"
+    verb.add_argument("words", nargs="+", metavar="[ROBOT] LOG", help=help_words)
+    help_output = "overlay of the robot that puts right what was found"
+    verb.add_argument("-o", "--output", default=None, metavar="F.yaml", help=help_output)
+    _log_arguments(verb)
+    verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
+    verb.add_argument(
+        "--band", type=float, default=None, metavar="HZ", help="band of the fit (default: from the motion)"
+    )
+    verb.add_argument(
+        "--delay", type=float, default=None, metavar="SECONDS", help="time by which torque is stamped late"
+    )
+    verb.add_argument(
+        "--rest-speed", type=float, default=None, metavar="SPEED", help="joints slower than this are at rest"
+    )
+    verb.add_argument("--all", action="store_true", help="show what is fine as well")
+    verb.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def _identify_arguments(verb: argparse.ArgumentParser) -> None:

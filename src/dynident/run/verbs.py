@@ -202,6 +202,22 @@ def run_simulate(options: Namespace) -> int:
     return 0
 
 
+def run_check(options: Namespace) -> int:
+    """`dynident check`."""
+    from dynident.run.check import is_robot, run_check, run_preview
+
+    start, stop = _window(options.window)
+    how: dict[str, Any] = {"columns": options.columns, "start": start, "stop": stop}
+    first, *others = options.words
+    if not is_robot(first, others):
+        return run_preview(options.words, how, as_json=options.json)
+    if not others:
+        raise InputError(f"{first}: check needs a LOG behind the robot")
+    _positive(options.band, "--band")
+    options.robot = first
+    return run_check(_robot(options), first, options, how, _progress)
+
+
 def run_excite(options: Namespace) -> int:
     """`dynident excite`."""
     from dynident.run.excite import run

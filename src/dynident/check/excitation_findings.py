@@ -1,0 +1,157 @@
+"""Whether the motion of logs can tell the parameters: how many equations, of which rank, and from which motion."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.blas import on_one_thread
+from dynident.check.finding import Finding, percent
+from dynident.check.sample import Sample
+from dynident.check.trial import Left, Trial
+from dynident.checks import Array
+from dynident.estimate.around import RANK_TOLERANCE
+from dynident.motion.fourier import waves
+from dynident.signals.observe import Observations
+from dynident.signals.rows import row_step
+
+ENOUGH = 50  # equations per parameter, as a rule (Gautier et al. 1995)
+LEAST = 5  # with fewer, the fit follows the noise
+_HIGH = 300.0  # condition: a plain polynomial motion has it, a good one a tenth of it
+_ONE_WAY = 0.03  # share of its motion that a joint must make in either direction
+_ALIKE = 0.98  # correlation of two joints' motions
+_HARMONICS, _TRIES, _MOMENTS = 5, 16, 200  # of the motion that is proposed
+_NAMED = 12  # parameters named in a message
+
+
+def excitation_findings(
+    trial: Trial, observations: Sequence[Observations], samples: Sequence[Sample], left: Left
+) -> list[Finding]:
+    """The items about motion: equations, rank, condition, one-way motion, joints that move alike."""
+    seen = _Rank.of(trial, samples, left)
+    return [
+        _equations(trial, observations, samples),
+        _rank(trial, seen),
+        _condition(trial, samples, left, seen),
+        _one_way(trial, samples),
+        _alike(trial, samples),
+    ]
+
+
+def _equations(trial: Trial, observations: Sequence[Observations], samples: Sequence[Sample]) -> Finding:
+    count = 0.0
+    for one, sample in zip(observations, samples, strict=True):
+        rate = one.survey.grid.rate / one.step / row_step(one)
+        count += sum(one.survey.stretches) / one.survey.grid.rate * rate * float(sample.moving.mean(1).sum())
+    each = count / max(trial.base.n, 1)
+    words = f"{count:.0f} equations in motion for {trial.base.n} parameters, {each:.0f} for each"
+    if each < LEAST:
+        return Finding("equations", "stop", f"{words}; at least {LEAST} are needed: use longer logs or fewer terms")
+    if each < ENOUGH:
+        return Finding("equations", "warn", f"{words}; {ENOUGH} are the rule: use longer logs")
+    return Finding("equations", "ok", words)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rank:
+    """What equations can tell: singular values with columns scaled to one, parameters that are left open."""
+
+    singular: Array
+    rank: int
+    open_ones: tuple[str, ...]
+
+    @classmethod
+    @on_one_thread
+    def of(cls, trial: Trial, samples: Sequence[Sample], left: Left) -> _Rank:
+        n = len(trial.robot.joint_names)
+        one = np.eye(n)
+        rows, _ = trial.conditioned([(trial.seen(sample, one, np.zeros(n)), one) for sample in samples], left)
+        sizes = np.linalg.norm(rows, axis=0)
+        _, singular, Vt = np.linalg.svd(rows / np.maximum(sizes, 1e-300), full_matrices=False)
+        rank = int(np.count_nonzero(singular > RANK_TOLERANCE * singular[0]))
+        loose = (Vt[rank:] ** 2).sum(0) > 1e-6
+        return cls(singular, rank, tuple(name for name, open_ in zip(trial.base.names, loose, strict=True) if open_))
+
+    @property
+    def condition(self) -> float:
+        """Of the determined directions."""
+        return float(self.singular[0] / self.singular[self.rank - 1]) if self.rank else np.inf
+
+
+def _rank(trial: Trial, seen: _Rank) -> Finding:
+    if seen.rank == trial.base.n:
+        return Finding("rank", "ok", f"the motion determines all {trial.base.n} parameters")
+    names = ", ".join(seen.open_ones[:_NAMED]) + (" .." if len(seen.open_ones) > _NAMED else "")
+    words = f"the motion determines {seen.rank} of {trial.base.n} parameters; left open: {names}"
+    return Finding("rank", "warn", f"{words}; move all joints, fast and slow, or leave out their terms")
+
+
+def _condition(trial: Trial, samples: Sequence[Sample], left: Left, seen: _Rank) -> Finding:
+    words = f"the condition of the equations is {seen.condition:.3g}"
+    if seen.condition < _HIGH:
+        return Finding("condition", "ok", words)
+    better = proposed_condition(trial, samples, left)
+    words += f", where below {_HIGH:g} is wanted: some combinations are told a hundred times worse than others"
+    if better < 0.7 * seen.condition:
+        words += f"; {_HARMONICS} harmonics over the same ranges and speeds reach about {better:.3g}"
+    return Finding("condition", "warn", f"{words}: dynident excite designs such a motion")
+
+
+@on_one_thread
+def proposed_condition(trial: Trial, samples: Sequence[Sample], left: Left) -> float:
+    """Condition of the best of some random Fourier motions with the ranges and speeds of the logs."""
+    q, dq = (np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq"))
+    middle, half, speed = 0.5 * (q.max(1) + q.min(1)), 0.5 * np.ptp(q, axis=1), np.abs(dq).max(1)
+    random, best = np.random.default_rng(0), np.inf
+    basis = waves(np.linspace(0.0, 1.0, _MOMENTS, endpoint=False), _HARMONICS, 1.0)
+    for _ in range(_TRIES):
+        weights = random.standard_normal((len(q), basis[0].shape[1]))
+        course = [weights @ part.T for part in basis]
+        scale = half / np.maximum(np.abs(course[0]).max(1), 1e-12)
+        course = [scale[:, None] * part for part in course]
+        hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(1), 1e-12)))  # periods per second
+        made = Sample(
+            q=course[0] + middle[:, None],
+            dq=hurry * course[1],
+            ddq=hurry**2 * course[2],
+            tau=np.zeros_like(course[0]),
+            late=np.zeros((0, *course[0].shape)),
+            around=np.zeros((2, 3, *course[0].shape)),
+            rest_speed=samples[0].rest_speed,
+        )
+        best = min(best, _Rank.of(trial, [made], left).condition)
+    return best
+
+
+def _one_way(trial: Trial, samples: Sequence[Sample]) -> Finding:
+    dq = np.concatenate([one.dq for one in samples], axis=1)
+    moving = np.concatenate([one.moving for one in samples], axis=1)
+    forward = ((dq > 0.0) & moving).sum(1) / np.maximum(moving.sum(1), 1)
+    moves = [bool(own.any()) for own in moving]
+    joints = [
+        f"{name} ({percent(share)} forward)"
+        for name, share, at_all in zip(trial.robot.joint_names, forward, moves, strict=True)
+        if at_all and min(share, 1.0 - share) < _ONE_WAY
+    ]
+    if not joints:
+        return Finding("directions", "ok", "every joint that moves does so both ways")
+    words = f"joints that turn one way only: {', '.join(joints)}"
+    why = "dry friction and offset cannot be told apart there"
+    return Finding("directions", "warn", f"{words}; {why}: let them come back as fast")
+
+
+def _alike(trial: Trial, samples: Sequence[Sample]) -> Finding:
+    dq = np.concatenate([one.dq for one in samples], axis=1)
+    size = np.linalg.norm(dq, axis=1)
+    pairs = []
+    for a, b in itertools.combinations(range(len(dq)), 2):
+        if min(size[a], size[b]) > 0.0 and abs(dq[a] @ dq[b]) > _ALIKE * size[a] * size[b]:
+            pairs.append(f"{trial.robot.joint_names[a]} and {trial.robot.joint_names[b]}")
+    if not pairs:
+        return Finding("independence", "ok", "no two joints move alike")
+    shown = "; ".join(pairs[:6]) + (" .." if len(pairs) > 6 else "")
+    remedy = "give each joint its own frequencies (dynident excite)"
+    return Finding("independence", "warn", f"joints that move alike all the time: {shown}; {remedy}")

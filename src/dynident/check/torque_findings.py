@@ -1,0 +1,120 @@
+"""Whether torque has the size that the robot's own values make likely: currents, motor torque and units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.blas import on_one_thread
+from dynident.check.explanations import Wiring
+from dynident.check.finding import Finding, Verdict
+from dynident.check.sample import Sample
+from dynident.checks import Array
+from dynident.dynamics.evaluate import inverse_dynamics
+
+_FITS = 0.5  # correlation with the robot's own torque from which a joint's slope counts
+_LIKELY = 3.0  # factor by which values of a file may be off
+_RIGHT = 2.0  # factor within which an explanation must bring the torque
+_FRICTION = 0.02  # [rad/s or m/s] speed over which the sign of friction changes
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """Another meaning of the torque columns: factor of each row's torque, and the fix."""
+
+    words: str
+    factors: Array
+    fix: dict[str, Any]
+
+
+def torque_finding(samples: Sequence[Sample], wiring: Wiring) -> tuple[Finding, Array]:
+    """Compare the torque of logs with that of the robot's own values.
+
+    Args:
+        samples: Moments of the logs.
+        wiring: What their channels are.
+
+    Returns:
+        The item, and the factor of each row's torque that puts it right, (n_joints,).
+    """
+    ones = np.ones(len(wiring.robot.joint_names))
+    finding, reading = _judged(samples, wiring)
+    return finding, ones if reading is None else reading.factors
+
+
+def _judged(samples: Sequence[Sample], wiring: Wiring) -> tuple[Finding, _Reading | None]:
+    robot = wiring.robot
+    if not any(value for name, value in robot.value_set().items() if name[0] in "MXYZ"):
+        return Finding("torque", "ok", "the robot file has no masses, so the size of the torque cannot be judged"), None
+    slopes = _slopes(samples, wiring)
+    told = ~np.isnan(slopes)
+    if not told.any():
+        return Finding(
+            "torque", "ok", "the masses of the robot file explain no joint well enough to judge its torque"
+        ), None
+    size = float(np.exp(np.median(np.log(slopes[told]))))
+    if 1.0 / _LIKELY < size < _LIKELY:
+        return Finding("torque", "ok", f"torque is {size:.2g} times that of the robot's own masses"), None
+    words = f"torque is {size:.2g} times that of the robot's own masses"
+    best = min(_readings(wiring), key=lambda one: _miss(slopes * one.factors))
+    if _miss(slopes * best.factors) < np.log(_RIGHT):
+        return Finding("torque", "stop", f"{words}; it fits if {best.words}", best.fix), best
+    verdict: Verdict = "stop" if not 0.02 < size < 50.0 else "warn"
+    what = "drive gains" if wiring.torque == "i" else "unit of the torque columns"
+    return Finding("torque", verdict, f"{words}; check the {what}, or the masses of the robot file"), None
+
+
+def _miss(slopes: Array) -> float:
+    """Typical logarithm of the slopes."""
+    return float(np.median(np.abs(np.log(slopes[~np.isnan(slopes)]))))
+
+
+@on_one_thread
+def _slopes(samples: Sequence[Sample], wiring: Wiring) -> Array:
+    """(n_joints,) torque over that of the robot's own links, friction aside; NaN where that tells nothing."""
+    q, dq, ddq, tau = (
+        np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq", "ddq", "tau")
+    )
+    own = inverse_dynamics(wiring.robot, q.T, dq.T, ddq.T, "rigid,Ia").T
+    slopes = np.full(len(tau), np.nan)
+    for joint, (measured, model, speed) in enumerate(zip(tau, own, dq, strict=True)):
+        beside = np.stack([np.ones_like(speed), speed, np.tanh(speed / _FRICTION)])
+        left = [x - beside.T @ np.linalg.lstsq(beside.T, x, rcond=None)[0] for x in (measured, model)]
+        sizes = [float(np.linalg.norm(x)) for x in left]
+        if min(sizes) > 1e-9:
+            correlation = float(left[0] @ left[1]) / (sizes[0] * sizes[1])
+            slope = float(left[0] @ left[1]) / sizes[1] ** 2
+            slopes[joint] = slope if correlation > _FITS else np.nan
+    return slopes
+
+
+def _readings(wiring: Wiring) -> Iterator[_Reading]:
+    """What else the torque columns may hold."""
+    robot, moving = wiring.robot, list(wiring.robot.moving)
+    n = len(moving)
+    names = wiring.names(wiring.torque)
+
+    def columns(kind: str) -> dict[str, Any]:
+        return {"columns": dict(zip(names, wiring.names(kind), strict=True))}
+
+    ratios, gains = robot.drive.gear_ratios[moving], robot.drive.gains
+    if wiring.torque == "tau":
+        if gains is not None:
+            yield _Reading("the columns hold motor currents", np.abs(gains[moving]), columns("i"))
+        if not np.allclose(np.abs(ratios), 1.0):
+            yield _Reading("it is that of the motor shafts", np.abs(ratios), columns("taum"))
+    if wiring.torque == "i" and gains is not None:
+        yield _Reading("the columns hold torques, not currents", 1.0 / np.abs(gains[moving]), columns("tau"))
+        scaled = {name: {"column": name, "unit": "mA"} for name in names}
+        yield _Reading("currents are in mA", np.full(n, 1e-3), {"columns": scaled})
+        if not np.allclose(np.abs(ratios), 1.0):
+            turned = [float(f"{x:.5g}") for x in gains * np.abs(robot.drive.gear_ratios)]
+            yield _Reading("drive gains are those of the motor shafts", np.abs(ratios), {"drive_gains": turned})
+    if wiring.torque == "taum":
+        yield _Reading("it is that of the joints", 1.0 / np.abs(ratios), columns("tau"))
+    if wiring.torque != "i":
+        scaled = {name: {"column": name, "unit": "mNm"} for name in names}
+        yield _Reading("it is in N·mm", np.full(n, 1e-3), {"columns": scaled})
