@@ -274,7 +274,7 @@ def bad_logs():
                 ls[0],
                 *(",".join([x.split(",")[0], *ls[1].split(",")[1:7], *x.split(",")[7:]]) for x in ls[1:]),
             ],
-            "motion",
+            "no joint moves",
         ),
         "no time": (lambda ls: [",".join(x.split(",")[1:]) for x in ls], "no time column"),
         "time stands": (lambda ls: [ls[0], *("1.0," + ",".join(x.split(",")[1:]) for x in ls[1:])], "never advances"),

@@ -11,6 +11,7 @@ from dynident.check.finding import Finding, percent
 from dynident.logs.source import LogSource
 
 _TOLD, _SURE = 3.0, 5.0  # in the sum of logarithms; weak data has up to 2, a load of a few kilograms 7 and more
+_LEAST, _MUCH = 0.02, 0.12  # share of a joint's torque that one model of all logs leaves: exact data tells of less
 
 
 def agreement_finding(search: Search, explained: Explained, logs: Sequence[LogSource]) -> Finding:
@@ -18,7 +19,8 @@ def agreement_finding(search: Search, explained: Explained, logs: Sequence[LogSo
     if len(logs) < 2:
         return Finding("agreement", "ok", "there is only one log")
     worst = max(explained.apart)
-    if worst < _TOLD:
+    matters = max(float(search.with_and_without(explained.beliefs, log)[0].shares.max()) for log in range(len(logs)))
+    if worst < _TOLD or matters < _LEAST:
         return Finding("agreement", "ok", f"one model fits all {len(logs)} logs about as well as each its own")
     odd = search.odd_one(explained.beliefs)
     together, own = search.with_and_without(explained.beliefs, odd)
@@ -29,4 +31,5 @@ def agreement_finding(search: Search, explained: Explained, logs: Sequence[LogSo
         words = f"{logs[0].label} and {logs[1].label} disagree"
     seen = f"joint {name} keeps {percent(together.shares[joint])} of its torque instead of {percent(own.shares[joint])}"
     remedy = "a load or a tool in one of them, other gains or another robot do that; use logs of one state"
-    return Finding("agreement", "stop" if worst > _SURE else "warn", f"{words}: with one model {seen}; {remedy}")
+    sure = worst > _SURE and together.shares[joint] > _MUCH
+    return Finding("agreement", "stop" if sure else "warn", f"{words}: with one model {seen}; {remedy}")

@@ -22,6 +22,9 @@ def delay_findings(trial: Trial, samples: Sequence[Sample]) -> list[Finding]:
     none, common = int(np.argmin(np.abs(DELAYS))), int(np.argmin(together))
     gain = 1.0 - float(together[common] / together[none])
     found = []
+    if common in (0, len(DELAYS) - 1) and gain > _TOLD:
+        words = f"torque fits its motion best more than {1e3 * DELAYS[-1]:.0f} ms apart, which no log should have"
+        return [Finding("delay", "warn", f"{words}; check the stamps, and that torque and motion belong together")]
     if abs(DELAYS[common]) > _USUAL + 1e-9 and gain > _TOLD:
         side = "after" if DELAYS[common] > 0.0 else "before"
         words = f"torque is stamped about {1e3 * abs(DELAYS[common]):.0f} ms {side} its motion"

@@ -9,7 +9,7 @@ from dynident.check.agreement_finding import agreement_finding
 from dynident.check.bias_finding import bias_finding
 from dynident.check.column_findings import column_findings
 from dynident.check.delay_findings import delay_findings
-from dynident.check.excitation_findings import excitation_findings
+from dynident.check.excitation_findings import equations_finding, excitation_findings
 from dynident.check.explain import Search
 from dynident.check.explanations import Wiring
 from dynident.check.finding import Checkup, Finding
@@ -20,7 +20,7 @@ from dynident.check.trial import Trial
 from dynident.errors import DynidentError
 from dynident.estimate.recipes import BASIC_TERMS
 from dynident.identifiability.base import base_parameters
-from dynident.logs.log import check_locked
+from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, as_logs
 from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
@@ -46,21 +46,54 @@ def check(
     """
     given = as_logs(logs)
     tell = progress or (lambda what, done, total: None)
-    found: list[Finding] = []
-    for number, log in enumerate(given):
-        tell("looking at signals", number, len(given))
-        found += _signals(log, robot)
-    tell("looking at signals", len(given), len(given))
+    found = _all_signals(robot, given, tell)
     labels = tuple(log.label for log in given)
-    if any(one.verdict == "stop" and one.name in _READABLE for one in found):
+    if _blind(found):
         return Checkup((*found, Finding("model", "warn", _NOT_LOOKED_AT)), labels)
     try:
-        tell("asking the model", 0, 1)
-        found += _model(robot, given, signals)
-        tell("asking the model", 1, 1)
+        for log in given:
+            torque_kind(next(iter(log.blocks())), robot)
+        observations = [observe(log, robot, signals) for log in given]
     except DynidentError as error:  # what identification would refuse as well
-        found.append(Finding("model", "stop", str(error)))
-    return Checkup(tuple(found), labels)
+        return Checkup((*found, Finding("model", "stop", str(error))), labels)
+    return Checkup((*found, *_asked(observations, tell)), labels)
+
+
+def check_observed(observations: Sequence[Observations], progress: Progress | None = None) -> Checkup:
+    """`check` for logs that were looked through already."""
+    tell = progress or (lambda what, done, total: None)
+    logs = [one.log for one in observations]
+    found = _all_signals(observations[0].robot, logs, tell)
+    labels = tuple(log.label for log in logs)
+    if _blind(found):
+        return Checkup((*found, Finding("model", "warn", _NOT_LOOKED_AT)), labels)
+    return Checkup((*found, *_asked(observations, tell)), labels)
+
+
+def _all_signals(robot: Robot, logs: Sequence[LogSource], tell: Progress) -> list[Finding]:
+    """The items of single logs that need no model."""
+    found: list[Finding] = []
+    for number, log in enumerate(logs):
+        tell("looking at signals", number, len(logs))
+        found += _signals(log, robot)
+    tell("looking at signals", len(logs), len(logs))
+    return found
+
+
+def _blind(found: Sequence[Finding]) -> bool:
+    """Whether something stops that keeps the model from saying anything."""
+    return any(one.verdict == "stop" and one.name in _READABLE for one in found)
+
+
+def _asked(observations: Sequence[Observations], tell: Progress) -> list[Finding]:
+    """The items that need the equations of the robot."""
+    tell("asking the model", 0, 1)
+    try:
+        return _model(observations)
+    except DynidentError as error:  # too short for the filters, a closed loop that does not close, ..
+        return [Finding("model", "stop", str(error))]
+    finally:
+        tell("asking the model", 1, 1)
 
 
 _NOT_LOOKED_AT = "units, order, signs, delay, rank and agreement are looked at once what stops here is put right"
@@ -74,30 +107,27 @@ def _signals(log: LogSource, robot: Robot) -> list[Finding]:
         return [Finding("numbers", "stop", str(error), log=log.label)]
 
 
-def _model(robot: Robot, logs: Sequence[LogSource], signals: SignalOptions | None) -> list[Finding]:
-    """The items that need the equations of the robot."""
-    observations: list[Observations] = []
-    wirings: list[Wiring] = []
-    for log in logs:
-        first = next(iter(log.blocks()))
-        wirings.append(Wiring.of(first, robot))
-        check_locked(first, robot)
-        observations.append(observe(log, robot, signals))
+def _model(observations: Sequence[Observations]) -> list[Finding]:
+    robot, logs = observations[0].robot, [one.log for one in observations]
+    wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
     trial = Trial(base_parameters(robot, BASIC_TERMS))
     moments = samples(observations)
+    enough = equations_finding(trial, observations, moments)
+    if enough.verdict == "stop":
+        return [enough, Finding("model", "warn", _NOT_LOOKED_AT)]
     torque, factors = torque_finding(moments, wirings[0])
     moments = [replace(one, tau=factors[:, None] * one.tau, late=factors[:, None] * one.late) for one in moments]
     search = Search(trial, moments, wirings)
     explained = search.explained()
-    found = [torque, *column_findings(explained, wirings, logs)]
+    found = [enough, torque, *column_findings(explained, wirings, logs)]
     if explained.mistakes:
         return [*found, Finding("model", "warn", _NOT_LOOKED_AT_YET)]
-    slower = samples([one.with_options(band=0.5 * one.band) for one in observations])
-    slower = [replace(one, tau=factors[:, None] * one.tau, late=factors[:, None] * one.late) for one in slower]
+    half = samples([one.with_options(band=0.5 * one.band) for one in observations])
+    slower = [replace(one, tau=factors[:, None] * one.tau) for one in half]
     return [
         *found,
         *delay_findings(trial, moments),
-        *excitation_findings(trial, observations, moments, explained.left),
+        *excitation_findings(trial, moments, explained.left),
         agreement_finding(search, explained, logs),
         bias_finding(trial, moments, slower, explained.left),
     ]

@@ -16,7 +16,7 @@ from dynident.checks import Array
 from dynident.estimate.around import RANK_TOLERANCE
 from dynident.motion.fourier import waves
 from dynident.signals.observe import Observations
-from dynident.signals.rows import row_step
+from dynident.signals.rows import filter_time, row_step
 
 ENOUGH = 50  # equations per parameter, as a rule (Gautier et al. 1995)
 LEAST = 5  # with fewer, the fit follows the noise
@@ -27,13 +27,10 @@ _HARMONICS, _TRIES, _MOMENTS = 5, 16, 200  # of the motion that is proposed
 _NAMED = 12  # parameters named in a message
 
 
-def excitation_findings(
-    trial: Trial, observations: Sequence[Observations], samples: Sequence[Sample], left: Left
-) -> list[Finding]:
-    """The items about motion: equations, rank, condition, one-way motion, joints that move alike."""
+def excitation_findings(trial: Trial, samples: Sequence[Sample], left: Left) -> list[Finding]:
+    """The items about motion: rank, condition, one-way motion, joints that move alike."""
     seen = _Rank.of(trial, samples, left)
     return [
-        _equations(trial, observations, samples),
         _rank(trial, seen),
         _condition(trial, samples, left, seen),
         _one_way(trial, samples),
@@ -41,15 +38,19 @@ def excitation_findings(
     ]
 
 
-def _equations(trial: Trial, observations: Sequence[Observations], samples: Sequence[Sample]) -> Finding:
+def equations_finding(trial: Trial, observations: Sequence[Observations], samples: Sequence[Sample]) -> Finding:
+    """Whether there are enough equations for the parameters."""
     count = 0.0
     for one, sample in zip(observations, samples, strict=True):
-        rate = one.survey.grid.rate / one.step / row_step(one)
-        count += sum(one.survey.stretches) / one.survey.grid.rate * rate * float(sample.moving.mean(1).sum())
+        lost, raster = filter_time(one), one.survey.grid.rate
+        seconds = sum(max(0.0, stretch / raster - lost) for stretch in one.survey.stretches)
+        count += seconds * raster / one.step / row_step(one) * float(sample.moving.mean(1).sum())
     each = count / max(trial.base.n, 1)
     words = f"{count:.0f} equations in motion for {trial.base.n} parameters, {each:.0f} for each"
     if each < LEAST:
-        return Finding("equations", "stop", f"{words}; at least {LEAST} are needed: use longer logs or fewer terms")
+        names = ", ".join(one.log.label for one in observations)
+        remedy = f"at least {LEAST} per parameter are needed: use longer logs or fewer terms"
+        return Finding("equations", "stop", f"{names}: gives {words}; {remedy}")
     if each < ENOUGH:
         return Finding("equations", "warn", f"{words}; {ENOUGH} are the rule: use longer logs")
     return Finding("equations", "ok", words)

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from dynident.check.explanations import Explanation, Wiring, refined
 from dynident.check.sample import Sample
-from dynident.check.trial import Left, Seen, Trial
+from dynident.check.trial import FEW, Left, Seen, Trial
 from dynident.checks import Array
 
 _MOST = 4  # mistakes that are looked for one beside the other
@@ -20,6 +20,7 @@ _TRADE = 0.2  # times what the joint that gains most gains
 _REFINED = 3  # mistakes with a number that are looked at closely
 _RIVAL = 0.15  # in the sum of logarithms: explanations this close are told as well
 _NEAR_ONE = 0.12  # of a logarithm: a scale nearer to one is not told
+_MATTERS = 0.01  # share of a joint's torque: exact data would tell of less
 _APART = 1.5  # in the sum of logarithms: a log that one model of all logs fits so much worse than its own
 
 
@@ -153,9 +154,11 @@ class Search:
         scopes = [every]
         if len(every) > 1 and max(self._apart(beliefs)) > _APART:
             scopes += [(log,) for log in every]
+        rows = self._left(beliefs).rows
         for scope in scopes:
             for what in self._wirings[scope[0]].explanations():
-                yield what, scope
+                if (rows[what.touched] >= FEW).all():  # torque of a joint at rest would explain what it is put in for
+                    yield what, scope
 
     def _refined(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> tuple[Explanation, Left]:
         """The number of a mistake that explains most."""
@@ -197,6 +200,8 @@ class Search:
 
 
 def _worth(before: Left, after: Left, gain: float) -> bool:
-    """Whether so much more is explained, and of no joint much less."""
+    """Whether so much more is explained, of some joint a part that matters, and of no joint much less."""
     ratio = np.log(before.shares / after.shares)
+    if (before.shares - after.shares).max() < _MATTERS:
+        return False
     return bool(ratio.sum() > gain and ratio.min() > -max(_WORSE, _TRADE * ratio.max()))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.logs.log import Log, channel_names, torque_kind
@@ -45,6 +46,12 @@ class Explanation:
     free: str = ""
     place: int = -1
     upside_down: bool = False
+
+    @property
+    def touched(self) -> NDArray[np.bool_]:
+        """(n,) channels that it changes."""
+        one = np.eye(len(self.positions))
+        return np.asarray((self.positions != one).any(1) | (self.torques != one).any(1))
 
     @property
     def size(self) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dynident.errors import DynidentError
+
 Verdict = Literal["ok", "warn", "stop"]
 _ORDER: tuple[Verdict, ...] = ("ok", "warn", "stop")
 
@@ -43,6 +45,18 @@ class Finding:
         return found
 
 
+class CheckError(DynidentError):
+    """Logs that are not fit to learn from.
+
+    Attributes:
+        checkup: What was found.
+    """
+
+    def __init__(self, message: str, checkup: Checkup) -> None:
+        super().__init__(message)
+        self.checkup = checkup
+
+
 @dataclass(frozen=True)
 class Checkup:
     """All items of a look at logs.
@@ -78,6 +92,16 @@ class Checkup:
     def _lacks(self, one: Finding, log: str) -> bool:
         """Whether a log does without the fix of an item."""
         return not any(other.log == log and other.fix == one.fix for other in self.findings)
+
+    def refusal(self) -> CheckError:
+        """The error for logs that stop here."""
+        worst, *others = self.of("stop")
+        more = f" (and {len(others)} more)" if others else ""
+        where = f"{worst.log}: " if worst.log else ""
+        remedy = (
+            "dynident check shows all and writes an overlay that mends what can be; --check=tell goes on regardless"
+        )
+        return CheckError(f"the logs are not fit to learn from: {where}{worst.message}{more}; {remedy}", self)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data: verdict, items, and the overlay that puts right what can be."""

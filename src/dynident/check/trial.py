@@ -24,6 +24,7 @@ from dynident.information.observation_model import observation_model
 
 _PASSES = 3  # of the fit: the weight of a joint is what the fit before left of it
 _LEAST = 1e-3  # share of its torque that is always left of a joint
+FEW = 30  # moments: a joint that moves in fewer explains nothing
 _PIVOT = 1e-9  # of the largest: a direction with less is not seen
 
 
@@ -172,7 +173,8 @@ class Trial:
             values = self._fit(parts, sigma)
             squares = np.array([part.squares(values) for part in parts])
             sigma = np.maximum(np.sqrt(squares / counts), _LEAST * size)
-        return Left(sigma / size, counts, values, sigma)
+        shares = np.where(counts < FEW, 1.0, sigma / size)
+        return Left(shares, counts, values, sigma)
 
     @on_one_thread
     def left_by(self, values: Array, seen: Sequence[tuple[Seen, Array]]) -> Left:
@@ -180,7 +182,8 @@ class Trial:
         counts, parts = self._parts(seen)
         squares, size = ([part.squares(values) for part in parts], [part.size for part in parts])
         shares = np.sqrt(np.array(squares) / np.maximum(size, 1e-24 * counts))
-        return Left(np.maximum(shares, _LEAST), counts, values, np.sqrt(np.array(squares) / counts))
+        shares = np.where(counts < FEW, 1.0, np.maximum(shares, _LEAST))
+        return Left(shares, counts, values, np.sqrt(np.array(squares) / counts))
 
     def _parts(self, seen: Sequence[tuple[Seen, Array]]) -> tuple[Array, list[_Rows]]:
         """How many moments each joint has, and its equations."""

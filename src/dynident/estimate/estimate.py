@@ -114,6 +114,7 @@ class Estimate:
         reference: (10 n_links,) standard parameters of the links that load-dependent terms are linear around, or None.
         friction: Which friction was chosen and on what evidence, as plain data; None where the user gave the terms.
         friction_view: Friction in the model and in the training data, thinned for plots; None without friction.
+        check: What the check of the training logs found, as plain data; None where it was left out.
         version: Version of dynident.
     """
 
@@ -144,6 +145,7 @@ class Estimate:
     reference: Array | None = None
     friction: Mapping[str, Any] | None = None
     friction_view: FrictionView | None = None
+    check: Mapping[str, Any] | None = None
     version: str = ""
 
     def __post_init__(self) -> None:

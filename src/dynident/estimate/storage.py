@@ -95,6 +95,7 @@ def _text(estimate: Estimate) -> str:
         "notes": list(estimate.notes),
         "warnings": list(estimate.warnings),
         **({} if estimate.friction is None else {"friction": dict(estimate.friction)}),
+        **({} if estimate.check is None else {"check": dict(estimate.check)}),
         **({"eliminated": [dict(one) for one in estimate.eliminated]} if estimate.eliminated else {}),
         "robot": robot_to_data(estimate.robot),
     }
@@ -200,6 +201,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         warnings=tuple(data["warnings"]),
         reference=None if "reference" not in arrays else frozen(arrays["reference"]),
         friction=data.get("friction"),
+        check=data.get("check"),
         friction_view=FrictionView.from_stored(arrays, len(joints)),
         eliminated=tuple(dict(one) for one in data.get("eliminated", ())),
         version=str(data["dynident"]),

@@ -112,15 +112,7 @@ def _check_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("-o", "--output", default=None, metavar="F.yaml", help=help_output)
     _log_arguments(verb)
     verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
-    verb.add_argument(
-        "--band", type=float, default=None, metavar="HZ", help="band of the fit (default: from the motion)"
-    )
-    verb.add_argument(
-        "--delay", type=float, default=None, metavar="SECONDS", help="time by which torque is stamped late"
-    )
-    verb.add_argument(
-        "--rest-speed", type=float, default=None, metavar="SPEED", help="joints slower than this are at rest"
-    )
+    _signal_arguments(verb)
     verb.add_argument("--all", action="store_true", help="show what is fine as well")
     verb.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -141,16 +133,13 @@ def _identify_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--prior-std", type=float, default=None, metavar="SHARE", help=help_prior)
     help_essential = "keep only parameters with a relative deviation below SHARE (default 0.15); the others are zero"
     verb.add_argument("--essential", type=float, nargs="?", const=0.15, metavar="SHARE", help=help_essential)
-    help_band = "band of the fit (default: from the motion)"
-    verb.add_argument("--band", type=float, default=None, metavar="HZ", help=help_band)
-    help_delay = "time by which torque is stamped late (default: from the data)"
-    verb.add_argument("--delay", type=float, default=None, metavar="SECONDS", help=help_delay)
+    _signal_arguments(verb)
     help_speed = "position or measured (default: what suits the data better)"
     verb.add_argument("--speed", default=None, metavar="SOURCE", help=help_speed)
-    help_rest = "joints slower than this are at rest (default 0.01 rad/s)"
-    verb.add_argument("--rest-speed", type=float, default=None, metavar="SPEED", help=help_rest)
     help_differentiator = "low-pass (default), five-point, five-point causal, central or savitzky-golay"
     verb.add_argument("--differentiator", default=None, metavar="NAME", help=help_differentiator)
+    help_check = "what to do if the check of the logs finds them wrong: stop (default), tell, or off to leave it out"
+    verb.add_argument("--check", default="stop", choices=("stop", "tell", "off"), help=help_check)
     verb.add_argument("--fresh", action="store_true", help="do not continue an earlier run in OUT")
     verb.add_argument("--quiet", action="store_true", help="no progress and nothing on the terminal")
 
@@ -234,6 +223,15 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--ros", default=None, metavar="F.json", help="samples as a ROS 2 JointTrajectory message")
     verb.add_argument("--report", default=None, metavar="F.html", help="page with limits, curves, space and deviations")
     verb.add_argument("--quiet", action="store_true", help="no progress and no page")
+
+
+def _signal_arguments(verb: argparse.ArgumentParser) -> None:
+    help_band = "band of the fit (default: from the motion)"
+    verb.add_argument("--band", type=float, default=None, metavar="HZ", help=help_band)
+    help_delay = "time by which torque is stamped late (default: from the data)"
+    verb.add_argument("--delay", type=float, default=None, metavar="SECONDS", help=help_delay)
+    help_rest = "joints slower than this are at rest (default 0.01 rad/s)"
+    verb.add_argument("--rest-speed", type=float, default=None, metavar="SPEED", help=help_rest)
 
 
 def _log_arguments(verb: argparse.ArgumentParser) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from dynident._version import __version__
+from dynident.check.doctor import check_observed
+from dynident.check.finding import Checkup
 from dynident.checks import Array
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Term, TermsLike, along_terms, resolve_terms, state_terms
@@ -46,6 +48,7 @@ from dynident.validation.selection import FrictionChoice
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
 HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
 ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
+_TOLD_LATER = ("equations", "rank", "condition", "model")  # items of the check that the fit itself says more about
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
 
@@ -65,6 +68,7 @@ class IdentifyOptions:
         speed: "position", "measured", or None to let the training data decide.
         rest_speed: A joint slower than this is at rest [rad/s or m/s].
         differentiator: What differentiates the low-passed positions.
+        check: What to do if the logs are found wrong: "stop", "tell" in the warnings, or "off" to leave the check out.
     """
 
     terms: TermsLike = None
@@ -76,6 +80,11 @@ class IdentifyOptions:
     speed: str | None = None
     rest_speed: float = SignalOptions.rest_speed
     differentiator: str = SignalOptions.differentiator
+    check: str = "stop"
+
+    def __post_init__(self) -> None:
+        if self.check not in ("stop", "tell", "off"):
+            raise InputError(f"check is {self.check!r}; expected stop, tell or off")
 
 
 def identify(
@@ -136,6 +145,7 @@ class _Run:
             check_share(self.options.essential)
         basic = base_parameters(self.robot, _state_part(self.options.terms))
         train, held_out = self._observed()
+        checkup = self._check(train)
         train = self._choose(train, basic)
         base, friction = self._friction(train, basic)
         robust = isinstance(estimator, RobustLeastSquares)
@@ -188,6 +198,7 @@ class _Run:
             reference=reference,
             friction=None if friction is None else friction.as_dict(),
             friction_view=friction_view(model, train),
+            check=None if checkup is None else checkup.as_dict(),
             version=__version__,
         )
 
@@ -219,6 +230,18 @@ class _Run:
             if max(one.survey.stretches) / one.survey.grid.rate < filter_time(one):
                 raise too_short(one)
         return train, held_out
+
+    def _check(self, train: Sequence[Observations]) -> Checkup | None:
+        """Refuse logs that are not fit to learn from; what is merely doubtful is told."""
+        if self.options.check == "off":
+            return None
+        found = check_observed(train, self._progress)
+        if found.verdict == "stop" and self.options.check == "stop":
+            raise found.refusal()
+        for one in found.findings:
+            if one.verdict != "ok" and one.name not in _TOLD_LATER:
+                self.warnings.append(f"{f'{one.log}: ' if one.log and len(train) > 1 else ''}{one.message}")
+        return found
 
     def _choose(self, train: list[Observations], base: BaseParameters) -> list[Observations]:
         """Let the training data decide what the user did not."""

@@ -282,7 +282,7 @@ def _identify_options(options: Namespace, robot: Robot) -> dict[str, Any]:
     """The options that were given; defaults stay where they are defined."""
     _positive(options.band, "--band")
     _positive(options.essential, "--essential")
-    names = ("terms", "friction", "essential", "band", "delay", "speed", "rest_speed", "differentiator")
+    names = ("terms", "friction", "essential", "band", "delay", "speed", "rest_speed", "differentiator", "check")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.estimator != "prior" and options.prior_std is not None:
         raise InputError("--prior-std belongs to --estimator prior")
@@ -343,9 +343,10 @@ def _command(options: Namespace) -> str:
         "delay",
         "speed",
         "rest_speed",
+        "check",
     ):
         value = getattr(options, name)
-        if value is not None and (name, value) != ("estimator", "weighted"):
+        if value is not None and (name, value) not in (("estimator", "weighted"), ("check", "stop")):
             words += [f"--{name.replace('_', '-')}", str(value)]
     for name in ("differentiator", "locked"):
         if getattr(options, name):
