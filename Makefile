@@ -28,7 +28,7 @@ lint: setup
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -m "not full"
+	$(BIN)/pytest -n auto --dist loadfile -m "not full"
 
 test-full: lint
 	$(BIN)/pytest
