@@ -131,10 +131,11 @@ def compared(code: CCode, header: str, source: str, compiler: list[str]) -> CAgr
         raise CExportError(f"the code of {code.name} stopped before its last state; this is a fault of the export")
     parts = np.split(out.reshape(n_samples, -1), np.cumsum(list(sizes.values()))[:-1], axis=1)
     expected = _expected(code, samples)
+    scales = _scales(code, expected)
     deviations = {
-        name: _deviation(part, expected[name]) for name, part in zip(sizes, parts, strict=True)
+        name: _deviation(part, expected[name], scales[name]) for name, part in zip(sizes, parts, strict=True)
     }
-    limit = LIMITS[code.number] + _spring_rounding(code, expected)
+    limit = LIMITS[code.number] + _spring_rounding(code)
     complaints = answer.stderr.decode(errors="replace").strip()
     return CAgreement(" ".join(compiler), n_samples, deviations, limit, complaints)
 
@@ -171,7 +172,7 @@ def _main(code: CCode) -> str:
     largest = max(function.size for function in code.functions)
     lines = ["#include <stdio.h>", f'#include "{name}.h"', ""]
     lines += [f"static {number} {x}[{n}];" for x in states]
-    lines += [f"static {number} out[{largest}], joint[{n}];", f"static double wide[{largest}], given[{4 * n}];", ""]
+    lines += [f"static {number} out[{largest}];", f"static double wide[{largest}], given[{4 * n}];", ""]
     lines += [f"static void put(const {number} *x, int size)", "{"]
     lines += ["    for (int i = 0; i < size; i++) wide[i] = (double)x[i];"]
     lines += ["    fwrite(wide, sizeof(double), (size_t)size, stdout);", "}", "", "int main(void)", "{"]
@@ -184,8 +185,8 @@ def _main(code: CCode) -> str:
     for function in code.functions:
         lines += [f"        {_call(name, function)};", f"        put(out, {function.size});"]
     if code.is_coupled:
-        lines += [f"        {_call(name, code.functions[0])};", f"        {name}_{_JOINT_TORQUE}(out, joint);"]
-        lines.append(f"        put(joint, {n});")
+        lines += [f"        {_call(name, code.functions[0])};", f"        {name}_{_JOINT_TORQUE}(out, q);"]
+        lines.append(f"        put(q, {n});")
     return "\n".join([*lines, "    }", "    return 0;", "}", ""])
 
 
@@ -242,15 +243,46 @@ def _regressor(code: CCode, variant: Variant, samples: Samples, ddq: Array) -> A
     return W if variant == "standard" else W[:, :, list(base.independent)]
 
 
-def _deviation(got: Array, expected: Array) -> float:
-    """Largest deviation beside the size that each entry has; faint entries beside that of the largest."""
-    sizes = np.abs(expected).max(0)
-    scale = np.maximum(sizes, _FAINT * sizes.max())
+def _scales(code: CCode, expected: Mapping[str, Array]) -> dict[str, Array]:
+    """The size of each output, beside which its deviations count, (size,).
+
+    Torque counts beside the largest torque of its joint: the weight on an upright joint is zero but for rounding. An
+    entry of the mass matrix counts beside those on the diagonal, one of a regressor beside the columns of its kind:
+    the columns of parameters without effect are zero but for rounding, too.
+    """
+    n = len(code.model.robot.moving)
+    sizes = {name: np.abs(values).max(0) for name, values in expected.items()}
+    scales = {_JOINT_TORQUE: sizes[_JOINT_TORQUE]} if code.is_coupled else {}
+    for function in code.functions:
+        size = sizes[function.name]
+        if function.output == "tau":
+            size = np.maximum(size, sizes["inverse_dynamics"])
+        elif function.output == "M":
+            diagonal = np.sqrt(size.reshape(n, n).diagonal())
+            size = np.outer(diagonal, diagonal).ravel()
+        else:
+            size = np.tile(_column_sizes(code, function.variant, size.reshape(n, -1).max(0)), n)
+        scales[function.name] = size
+    return {name: np.maximum(scale, _FAINT * scale.max(initial=0.0)) for name, scale in scales.items()}
+
+
+def _column_sizes(code: CCode, variant: Variant, sizes: Array) -> Array:
+    """The largest of the columns of each one's kind: of all MX, of all Fv, (n_columns,)."""
+    base = code.model.base
+    columns = base.columns if variant == "standard" else [base.columns[index] for index in base.independent]
+    largest: dict[str, float] = {}
+    for column, size in zip(columns, sizes, strict=True):
+        largest[column.symbol] = max(largest.get(column.symbol, 0.0), float(size))
+    return np.array([largest[column.symbol] for column in columns])
+
+
+def _deviation(got: Array, expected: Array, scale: Array) -> float:
+    """Largest deviation beside the size of each output."""
     with np.errstate(invalid="ignore"):
-        return float(np.nan_to_num(np.abs(got - expected) / np.where(scale > 0.0, scale, 1.0), nan=np.inf).max())
+        share = np.abs(got - expected) / np.where(scale > 0.0, scale, 1.0)
+    return float(np.nan_to_num(share, nan=np.inf).max(initial=0.0))
 
 
-def _spring_rounding(code: CCode, expected: Mapping[str, Array]) -> float:
-    """What rounding of positions makes of the library's own stop operators: they subtract positions of a radian."""
-    radii = [spring.radius for spring in code.model.springs]
-    return _ROUNDING / min(radii) if radii else 0.0
+def _spring_rounding(code: CCode) -> float:
+    """What rounding of positions makes of the library's own stop operators, which subtract positions of a radian."""
+    return _ROUNDING / min((spring.radius for spring in code.model.springs), default=np.inf)
