@@ -16,6 +16,8 @@ import numpy as np
 from dynident.checks import Array
 from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.evaluate import gravity_torque, inverse_dynamics, joint_torque, mass_matrix, regressor
+from dynident.dynamics.friction_terms import METRES_PER_RADIAN, Harmonics, Stop
+from dynident.dynamics.reference_terms import Zero
 from dynident.dynamics.terms import along_terms, resolve_terms, state_terms
 from dynident.errors import DynidentError, InputError
 from dynident.estimate.prediction import TorqueModel
@@ -26,11 +28,12 @@ from dynident.export.c_writing import CNumber
 from dynident.identifiability.states import random_states
 
 LIMITS: Mapping[CNumber, float] = {"double": 1e-12, "float": 1e-5}  # shares of the size of each output
-FLAGS = ("-std=c99", "-O1", "-Wall", "-Wextra", "-pedantic")
+FLAGS = ("-std=c99", "-O0", "-Wall", "-Wextra", "-pedantic")  # what is compiled once need not be fast
 _COMPILERS = ("cc", "gcc", "clang")
 _SAMPLES = 240
 _FAINT = 1e-3  # an output smaller than this share of the largest one is judged beside that
-_ROUNDING = 1e-15  # [rad] of positions in the library's stop operators
+_ROUNDING = 1e-15  # [rad] of positions in the library's stop operators, which subtract them from each other
+_QUOTIENT = 3e-10  # share of a column that is a difference quotient in the library, and a derivative in C
 _PATIENCE = 120.0  # [s]
 _JOINT_TORQUE = "joint_torque"
 
@@ -71,8 +74,8 @@ class CAgreement:
         """In a sentence."""
         worst = max(self.deviations, key=lambda name: self.deviations[name])
         return (
-            f"Compiled with {self.compiler} and compared with the library on {self.n_samples} states: largest deviation "
-            f"{self.worst:.1e} of the size of the output ({worst}), allowed {self.limit:.1e}."
+            f"Compiled with {self.compiler} and compared with the library on {self.n_samples} states: largest "
+            f"deviation {self.worst:.1e} of the size of the output ({worst}), allowed {self.limit:.1e}."
         )
 
 
@@ -131,13 +134,10 @@ def compared(code: CCode, header: str, source: str, compiler: list[str]) -> CAgr
         raise CExportError(f"the code of {code.name} stopped before its last state; this is a fault of the export")
     parts = np.split(out.reshape(n_samples, -1), np.cumsum(list(sizes.values()))[:-1], axis=1)
     expected = _expected(code, samples)
-    scales = _scales(code, expected)
-    deviations = {
-        name: _deviation(part, expected[name], scales[name]) for name, part in zip(sizes, parts, strict=True)
-    }
-    limit = LIMITS[code.number] + _spring_rounding(code)
+    scales = _scales(code, samples, expected)
+    deviations = {name: _deviation(part, expected[name], scales[name]) for name, part in zip(sizes, parts, strict=True)}
     complaints = answer.stderr.decode(errors="replace").strip()
-    return CAgreement(" ".join(compiler), n_samples, deviations, limit, complaints)
+    return CAgreement(" ".join(compiler), n_samples, deviations, LIMITS[code.number], complaints)
 
 
 def _run(command: list[str], folder: Path, given: bytes) -> subprocess.CompletedProcess[bytes]:
@@ -161,8 +161,9 @@ def _motion(code: CCode) -> Samples:
     steps = rng.normal(0.0, stride, (_SAMPLES - half, q.shape[1]))
     q[half:] = 0.5 * q[half - 1] + np.cumsum(steps, axis=0)
     dddq = rng.normal(0.0, 30.0, q.shape)
-    states = [x.T.astype(np.float32).astype(np.float64) if code.number == "float" else x.T for x in (q, dq, ddq, dddq)]
-    return Samples(*(np.ascontiguousarray(x) for x in states), restart=True)
+    kind = np.float32 if code.number == "float" else np.float64  # both sides see the same digits
+    states = [np.ascontiguousarray(x.T.astype(kind).astype(np.float64)) for x in (q, dq, ddq, dddq)]
+    return Samples(states[0], states[1], states[2], states[3], restart=True)
 
 
 def _main(code: CCode) -> str:
@@ -179,7 +180,9 @@ def _main(code: CCode) -> str:
     if code.model.springs:
         lines += [f"    {name}_memory memory;", f"    {name}_init(&memory);"]
     lines += [f"    while (fread(given, sizeof(double), {4 * n}, stdin) == {4 * n}) {{"]
-    lines += [f"        for (int i = 0; i < {n}; i++) {x}[i] = ({number})given[{k * n} + i];" for k, x in enumerate(states)]
+    lines += [
+        f"        for (int i = 0; i < {n}; i++) {x}[i] = ({number})given[{k * n} + i];" for k, x in enumerate(states)
+    ]
     if code.model.springs:
         lines.append(f"        {name}_update(&memory, q);")
     for function in code.functions:
@@ -243,27 +246,48 @@ def _regressor(code: CCode, variant: Variant, samples: Samples, ddq: Array) -> A
     return W if variant == "standard" else W[:, :, list(base.independent)]
 
 
-def _scales(code: CCode, expected: Mapping[str, Array]) -> dict[str, Array]:
+def _scales(code: CCode, samples: Samples, expected: Mapping[str, Array]) -> dict[str, Array]:
     """The size of each output, beside which its deviations count, (size,).
 
     Torque counts beside the largest torque of its joint: the weight on an upright joint is zero but for rounding. An
     entry of the mass matrix counts beside those on the diagonal, one of a regressor beside the columns of its kind:
-    the columns of parameters without effect are zero but for rounding, too.
+    the columns of parameters without effect are zero but for rounding, too. Where a column cannot be had more exactly
+    (see `_doubts`), that is on top.
     """
     n = len(code.model.robot.moving)
     sizes = {name: np.abs(values).max(0) for name, values in expected.items()}
-    scales = {_JOINT_TORQUE: sizes[_JOINT_TORQUE]} if code.is_coupled else {}
+    scales: dict[str, Array] = {}
     for function in code.functions:
-        size = sizes[function.name]
-        if function.output == "tau":
-            size = np.maximum(size, sizes["inverse_dynamics"])
+        size, doubts = sizes[function.name], _doubts(code, function.variant, samples) / LIMITS[code.number]
+        columns = sizes["regressor" if function.variant == "base" else "regressor_standard"].reshape(n, -1)
+        if function.output == "W":
+            scales[function.name] = np.tile(_column_sizes(code, function.variant, columns.max(0)) * (1.0 + doubts), n)
         elif function.output == "M":
             diagonal = np.sqrt(size.reshape(n, n).diagonal())
-            size = np.outer(diagonal, diagonal).ravel()
+            scales[function.name] = np.outer(diagonal, diagonal).ravel()
         else:
-            size = np.tile(_column_sizes(code, function.variant, size.reshape(n, -1).max(0)), n)
-        scales[function.name] = size
+            values = np.abs(code.model.values(function.variant)[: len(doubts)])
+            scales[function.name] = np.maximum(size, sizes["inverse_dynamics"]) + columns @ (doubts * values)
+    if code.is_coupled:
+        scales[_JOINT_TORQUE] = np.abs(code.coupling.T) @ scales["inverse_dynamics"]
     return {name: np.maximum(scale, _FAINT * scale.max(initial=0.0)) for name, scale in scales.items()}
+
+
+def _doubts(code: CCode, variant: Variant, samples: Samples) -> Array:
+    """What rounding of positions alone does to each column, as a share of its size, (n_columns,)."""
+    robot, base = code.model.robot, code.model.base
+    digits = float(np.finfo(np.float32 if code.number == "float" else np.float64).eps)
+    doubts: list[float] = []
+    for term in base.terms:
+        doubt = _QUOTIENT if isinstance(term, Zero) else 0.0
+        if isinstance(term, Stop):
+            doubt = _ROUNDING / min(spring.radius for spring in code.model.springs)
+        if isinstance(term, Harmonics):
+            units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in term.elements(robot)])
+            angles = np.abs(term.directions(robot)) @ np.abs(samples.q).max(1) / units
+            doubt = digits * max(term.scales) * float(angles.max(initial=0.0))
+        doubts += [doubt] * len(term.columns(robot))
+    return np.array(doubts)[list(range(len(doubts)) if variant == "standard" else base.independent)]
 
 
 def _column_sizes(code: CCode, variant: Variant, sizes: Array) -> Array:
@@ -281,8 +305,3 @@ def _deviation(got: Array, expected: Array, scale: Array) -> float:
     with np.errstate(invalid="ignore"):
         share = np.abs(got - expected) / np.where(scale > 0.0, scale, 1.0)
     return float(np.nan_to_num(share, nan=np.inf).max(initial=0.0))
-
-
-def _spring_rounding(code: CCode) -> float:
-    """What rounding of positions makes of the library's own stop operators, which subtract positions of a radian."""
-    return _ROUNDING / min((spring.radius for spring in code.model.springs), default=np.inf)

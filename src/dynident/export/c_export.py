@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,9 +48,7 @@ class CExport:
         return "\n".join([*counts_table(self.counts), *self.notes])
 
 
-def export_c(
-    given: Exportable, folder: str | Path, *, number: CNumber = "double", name: str | None = None
-) -> CExport:
+def export_c(given: Exportable, folder: str | Path, *, number: CNumber = "double", name: str | None = None) -> CExport:
     """Write the dynamics of a robot as C99: a header and a source file that need nothing but the maths library.
 
     The code is compiled and compared with the library on random states first, and written only if it agrees to 1e-12
@@ -79,10 +79,22 @@ def export_c(
     notes = [verdict, *model.remarks]
     if not mass_is_known(model.robot):
         notes.append("No mass matrix: the motor of a locked joint also drives a moving one.")
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    for path, text in zip(files, (code.header(verdict), source), strict=True):
-        write_text(path, text)
+    _put(files, (code.header(verdict), source))
     return CExport(Path(folder), prefix, number, files, code.counts, agreement, tuple(notes))
+
+
+def _put(files: tuple[Path, ...], texts: tuple[str, ...]) -> None:
+    """Both files or none: written aside, then put in place, which needs no room on the disk."""
+    folder = files[0].parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".export") as aside:
+            for path, text in zip(files, texts, strict=True):
+                write_text(Path(aside) / path.name, text)
+            for path in files:
+                os.replace(Path(aside) / path.name, path)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
 
 
 def _identifier(name: str) -> str:

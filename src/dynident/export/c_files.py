@@ -68,15 +68,28 @@ class CCode:
         if self.model.springs:
             lines += [*self._memory(), ""]
         for function in self.functions:
-            lines += [*_comment(f"{_capital(function.purpose)}{_of(function.variant)}."), f"{self.prototype(function)};"]
+            lines += [
+                *_comment(f"{_capital(function.purpose)}{_of(function.variant)}."),
+                f"{self.prototype(function)};",
+            ]
             lines.append("")
         if self.is_coupled:
-            lines += [*_comment("Torque at the joints, T' tau, from torque at the motors."), f"{self._to_joints()};", ""]
+            lines += [
+                *_comment("Torque at the joints, T' tau, from torque at the motors."),
+                f"{self._to_joints()};",
+                "",
+            ]
         return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
 
     def source(self) -> str:
         """Text of the .c file."""
-        lines = [f"/* {MARK} {__version__}; see {self.name}.h. */", "", f'#include "{self.name}.h"', "", "#include <math.h>"]
+        lines = [
+            f"/* {MARK} {__version__}; see {self.name}.h. */",
+            "",
+            f'#include "{self.name}.h"',
+            "",
+            "#include <math.h>",
+        ]
         lines.append("")
         if any(op == Op.SIGN for function in self.functions for op, _, _ in function.program.instructions):
             zero = literal(0.0, self.number)
@@ -113,7 +126,9 @@ class CCode:
         text = [f"{MARK} {__version__}: dynamics of robot {robot.name} in C99, {self.number} precision.", verdict, ""]
         text.append(f"Joints, in the order of q: {', '.join(robot.joint_names)}. Units: rad, m, s, N m, N, kg.")
         text.append(f"Terms: {', '.join(term.key for term in model.terms)}.")
-        coupled = "the motors' coordinates, referred to the joint side (couplings!)" if self.is_coupled else "the joints"
+        coupled = (
+            "the motors' coordinates, referred to the joint side (couplings!)" if self.is_coupled else "the joints"
+        )
         text.append(f"Torque tau is at {coupled}. Outputs must not overlap inputs. Link with -lm.")
         text.append("Functions take base parameters; those that end in _standard take standard parameters.")
         text += [_capital(remark) + "." for remark in model.remarks]

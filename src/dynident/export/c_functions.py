@@ -78,7 +78,7 @@ def _kinds(model: CModel) -> dict[str, _Kind]:
         "gravity": _Kind(_gravity, ("q", "p"), "tau", "torque that holds the links still"),
         "bias": _Kind(_bias, ("q", "dq", "p"), "tau", "Coriolis, centrifugal and gravity torque"),
         "mass_matrix": _Kind(_mass, ("q", "p"), "M", "mass matrix over the joints, rotors included, row after row"),
-        "regressor": _Kind(_regressor, (*motion, *known), "W", "regressor W of tau = W p, row after row; what is fixed is extra"),
+        "regressor": _Kind(_regressor, (*motion, *known), "W", "W of tau = W p (+ fixed ones), row after row"),
     }
     if not mass_is_known(model.robot):
         del kinds["mass_matrix"]
