@@ -114,8 +114,10 @@ def c_model(given: Exportable) -> CModel:
 
 
 def _of_estimate(fit: Estimate) -> CModel:
-    lacking = fit.undetermined
-    remarks = (f"not determined by the data: {', '.join(lacking)}",) if lacking else ()
+    remarks: tuple[str, ...] = ()
+    if fit.undetermined:
+        names = ", ".join(fit.undetermined)
+        remarks = (f"not determined by the data, left as estimator {fit.estimator} had them: {names}",)
     reference = _reference(fit.base.terms, fit.reference, fit.robot)
     return CModel(fit.base, fit.beta, fit.model.chi, reference, remarks)
 
