@@ -1,33 +1,40 @@
 """Exported C against Pinocchio: inverse dynamics of six joints, one core, both in a compiled loop over the samples.
 
-    python benchmarks/export_c.py
+    python benchmarks/export_c.py [--agreement]
 
 Pinocchio's loop is `rneaInParallel` on one thread; ours is the exported code with `-O2` and a loop in C. Both read the
 same states from memory and write torques. Rows "rigid" compute what `rnea` computes; the last row of a robot has rotor
 inertia, viscous and Coulomb friction and offsets on top, which `rnea` has not.
+
+`--agreement` prints, instead of times, how far the C code of several robots is from the library: with basic friction,
+with every friction term there is, and as identified from real logs where there are any (see `friction.py`).
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 import pinocchio as pin
-from tests.robots import tree_model
+from tests.export.c_library import with_everything
+from tests.robots import random_urdf, tree_model
 
 import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.estimate.prediction import TorqueModel
 from dynident.export import CExport, export_c
 from dynident.export.c_check import find_compiler
+from dynident.export.c_model import Exportable
 from engine import skew_robot
+from friction import ARMS, DATA
 from harness import Row, interleaved, table
 
 SAMPLES = 100_000
@@ -93,7 +100,41 @@ def rows(robot: di.Robot, folder: Path) -> list[Row]:
     return found
 
 
+def agreements() -> Iterator[tuple[str, Exportable]]:
+    """What is compared with the library."""
+    robots = [di.load_robot(name) for name in ("puma560", "ur10e", "panda", "tx40", "sr400", "kr5")]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "own.urdf"
+        path.write_text(random_urdf(5, tree=True))
+        robots.append(di.load_robot(path))
+    yield from ((f"{robot.name}, basic friction", robot) for robot in robots)
+    yield from ((f"{robot.name}, every term", with_everything(robot)) for robot in robots)
+    for arm, (data, _, make) in ARMS.items():
+        if (DATA / data).exists():
+            robot, folds = make()
+            yield f"{arm}, identified", di.identify(robot, folds[0].train)
+
+
+def print_agreements() -> None:
+    """A line for each robot: operations of the inverse dynamics, and the largest deviation of all functions."""
+    print("| robot | base parameters: add, mul, functions | standard parameters | double | float |")
+    print("|---|---|---|---|---|")
+    for what, given in agreements():
+        with tempfile.TemporaryDirectory() as folder:
+            double, single = (export_c(given, folder, number=number, name=number) for number in ("double", "float"))
+        counts = [double.counts[f"inverse_dynamics{variant}"] for variant in ("", "_standard")]
+        costs = [f"{own.additions}, {own.multiplications}, {own.functions}" for own in counts]
+        worst = [f"{export.agreement.worst:.1e}" if export.agreement else "-" for export in (double, single)]
+        print(f"| {' | '.join([what, *costs, *worst])} |", flush=True)
+
+
 def main() -> None:
+    """Print one of the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--agreement", action="store_true", help="how far the code is from the library")
+    if parser.parse_args().agreement:
+        print_agreements()
+        return
     found = []
     for robot in (di.load_robot("puma560"), di.load_robot("ur10e"), skew_with_values()):
         with tempfile.TemporaryDirectory() as folder:

@@ -142,7 +142,7 @@ def compared(code: CCode, header: str, source: str, compiler: list[str]) -> CAgr
     deviations = {name: _deviation(part, expected[name], scales[name]) for name, part in zip(sizes, parts, strict=True)}
     gap = _deviation(expected["inverse_dynamics"], expected["inverse_dynamics_standard"], scales["inverse_dynamics"])
     complaints = answer.stderr.decode(errors="replace").strip()
-    return CAgreement(" ".join(compiler), n_samples, deviations, LIMITS[code.number], gap, complaints)
+    return CAgreement(Path(compiler[0]).name, n_samples, deviations, LIMITS[code.number], gap, complaints)
 
 
 def _run(command: list[str], folder: Path, given: bytes) -> subprocess.CompletedProcess[bytes]:
