@@ -3,8 +3,8 @@
     python benchmarks/export_c.py [--agreement]
 
 Pinocchio's loop is `rneaInParallel` on one thread; ours is the exported code with `-O2` and a loop in C. Both read the
-same states from memory and write torques. Rows "rigid" compute what `rnea` computes; the last row of a robot has rotor
-inertia, viscous and Coulomb friction and offsets on top, which `rnea` has not.
+same states from memory and write torques. The first rows of a robot compute what `rnea` computes; the last has rotor
+inertia, viscous and Coulomb friction and offsets on top, which `rnea` has not. In brackets: additions/multiplications.
 
 `--agreement` prints, instead of times, how far the C code of several robots is from the library: with basic friction,
 with every friction term there is, and as identified from real logs where there are any (see `friction.py`).
@@ -92,7 +92,7 @@ def rows(robot: di.Robot, folder: Path) -> list[Row]:
         parameters = "standard" if "standard" in function else "base"
         counts = export.counts[function]
         what = f"{robot.name}, {parameters}, {number}{'' if terms == 'rigid' else ', friction'}"
-        cost = f"({counts.additions} +, {counts.multiplications} *)"
+        cost = f"[{counts.additions}/{counts.multiplications}]"
         job = lambda loop=loop, pointers=pointers: loop(SAMPLES, *pointers)  # noqa: E731
         found.append(interleaved(f"{what} {cost}", job, theirs, "rnea"))
         if terms == "rigid":  # the same torque, or the comparison says nothing
