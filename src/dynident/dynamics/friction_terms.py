@@ -92,7 +92,7 @@ class ElementLaw(AlongTerm):
         elements, moving, width = self.elements(robot), list(robot.moving), len(self.kinds())
         velocity = self.directions(robot)
         torque = np.array([element.torque[moving] for element in elements]).reshape(len(elements), len(moving))
-        loads = np.array([_load_shares(robot, element) for element in elements]).reshape(len(elements), len(moving))
+        loads = np.array([load_shares(robot, element) for element in elements]).reshape(len(elements), len(moving))
         units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in elements])
         lines = [
             (number * width + k, float(torque[number, row]))
@@ -146,7 +146,7 @@ def motion_of(robot: Robot, element: Element) -> Array:
     return np.asarray(element.velocity @ robot.coupling[:, list(robot.moving)])
 
 
-def _load_shares(robot: Robot, element: Element) -> Array:
+def load_shares(robot: Robot, element: Element) -> Array:
     """How much of the torque at each row an element carries, (n_rows,).
 
     The gear of one motor carries that motor's torque, a joint that several motors turn the joint's. What is neither

@@ -102,6 +102,8 @@ def _instruction(
             return _sign(emitter, values[x])
         case Op.TANH:
             return _tanh(emitter, values[x])
+        case _:
+            raise NotImplementedError(f"{op.name} has no vector form; only exported code uses it so far")
 
 
 def _polynomial(emitter: Emitter, x: Any, coefficients: Sequence[float]) -> Any:

@@ -20,6 +20,8 @@ _UFUNC: dict[Op, Callable[..., Any]] = {
     Op.COS: np.cos,
     Op.SIGN: np.sign,
     Op.TANH: np.tanh,
+    Op.ABS: np.absolute,
+    Op.EXP: np.exp,
 }
 BLOCK = 512  # samples: a few hundred live values of 4 KiB fit a second-level cache
 

@@ -30,9 +30,11 @@ class Op(IntEnum):
     COS = 8
     SIGN = 9
     TANH = 10
+    ABS = 11
+    EXP = 12
 
 
-UNARY = frozenset({Op.NEG, Op.SIN, Op.COS, Op.SIGN, Op.TANH})
+UNARY = frozenset({Op.NEG, Op.SIN, Op.COS, Op.SIGN, Op.TANH, Op.ABS, Op.EXP})
 LEAVES = frozenset({Op.INPUT, Op.CONST})
 Instruction = tuple[Op, int, int]
 
@@ -118,6 +120,14 @@ class Recorder:
     def tanh(self, x: Number) -> Value:
         """tanh(x)."""
         return self._emit(Op.TANH, self.node(x))
+
+    def abs(self, x: Number) -> Value:
+        """|x|."""
+        return self._emit(Op.ABS, self.node(x))
+
+    def exp(self, x: Number) -> Value:
+        """e to the x."""
+        return self._emit(Op.EXP, self.node(x))
 
     def finish(self, outputs: Sequence[Number]) -> Program:
         """The program that computes `outputs`, without anything they do not need."""
@@ -226,3 +236,24 @@ class Value:
         for _ in range(exponent):
             result = self * result
         return result
+
+    # Functions under the names that NumPy looks for in arrays of objects: formulas written for arrays record too.
+
+    def __abs__(self) -> Value:
+        return self.recorder.abs(self)
+
+    def sin(self) -> Value:
+        """sin(x)."""
+        return self.recorder.sin(self)
+
+    def cos(self) -> Value:
+        """cos(x)."""
+        return self.recorder.cos(self)
+
+    def tanh(self) -> Value:
+        """tanh(x)."""
+        return self.recorder.tanh(self)
+
+    def exp(self) -> Value:
+        """e to the x."""
+        return self.recorder.exp(self)

@@ -1,0 +1,7 @@
+"""Identified models for other tools."""
+
+from dynident.export.c_check import CAgreement, CExportError, check_c
+from dynident.export.c_export import CExport, export_c
+from dynident.export.c_writing import Counts
+
+__all__ = ["CAgreement", "CExport", "CExportError", "Counts", "check_c", "export_c"]

@@ -1,0 +1,209 @@
+"""Terms that follow a motion, on recorded numbers: what they add to the torque, and their columns.
+
+Laws of friction are not written a second time: those of the library run on arrays of recorded numbers. Joint zeros are
+the exact derivative of the links' torque, where the library takes a difference quotient: single precision has no
+digits to spare for one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynident.dynamics import equations as eq
+from dynident.dynamics.along import AlongTerm
+from dynident.dynamics.closure import mapped
+from dynident.dynamics.friction_terms import (
+    METRES_PER_RADIAN,
+    ElementLaw,
+    Moving,
+    PointwiseLaw,
+    Stop,
+    load_shares,
+)
+from dynident.dynamics.program import Recorder
+from dynident.dynamics.reference_terms import Tilt, Zero
+from dynident.dynamics.terms import Entry, Rigid, along_terms
+from dynident.export.c_model import CModel, Variant
+from dynident.export.dual import Dual, DualFunctions, slope_of
+from dynident.robot.algebra import Number, Vector, add, mul, total
+
+
+class Sheet:
+    """The inputs of a C function as recorded numbers, under their names in C.
+
+    Args:
+        model: What is exported.
+        variant: Which parameters p holds.
+    """
+
+    def __init__(self, model: CModel, variant: Variant) -> None:
+        self.model, self.robot, self.variant = model, model.robot, variant
+        self.n = n = len(model.robot.moving)
+        sizes = {"q": n, "dq": n, "ddq": n, "dddq": n, "p": len(model.values(variant))}
+        sizes["memory->spring"] = len(model.springs)
+        names = [f"{name}[{i}]" for name, size in sizes.items() for i in range(size)]
+        self.recorder = Recorder(names)
+        inputs = iter([self.recorder.input(name) for name in names])
+        own = {name: [next(inputs) for _ in range(size)] for name, size in sizes.items()}
+        self.q, self.dq, self.ddq, self.dddq = own["q"], own["dq"], own["ddq"], own["dddq"]
+        self.springs, self._p = own["memory->spring"], own["p"]
+
+    @functools.cached_property
+    def chi(self) -> dict[str, list[Number]]:
+        """Standard parameters of each term by its key; with base parameters, those that were regrouped are zero."""
+        base = self.model.base
+        if self.variant == "standard":
+            chi: list[Number] = list(self._p[: len(base.columns)])
+        else:
+            chi = [column.fixed or 0.0 for column in base.columns]
+            for row, index in enumerate(base.independent):
+                chi[index] = self._p[row]
+        values = iter(chi)
+        return {term.key: [next(values) for _ in term.columns(self.robot)] for term in base.terms}
+
+    @functools.cached_property
+    def reference(self) -> list[Number]:
+        """Parameters of the links that some terms are linear around."""
+        given = self.model.reference
+        assert given is not None, "checked when the model was made"
+        values = iter(self._p[len(self._p) - np.count_nonzero(given) :])
+        return [next(values) if x else 0.0 for x in given]
+
+    def state(self, moving: bool = True, accelerating: bool = True) -> eq.State:
+        """The robot in the recorded state, or at rest, or at constant speeds."""
+        still: list[Number] = [0.0] * self.n
+        dq, ddq = self.dq if moving else still, self.ddq if accelerating else still
+        return eq.make_state(self.robot, self.recorder, self.q, dq, ddq)
+
+    @functools.cached_property
+    def reference_torque(self) -> list[Number]:
+        """Torque of the reference's links at the rows."""
+        return eq.inverse_dynamics(self.state(), [Rigid()], self.reference)
+
+
+def along_torque(sheet: Sheet) -> list[Number]:
+    """Torque at the rows of all terms that follow a motion."""
+    torques: list[Number] = [0.0] * sheet.n
+    for term in along_terms(sheet.model.terms):
+        chi = sheet.chi[term.key]
+        for row, number in _torque(term, sheet, chi):
+            torques[row] = add(torques[row], number)
+    return torques
+
+
+def _torque(term: AlongTerm, sheet: Sheet, chi: Sequence[Number]) -> Iterator[tuple[int, Number]]:
+    """What a term adds to the rows. Links that are tilted or turned are gone through once, not column by column."""
+    if isinstance(term, Zero):
+        seed: list[Number] = [0.0] * sheet.n
+        for joint, value in zip(_joints(term, sheet), chi, strict=True):
+            seed[joint] = value
+        yield from enumerate(_derivative(sheet, seed))
+        return
+    if isinstance(term, Tilt):
+        yield from enumerate(_weight(sheet, [(axis, chi[i]) for i, axis in enumerate(_axes(term, sheet))]))
+        yield from ((row, mul(chi[column], x)) for row, column, x in _upright_entries(term, sheet))
+        return
+    assert isinstance(term, ElementLaw)
+    width = len(term.kinds())
+    for number, (kinds, element) in enumerate(zip(_laws(term, sheet), term.elements(sheet.robot), strict=True)):
+        friction = total(*(mul(chi[width * number + k], phi) for k, phi in enumerate(kinds)))
+        for row, place in enumerate(sheet.robot.moving):
+            yield row, mul(float(element.torque[place]), friction)
+
+
+def along_entries(term: AlongTerm, sheet: Sheet) -> Iterator[Entry]:
+    """Entries (row, column, number) of a term that follows a motion."""
+    if isinstance(term, Zero):
+        for column, joint in enumerate(_joints(term, sheet)):
+            seed: list[Number] = [float(i == joint) for i in range(sheet.n)]
+            yield from ((row, column, x) for row, x in enumerate(_derivative(sheet, seed)))
+        return
+    if isinstance(term, Tilt):
+        for column, axis in enumerate(_axes(term, sheet)):
+            yield from ((row, column, x) for row, x in enumerate(_weight(sheet, [(axis, 1.0)])))
+        yield from _upright_entries(term, sheet)
+        return
+    assert isinstance(term, ElementLaw)
+    width = len(term.kinds())
+    for number, (kinds, element) in enumerate(zip(_laws(term, sheet), term.elements(sheet.robot), strict=True)):
+        for row, place in enumerate(sheet.robot.moving):
+            yield from (
+                (row, width * number + k, mul(float(element.torque[place]), phi)) for k, phi in enumerate(kinds)
+            )
+
+
+def _laws(term: ElementLaw, sheet: Sheet) -> list[list[Number]]:
+    """The law on each element, one number per kind of column."""
+    elements = term.elements(sheet.robot)
+    if isinstance(term, Stop):
+        wound = [mul(1.0 / spring.radius, x) for spring, x in zip(sheet.model.springs, sheet.springs, strict=True)]
+        width = len(term.scales)
+        return [wound[width * i : width * (i + 1)] for i in range(len(elements))]
+    assert isinstance(term, PointwiseLaw)
+    directions = term.directions(sheet.robot)
+    nothing: list[Number] = []
+    load = nothing
+    if term.needs_reference:
+        shares = np.array([load_shares(sheet.robot, element) for element in elements])
+        load = mapped(shares, sheet.reference_torque)
+    moving = Moving(
+        position=_column(mapped(directions, sheet.q)),
+        speed=_column(mapped(directions, sheet.dq)),
+        jerk=_column(mapped(directions, sheet.dddq) if term.needs_jerk else nothing),
+        load=_column(load),
+        restart=False,
+    )
+    units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in elements])
+    found = term.at(moving, units[:, None])
+    return [[kind[number, 0] for kind in found] for number in range(len(elements))]
+
+
+def _column(numbers: Sequence[Number]) -> Any:
+    """Recorded numbers as an array of objects, (n, 1): one sample."""
+    column = np.empty((len(numbers), 1), dtype=object)
+    for i, number in enumerate(numbers):
+        column[i, 0] = number
+    return column
+
+
+def _axes(term: Tilt, sheet: Sheet) -> list[int]:
+    """Base axes that gravity is turned about."""
+    return ["xyz".index(column.place) for column in term.columns(sheet.robot)[:2]]
+
+
+def _weight(sheet: Sheet, turns: Sequence[tuple[int, Number]]) -> list[Number]:
+    """Torque of the reference's links at rest, in what small turns about base axes add to gravity."""
+    pulls = [(turn, np.cross(np.eye(3)[axis], sheet.robot.gravity)) for axis, turn in turns]
+    x, y, z = (total(*(mul(float(pull[i]), turn) for turn, pull in pulls)) for i in range(3))
+    gravity: Vector = (x, y, z)
+    state = dataclasses.replace(sheet.state(moving=False, accelerating=False), gravity=gravity)
+    return eq.inverse_dynamics(state, [Rigid()], sheet.reference)
+
+
+def _upright_entries(term: Tilt, sheet: Sheet) -> Iterator[Entry]:
+    """Cosine and sine of upright joints."""
+    for row, column in term.places(sheet.robot):
+        if column >= 2:
+            wave = sheet.recorder.sin if column % 2 else sheet.recorder.cos
+            yield row, column, wave(sheet.q[row])
+
+
+def _joints(term: Zero, sheet: Sheet) -> list[int]:
+    """The joints whose zeros a term is for, among the moving ones."""
+    robot = sheet.robot
+    labels = [str(robot.joints[robot.active[i]].number) for i in robot.moving]
+    return [labels.index(column.place) for column in term.columns(robot)]
+
+
+def _derivative(sheet: Sheet, seed: Sequence[Number]) -> list[Number]:
+    """How the torque of the reference's links changes when the joints move along `seed`."""
+    q = [Dual(x, slope) for x, slope in zip(sheet.q, seed, strict=True)]
+    dq, ddq = ([Dual(x) for x in values] for values in (sheet.dq, sheet.ddq))
+    state = eq.make_state(sheet.robot, DualFunctions(sheet.recorder), q, dq, ddq)
+    links = [x if isinstance(x, float) else Dual(x) for x in sheet.reference]
+    return [slope_of(x) for x in eq.inverse_dynamics(state, [Rigid()], links)]

@@ -1,0 +1,255 @@
+"""Exported C is what the library computes: every function, every friction term, both precisions, without warnings."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.dynamics.along import Samples
+from dynident.dynamics.program import LEAVES
+from dynident.dynamics.terms import resolve_terms
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.prediction import TorqueModel
+from dynident.export import CExport, CExportError, c_export as writing, check_c, export_c
+from dynident.export.c_check import compared, find_compiler
+from dynident.export.c_files import CCode
+from dynident.export.c_functions import c_functions
+from dynident.export.c_model import c_model
+from tests.export.c_library import CLibrary, with_everything
+from tests.loops import FOUR_BAR, load
+from tests.robots import PinocchioOracle, random_urdf
+
+compiling = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
+WRIST = {"q1": 0.2, "q2": 0.3, "q3": 0.4, "q4": 0.1}  # what is locked of a TX40 to leave its coupled wrist
+
+
+@pytest.fixture
+def own_urdf(tmp_path):
+    path = tmp_path / "own.urdf"
+    path.write_text(random_urdf(1))
+    return path
+
+
+@compiling
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [*((name, "double") for name in ("ur10e", "panda", "tx40", "sr400", "puma560")), ("sr400", "float")],
+)
+def test_bundled_robots_agree(name, number, tmp_path):
+    export = export_c(di.load_robot(name), tmp_path, number=number)
+    assert export.agreement.passed
+    assert export.agreement.complaints == ""
+    assert export.agreement.worst < (1e-13 if number == "double" else 1e-6)
+    assert set(export.agreement.deviations) >= set(export.counts)
+    assert ("joint_torque" in export.agreement.deviations) == (name in ("tx40", "sr400"))
+
+
+@compiling
+@pytest.mark.parametrize(("name", "number"), [("wrist", "double"), ("wrist", "float"), ("cylindrical", "float")])
+def test_every_friction_term_agrees_along_a_motion(name, number, tmp_path):
+    robot = di.load_robot("tx40").lock(**WRIST) if name == "wrist" else di.load_robot(name)
+    export = export_c(with_everything(robot), tmp_path, number=number, name="full")
+    assert export.agreement.passed
+    assert export.agreement.complaints == ""
+    CLibrary(export)  # without a warning, conversions included
+
+
+@compiling
+def test_a_robot_of_ones_own_against_pinocchio(own_urdf, tmp_path):
+    robot = di.load_robot(own_urdf)
+    model = TorqueModel(robot, resolve_terms("rigid"), di.parameters(robot, "rigid"))
+    library = CLibrary(export_c(model, tmp_path / "c", name="own"))
+    oracle = PinocchioOracle(own_urdf.read_text(), robot.joint_names)
+    n = len(robot.joint_names)
+    rng = np.random.default_rng(2)
+    q, dq, ddq = rng.normal(size=(3, 1, n))
+    beta = c_model(model).beta
+    tau = library.call("inverse_dynamics", q, dq, ddq, beta, size=n)
+    np.testing.assert_allclose(tau, oracle.torque(q, dq, ddq)[0], atol=1e-10)
+    tau = library.call("inverse_dynamics_standard", q, dq, ddq, model.chi, size=n)
+    np.testing.assert_allclose(tau, oracle.torque(q, dq, ddq)[0], atol=1e-10)
+    M = library.call("mass_matrix", q, beta, size=n * n).reshape(n, n)
+    np.testing.assert_allclose(M, oracle.mass(q)[0], atol=1e-10)
+    bias = library.call("bias", q, dq, beta, size=n)
+    np.testing.assert_allclose(bias, oracle.torque(q, dq, 0 * ddq)[0], atol=1e-10)
+    gravity = library.call("gravity", q, beta, size=n)
+    np.testing.assert_allclose(gravity, oracle.torque(q, 0 * dq, 0 * ddq)[0], atol=1e-10)
+
+
+@compiling
+def test_springs_wind_up_slip_and_are_forgotten(tmp_path):
+    robot = di.load_robot("pendulum-1")
+    terms = resolve_terms("rigid,Fv,stop(0.001)")
+    model = TorqueModel(robot, terms, np.array([*np.zeros(10), 0.0, 5.0]))
+    library = CLibrary(export_c(model, tmp_path, name="pendulum"))
+    p = library.values("base", len(c_model(model).beta))
+    memory, still = library.memory(), np.zeros(1)
+    path = np.array([0.7, 0.7005, 0.703, 0.7025, 0.69, 0.6902])
+    wound = [0.0, 0.5, 1.0, 0.5, -1.0, -0.8]
+
+    def torque(q):
+        library.call("update", memory, np.array([q]))
+        return library.call("friction", np.array([q]), still, still, memory, p, size=1)[0]
+
+    np.testing.assert_allclose([torque(q) for q in path], 5.0 * np.array(wound), atol=1e-10)
+    library.call("init", memory)
+    assert torque(2.0) == 0.0
+
+
+@compiling
+def test_parameters_can_be_swapped(tmp_path):
+    robot = di.load_robot("ur10e")
+    library, model = CLibrary(export_c(robot, tmp_path)), c_model(robot)
+    np.testing.assert_array_equal(library.values("base", len(model.beta)), model.beta)
+    np.testing.assert_array_equal(library.values("standard", len(model.chi)), model.chi)
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.normal(size=(3, 6))
+    other = rng.normal(size=len(model.beta))
+    W = library.call("regressor", q, dq, ddq, size=6 * len(other)).reshape(6, -1)
+    tau = library.call("inverse_dynamics", q, dq, ddq, other, size=6)
+    np.testing.assert_allclose(W @ other, tau, atol=1e-12 * np.abs(tau).max())
+
+
+@compiling
+def test_an_estimate_is_exported_as_it_predicts(tmp_path):
+    robot = di.load_robot("examples/demo/arm.yaml")
+    fit = di.identify(robot, [di.read_log("examples/demo/fourier_1.csv.gz", robot)], friction="stop(0.0003)@1|2,load")
+    export = export_c(fit, tmp_path, name="arm")
+    assert export.agreement.passed
+    assert check_c(fit, tmp_path, name="arm").deviations == export.agreement.deviations
+    library, p = CLibrary(export), c_model(fit).values("base")
+    np.testing.assert_array_equal(p[: len(fit.beta)], fit.beta)
+    rng = np.random.default_rng(4)
+    q, dq, ddq = np.cumsum(rng.normal(0, 2e-4, (6, 50)), axis=1), rng.normal(size=(6, 50)), rng.normal(size=(6, 50))
+    memory, found = library.memory(), []
+    for sample in zip(q.T, dq.T, ddq.T, strict=True):
+        library.call("update", memory, sample[0])
+        found.append(library.call("inverse_dynamics", *sample, memory, p, size=6))
+    expected = fit.model.start().torque(Samples(q, dq, ddq, np.zeros((0, 50)), restart=True))
+    np.testing.assert_allclose(np.array(found).T, expected, atol=1e-11 * np.abs(expected).max())
+    if fit.undetermined:
+        assert fit.undetermined[0] in export.files[0].read_text()
+
+
+@compiling
+@pytest.mark.parametrize("function", ["gravity", "friction_standard", "mass_matrix", "regressor", "update"])
+def test_a_fault_in_any_function_is_noticed(function):
+    model = c_model(with_everything(di.load_robot("pendulum-2"), "rigid,Ia,Fv,Fc,Fo,stop(0.001)"))
+    code = CCode("arm", "double", model, c_functions(model))
+    before, name, after = code.source().partition(f"void arm_{function}(")
+    body, end, rest = after.partition("\n}\n")
+    old, new = ("? q[i]", "? 1.000001 * q[i]") if function == "update" else ("] = x", "] = 1.000001 * x")
+    wrong = body.replace(old, new, 1)
+    assert wrong != body
+    agreement = compared(code, code.header(""), before + name + wrong + end + rest, find_compiler())
+    assert not agreement.passed
+
+
+@compiling
+def test_wrong_code_is_not_written(tmp_path, monkeypatch):
+    robot = di.load_robot("pendulum-2")
+    good = CCode.source
+    monkeypatch.setattr(CCode, "source", lambda self: good(self).replace("tau[0] = ", "tau[0] = 2.0 * "))
+    with pytest.raises(CExportError, match=r"is wrong and was not written.*largest deviation 1.0e\+00"):
+        export_c(robot, tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+    monkeypatch.setattr(CCode, "source", lambda self: "int main(")
+    with pytest.raises(CExportError, match="failed on exported code"):
+        export_c(robot, tmp_path / "c")
+
+
+def test_without_a_compiler_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "find_compiler", lambda: None)
+    export = export_c(di.load_robot("pendulum-2"), tmp_path)
+    assert export.agreement is None
+    assert "no C compiler was found" in export.table()
+    assert "no C compiler was found" in export.files[0].read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pendulum_2.c", "pendulum_2.h"]
+
+
+def test_a_compiler_is_named_or_found(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    assert find_compiler() is None
+    with pytest.raises(InputError, match="there is no such file"):
+        check_c(di.load_robot("pendulum-1"), "nowhere", name="x")
+
+
+def test_base_parameters_cost_less():
+    model = c_model(di.load_robot("ur10e"))
+    functions = {function.name: function for function in c_functions(model)}
+    counts = CCode("ur10e", "double", model, tuple(functions.values())).counts
+    for name in ("inverse_dynamics", "gravity", "bias", "mass_matrix", "regressor"):
+        assert counts[name].multiplications < counts[f"{name}_standard"].multiplications
+    own, program = counts["inverse_dynamics"], functions["inverse_dynamics"].program
+    whole = own.additions + own.multiplications + own.divisions + own.functions + own.signs
+    assert whole == sum(op not in LEAVES for op, _, _ in program.instructions) == program.n_operations
+    assert own.functions == 10  # sine and cosine of five joints: the first turns about gravity
+
+
+def test_numeric_loops_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"closed numerically.*straight-line code cannot search"):
+        export_c(load(FOUR_BAR, tmp_path), tmp_path / "c")
+
+
+def test_bad_arguments_are_named(tmp_path):
+    robot = di.load_robot("pendulum-1")
+    with pytest.raises(UnknownNameError, match=r"C number type 'half'.*double, float"):
+        export_c(robot, tmp_path, number="half")
+    with pytest.raises(InputError, match="name '1st' cannot begin names in C"):
+        export_c(robot, tmp_path, name="1st")
+    with pytest.raises(InputError, match="list cannot be exported; expected an Estimate"):
+        export_c([], tmp_path)
+    model = with_everything(robot, "rigid,Fv,load")
+    with pytest.raises(InputError, match="term load is linear around a reference; give the 10 parameters"):
+        export_c(TorqueModel(robot, model.terms, model.chi), tmp_path)
+    with pytest.raises(InputError, match="not a finite number"):
+        export_c(TorqueModel(robot, resolve_terms("Fv"), np.array([np.nan])), tmp_path)
+
+
+def test_files_of_others_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "find_compiler", lambda: None)
+    robot = di.load_robot("pendulum-1")
+    export_c(robot, tmp_path)
+    export_c(robot, tmp_path)  # its own files may be replaced
+    (tmp_path / "pendulum_1.c").write_text("int precious;")
+    with pytest.raises(InputError, match=r"pendulum_1\.c: exists and was not written by this export"):
+        export_c(robot, tmp_path)
+    assert (tmp_path / "pendulum_1.c").read_text() == "int precious;"
+    with pytest.raises(InputError, match="is a file; give the name of a folder"):
+        export_c(robot, tmp_path / "pendulum_1.c")
+
+
+def test_both_files_or_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "find_compiler", lambda: None)
+    good = writing.write_text
+
+    def full_disk(path, text):
+        if path.suffix == ".c":
+            raise OSError(28, "No space left on device")
+        good(path, text)
+
+    monkeypatch.setattr(writing, "write_text", full_disk)
+    with pytest.raises(InputError, match="No space left on device"):
+        export_c(di.load_robot("pendulum-1"), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_held_motor_leaves_the_mass_matrix_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "find_compiler", lambda: None)
+    export: CExport = export_c(di.load_robot("tx40").lock(q6=0.0), tmp_path)
+    assert "mass_matrix" not in export.counts
+    assert "inverse_dynamics" in export.counts
+    assert "No mass matrix" in export.table()
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+def test_the_header_is_good_for_cpp(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "find_compiler", lambda: None)
+    export = export_c(with_everything(di.load_robot("pendulum-2")), tmp_path, name="arm")
+    command = ["g++", "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-x", "c++"]
+    assert subprocess.run([*command, str(export.files[0])], check=False).returncode == 0
