@@ -1,0 +1,222 @@
+"""Convex problems over cones, put together block by block and solved by Clarabel.
+
+    minimise   1/2 x' P x + q' x    such that   b + A x  lies in a cone, block by block
+
+Every block has a label; the multipliers of a solution are found under it. What is positive semidefinite travels as
+the stacked upper triangle, columns after each other, off-diagonal entries times the square root of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from dynident.checks import Array
+from dynident.errors import DynidentError
+
+Kind = Literal["zero", "nonnegative", "second order", "semidefinite", "exponential"]
+_ROOT2 = float(np.sqrt(2.0))
+_ACCURACY = 1e-9
+_GOOD = ("Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations")  # as long as the residuals are small
+_ENOUGH = 1e-5  # residual of the constraints, relative, up to which a solution counts
+
+
+class SolveError(DynidentError):
+    """A convex problem that was not solved."""
+
+
+class InfeasibleError(SolveError):
+    """No point fulfils all constraints."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One cone: b + A x lies in it.
+
+    Attributes:
+        kind: Which cone.
+        A: (m, n) over the variables there were when it was added.
+        b: (m,).
+    """
+
+    kind: Kind
+    A: sparse.csc_matrix
+    b: Array
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A solution.
+
+    Attributes:
+        x: (n,) variables.
+        multipliers: The dual variable of each block, by label.
+        iterations: Of the solver.
+        seconds: Of the solver [s].
+    """
+
+    x: Array
+    multipliers: Mapping[str, Array]
+    iterations: int
+    seconds: float
+
+
+@dataclass
+class ConeProblem:
+    """A convex problem under construction.
+
+    Attributes:
+        n: Variables so far.
+        squares: Weight w_i of 1/2 w_i x_i^2 by variable.
+        linear: Coefficient of x_i by variable.
+        blocks: Cones by label.
+    """
+
+    n: int = 0
+    squares: dict[int, float] = field(default_factory=dict)
+    linear: dict[int, float] = field(default_factory=dict)
+    blocks: dict[str, Block] = field(default_factory=dict)
+
+    def variables(self, count: int) -> Array:
+        """So many new variables: their indices."""
+        first, self.n = self.n, self.n + count
+        return np.arange(first, self.n)
+
+    def require(self, label: str, kind: Kind, parts: list[tuple[Array, Array]], constant: Array) -> None:
+        """Add a cone.
+
+        Args:
+            label: Name of the block; each has its own.
+            kind: Which cone.
+            parts: Pairs of indices (k,) and coefficients (m, k).
+            constant: (m,) what is added.
+        """
+        rows = len(constant)
+        stacked = sparse.coo_matrix(np.hstack([matrix for _, matrix in parts]))
+        places = np.concatenate([np.asarray(where) for where, _ in parts])
+        A = sparse.csc_matrix((stacked.data, (stacked.row, places[stacked.col])), shape=(rows, self.n))
+        self.blocks[label] = Block(kind, A, np.asarray(constant, dtype=np.float64))
+
+    def solve(self) -> Optimum:
+        """The minimum.
+
+        Raises:
+            InfeasibleError: When the constraints contradict each other.
+            SolveError: When the solver gave up.
+        """
+        import clarabel  # takes a while to load, and most uses of the library have no need of it
+
+        P = sparse.diags([self.squares.get(i, 0.0) for i in range(self.n)], format="csc")
+        q = np.array([self.linear.get(i, 0.0) for i in range(self.n)])
+        for block in self.blocks.values():
+            block.A.resize((len(block.b), self.n))
+        A = sparse.vstack([-block.A for block in self.blocks.values()], format="csc")
+        b = np.concatenate([block.b for block in self.blocks.values()])
+        cones = [cone for block in self.blocks.values() for cone in _cones(clarabel, block)]
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1
+        settings.max_iter = 200
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURACY
+        found = clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()
+        status = str(found.status)
+        if "Infeasible" in status:
+            raise InfeasibleError(f"the constraints contradict each other ({status})")
+        if status not in _GOOD or not _close(found, b):
+            raise SolveError(f"the convex solver stopped without a solution ({status}); are values of sane size?")
+        z = np.asarray(found.z)
+        ends = np.cumsum([len(block.b) for block in self.blocks.values()])
+        parts = np.split(z, ends[:-1])
+        return Optimum(
+            np.asarray(found.x), dict(zip(self.blocks, parts, strict=True)), found.iterations, found.solve_time
+        )
+
+
+def _close(found: object, b: Array) -> bool:
+    """Whether the residuals are small enough, whatever the solver thinks of its own work."""
+    primal, dual = found.r_prim, found.r_dual  # type: ignore[attr-defined]
+    return bool(primal < _ENOUGH and dual < 1e3 * _ENOUGH)
+
+
+def _cones(clarabel: object, block: Block) -> list[object]:
+    """The solver's own names for a block's cones."""
+    m, api = len(block.b), clarabel
+    if block.kind == "zero":
+        return [api.ZeroConeT(m)]  # type: ignore[attr-defined]
+    if block.kind == "nonnegative":
+        return [api.NonnegativeConeT(m)]  # type: ignore[attr-defined]
+    if block.kind == "second order":
+        return [api.SecondOrderConeT(m)]  # type: ignore[attr-defined]
+    if block.kind == "semidefinite":
+        return [api.PSDTriangleConeT(side(m))]  # type: ignore[attr-defined]
+    return [api.ExponentialConeT() for _ in range(m // 3)]  # type: ignore[attr-defined]
+
+
+def side(entries: int) -> int:
+    """Side of the matrix whose triangle has so many entries."""
+    return int((np.sqrt(8.0 * entries + 1.0) - 1.0) / 2.0)
+
+
+def triangle(matrix: Array) -> Array:
+    """The stacked triangle of symmetric matrices, (..., k, k) to (..., k (k + 1) / 2)."""
+    rows, columns = places(matrix.shape[-1])
+    return np.asarray(matrix[..., rows, columns] * np.where(rows == columns, 1.0, _ROOT2))
+
+
+def from_triangle(stacked: Array) -> Array:
+    """The symmetric matrix of a stacked triangle, (m,) to (k, k)."""
+    k = side(len(stacked))
+    rows, columns = places(k)
+    matrix = np.zeros((k, k))
+    matrix[rows, columns] = stacked / np.where(rows == columns, 1.0, _ROOT2)
+    return np.asarray(matrix + np.triu(matrix, 1).T)
+
+
+def places(k: int) -> tuple[Array, Array]:
+    """Rows and columns of the entries of the upper triangle, column after column."""
+    pairs = [(i, j) for j in range(k) for i in range(j + 1)]
+    return np.array([i for i, _ in pairs]), np.array([j for _, j in pairs])
+
+
+def log_determinant(problem: ConeProblem, label: str, parts: list[tuple[Array, Array]], constant: Array) -> Array:
+    r"""Variables t (k,) whose sum is at most log det of a matrix M = constant + sum of parts, (k, k).
+
+    .. math:: \begin{bmatrix} M & Z \\ Z^T & \operatorname{diag} Z \end{bmatrix} \succeq 0, \quad t_i \le \log Z_{ii},
+        \quad Z \text{ lower triangular}
+
+    Args:
+        problem: Grows by the variables and two blocks.
+        label: Start of the blocks' labels.
+        parts: Pairs of indices (n,) and triangles (k (k + 1) / 2, n) of M.
+        constant: Stacked triangle of what is constant in M.
+    """
+    k = side(len(constant))
+    lower = [(i, j) for j in range(k) for i in range(j, k)]
+    z, t = problem.variables(len(lower)), problem.variables(k)
+    rows, columns = places(2 * k)
+    at = {(int(i), int(j)): number for number, (i, j) in enumerate(zip(rows, columns, strict=True))}
+    own = [at[int(i), int(j)] for i, j in zip(*places(k), strict=True)]
+    big = np.zeros((len(rows), len(lower)))
+    for number, (i, j) in enumerate(lower):
+        big[at[i, k + j], number] = _ROOT2
+        if i == j:
+            big[at[k + i, k + i], number] = 1.0
+    whole = np.zeros(len(rows))
+    whole[own] = constant
+    spread = []
+    for where, matrix in parts:
+        wide = np.zeros((len(rows), matrix.shape[1]))
+        wide[own] = matrix
+        spread.append((where, wide))
+    problem.require(f"{label} determinant", "semidefinite", [*spread, (z, big)], whole)
+    diagonal = [number for number, (i, j) in enumerate(lower) if i == j]
+    logs, ones = np.zeros((3 * k, k)), np.zeros((3 * k, k))
+    logs[0::3], ones[2::3] = np.eye(k), np.eye(k)
+    constants = np.zeros(3 * k)
+    constants[1::3] = 1.0  # exp(t) <= Z: (t, 1, Z) lies in the exponential cone
+    problem.require(f"{label} logarithms", "exponential", [(t, logs), (z[diagonal], ones)], constants)
+    return t

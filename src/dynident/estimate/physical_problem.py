@@ -1,0 +1,332 @@
+r"""The convex problem behind everything physical: nearest to given rows, among parameters that belong to bodies.
+
+Two solves. The first finds the least distance,
+
+.. math:: \min \|A \chi - y\|^2 \quad\text{such that}\quad J_j(\chi) \succeq \varphi B_j,\; I_a \ge 0,\;
+    \text{friction takes energy},\; \text{bounds hold}
+
+with J_j the pseudo-inertia of link j and B_j that of a body to lean towards. The rows leave directions open; the second
+settles them by the log-det distance to those bodies, without giving up more than a small share of what was reached,
+
+.. math:: \min \sum_j \operatorname{tr} B_j^{-1} J_j - \log\det B_j^{-1} J_j \quad\text{such that}\quad
+    \|A (\chi - \chi_1)\| \le \delta
+
+so no weight has to be balanced and what the rows determine cannot drift. Links are written in the axes of their own
+body, where B_j is the identity: masses of kilogrammes and inertias of milligrammes then weigh alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.blas import on_one_thread
+from dynident.checks import Array
+from dynident.dynamics.terms import Column, Term
+from dynident.errors import InputError
+from dynident.estimate.cones import (
+    ConeProblem,
+    InfeasibleError,
+    Optimum,
+    from_triangle,
+    log_determinant,
+    side,
+    triangle,
+)
+from dynident.estimate.dissipation import Condition, dissipation
+from dynident.estimate.physical_bounds import Bound
+from dynident.robot.model import Robot
+from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.robot.physicality import link_label, pseudo_inertia
+
+FLOOR = 1e-4  # share of its body that each link keeps
+HOLD = 1e-8  # weight of the distance to the bodies in the first solve: keeps open directions finite
+_STRAINED = 1e-6  # slack of a bound, relative to its own size, that counts
+
+
+class ConflictError(InputError):
+    """Bounds that no physical robot can fulfil together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lean:
+    """What parameters lean towards where nothing else settles them.
+
+    Attributes:
+        bodies: (n_links, 10) standard parameters of physical bodies.
+        others: (n_columns,) values of all that is no link.
+        scales: (n_columns,) typical size of all that is no link.
+        words: In words.
+    """
+
+    bodies: Array
+    others: Array
+    scales: Array
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class PhysicalProblem:
+    """Rows, conditions and what to lean towards.
+
+    Attributes:
+        robot: The robot.
+        columns: Standard parameters.
+        terms: Terms they belong to.
+        rows: (m, n_columns) A.
+        target: (m,) y.
+        lean: What open directions lean towards.
+        bounds: What the user knows.
+        give: How far the second solve may move away from the first, in the unit of the rows.
+        floor: Share of its body that each link keeps.
+    """
+
+    robot: Robot
+    columns: tuple[Column, ...]
+    terms: tuple[Term, ...]
+    rows: Array
+    target: Array
+    lean: Lean
+    bounds: tuple[Bound, ...] = ()
+    give: float = 0.01
+    floor: float = FLOOR
+
+    @on_one_thread
+    def solve(self) -> Nearest:
+        """Both solves.
+
+        Raises:
+            ConflictError: When bounds contradict physics or each other, naming them.
+        """
+        first = _Build(self)
+        first.near_rows()
+        try:
+            nearest = first.problem.solve()
+        except InfeasibleError:
+            raise self._conflict() from None
+        chi = first.chi(nearest.x)
+        second = _Build(self)
+        give = max(self.give, 1e-6 * float(np.linalg.norm(self.rows @ chi - self.target)))
+        second.near_bodies(chi, give)
+        settled = second.problem.solve()
+        strains = first.strains(nearest)
+        return Nearest(second.chi(settled.x), strains, nearest.seconds + settled.seconds, give)
+
+    @on_one_thread
+    def distance_without(self, group: str) -> float:
+        """The least distance if one condition did not have to hold."""
+        build = _Build(self, without=group)
+        build.near_rows()
+        chi = build.chi(build.problem.solve().x)
+        return float(np.linalg.norm(self.rows @ chi - self.target))
+
+    def _conflict(self) -> ConflictError:
+        """Which bounds contradict each other: those that strain when all may give way."""
+        if not self.bounds:
+            return ConflictError("values that the robot file fixes belong to no physical robot; inspect names them")
+        build = _Build(self, soft=True)
+        build.give_way()
+        found = build.problem.solve()
+        size = max(float(np.abs(found.multipliers[label]).max(initial=0.0)) for label in build.bound_labels)
+        parts = []
+        for bound, label in zip(self.bounds, build.bound_labels, strict=True):
+            if np.abs(found.multipliers[label]).max(initial=0.0) > 1e-3 * size:
+                parts.append(str(bound))
+        return ConflictError(
+            f"no physical robot has {' and '.join(parts)}; widen {'one of them' if len(parts) > 1 else 'it'}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """What solving found.
+
+    Attributes:
+        chi: (n_columns,).
+        strains: How hard each condition pulls at the distance, by its name; zero where it does not matter.
+        seconds: Of the solver [s].
+        give: How far the second solve was allowed to move, in the unit of the rows.
+    """
+
+    chi: Array
+    strains: Mapping[str, float]
+    seconds: float
+    give: float
+
+
+def link_columns(robot: Robot, columns: Sequence[Column]) -> Array:
+    """(n_links, 10) index of each link's columns.
+
+    Raises:
+        InputError: When some of a link's ten columns are not there.
+    """
+    places = {column.name: i for i, column in enumerate(columns) if column.term == "rigid"}
+    lacking = [
+        f"{symbol}{joint.number}"
+        for joint in robot.joints
+        for symbol in LINK_SYMBOLS
+        if f"{symbol}{joint.number}" not in places
+    ]
+    if lacking:
+        raise InputError(
+            f"standard parameter {lacking[0]} is not among the columns; physical bodies need the term rigid and all "
+            "ten parameters of each link (fix known values in the robot file, not with `known`)"
+        )
+    return np.array([[places[f"{symbol}{joint.number}"] for symbol in LINK_SYMBOLS] for joint in robot.joints])
+
+
+def body_axes(body: Array) -> Array:
+    """(10, 10) T of a physical body: chi = T y, y the triangle of the pseudo-inertia in axes where the body is one."""
+    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
+    units = inverse @ pseudo_inertia(np.eye(10)) @ inverse.T
+    return np.asarray(np.linalg.inv(triangle(units).T))
+
+
+class _Build:
+    """A cone problem for a physical one."""
+
+    def __init__(self, given: PhysicalProblem, *, without: str = "", soft: bool = False) -> None:
+        self.given, self.problem = given, ConeProblem()
+        robot, columns, lean = given.robot, given.columns, given.lean
+        self.links = link_columns(robot, columns)
+        own = set(self.links.ravel().tolist())
+        self.others = np.array([i for i in range(len(columns)) if i not in own], dtype=int)
+        self.axes = [body_axes(body) for body in lean.bodies]
+        self.unit = triangle(np.eye(4))
+        self.y = [self.problem.variables(10) for _ in self.links]
+        self.e = self.problem.variables(len(self.others))
+        self.scales = lean.scales[self.others]
+        self.groups: dict[str, list[str]] = {}
+        self.bound_labels: list[str] = []
+        self._fixed()
+        self._bodies(without)
+        self._elements(without)
+        self.slack = self.problem.variables(len(given.bounds) if soft else 0)
+        for number in range(len(given.bounds)):
+            self._bound(number)
+
+    def chi(self, x: Array) -> Array:
+        """Standard parameters of a solution, (n_columns,)."""
+        chi = np.zeros(len(self.given.columns))
+        for link, axes, y in zip(self.links, self.axes, self.y, strict=True):
+            chi[link] = axes @ x[y]
+        chi[self.others] = self.scales * x[self.e]
+        for i, column in enumerate(self.given.columns):
+            if column.fixed is not None:
+                chi[i] = column.fixed
+        return chi
+
+    def parts(self, A: Array) -> list[tuple[Array, Array]]:
+        """Rows over standard parameters, (m, n_columns), as rows over the variables."""
+        links = zip(self.links, self.axes, self.y, strict=True)
+        found = [(y, A[:, link] @ axes) for link, axes, y in links if A[:, link].any()]
+        if len(self.others):
+            found.append((self.e, A[:, self.others] * self.scales))
+        return found
+
+    def near_rows(self) -> None:
+        """The objective of the first solve."""
+        given = self.given
+        A, y = given.rows, given.target
+        if len(A) > A.shape[1]:
+            Q, A = np.linalg.qr(A)
+            y = Q.T @ y
+        # Distances of a million deviations and of none are both to be found well.
+        size = max(1.0, 1e-3 * float(np.linalg.norm(y)))
+        r = self.problem.variables(len(y))
+        parts = [(where, matrix / size) for where, matrix in self.parts(A)]
+        self.problem.require("rows", "zero", [*parts, (r, -np.eye(len(y)))], -y / size)
+        self.problem.squares.update(dict.fromkeys(r.tolist(), 1.0))
+        for where, reference in self._references():
+            for i, x in zip(where.tolist(), reference, strict=True):
+                self.problem.squares[i] = HOLD
+                self.problem.linear[i] = -HOLD * float(x)
+
+    def near_bodies(self, chi: Array, give: float) -> None:
+        """The objective of the second solve, within a distance of the first."""
+        A = self.given.rows
+        if len(A) > A.shape[1]:
+            A = np.linalg.qr(A)[1]
+        held = [(where, np.vstack([np.zeros(matrix.shape[1]), matrix / give])) for where, matrix in self.parts(A)]
+        self.problem.require("hold", "second order", held, np.concatenate([[1.0], -A @ chi / give]))
+        for number, y in enumerate(self.y):
+            logs = log_determinant(self.problem, f"body {number}", [(y, np.eye(10))], np.zeros(10))
+            self.problem.linear.update(dict.fromkeys(logs.tolist(), -1.0))
+            self.problem.linear.update(zip(y.tolist(), self.unit, strict=True))
+        (_, reference) = self._references()[-1]
+        for i, x in zip(self.e.tolist(), reference, strict=True):
+            self.problem.squares[i], self.problem.linear[i] = 1.0, -float(x)
+
+    def give_way(self) -> None:
+        """The objective that tells which bounds contradict each other."""
+        self.problem.linear.update(dict.fromkeys(self.slack.tolist(), 1.0))
+        self.problem.require("slack", "nonnegative", [(self.slack, np.eye(len(self.slack)))], np.zeros(len(self.slack)))
+        for where, reference in self._references():
+            for i, x in zip(where.tolist(), reference, strict=True):
+                self.problem.squares[i], self.problem.linear[i] = HOLD, -HOLD * float(x)
+
+    def strains(self, found: Optimum) -> dict[str, float]:
+        """How hard each group of conditions pulls: multipliers, each in the size of what it holds."""
+        result = {}
+        for group, labels in self.groups.items():
+            pulls = [found.multipliers[label] for label in labels]
+            result[group] = float(sum(np.trace(from_triangle(z)) for z in pulls))
+        return result
+
+    def _references(self) -> list[tuple[Array, Array]]:
+        lean = self.given.lean
+        return [*((y, self.unit) for y in self.y), (self.e, lean.others[self.others] / self.scales)]
+
+    def _fixed(self) -> None:
+        """Values that the robot file fixes."""
+        fixed = [i for i, column in enumerate(self.given.columns) if column.fixed is not None]
+        if fixed:
+            rows = np.zeros((len(fixed), len(self.given.columns)))
+            rows[range(len(fixed)), fixed] = 1.0
+            values = np.array([self.given.columns[i].fixed for i in fixed], dtype=np.float64)
+            self.problem.require("fixed", "zero", self.parts(rows), -values)
+
+    def _bodies(self, without: str) -> None:
+        for joint, y in zip(self.given.robot.joints, self.y, strict=True):
+            label = link_label(joint)
+            if label != without:
+                self.groups[label] = [label]
+                self.problem.require(label, "semidefinite", [(y, np.eye(10))], -self.given.floor * self.unit)
+
+    def _elements(self, without: str) -> None:
+        """Rotor inertia and friction."""
+        for i, column in enumerate(self.given.columns):
+            label = f"rotor inertia {column.name}"
+            if column.term == "Ia" and column.fixed is None and label != without:
+                self.groups[label] = [label]
+                (place,) = np.flatnonzero(self.others == i)
+                self.problem.require(label, "nonnegative", [(self.e[[place]], np.eye(1))], np.zeros(1))
+        for number, condition in enumerate(dissipation(self.given.robot, self.given.columns, self.given.terms)):
+            if condition.place != without:
+                label = f"{condition.place} #{number}"
+                self.groups.setdefault(condition.place, []).append(label)
+                self._condition(label, condition)
+
+    def _condition(self, label: str, condition: Condition) -> None:
+        places = np.searchsorted(self.others, condition.columns)
+        size = self.scales[places]
+        shrink = 1.0 / max(float(size.max()), 1e-300)  # so that multipliers of different friction compare
+        matrix = triangle(condition.matrices).T * size * shrink
+        kind = "semidefinite" if side(len(matrix)) > 1 else "nonnegative"
+        self.problem.require(label, kind, [(self.e[places], matrix)], np.zeros(len(matrix)))  # type: ignore[arg-type]
+
+    def _bound(self, number: int) -> None:
+        bound, label = self.given.bounds[number], f"bound {number}"
+        kind, A, b = bound.cone(self.given.robot)
+        wide = np.zeros((len(b), len(self.given.columns)))
+        wide[:, self.links.ravel()] = A.reshape(len(b), -1)
+        size = max(float(np.abs(b).max(initial=0.0)), float(self.given.lean.bodies[:, 9].mean()))
+        parts = [(where, matrix / size) for where, matrix in self.parts(wide)]
+        if len(self.slack):
+            # Along the cone's own axis, so that enough slack fulfils any bound.
+            way = np.eye(len(b))[0] if kind == "second order" else np.ones(len(b))
+            parts.append((self.slack[[number]], way[:, None]))
+        self.bound_labels.append(label)
+        self.problem.require(label, kind, parts, b / size)
