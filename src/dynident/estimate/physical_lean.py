@@ -9,14 +9,15 @@ import numpy as np
 from dynident.checks import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.physical_problem import Lean, link_columns
+from dynident.estimate.physical_problem import Lean
 from dynident.estimate.plausible import plausible_bodies
-from dynident.robot.model import Robot
-from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.robot.model import Robot, Transform
+from dynident.robot.parameters import LINK_SYMBOLS, in_frame
 from dynident.robot.physicality import link_label, pseudo_inertia
 
 PLAUSIBLE = "plausible"
 PriorLike = str | Mapping[str, float] | None
+ROTOR_SHARE = 0.3  # rotor inertia at the joint over the inertia it drives: gears are chosen to come near to one
 _BODY = 1e-6  # smallest share of a plausible body that a nominal one must have in every direction
 
 
@@ -45,14 +46,14 @@ def lean_towards(robot: Robot, columns: Sequence[Column], rows: Array, target: A
             nominal.append(joint.number)
         else:
             rejected.append(link_label(joint))
-    others = np.array([given.get(column.name, 0.0) for column in columns])
-    rotor = _rotor_inertias(robot, columns, bodies)
-    known = np.array([column.name in given for column in columns])
-    others = np.where((rotor > 0.0) & ~known, rotor, others)
+    rotors = np.array([column.term == "Ia" for column in columns])
+    known = np.array([given.get(column.name, 0.0) for column in columns])
+    guess = np.where(known > 0.0, known, _rotor_inertias(robot, columns, bodies))
     # The size of a coefficient that alone would explain all torque: friction is a good part of it.
     norms = np.linalg.norm(rows, axis=0)
     felt = float(np.linalg.norm(target)) / np.where(norms > 0.0, norms, np.inf)
-    scales = np.where(rotor > 0.0, rotor, np.where(felt > 0.0, felt, 1.0))
+    sizes = np.where(known != 0.0, np.abs(known), np.where(felt > 0.0, felt, 1.0))
+    others, scales = np.where(rotors, guess, known), np.where(rotors, guess, sizes)
     return Lean(frozen(bodies), frozen(others), frozen(scales), _words(robot, prior, nominal, rejected))
 
 
@@ -78,21 +79,32 @@ def _is_body(chi: Array, plausible: Array) -> bool:
 
 
 def _rotor_inertias(robot: Robot, columns: Sequence[Column], bodies: Array) -> Array:
-    """A rotor as heavy to turn as its own link about the joint's axis, (n_columns,); zero for what is no rotor."""
-    links = {joint.number: i for i, joint in enumerate(robot.joints)}
-    result = np.zeros(len(columns))
+    """A share of what each motor has to turn with the arm at zero, (n_columns,); one for what is no rotor."""
+    numbers = [joint.number for joint in robot.joints]
+    frames: list[Transform] = []
+    for joint in robot.joints:
+        before = joint.before if joint.parent < 0 else frames[joint.parent] @ joint.before
+        frames.append(before @ joint.after)
+    result = np.ones(len(columns))
     for j, column in enumerate(columns):
         number = column.place.removeprefix("m")
-        if column.term == "Ia" and number.isdigit() and int(number) in links:
-            i = links[int(number)]
-            joint, chi = robot.joints[i], bodies[i]
-            axis = joint.after.rotation.T @ np.array([0.0, 0.0, 1.0])
-            xx, xy, xz, yy, yz, zz = chi[:6]
-            inertia = axis @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ axis
-            result[j] = chi[9] if joint.kind == "prismatic" else inertia
-        elif column.term == "Ia":
-            result[j] = 1.0
+        if column.term == "Ia" and number.isdigit() and int(number) in numbers:
+            result[j] = ROTOR_SHARE * _carried(robot, numbers.index(int(number)), frames, bodies)
     return result
+
+
+def _carried(robot: Robot, i: int, frames: Sequence[Transform], bodies: Array) -> float:
+    """Inertia about a joint's axis of its link and all beyond [kg·m²], or their mass [kg] on one that slides."""
+    joint, total = robot.joints[i], 0.0
+    to_joint = joint.after @ frames[i].inverse()
+    beyond = {i}
+    for k, other in enumerate(robot.joints):
+        if k == i or other.parent in beyond:
+            beyond.add(k)
+            place = to_joint @ frames[k]
+            chi = in_frame(bodies[k], place.rotation, place.translation)
+            total += float(chi[9] if joint.kind == "prismatic" else chi[5])
+    return total
 
 
 def _words(robot: Robot, prior: PriorLike, nominal: list[int], rejected: list[str]) -> str:
@@ -109,7 +121,3 @@ def _words(robot: Robot, prior: PriorLike, nominal: list[int], rejected: list[st
         text += f"; the numbers given for {', '.join(rejected)} belong to no body"
     return text
 
-
-def check_columns(robot: Robot, columns: Sequence[Column]) -> None:
-    """Refuse columns that lack some of a link's ten."""
-    link_columns(robot, columns)

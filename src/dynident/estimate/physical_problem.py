@@ -30,7 +30,6 @@ from dynident.estimate.cones import (
     ConeProblem,
     InfeasibleError,
     Optimum,
-    from_triangle,
     log_determinant,
     side,
     triangle,
@@ -43,7 +42,6 @@ from dynident.robot.physicality import link_label, pseudo_inertia
 
 FLOOR = 1e-4  # share of its body that each link keeps
 HOLD = 1e-8  # weight of the distance to the bodies in the first solve: keeps open directions finite
-_STRAINED = 1e-6  # slack of a bound, relative to its own size, that counts
 
 
 class ConflictError(InputError):
@@ -56,8 +54,8 @@ class Lean:
 
     Attributes:
         bodies: (n_links, 10) standard parameters of physical bodies.
-        others: (n_columns,) values of all that is no link.
-        scales: (n_columns,) typical size of all that is no link.
+        others: (n_columns,) values of all that is no link; those of rotors are positive.
+        scales: (n_columns,) typical size of all that is no link; for rotors, their value.
         words: In words.
     """
 
@@ -145,7 +143,7 @@ class Nearest:
 
     Attributes:
         chi: (n_columns,).
-        strains: How hard each condition pulls at the distance, by its name; zero where it does not matter.
+        strains: How much of the squared distance each condition causes, by its name.
         seconds: Of the solver [s].
         give: How far the second solve was allowed to move, in the unit of the rows.
     """
@@ -203,6 +201,8 @@ class _Build:
         self._fixed()
         self._bodies(without)
         self._elements(without)
+        self.reach = np.arange(self.problem.n)  # the variables that parameters are made of
+        self.size, self.r = 1.0, np.zeros(0, dtype=int)
         self.slack = self.problem.variables(len(given.bounds) if soft else 0)
         for number in range(len(given.bounds)):
             self._bound(number)
@@ -234,8 +234,8 @@ class _Build:
             Q, A = np.linalg.qr(A)
             y = Q.T @ y
         # Distances of a million deviations and of none are both to be found well.
-        size = max(1.0, 1e-3 * float(np.linalg.norm(y)))
-        r = self.problem.variables(len(y))
+        size = self.size = max(1.0, 1e-3 * float(np.linalg.norm(y)))
+        r = self.r = self.problem.variables(len(y))
         parts = [(where, matrix / size) for where, matrix in self.parts(A)]
         self.problem.require("rows", "zero", [*parts, (r, -np.eye(len(y)))], -y / size)
         self.problem.squares.update(dict.fromkeys(r.tolist(), 1.0))
@@ -256,8 +256,13 @@ class _Build:
             self.problem.linear.update(dict.fromkeys(logs.tolist(), -1.0))
             self.problem.linear.update(zip(y.tolist(), self.unit, strict=True))
         (_, reference) = self._references()[-1]
-        for i, x in zip(self.e.tolist(), reference, strict=True):
-            self.problem.squares[i], self.problem.linear[i] = 1.0, -float(x)
+        for i, x, column in zip(self.e.tolist(), reference, self.others, strict=True):
+            if self.given.columns[column].term == "Ia":  # a body of one dimension
+                where = np.array([i])
+                logs = log_determinant(self.problem, f"rotor {i}", [(where, np.eye(1))], np.zeros(1))
+                self.problem.linear.update({i: 1.0, int(logs[0]): -1.0})
+            else:
+                self.problem.squares[i], self.problem.linear[i] = 1.0, -float(x)
 
     def give_way(self) -> None:
         """The objective that tells which bounds contradict each other."""
@@ -268,12 +273,19 @@ class _Build:
                 self.problem.squares[i], self.problem.linear[i] = HOLD, -HOLD * float(x)
 
     def strains(self, found: Optimum) -> dict[str, float]:
-        """How hard each group of conditions pulls: multipliers, each in the size of what it holds."""
-        result = {}
-        for group, labels in self.groups.items():
-            pulls = [found.multipliers[label] for label in labels]
-            result[group] = float(sum(np.trace(from_triangle(z)) for z in pulls))
-        return result
+        """How much of the squared distance each group of conditions causes; they add up to all of it.
+
+        With multipliers z and the step d that would meet the rows exactly, the condition b + A x causes -z · A d.
+        """
+        rows, size = self.problem.blocks["rows"], self.size
+        free = rows.A[:, : len(self.reach)].toarray()
+        missed = rows.A @ found.x + rows.b + found.x[self.r]  # the rows themselves, without their residual
+        step = np.zeros(self.problem.n)
+        step[: len(self.reach)] = np.linalg.lstsq(free, -missed, rcond=1e-12)[0]
+        return {
+            group: size**2 * float(sum(-found.multipliers[one] @ (self.problem.blocks[one].A @ step) for one in labels))
+            for group, labels in self.groups.items()
+        }
 
     def _references(self) -> list[tuple[Array, Array]]:
         lean = self.given.lean
@@ -312,8 +324,7 @@ class _Build:
     def _condition(self, label: str, condition: Condition) -> None:
         places = np.searchsorted(self.others, condition.columns)
         size = self.scales[places]
-        shrink = 1.0 / max(float(size.max()), 1e-300)  # so that multipliers of different friction compare
-        matrix = triangle(condition.matrices).T * size * shrink
+        matrix = triangle(condition.matrices).T * size / float(size.max())
         kind = "semidefinite" if side(len(matrix)) > 1 else "nonnegative"
         self.problem.require(label, kind, [(self.e[places], matrix)], np.zeros(len(matrix)))  # type: ignore[arg-type]
 
@@ -329,4 +340,5 @@ class _Build:
             way = np.eye(len(b))[0] if kind == "second order" else np.ones(len(b))
             parts.append((self.slack[[number]], way[:, None]))
         self.bound_labels.append(label)
+        self.groups[str(bound)] = [label]
         self.problem.require(label, kind, parts, b / size)
