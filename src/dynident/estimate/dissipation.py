@@ -23,9 +23,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from numpy.typing import NDArray
+
 from dynident.checks import Array
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, Moving, PointwiseLaw, Stop
 from dynident.dynamics.terms import Column, Coulomb, Term
+from dynident.estimate.cones import Kind, triangle
 from dynident.robot.model import Element, Robot
 
 SPEEDS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # [rad/s] at which curves must take energy
@@ -42,13 +45,15 @@ class Condition:
 
     Attributes:
         place: Which friction, in words.
+        kind: "nonnegative" or "semidefinite".
         columns: (k,) indices of the columns that take part.
-        matrices: (k, d, d): sum of x_i matrices_i must be positive semidefinite; d = 1 for a plain inequality.
+        rows: (m, k): rows @ x must not be negative, or be the stacked triangle of a positive semidefinite matrix.
     """
 
     place: str
-    columns: Array
-    matrices: Array
+    kind: Kind
+    columns: NDArray[np.intp]
+    rows: Array
 
 
 @dataclass(frozen=True)
@@ -84,8 +89,9 @@ def dissipation(robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) 
         own = [(k, place) for k, e in enumerate(part.elements) if (place := viscous[e.label]) is not None]
         if own:
             outer = [np.outer(part.torque[k], part.speed[k]) for k, _ in own]
-            halves = np.array([0.5 * (one + one.T) for one in outer])
-            found.append(Condition(f"viscous {part.place}", np.array([i for _, i in own]), halves))
+            rows = triangle(np.array([0.5 * (one + one.T) for one in outer])).T
+            kind: Kind = "semidefinite" if len(rows) > 1 else "nonnegative"
+            found.append(Condition(f"viscous {part.place}", kind, np.array([i for _, i in own]), rows))
         found += _curves(part, robot, columns, terms)
         found += _loads(part, columns)
     return found
@@ -186,15 +192,17 @@ def _amplitudes(laws: Sequence[Term]) -> list[float]:
 
 
 def _inequalities(place: str, rows: Sequence[Array]) -> list[Condition]:
-    """Rows as conditions; those that repeat another or are empty are left out."""
-    found: dict[tuple[float, ...], Condition] = {}
+    """Rows over all columns as one condition; those that repeat another or are empty are left out."""
+    found: dict[tuple[float, ...], Array] = {}
     for row in rows:
         size = float(np.abs(row).max(initial=0.0))
-        own = np.flatnonzero(np.abs(row) > _NEAR * max(size, 1e-300))
-        if size > 0.0 and len(own):
-            key = tuple(np.round(row / size, 9))
-            found.setdefault(key, Condition(place, own, (row[own] / size)[:, None, None]))
-    return list(found.values())
+        if size > 0.0:
+            found.setdefault(tuple(np.round(row / size, 9)), row / size)
+    if not found:
+        return []
+    stacked = np.array(list(found.values()))
+    own = np.flatnonzero(np.abs(stacked).max(0) > _NEAR)
+    return [Condition(place, "nonnegative", own, stacked[:, own])]
 
 
 def meeting_lines(planes: Array) -> list[Array]:
@@ -227,5 +235,5 @@ def _loads(part: _Part, columns: Sequence[Column]) -> list[Condition]:
         sign = np.sign(float(part.torque[k] @ part.speed[k])) or 1.0
         for i, column in enumerate(columns):
             if column.term in _LOADED and column.place == element.label:
-                result.append(Condition(f"load-dependent {part.place}", np.array([i]), np.array([[[sign]]])))
+                result.append(Condition(f"load-dependent {part.place}", "nonnegative", np.array([i]), np.array([[sign]])))
     return result

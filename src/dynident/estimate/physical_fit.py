@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import chdtri
 
+from dynident.blas import on_one_thread
 from dynident.checks import Array
 from dynident.errors import InputError
 from dynident.estimate.physical_bounds import Bound
@@ -17,12 +18,13 @@ from dynident.estimate.physical_result import Contradiction, LinkBody, PhysicalP
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.physicality import link_label, pseudo_inertia
 
-GIVE = 0.01  # standard deviations that the prior may move what the data determines
+GIVE = 0.1  # standard deviations that the prior may move what the data determines
 RARE = 1e-3  # share of fits in which noise alone is farther from physical
 _TOLD = 3  # contradictions that are worked out
 _MATTERS = 0.05  # share of the squared distance below which a condition is not named
 
 
+@on_one_thread
 def physical_fit(
     fit: Evidence,
     base: BaseParameters | None = None,

@@ -17,10 +17,12 @@ body, where B_j is the identity: masses of kilogrammes and inertias of milligram
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array
@@ -31,7 +33,6 @@ from dynident.estimate.cones import (
     InfeasibleError,
     Optimum,
     log_determinant,
-    side,
     triangle,
 )
 from dynident.estimate.dissipation import Condition, dissipation
@@ -91,6 +92,11 @@ class PhysicalProblem:
     give: float = 0.01
     floor: float = FLOOR
 
+    @functools.cached_property
+    def friction(self) -> list[Condition]:
+        """When its friction takes energy."""
+        return dissipation(self.robot, self.columns, self.terms)
+
     @on_one_thread
     def solve(self) -> Nearest:
         """Both solves.
@@ -105,7 +111,7 @@ class PhysicalProblem:
         except InfeasibleError:
             raise self._conflict() from None
         chi = first.chi(nearest.x)
-        second = _Build(self)
+        second = _Build(self, settled=chi)
         give = max(self.give, 1e-6 * float(np.linalg.norm(self.rows @ chi - self.target)))
         second.near_bodies(chi, give)
         settled = second.problem.solve()
@@ -175,6 +181,14 @@ def link_columns(robot: Robot, columns: Sequence[Column]) -> Array:
     return np.array([[places[f"{symbol}{joint.number}"] for symbol in LINK_SYMBOLS] for joint in robot.joints])
 
 
+def seen_alone(rows: Array) -> NDArray[np.bool_]:
+    """(n_columns,) whether rows determine each parameter by itself, whatever the others are."""
+    size = np.linalg.norm(rows, axis=0)
+    _, singular, vt = np.linalg.svd(rows / np.where(size > 0.0, size, 1.0), full_matrices=False)
+    kept = vt[singular > 1e-12 * singular[0]]
+    return np.asarray(np.sum(kept**2, axis=0) > 1.0 - 1e-9)
+
+
 def body_axes(body: Array) -> Array:
     """(10, 10) T of a physical body: chi = T y, y the triangle of the pseudo-inertia in axes where the body is one."""
     inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
@@ -185,12 +199,20 @@ def body_axes(body: Array) -> Array:
 class _Build:
     """A cone problem for a physical one."""
 
-    def __init__(self, given: PhysicalProblem, *, without: str = "", soft: bool = False) -> None:
+    def __init__(
+        self, given: PhysicalProblem, *, without: str = "", soft: bool = False, settled: Array | None = None
+    ) -> None:
         self.given, self.problem = given, ConeProblem()
         robot, columns, lean = given.robot, given.columns, given.lean
         self.links = link_columns(robot, columns)
-        own = set(self.links.ravel().tolist())
-        self.others = np.array([i for i in range(len(columns)) if i not in own], dtype=int)
+        self.constant = np.array([0.0 if column.fixed is None else column.fixed for column in columns])
+        open_ = np.array([column.fixed is None for column in columns])
+        if settled is not None:  # what the rows determine by itself is found; friction mostly
+            found = seen_alone(given.rows)
+            self.constant, open_ = np.where(found & open_, settled, self.constant), open_ & ~found
+        open_[self.links.ravel()] = False
+        self.constant[self.links.ravel()] = 0.0
+        self.others = np.flatnonzero(open_)
         self.axes = [body_axes(body) for body in lean.bodies]
         self.unit = triangle(np.eye(4))
         self.y = [self.problem.variables(10) for _ in self.links]
@@ -209,13 +231,13 @@ class _Build:
 
     def chi(self, x: Array) -> Array:
         """Standard parameters of a solution, (n_columns,)."""
-        chi = np.zeros(len(self.given.columns))
+        chi = self.constant.copy()
         for link, axes, y in zip(self.links, self.axes, self.y, strict=True):
             chi[link] = axes @ x[y]
         chi[self.others] = self.scales * x[self.e]
         for i, column in enumerate(self.given.columns):
             if column.fixed is not None:
-                chi[i] = column.fixed
+                chi[i] = column.fixed  # exactly, not as near as the solver came
         return chi
 
     def parts(self, A: Array) -> list[tuple[Array, Array]]:
@@ -229,7 +251,7 @@ class _Build:
     def near_rows(self) -> None:
         """The objective of the first solve."""
         given = self.given
-        A, y = given.rows, given.target
+        A, y = given.rows, given.target - given.rows @ self.constant
         if len(A) > A.shape[1]:
             Q, A = np.linalg.qr(A)
             y = Q.T @ y
@@ -246,11 +268,13 @@ class _Build:
 
     def near_bodies(self, chi: Array, give: float) -> None:
         """The objective of the second solve, within a distance of the first."""
-        A = self.given.rows
-        if len(A) > A.shape[1]:
-            A = np.linalg.qr(A)[1]
-        held = [(where, np.vstack([np.zeros(matrix.shape[1]), matrix / give])) for where, matrix in self.parts(A)]
-        self.problem.require("hold", "second order", held, np.concatenate([[1.0], -A @ chi / give]))
+        own = [*self.links.ravel(), *self.others]
+        A = np.zeros((min(len(self.given.rows), len(own)), len(chi)))
+        A[:, own] = np.linalg.qr(self.given.rows[:, own])[1]
+        r = self.problem.variables(len(A))
+        self.problem.require("moved", "zero", [*self.parts(A), (r, -give * np.eye(len(A)))], -A @ chi)
+        ball = np.vstack([np.zeros(len(A)), np.eye(len(A))])
+        self.problem.require("hold", "second order", [(r, ball)], np.eye(len(A) + 1)[0])
         for number, y in enumerate(self.y):
             logs = log_determinant(self.problem, f"body {number}", [(y, np.eye(10))], np.zeros(10))
             self.problem.linear.update(dict.fromkeys(logs.tolist(), -1.0))
@@ -292,8 +316,8 @@ class _Build:
         return [*((y, self.unit) for y in self.y), (self.e, lean.others[self.others] / self.scales)]
 
     def _fixed(self) -> None:
-        """Values that the robot file fixes."""
-        fixed = [i for i, column in enumerate(self.given.columns) if column.fixed is not None]
+        """Values that the robot file fixes for links; others are no variables."""
+        fixed = [int(i) for i in self.links.ravel() if self.given.columns[i].fixed is not None]
         if fixed:
             rows = np.zeros((len(fixed), len(self.given.columns)))
             rows[range(len(fixed)), fixed] = 1.0
@@ -309,24 +333,26 @@ class _Build:
 
     def _elements(self, without: str) -> None:
         """Rotor inertia and friction."""
-        for i, column in enumerate(self.given.columns):
+        for place, i in enumerate(self.others):
+            column = self.given.columns[i]
             label = f"rotor inertia {column.name}"
-            if column.term == "Ia" and column.fixed is None and label != without:
+            if column.term == "Ia" and label != without:
                 self.groups[label] = [label]
-                (place,) = np.flatnonzero(self.others == i)
                 self.problem.require(label, "nonnegative", [(self.e[[place]], np.eye(1))], np.zeros(1))
-        for number, condition in enumerate(dissipation(self.given.robot, self.given.columns, self.given.terms)):
+        for number, condition in enumerate(self.given.friction):
             if condition.place != without:
-                label = f"{condition.place} #{number}"
-                self.groups.setdefault(condition.place, []).append(label)
-                self._condition(label, condition)
+                self._condition(f"{condition.place} #{number}", condition)
 
     def _condition(self, label: str, condition: Condition) -> None:
-        places = np.searchsorted(self.others, condition.columns)
-        size = self.scales[places]
-        matrix = triangle(condition.matrices).T * size / float(size.max())
-        kind = "semidefinite" if side(len(matrix)) > 1 else "nonnegative"
-        self.problem.require(label, kind, [(self.e[places], matrix)], np.zeros(len(matrix)))  # type: ignore[arg-type]
+        """Friction, or the part of it that is still open."""
+        open_ = np.isin(condition.columns, self.others)
+        if open_.any():
+            places = np.searchsorted(self.others, condition.columns[open_])
+            rest = condition.rows[:, ~open_] @ self.constant[condition.columns[~open_]]
+            size = float(self.scales[places].max())
+            rows = condition.rows[:, open_] * self.scales[places] / size
+            self.groups.setdefault(condition.place, []).append(label)
+            self.problem.require(label, condition.kind, [(self.e[places], rows)], rest / size)
 
     def _bound(self, number: int) -> None:
         bound, label = self.given.bounds[number], f"bound {number}"
