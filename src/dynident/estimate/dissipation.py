@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from dynident.checks import Array
@@ -216,15 +215,17 @@ def meeting_lines(planes: Array) -> list[Array]:
         return [np.ones(1)]
     _, singular, vt = np.linalg.svd(planes)
     rank = int(np.sum(singular > _NEAR * singular[0]))
+    if rank == 1:
+        return [vt[0]]
     seen = vt[:rank]
     inner = planes @ seen.T
     lines: list[Array] = []
     for chosen in itertools.combinations(range(len(planes)), rank - 1):
-        _, found, turned = np.linalg.svd(inner[list(chosen)], full_matrices=True) if chosen else (0, np.ones(0), np.eye(1))
-        if np.sum(found > _NEAR) == rank - 1:
-            line = turned[-1] @ seen
-            if not any(abs(abs(float(line @ other)) - 1.0) < _NEAR for other in lines):
-                lines.append(line / np.linalg.norm(line))
+        _, found, turned = np.linalg.svd(inner[list(chosen)])
+        line = turned[-1] @ seen
+        fresh = not any(abs(abs(float(line @ other)) - 1.0) < _NEAR for other in lines)
+        if np.sum(found > _NEAR) == rank - 1 and fresh:
+            lines.append(line)
     return lines
 
 
@@ -235,5 +236,7 @@ def _loads(part: _Part, columns: Sequence[Column]) -> list[Condition]:
         sign = np.sign(float(part.torque[k] @ part.speed[k])) or 1.0
         for i, column in enumerate(columns):
             if column.term in _LOADED and column.place == element.label:
-                result.append(Condition(f"load-dependent {part.place}", "nonnegative", np.array([i]), np.array([[sign]])))
+                result.append(
+                    Condition(f"load-dependent {part.place}", "nonnegative", np.array([i]), np.array([[sign]]))
+                )
     return result

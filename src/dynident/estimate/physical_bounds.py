@@ -156,7 +156,8 @@ class CenterEllipsoid(Bound):
 
     def __str__(self) -> str:
         """In words."""
-        return f"centre of link {self.link} in the ellipsoid at {_numbers(self.center)}, half axes {_numbers(self.radii)} m"
+        where = f"the ellipsoid at {_numbers(self.center)}, half axes {_numbers(self.radii)} m"
+        return f"centre of link {self.link} in {where}"
 
     def cone(self, robot: Robot) -> tuple[Kind, Array, Array]:
         """|| (first moment - M center) / radii || <= M."""

@@ -111,7 +111,7 @@ def standard_deviations(A: Array, chi: Array) -> Array:
     """
     size = np.linalg.norm(A, axis=0)
     scale = np.where(size > 0.0, size, 1.0)
-    u, singular, vt = np.linalg.svd(A / scale, full_matrices=False)
+    _, singular, vt = np.linalg.svd(A / scale, full_matrices=False)
     kept = singular > 1e-12 * singular[0]
     half = vt[kept].T / singular[kept]
     seen = np.sum(vt[kept] ** 2, axis=0) > 1.0 - 1e-9  # the unit vector of the parameter lies in what rows can see

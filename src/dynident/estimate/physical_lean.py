@@ -120,4 +120,3 @@ def _words(robot: Robot, prior: PriorLike, nominal: list[int], rejected: list[st
     if rejected:
         text += f"; the numbers given for {', '.join(rejected)} belong to no body"
     return text
-

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from dynident.estimate.cones import (
     ConeProblem,
     InfeasibleError,
     Optimum,
+    SolveError,
+    from_triangle,
     log_determinant,
     triangle,
 )
@@ -42,7 +44,9 @@ from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import link_label, pseudo_inertia
 
 FLOOR = 1e-4  # share of its body that each link keeps
-HOLD = 1e-8  # weight of the distance to the bodies in the first solve: keeps open directions finite
+_UNIT = 0.1
+_WIDER = 5.0  # times: room for the second solve after it failed
+HOLD = 1e-6  # weight of the size of links, in that of their bodies, in the first solve: keeps open directions finite
 
 
 class ConflictError(InputError):
@@ -104,6 +108,12 @@ class PhysicalProblem:
         Raises:
             ConflictError: When bounds contradict physics or each other, naming them.
         """
+        unit = self.give / _UNIT  # the solver sees rows in which what may be given away is always the same
+        found = replace(self, rows=self.rows / unit, target=self.target / unit, give=_UNIT)._solve()
+        strains = {name: unit**2 * strain for name, strain in found.strains.items()}
+        return replace(found, strains=strains, least=unit * found.least, give=unit * found.give)
+
+    def _solve(self) -> Nearest:
         first = _Build(self)
         first.near_rows()
         try:
@@ -111,12 +121,24 @@ class PhysicalProblem:
         except InfeasibleError:
             raise self._conflict() from None
         chi = first.chi(nearest.x)
-        second = _Build(self, settled=chi)
-        give = max(self.give, 1e-6 * float(np.linalg.norm(self.rows @ chi - self.target)))
-        second.near_bodies(chi, give)
-        settled = second.problem.solve()
-        strains = first.strains(nearest)
-        return Nearest(second.chi(settled.x), strains, nearest.seconds + settled.seconds, give)
+        least = float(np.linalg.norm(self.rows @ chi - self.target))
+        settled, seconds, give = self._lean_from(chi, max(self.give, 1e-6 * least))
+        return Nearest(settled, first.strains(nearest), nearest.seconds + seconds, least, give)
+
+    def _lean_from(self, chi: Array, give: float) -> tuple[Array, float, float]:
+        """The second solve; where rows leave next to no room it is given some more, which the result states."""
+        for wider in (1.0, _WIDER, _WIDER**2):
+            build = _Build(self, settled=chi)
+            build.near_bodies(chi, wider * give)
+            try:
+                found = build.problem.solve()
+            except SolveError:
+                continue
+            if build.margin(found.x) > 0.5 * self.floor:
+                return build.chi(found.x), found.seconds, wider * give
+        raise SolveError(
+            "no physical parameters were found near the least distance; bound the masses of links, or give a prior"
+        )
 
     @on_one_thread
     def distance_without(self, group: str) -> float:
@@ -151,12 +173,14 @@ class Nearest:
         chi: (n_columns,).
         strains: How much of the squared distance each condition causes, by its name.
         seconds: Of the solver [s].
-        give: How far the second solve was allowed to move, in the unit of the rows.
+        least: The least distance, in the unit of the rows.
+        give: How far the second solve was allowed to move, in the same unit.
     """
 
     chi: Array
     strains: Mapping[str, float]
     seconds: float
+    least: float
     give: float
 
 
@@ -240,6 +264,10 @@ class _Build:
                 chi[i] = column.fixed  # exactly, not as near as the solver came
         return chi
 
+    def margin(self, x: Array) -> float:
+        """Smallest share of its body that a link has."""
+        return min(float(np.linalg.eigvalsh(from_triangle(x[y]))[0]) for y in self.y)
+
     def parts(self, A: Array) -> list[tuple[Array, Array]]:
         """Rows over standard parameters, (m, n_columns), as rows over the variables."""
         links = zip(self.links, self.axes, self.y, strict=True)
@@ -261,10 +289,7 @@ class _Build:
         parts = [(where, matrix / size) for where, matrix in self.parts(A)]
         self.problem.require("rows", "zero", [*parts, (r, -np.eye(len(y)))], -y / size)
         self.problem.squares.update(dict.fromkeys(r.tolist(), 1.0))
-        for where, reference in self._references():
-            for i, x in zip(where.tolist(), reference, strict=True):
-                self.problem.squares[i] = HOLD
-                self.problem.linear[i] = -HOLD * float(x)
+        self._hold()
 
     def near_bodies(self, chi: Array, give: float) -> None:
         """The objective of the second solve, within a distance of the first."""
@@ -279,8 +304,7 @@ class _Build:
             logs = log_determinant(self.problem, f"body {number}", [(y, np.eye(10))], np.zeros(10))
             self.problem.linear.update(dict.fromkeys(logs.tolist(), -1.0))
             self.problem.linear.update(zip(y.tolist(), self.unit, strict=True))
-        (_, reference) = self._references()[-1]
-        for i, x, column in zip(self.e.tolist(), reference, self.others, strict=True):
+        for i, x, column in zip(self.e.tolist(), self._elsewhere(), self.others, strict=True):
             if self.given.columns[column].term == "Ia":  # a body of one dimension
                 where = np.array([i])
                 logs = log_determinant(self.problem, f"rotor {i}", [(where, np.eye(1))], np.zeros(1))
@@ -292,9 +316,25 @@ class _Build:
         """The objective that tells which bounds contradict each other."""
         self.problem.linear.update(dict.fromkeys(self.slack.tolist(), 1.0))
         self.problem.require("slack", "nonnegative", [(self.slack, np.eye(len(self.slack)))], np.zeros(len(self.slack)))
-        for where, reference in self._references():
-            for i, x in zip(where.tolist(), reference, strict=True):
+        self._hold()
+
+    def _hold(self) -> None:
+        """Keep small what nothing else keeps: the trace of bodies, which cannot be negative, and squares elsewhere."""
+        for joint, y in zip(self.given.robot.joints, self.y, strict=True):
+            if link_label(joint) in self.groups:
+                self.problem.linear.update(zip(y.tolist(), HOLD * self.unit, strict=True))
+            else:
+                self.problem.squares.update(dict.fromkeys(y.tolist(), HOLD**2))
+        for i, x, column in zip(self.e.tolist(), self._elsewhere(), self.others, strict=True):
+            rotor = self.given.columns[column].term == "Ia"
+            if rotor and f"rotor inertia {self.given.columns[column].name}" in self.groups:
+                self.problem.linear[i] = HOLD
+            else:
                 self.problem.squares[i], self.problem.linear[i] = HOLD, -HOLD * float(x)
+
+    def _elsewhere(self) -> Array:
+        """What the variables that are no link lean towards."""
+        return np.asarray(self.given.lean.others[self.others] / self.scales)
 
     def strains(self, found: Optimum) -> dict[str, float]:
         """How much of the squared distance each group of conditions causes; they add up to all of it.
@@ -310,10 +350,6 @@ class _Build:
             group: size**2 * float(sum(-found.multipliers[one] @ (self.problem.blocks[one].A @ step) for one in labels))
             for group, labels in self.groups.items()
         }
-
-    def _references(self) -> list[tuple[Array, Array]]:
-        lean = self.given.lean
-        return [*((y, self.unit) for y in self.y), (self.e, lean.others[self.others] / self.scales)]
 
     def _fixed(self) -> None:
         """Values that the robot file fixes for links; others are no variables."""
