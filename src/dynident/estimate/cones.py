@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from dynident.checks import Array
 from dynident.errors import DynidentError
 
 Kind = Literal["zero", "nonnegative", "second order", "semidefinite", "exponential"]
+Indices = NDArray[np.intp]
+Part = tuple[Indices, Array]  # variables (k,), and their coefficients (m, k)
 _ROOT2 = float(np.sqrt(2.0))
 _ACCURACY = 1e-9
 _GOOD = ("Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations")  # as long as the residuals are small
@@ -81,12 +84,12 @@ class ConeProblem:
     linear: dict[int, float] = field(default_factory=dict)
     blocks: dict[str, Block] = field(default_factory=dict)
 
-    def variables(self, count: int) -> Array:
+    def variables(self, count: int) -> Indices:
         """So many new variables: their indices."""
         first, self.n = self.n, self.n + count
         return np.arange(first, self.n)
 
-    def require(self, label: str, kind: Kind, parts: list[tuple[Array, Array]], constant: Array) -> None:
+    def require(self, label: str, kind: Kind, parts: list[Part], constant: Array) -> None:
         """Add a cone.
 
         Args:
@@ -126,7 +129,7 @@ class ConeProblem:
         status = str(found.status)
         if "Infeasible" in status:
             raise InfeasibleError(f"the constraints contradict each other ({status})")
-        if status not in _GOOD or not _close(found, b):
+        if status not in _GOOD or not _close(found):
             raise SolveError(f"the convex solver stopped without a solution ({status}); are values of sane size?")
         z = np.asarray(found.z)
         ends = np.cumsum([len(block.b) for block in self.blocks.values()])
@@ -136,24 +139,24 @@ class ConeProblem:
         )
 
 
-def _close(found: object, b: Array) -> bool:
+def _close(found: Any) -> bool:
     """Whether the residuals are small enough, whatever the solver thinks of its own work."""
-    primal, dual = found.r_prim, found.r_dual  # type: ignore[attr-defined]
-    return bool(primal < _ENOUGH and dual < 1e3 * _ENOUGH)
+    return bool(found.r_prim < _ENOUGH and found.r_dual < 1e3 * _ENOUGH)
 
 
-def _cones(clarabel: object, block: Block) -> list[object]:
+def _cones(clarabel: Any, block: Block) -> list[Any]:
     """The solver's own names for a block's cones."""
-    m, api = len(block.b), clarabel
-    if block.kind == "zero":
-        return [api.ZeroConeT(m)]  # type: ignore[attr-defined]
-    if block.kind == "nonnegative":
-        return [api.NonnegativeConeT(m)]  # type: ignore[attr-defined]
-    if block.kind == "second order":
-        return [api.SecondOrderConeT(m)]  # type: ignore[attr-defined]
+    m = len(block.b)
+    if block.kind == "exponential":
+        return [clarabel.ExponentialConeT() for _ in range(m // 3)]
     if block.kind == "semidefinite":
-        return [api.PSDTriangleConeT(side(m))]  # type: ignore[attr-defined]
-    return [api.ExponentialConeT() for _ in range(m // 3)]  # type: ignore[attr-defined]
+        return [clarabel.PSDTriangleConeT(side(m))]
+    kinds = {
+        "zero": clarabel.ZeroConeT,
+        "nonnegative": clarabel.NonnegativeConeT,
+        "second order": clarabel.SecondOrderConeT,
+    }
+    return [kinds[block.kind](m)]
 
 
 def side(entries: int) -> int:
@@ -176,13 +179,13 @@ def from_triangle(stacked: Array) -> Array:
     return np.asarray(matrix + np.triu(matrix, 1).T)
 
 
-def places(k: int) -> tuple[Array, Array]:
+def places(k: int) -> tuple[Indices, Indices]:
     """Rows and columns of the entries of the upper triangle, column after column."""
     pairs = [(i, j) for j in range(k) for i in range(j + 1)]
     return np.array([i for i, _ in pairs]), np.array([j for _, j in pairs])
 
 
-def log_determinant(problem: ConeProblem, label: str, parts: list[tuple[Array, Array]], constant: Array) -> Array:
+def log_determinant(problem: ConeProblem, label: str, parts: list[Part], constant: Array) -> Indices:
     r"""Variables t (k,) whose sum is at most log det of a matrix M = constant + sum of parts, (k, k).
 
     .. math:: \begin{bmatrix} M & Z \\ Z^T & \operatorname{diag} Z \end{bmatrix} \succeq 0, \quad t_i \le \log Z_{ii},

@@ -124,9 +124,7 @@ def _parts(robot: Robot) -> list[_Part]:
             joints = joints | touched[more].any(0)
         group.sort()
         shared = np.flatnonzero(joints)
-        result.append(
-            _Part(tuple(elements[k] for k in group), speed[np.ix_(group, shared)], torque[np.ix_(group, shared)])
-        )
+        result.append(_Part(tuple(elements[k] for k in group), speed[group][:, shared], torque[group][:, shared]))
     return result
 
 

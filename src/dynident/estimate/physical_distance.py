@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
@@ -277,7 +278,7 @@ def _nearest_standard(
 
 
 def _standard_metric(
-    robot: Robot, columns: Sequence[Column], chi: Array, known: Array
+    robot: Robot, columns: Sequence[Column], chi: Array, known: NDArray[np.bool_]
 ) -> tuple[Array, dict[str, slice]]:
     """Rows of the relative changes of given values, and which of them belong to links that are given in full."""
     rows: list[Array] = []
@@ -291,12 +292,10 @@ def _standard_metric(
             block[:, place] = own / np.linalg.norm(own @ chi[place])
             complete[link_label(joint)] = slice(len(rows), len(rows) + 10)
             rows += list(block)
-    done = {
-        int(i) for joint, place in zip(robot.joints, links, strict=True) if link_label(joint) in complete for i in place
-    }
-    for i in np.flatnonzero(known):
-        if int(i) not in done and columns[i].fixed is None:
-            rows.append(np.eye(n)[i] / _size(columns, chi, int(i)))
+            done[place] = True
+    for i in np.flatnonzero(known & ~done).tolist():
+        if columns[i].fixed is None:
+            rows.append(np.eye(n)[i] / _size(columns, chi, i))
     if not rows:
         raise InputError(f"no standard value of {robot.name} is given; there is nothing to compare with")
     return frozen(rows), complete

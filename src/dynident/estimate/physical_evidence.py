@@ -44,8 +44,9 @@ class Rows:
 
     def relative_errors(self, beta: Array) -> Array:
         """||tau - W beta|| / ||tau|| of each channel, (n_channels,)."""
-        errors = [np.linalg.norm(rows[:, -1] - rows[:, :-1] @ beta) for rows in self.factors]
-        return np.array(errors) / np.array([max(float(np.linalg.norm(rows[:, -1])), 1e-300) for rows in self.factors])
+        errors = np.array([np.linalg.norm(rows[:, -1] - rows[:, :-1] @ beta) for rows in self.factors])
+        sizes = np.array([np.linalg.norm(rows[:, -1]) for rows in self.factors])
+        return np.asarray(errors / np.maximum(sizes, 1e-300))
 
 
 def rows_of(fit: Evidence, base: BaseParameters | None = None, inflation: Array | None = None) -> Rows:

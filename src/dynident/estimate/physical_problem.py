@@ -32,6 +32,7 @@ from dynident.estimate.cones import (
     ConeProblem,
     InfeasibleError,
     Optimum,
+    Part,
     SolveError,
     from_triangle,
     log_determinant,
@@ -184,7 +185,7 @@ class Nearest:
     give: float
 
 
-def link_columns(robot: Robot, columns: Sequence[Column]) -> Array:
+def link_columns(robot: Robot, columns: Sequence[Column]) -> NDArray[np.intp]:
     """(n_links, 10) index of each link's columns.
 
     Raises:
@@ -268,7 +269,7 @@ class _Build:
         """Smallest share of its body that a link has."""
         return min(float(np.linalg.eigvalsh(from_triangle(x[y]))[0]) for y in self.y)
 
-    def parts(self, A: Array) -> list[tuple[Array, Array]]:
+    def parts(self, A: Array) -> list[Part]:
         """Rows over standard parameters, (m, n_columns), as rows over the variables."""
         links = zip(self.links, self.axes, self.y, strict=True)
         found = [(y, A[:, link] @ axes) for link, axes, y in links if A[:, link].any()]
