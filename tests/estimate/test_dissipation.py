@@ -28,19 +28,19 @@ def lowest(robot, values, terms="Fv,Fc"):
 
 
 def worst_power(robot, values, seed=0):
-    """Least power that friction takes over many motions, by the equations of motion themselves."""
+    """Least power that viscous or dry friction takes over many motions, by the equations of motion themselves."""
     rng = np.random.default_rng(seed)
     n = len(robot.joint_names)
-    dq = rng.normal(size=(4000, n))
+    dq = rng.normal(size=(6000, n)) * (rng.random((6000, n)) < 0.3)  # often only few joints move
     still = np.zeros_like(dq)
-    tau = di.joint_torque(robot, di.inverse_dynamics(robot, still, dq, still, "Fv,Fc", values))
-    return float(np.sum(tau * dq, axis=1).min())
+    torques = [di.joint_torque(robot, di.inverse_dynamics(robot, still, dq, still, x, values)) for x in ("Fv", "Fc")]
+    return min(float(np.sum(tau * dq, axis=1).min()) for tau in torques)
 
 
 def test_the_paper_s_coupled_friction_takes_energy_though_signs_differ():
     robot = di.load_robot("sr400")
     assert lowest(robot, SR400) >= 0.0
-    assert worst_power(robot, SR400) > 0.0
+    assert worst_power(robot, SR400) >= -1e-12
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,8 @@ def test_dry_conditions_are_exact_on_random_coefficients():
     robot, rng = di.load_robot("tx40"), np.random.default_rng(3)
     verdicts = []
     for _ in range(40):
-        values = dict(zip(("Fc5", "Fc6", "Fcm6"), rng.normal(size=3), strict=True))
+        values = {name: 1.0 for name in robot.parameter_names if name.startswith(("Fv", "Fc"))}
+        values.update(zip(("Fc5", "Fc6", "Fcm6"), rng.normal(size=3), strict=True))
         power = worst_power(robot, values)
         if abs(lowest(robot, values)) > 0.05:  # sampling cannot decide what is nearly zero
             verdicts.append((lowest(robot, values) >= 0.0, power >= 0.0))

@@ -43,7 +43,7 @@ def test_table_4_of_the_kr5_paper():
     base = di.base_parameters(robot, "rigid")
     beta = base.base_values(near.values)
     assert beta[0] + 2 * 0.6 * beta[1] > 0.0  # inertia about joint 1, which the table has at -132
-    found = {**{name: 0.0 for name in base.names}, **robot.base_values["table4"]}
+    found = {**dict.fromkeys(base.names, 0.0), **robot.base_values["table4"]}
     assert beta == pytest.approx(np.array(list(found.values())) + np.array(list(near.moved.values())))
 
 
@@ -99,7 +99,7 @@ def test_friction_and_rotors_are_checked_as_a_whole():
 
 def test_names_and_values_that_are_wrong():
     robot = di.load_robot("kr5-planar")
-    with pytest.raises(UnknownNameError, match="parameter set 'table9'.*table4"):
+    with pytest.raises(UnknownNameError, match=r"parameter set 'table9'.*table4"):
         di.nearest_physical(robot, "table9")
     with pytest.raises(UnknownNameError, match="base parameter 'ZZR9'"):
         di.nearest_physical(robot, {"ZZR9": 1.0})

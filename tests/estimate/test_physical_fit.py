@@ -21,7 +21,7 @@ from tests.estimate.physical_cases import information
 def arm():
     """A three-joint arm, its data and the fit by weighted least squares."""
     robot = di.load_robot("cmu-dd-arm-3")
-    data = information(robot, None)
+    data = information(robot, None, terms="rigid", noise=0.005)
     return robot, di.WeightedLeastSquares().fit(data)
 
 
@@ -33,7 +33,7 @@ def impossible():
 
 
 def test_a_physical_truth_is_left_alone(arm):
-    robot, fitted = arm
+    _, fitted = arm
     found = physical_fit(fitted, prior="plausible")
     assert found.distance <= 1.05 * GIVE
     assert not found.contradictions
@@ -49,8 +49,9 @@ def test_what_is_open_is_settled_by_the_prior_and_by_nothing_else(arm):
     nominal = physical_fit(fitted)
     assert "values 'plant'" in nominal.prior
     assert nominal["M1"] == pytest.approx(robot.value_set()["M1"], rel=0.02)  # no torque tells M1
-    other = physical_fit(fitted, prior={**robot.value_set(), "M1": 30.0, "YY1": 5.0})
-    assert other["M1"] == pytest.approx(30.0, rel=0.02)
+    own = robot.value_set()
+    other = physical_fit(fitted, prior={**own, "XX1": own["XX1"] + 0.3, "YY1": own["YY1"] + 0.3})
+    assert other["XX1"] - nominal["XX1"] == pytest.approx(0.3, rel=0.02)
     # Two priors, one data set: what the data determines stays.
     assert np.abs(other.beta - nominal.beta).max() < 2.1 * GIVE * fitted.std_.max()
     assert "M1" in nominal.from_prior
@@ -100,7 +101,7 @@ def test_log_determinant_agrees_with_cvxpy():
     J = from_triangle(problem.solve().x[y])
     X = cp.Variable((4, 4), PSD=True)
     cp.Problem(cp.Minimize(cp.trace(C @ X) - cp.log_det(X)), [X[0, 0] <= 0.05]).solve(solver="CLARABEL")
-    np.testing.assert_allclose(J, X.value, atol=1e-5)
+    np.testing.assert_allclose(J, X.value, atol=2e-4)  # what it stops at by default
     assert J[0, 0] == pytest.approx(0.05, abs=1e-6)
 
 
@@ -202,7 +203,7 @@ def test_bad_input_says_what_is_expected(arm):
     robot, fitted = arm
     with pytest.raises(UnknownNameError, match="link 'elbow'"):
         physical_fit(fitted, bounds=[di.MassBound("elbow", upper=1.0)])
-    with pytest.raises(UnknownNameError, match="prior 'cad'.*plausible"):
+    with pytest.raises(UnknownNameError, match=r"prior 'cad'.*plausible"):
         physical_fit(fitted, prior="cad")
     with pytest.raises(UnknownNameError, match="parameter of the prior"):
         physical_fit(fitted, prior={"M9": 1.0})
@@ -231,10 +232,10 @@ def test_a_value_fixed_in_the_robot_file_keeps_it():
 
 def test_without_rank_the_prior_settles_more_and_says_so():
     robot = di.load_robot("cmu-dd-arm-3")
-    data = information(robot, None)
+    data = information(robot, None, terms="rigid")
     full = physical_fit(data)
     part = physical_fit(data.outputs(["joint3"]))
-    assert len(part.from_prior) > len(full.from_prior)
+    assert part.usual < full.usual  # fewer directions that noise can move
     assert part["MX2"] == pytest.approx(robot.value_set()["MX2"], rel=0.05)
     assert part.distance <= 1.05 * part.give
 
@@ -252,7 +253,7 @@ def test_the_result_predicts_and_prints(arm):
     found = physical_fit(fitted)
     q = np.array([[0.3, -0.2, 0.5]])
     torque = found.model.torque(q.T, q.T, q.T)
-    W = di.regressor(robot, q, q, q)[0]
+    W = di.regressor(robot, q, q, q, "rigid")[0]
     np.testing.assert_allclose(torque[:, 0], W @ found.chi, rtol=1e-9)
     again = robot.with_values("identified", found.robot_values)
     np.testing.assert_allclose(again.link_parameters(), found.link_parameters)
