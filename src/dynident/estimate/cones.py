@@ -42,13 +42,27 @@ class Block:
 
     Attributes:
         kind: Which cone.
-        A: (m, n) over the variables there were when it was added.
+        rows: (k,) row of each entry of A.
+        columns: (k,) its variable.
+        data: (k,) its value.
         b: (m,).
     """
 
     kind: Kind
-    A: sparse.csc_matrix
+    rows: Indices
+    columns: Indices
+    data: Array
     b: Array
+
+    def times(self, x: Array) -> Array:
+        """A x, (m,)."""
+        return np.bincount(self.rows, self.data * x[self.columns], len(self.b)).astype(np.float64)
+
+    def dense(self, n: int) -> Array:
+        """A over the first n variables, (m, n)."""
+        A, own = np.zeros((len(self.b), n)), self.columns < n
+        A[self.rows[own], self.columns[own]] = self.data[own]
+        return A
 
 
 @dataclass(frozen=True)
@@ -98,11 +112,11 @@ class ConeProblem:
             parts: Pairs of indices (k,) and coefficients (m, k).
             constant: (m,) what is added.
         """
-        rows = len(constant)
-        stacked = sparse.coo_matrix(np.hstack([matrix for _, matrix in parts]))
-        places = np.concatenate([np.asarray(where) for where, _ in parts])
-        A = sparse.csc_matrix((stacked.data, (stacked.row, places[stacked.col])), shape=(rows, self.n))
-        self.blocks[label] = Block(kind, A, np.asarray(constant, dtype=np.float64))
+        found = [(*np.nonzero(matrix), where, matrix) for where, matrix in parts]
+        rows = np.concatenate([row for row, _, _, _ in found])
+        columns = np.concatenate([np.asarray(where)[column] for _, column, where, _ in found])
+        data = np.concatenate([matrix[row, column] for row, column, _, matrix in found])
+        self.blocks[label] = Block(kind, rows, columns, data, np.asarray(constant, dtype=np.float64))
 
     def solve(self) -> Optimum:
         """The minimum.
@@ -115,10 +129,7 @@ class ConeProblem:
 
         P = sparse.diags([self.squares.get(i, 0.0) for i in range(self.n)], format="csc")
         q = np.array([self.linear.get(i, 0.0) for i in range(self.n)])
-        for block in self.blocks.values():
-            block.A.resize((len(block.b), self.n))
-        A = sparse.vstack([-block.A for block in self.blocks.values()], format="csc")
-        b = np.concatenate([block.b for block in self.blocks.values()])
+        A, b = self._stacked()
         cones = [cone for block in self.blocks.values() for cone in _cones(clarabel, block)]
         settings = clarabel.DefaultSettings()
         settings.verbose = False
@@ -137,6 +148,16 @@ class ConeProblem:
         return Optimum(
             np.asarray(found.x), dict(zip(self.blocks, parts, strict=True)), found.iterations, found.solve_time
         )
+
+    def _stacked(self) -> tuple[Any, Array]:
+        """All blocks as the solver wants them: s = b - A x."""
+        blocks = list(self.blocks.values())
+        b = np.concatenate([block.b for block in blocks])
+        starts = np.cumsum([0, *(len(block.b) for block in blocks)])
+        rows = np.concatenate([block.rows + start for block, start in zip(blocks, starts[:-1], strict=True)])
+        columns = np.concatenate([block.columns for block in blocks])
+        data = np.concatenate([block.data for block in blocks])
+        return sparse.csc_matrix((-data, (rows, columns)), shape=(len(b), self.n)), b
 
 
 def _close(found: Any) -> bool:

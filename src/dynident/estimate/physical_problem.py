@@ -98,6 +98,11 @@ class PhysicalProblem:
     floor: float = FLOOR
 
     @functools.cached_property
+    def axes(self) -> list[Array]:
+        """Of the bodies."""
+        return [body_axes(body) for body in self.lean.bodies]
+
+    @functools.cached_property
     def friction(self) -> list[Condition]:
         """When its friction takes energy."""
         return dissipation(self.robot, self.columns, self.terms)
@@ -238,7 +243,7 @@ class _Build:
         open_[self.links.ravel()] = False
         self.constant[self.links.ravel()] = 0.0
         self.others = np.flatnonzero(open_)
-        self.axes = [body_axes(body) for body in lean.bodies]
+        self.axes = given.axes
         self.unit = triangle(np.eye(4))
         self.y = [self.problem.variables(10) for _ in self.links]
         self.e = self.problem.variables(len(self.others))
@@ -343,12 +348,13 @@ class _Build:
         With multipliers z and the step d that would meet the rows exactly, the condition b + A x causes -z · A d.
         """
         rows, size = self.problem.blocks["rows"], self.size
-        free = rows.A[:, : len(self.reach)].toarray()
-        missed = rows.A @ found.x + rows.b + found.x[self.r]  # the rows themselves, without their residual
+        free = rows.dense(len(self.reach))
+        missed = rows.times(found.x) + rows.b + found.x[self.r]  # the rows themselves, without their residual
         step = np.zeros(self.problem.n)
         step[: len(self.reach)] = np.linalg.lstsq(free, -missed, rcond=1e-12)[0]
         return {
-            group: size**2 * float(sum(-found.multipliers[one] @ (self.problem.blocks[one].A @ step) for one in labels))
+            group: size**2
+            * float(sum(-found.multipliers[one] @ self.problem.blocks[one].times(step) for one in labels))
             for group, labels in self.groups.items()
         }
 
