@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
@@ -99,42 +100,63 @@ def recovered(robots: Sequence[str], seeds: int) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|"
     every: list[Array] = []
     for name in robots:
-        robot = di.load_robot(name)
-        values = recovery.machine(robot, dry=False)
-        plant = recovery.run_of(robot, values, recovery.exciting_motion(robot, values, seed=1))
-        off, plain, far, bodies = [], [], [], True
-        for seed in range(seeds):
-            fit = di.identify(robot, measure(plant, seed=seed, every=recovery.EVERY), friction="basic")
-            found = di.physical_fit(fit, prior="plausible")
-            truth = fit.base.base_values(values)
-            off.append((found.beta - truth) / fit.std)
-            plain.append((fit.beta - truth) / fit.std)
-            far.append(found.distance)
-            bodies &= all_bodies(found)
-        errors = np.abs(np.array(off))
-        every.append(errors.ravel())
-        yield _recovery_line(name, fit.base, errors, np.array(plain), float(np.mean(far)), bodies)
+        one = recover(name, seeds)
+        every.append(one.errors.ravel())
+        yield _recovery_line(name, one)
     together = np.concatenate(every)
-    beyond = (
-        f"{100.0 * np.mean(together > 3.0):.2f} % beyond three deviations, {int(np.sum(together > 5.0))} beyond five"
-    )
-    yield f"\n{len(together)} parameters over {seeds} seeds: {beyond}"
+    three, five = 100.0 * np.mean(together > 3.0), int(np.sum(together > 5.0))
+    yield f"\n{len(together)} parameters over {seeds} seeds: {three:.2f} % beyond three deviations, {five} beyond five"
 
 
-def _recovery_line(
-    name: str, base: di.BaseParameters, errors: Array, plain: Array, distance: float, bodies: bool
-) -> str:
+@dataclass(frozen=True, eq=False)
+class Recovered:
+    """Errors of base parameters in stated deviations.
+
+    Attributes:
+        base: The base parameters.
+        errors: (n_seeds, n) of the physical ones.
+        plain: (n_seeds, n) of the fits.
+        distance: Mean distance between the two.
+        bodies: Whether every link was a body every time.
+    """
+
+    base: di.BaseParameters
+    errors: Array
+    plain: Array
+    distance: float
+    bodies: bool
+
+
+def recover(name: str, seeds: int) -> Recovered:
+    """Simulate, identify with every seed, make physical, compare with the truth."""
+    robot = di.load_robot(name)
+    values = recovery.machine(robot, dry=False)
+    plant = recovery.run_of(robot, values, recovery.exciting_motion(robot, values, seed=1))
+    off, plain, far, bodies = [], [], [], True
+    for seed in range(seeds):
+        fit = di.identify(robot, measure(plant, seed=seed, every=recovery.EVERY), friction="basic")
+        found = di.physical_fit(fit, prior="plausible")
+        truth = fit.base.base_values(values)
+        off.append(np.abs(found.beta - truth) / fit.std)
+        plain.append(np.abs(fit.beta - truth) / fit.std)
+        far.append(found.distance)
+        bodies &= all_bodies(found)
+    return Recovered(fit.base, np.array(off), np.array(plain), float(np.mean(far)), bodies)
+
+
+def _recovery_line(name: str, one: Recovered) -> str:
+    errors = one.errors
     worst = int(np.argmax(errors.max(0)))
     cells = [
         name,
         str(errors.size),
         f"{100.0 * np.mean(errors > 3.0):.2f} %",
         str(int(np.sum(errors > 5.0))),
-        f"{base.names[worst]} {errors.max():.1f}",
-        f"{np.sqrt(np.mean(plain**2)):.2f}",
+        f"{one.base.names[worst]} {errors.max():.1f}",
+        f"{np.sqrt(np.mean(one.plain**2)):.2f}",
         f"{np.sqrt(np.mean(errors**2)):.2f}",
-        f"{distance:.1f}",
-        "yes" if bodies else "NO",
+        f"{one.distance:.1f}",
+        "yes" if one.bodies else "NO",
     ]
     return f"| {' | '.join(cells)} |"
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from dynident.estimate.cones import ConeProblem, InfeasibleError, from_triangle,
 from dynident.estimate.physical_evidence import rows_of
 from dynident.estimate.physical_fit import GIVE, physical_fit
 from dynident.estimate.physical_problem import FLOOR
+from dynident.estimate.plausible import plausible_bodies
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import pseudo_inertia, violations
 from tests.estimate.physical_cases import information
@@ -75,8 +79,6 @@ def test_least_distance_agrees_with_cvxpy(impossible):
     chi = cp.Variable(len(base.columns))
     units = [pseudo_inertia(row) for row in np.eye(10)]
     conditions = []
-    from dynident.estimate.plausible import plausible_bodies
-
     for number, body in enumerate(plausible_bodies(base.robot)):
         J = sum(chi[10 * number + k] * units[k] for k in range(10))
         conditions.append(J - FLOOR * pseudo_inertia(body) >> 0)
@@ -121,7 +123,7 @@ def test_data_against_physics_names_the_link_and_by_how_much(impossible):
     assert worst.share > 0.5
     assert worst.distance == pytest.approx(found.distance)
     assert worst.without < 0.2 * found.distance
-    assert "link 3 causes" in str(worst)
+    assert f"link 3 causes {100 * worst.share:.0f} % of the {found.distance:.1f} standard deviations" in str(worst)
     assert found.links[2].at_limit
     assert all(not violations(chi, "link") for chi in found.link_parameters)
     assert np.all(found.errors > found.errors_unconstrained)
@@ -221,8 +223,6 @@ def test_bad_input_says_what_is_expected(arm):
 def test_a_value_fixed_in_the_robot_file_keeps_it():
     robot = di.load_robot("pendulum-2")
     fixed = dict(zip((f"{s}2" for s in LINK_SYMBOLS), robot.link_parameters()[1], strict=True))
-    from dataclasses import replace
-
     held = replace(robot, fixed={"M2": fixed["M2"], "XX1": 0.05})
     found = physical_fit(information(held, None), prior="plausible")
     assert found["M2"] == fixed["M2"]
@@ -262,3 +262,31 @@ def test_the_result_predicts_and_prints(arm):
     assert found.as_dict()["std"]["XX3"] is None
     with pytest.raises(UnknownNameError):
         found["M7"]
+
+
+@pytest.fixture(scope="module")
+def demo():
+    folder = Path(__file__).parents[2] / "examples" / "demo"
+    robot = di.load_robot(folder / "arm.yaml")
+    return robot, di.read_log(folder / "fourier_1.csv.gz", robot)
+
+
+def test_an_estimate_is_made_physical(demo):
+    robot, log = demo
+    fit = di.identify(robot, log, friction="basic", band=6.0, delay=0.004, speed="position")
+    found = physical_fit(fit)
+    assert not found.contradictions
+    assert found.distance < found.usual
+    assert all(not violations(chi, "link") for chi in found.link_parameters)
+    moved = found.beta - fit.beta
+    assert found.distance == pytest.approx(np.sqrt(moved @ np.linalg.solve(fit.covariance, moved)), rel=1e-3)
+    assert found.channels == ()  # an estimate has no rows to tell the error of each joint
+
+
+def test_parameters_that_were_eliminated_are_no_knowledge(demo):
+    robot, log = demo
+    fit = di.identify(robot, log, essential=0.3, band=6.0, delay=0.004, speed="position")
+    assert fit.eliminated
+    found = physical_fit(fit)
+    assert all(not violations(chi, "link") for chi in found.link_parameters)
+    assert found.distance < 3.0 * found.usual

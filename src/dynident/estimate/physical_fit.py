@@ -120,7 +120,7 @@ def standard_deviations(A: Array, chi: Array) -> Array:
 
 def _contradictions(problem: PhysicalProblem, found: Nearest, distance: float) -> tuple[Contradiction, ...]:
     """The conditions that cause most of the distance, and what it would be without each."""
-    total = max(sum(found.strains.values()), 1e-300)
+    total = max(sum(max(strain, 0.0) for strain in found.strains.values()), 1e-300)
     worst = sorted(found.strains, key=lambda name: -found.strains[name])[:_TOLD]
     return tuple(
         Contradiction(name, found.strains[name] / total, distance, problem.distance_without(name))

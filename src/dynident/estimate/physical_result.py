@@ -44,7 +44,7 @@ class Contradiction:
 
     Attributes:
         condition: The link, rotor, friction or bound.
-        share: Of the squared distance between data and physics that it causes.
+        share: Of the squared distance between data and physics that it causes, among all that cause some.
         distance: Between data and physics, in standard deviations.
         without: What that distance would be if this condition did not have to hold.
     """
@@ -56,10 +56,10 @@ class Contradiction:
 
     def __str__(self) -> str:
         """A sentence."""
-        share = f"{100.0 * self.share:.0f} % of it"
+        share, distance = f"{100.0 * self.share:.0f} %", f"{self.distance:.1f} standard deviations"
         return (
-            f"the data is {self.distance:.1f} standard deviations away from anything physical; {self.condition} causes "
-            f"{share}, without it they would be {self.without:.1f}"
+            f"{self.condition} causes {share} of the {distance} between the data and anything physical; without this "
+            f"condition they would be {self.without:.1f}"
         )
 
 
