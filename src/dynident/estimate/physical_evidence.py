@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
 from dynident.information.solution import RANK_SHARE
 
+_UNSEEN = 1e-11  # eigenvalue of a correlation, as a share of the largest, that rounding makes of zero
 Evidence = Estimate | Estimator | Information
 
 
@@ -31,6 +32,7 @@ class Rows:
         channels: Names of the output channels; empty where nothing is known about them.
         factors: Dense rows of each channel over base parameters and torque, (k + 1, n + 1) each.
         reference: What load-dependent terms are linear around, or None.
+        notes: What a reader should know.
     """
 
     base: BaseParameters
@@ -41,6 +43,7 @@ class Rows:
     channels: tuple[str, ...] = ()
     factors: tuple[Array, ...] = ()
     reference: Array | None = None
+    notes: tuple[str, ...] = ()
 
     def relative_errors(self, beta: Array) -> Array:
         """||tau - W beta|| / ||tau|| of each channel, (n_channels,)."""
@@ -49,7 +52,12 @@ class Rows:
         return np.asarray(errors / np.maximum(sizes, 1e-300))
 
 
-def rows_of(fit: Evidence, base: BaseParameters | None = None, inflation: Array | None = None) -> Rows:
+def rows_of(
+    fit: Evidence,
+    base: BaseParameters | None = None,
+    inflation: Array | None = None,
+    reference: Array | None = None,
+) -> Rows:
     """The rows of a fit.
 
     Args:
@@ -57,8 +65,11 @@ def rows_of(fit: Evidence, base: BaseParameters | None = None, inflation: Array 
         base: The base parameters with their robot; needed only where the data has lost them (a file of factors).
         inflation: (n_channels,) rows that weigh as much as one independent row, for a fitted estimator; an estimate
             knows its own.
+        reference: (10 n_links,) what load-dependent terms of a fitted estimator are linear around.
     """
     if isinstance(fit, Estimate):
+        if base is not None or inflation is not None or reference is not None:
+            raise InputError("base, inflation and reference go with a fitted estimator; an estimate has its own")
         return _of_estimate(fit)
     if isinstance(fit, Information):
         fit = WeightedLeastSquares().fit(fit)
@@ -66,7 +77,7 @@ def rows_of(fit: Evidence, base: BaseParameters | None = None, inflation: Array 
         raise InputError(
             f"a {type(fit).__name__} is no fit; expected an Estimate, a fitted estimator or an Information"
         )
-    return _of_estimator(fit, base, inflation)
+    return replace(_of_estimator(fit, base, inflation), reference=reference)
 
 
 def _of_estimator(fit: Estimator, base: BaseParameters | None, inflation: Array | None) -> Rows:
@@ -107,18 +118,25 @@ def _inverse(R: Array) -> Array:
 
 
 def _of_estimate(fit: Estimate) -> Rows:
-    """From values and covariance; of parameters that are not determined nothing is known.
+    """From values and covariance.
 
-    A parameter that was eliminated, or is zero by declaration, has no deviation and so tells nothing either.
+    Parameters without a deviation (eliminated, or zero by declaration) tell nothing. Of those that are not determined an
+    estimate knows values and deviations within what the data sees, but not along which directions it sees nothing; so
+    they stay within these deviations, lest the torque changes. A fitted estimator knows better.
     """
     std = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
-    own = np.flatnonzero(fit.determined & (std > 0.0))
+    own = np.flatnonzero(std > 0.0)
     if not len(own):
         raise InputError("the estimate determines no parameter; there is nothing to make physical")
     scale = std[own]
-    correlation = fit.covariance[np.ix_(own, own)] / np.outer(scale, scale)
-    values, vectors = np.linalg.eigh(correlation)
-    values = np.maximum(values, 1e-14 * values[-1])
+    values, vectors = np.linalg.eigh(fit.covariance[np.ix_(own, own)] / np.outer(scale, scale))
+    values = np.where(values < _UNSEEN * values[-1], 1.0, values)
     R = np.zeros((len(own), fit.base.n))
     R[:, own] = (vectors / np.sqrt(values)).T / scale
-    return Rows(fit.base, fit.beta, fit.covariance, R, len(own), reference=fit.reference)
+    notes = ()
+    if fit.undetermined:
+        notes = (
+            f"the data leaves open {', '.join(fit.undetermined)}; they were kept near the values of the fit, for an "
+            "estimate does not tell along which combinations they are free: give the fitted estimator to let them go",
+        )
+    return Rows(fit.base, fit.beta, fit.covariance, R, min(fit.rank, len(own)), reference=fit.reference, notes=notes)

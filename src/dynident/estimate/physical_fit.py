@@ -32,6 +32,7 @@ def physical_fit(
     prior: PriorLike = None,
     bounds: Sequence[Bound] = (),
     inflation: Array | None = None,
+    reference: Array | None = None,
     floor: float = FLOOR,
 ) -> PhysicalParameters:
     """The physical parameters nearest to a fit.
@@ -47,6 +48,7 @@ def physical_fit(
             its value sets, a mapping by parameter name, or "plausible" for bodies from geometry alone.
         bounds: Bounds on masses and centres of mass.
         inflation: (n_channels,) rows that weigh as much as one independent row, for a fitted estimator.
+        reference: (10 n_links,) what load-dependent terms of a fitted estimator are linear around; for predictions.
         floor: Share of the body it leans towards that each link keeps.
 
     Raises:
@@ -56,7 +58,7 @@ def physical_fit(
         raise InputError(f"floor is {floor}; expected a small positive share, such as {FLOOR:g}")
     if isinstance(bounds, Bound) or not all(isinstance(one, Bound) for one in bounds):
         raise InputError("bounds must be a sequence of MassBound, TotalMassBound, CenterBox or CenterEllipsoid")
-    rows = rows_of(fit, base, inflation)
+    rows = rows_of(fit, base, inflation, reference)
     base, A, y = rows.base, rows.R @ rows.base.K, rows.R @ rows.beta
     link_columns(base.robot, base.columns)
     lean = lean_towards(base.robot, base.columns, A, y, prior)
@@ -83,6 +85,7 @@ def physical_fit(
         errors_unconstrained=rows.relative_errors(rows.beta) if rows.channels else np.zeros(0),
         seconds=found.seconds,
         reference=rows.reference,
+        notes=rows.notes,
     )
 
 

@@ -89,6 +89,7 @@ class PhysicalParameters:
         errors_unconstrained: (n_channels,) that of the fit.
         seconds: What solving took [s].
         reference: What load-dependent terms are linear around, or None.
+        notes: What else a reader should know.
     """
 
     base: BaseParameters
@@ -108,6 +109,7 @@ class PhysicalParameters:
     errors_unconstrained: Array
     seconds: float
     reference: Array | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("chi", "unconstrained", "covariance", "chi_std", "errors", "errors_unconstrained"):
@@ -179,8 +181,7 @@ class PhysicalParameters:
             f"{len(self.from_prior)} of {len(self.chi)} standard parameters are not determined by the data and were "
             f"settled by the {self.prior}; this moved the base parameters by at most {self.give:.2g} deviations"
         )
-        found += [str(one) for one in self.contradictions]
-        return found
+        return [*found, *(str(one) for one in self.contradictions), *self.notes]
 
     def table(self) -> str:
         """The bodies as text."""
