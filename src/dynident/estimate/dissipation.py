@@ -146,9 +146,10 @@ def _curves(part: _Part, robot: Robot, columns: Sequence[Column], terms: Sequenc
         if what == "viscous" and not shaped:
             continue
         speeds = SPEEDS if shaped else (FAST,)
+        signs = (1.0, -1.0) if any(term.name == "asymmetric" for term in laws) else (1.0,)
         rows: list[Array] = []
         for ray in meeting_lines(part.speed):
-            for speed, sign, amplitude in itertools.product(speeds, (1.0, -1.0), _amplitudes(laws)):
+            for speed, sign, amplitude in itertools.product(speeds, signs, _amplitudes(laws)):
                 row = np.zeros(len(columns))
                 for k, element in enumerate(part.elements):
                     rate = sign * float(part.speed[k] @ ray)

@@ -129,7 +129,17 @@ class PhysicalProblem:
         chi = first.chi(nearest.x)
         least = float(np.linalg.norm(self.rows @ chi - self.target))
         settled, seconds, give = self._lean_from(chi, max(self.give, 1e-6 * least))
-        return Nearest(settled, first.strains(nearest), nearest.seconds + seconds, least, give)
+        return Nearest(self._signed(settled), first.strains(nearest), nearest.seconds + seconds, least, give)
+
+    def _signed(self, chi: Array) -> Array:
+        """Zero where the solver left a rounding error on the wrong side of it: for readers that check signs."""
+        signs = {i: 1.0 for i, column in enumerate(self.columns) if column.term == "Ia" and column.fixed is None}
+        alone = (one for one in self.friction if one.rows.shape == (1, 1))
+        signs.update({int(one.columns[0]): float(one.rows[0, 0]) for one in alone})
+        wrong = [i for i, sign in signs.items() if sign * chi[i] < 0.0]
+        chi = chi.copy()
+        chi[wrong] = 0.0
+        return chi
 
     def _lean_from(self, chi: Array, give: float) -> tuple[Array, float, float]:
         """The second solve; where rows leave next to no room it is given some more, which the result states."""
