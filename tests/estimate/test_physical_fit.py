@@ -18,6 +18,7 @@ from dynident.estimate.physical_problem import FLOOR
 from dynident.estimate.plausible import plausible_bodies
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import pseudo_inertia, violations
+from dynident.validation.compare import compare
 from tests.estimate.physical_cases import information
 
 
@@ -290,3 +291,16 @@ def test_parameters_that_were_eliminated_are_no_knowledge(demo):
     found = physical_fit(fit)
     assert all(not violations(chi, "link") for chi in found.link_parameters)
     assert found.distance < 3.0 * found.usual
+
+
+def test_what_an_estimate_leaves_open_does_not_change_its_torque(demo):
+    """A tilt and the first harmonic of an upright joint are one column: only their sum is known."""
+    robot, log = demo
+    fit = di.identify(robot, log, friction="tilt,harmonics(1)@1", band=6.0, delay=0.004, speed="position")
+    assert {"tiltcos_1", "harmonics1c_1"} <= set(fit.undetermined)
+    found = physical_fit(fit)
+    seen = compare([fit.model, found.model], fit.observe(log)).errors
+    assert seen[1].relative < 1.1 * seen[0].relative
+    assert any("leaves open tiltcos_1" in line for line in found.sentences())
+    with pytest.raises(InputError, match="an estimate has its own"):
+        physical_fit(fit, inflation=np.ones(6))

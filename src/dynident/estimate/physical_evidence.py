@@ -120,9 +120,9 @@ def _inverse(R: Array) -> Array:
 def _of_estimate(fit: Estimate) -> Rows:
     """From values and covariance.
 
-    Parameters without a deviation (eliminated, or zero by declaration) tell nothing. Of those that are not determined an
-    estimate knows values and deviations within what the data sees, but not along which directions it sees nothing; so
-    they stay within these deviations, lest the torque changes. A fitted estimator knows better.
+    Parameters without a deviation (eliminated, or zero by declaration) tell nothing. Of those that are not determined
+    an estimate knows values and deviations within what the data sees, but not along which directions it sees nothing;
+    so they stay within these deviations, lest the torque changes. A fitted estimator knows better.
     """
     std = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
     own = np.flatnonzero(std > 0.0)
@@ -133,7 +133,7 @@ def _of_estimate(fit: Estimate) -> Rows:
     values = np.where(values < _UNSEEN * values[-1], 1.0, values)
     R = np.zeros((len(own), fit.base.n))
     R[:, own] = (vectors / np.sqrt(values)).T / scale
-    notes = ()
+    notes: tuple[str, ...] = ()
     if fit.undetermined:
         notes = (
             f"the data leaves open {', '.join(fit.undetermined)}; they were kept near the values of the fit, for an "
