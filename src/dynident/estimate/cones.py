@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dynident.checks import Array
 from dynident.errors import DynidentError
@@ -125,7 +124,8 @@ class ConeProblem:
             InfeasibleError: When the constraints contradict each other.
             SolveError: When the solver gave up.
         """
-        import clarabel  # takes a while to load, and most uses of the library have no need of it
+        import clarabel  # takes a while to load, as SciPy does, and most uses of the library have no need of it
+        from scipy import sparse
 
         P = sparse.diags([self.squares.get(i, 0.0) for i in range(self.n)], format="csc")
         q = np.array([self.linear.get(i, 0.0) for i in range(self.n)])
@@ -151,6 +151,8 @@ class ConeProblem:
 
     def _stacked(self) -> tuple[Any, Array]:
         """All blocks as the solver wants them: s = b - A x."""
+        from scipy import sparse
+
         blocks = list(self.blocks.values())
         b = np.concatenate([block.b for block in blocks])
         starts = np.cumsum([0, *(len(block.b) for block in blocks)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import chdtri
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array
@@ -66,7 +65,7 @@ def physical_fit(
     found = problem.solve()
     beta = base.K @ found.chi
     distance = float(np.linalg.norm(A @ found.chi - y))
-    usual = float(np.sqrt(chdtri(rows.rank, RARE)))
+    usual = usual_distance(rows.rank)
     return PhysicalParameters(
         base=base,
         chi=found.chi,
@@ -87,6 +86,17 @@ def physical_fit(
         reference=rows.reference,
         notes=rows.notes,
     )
+
+
+def usual_distance(rank: int) -> float:
+    """Distance that noise alone exceeds once in a thousand fits, if the deviations are right and the truth physical.
+
+    The truth is physical, so the nearest physical parameters are no farther than it; and its square is distributed as
+    chi-square with as many degrees of freedom as the data determines directions.
+    """
+    from scipy.special import chdtri  # takes a while to load
+
+    return float(np.sqrt(chdtri(rank, RARE)))
 
 
 def bodies_of(problem: PhysicalProblem, found: Nearest) -> tuple[LinkBody, ...]:
