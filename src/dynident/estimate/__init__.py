@@ -28,6 +28,11 @@ from dynident.estimate.experiments import (
 from dynident.estimate.friction_summary import FrictionSummary, JointFriction, friction_summary
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.known_load import Load, LoadComparison, LoadRow, compare_load, load_change
+from dynident.estimate.physical_bounds import Bound, CenterBox, CenterEllipsoid, MassBound, TotalMassBound
+from dynident.estimate.physical_distance import NearestPhysical, PhysicalCheck, distance_to_physical, nearest_physical
+from dynident.estimate.physical_fit import physical_fit
+from dynident.estimate.physical_problem import ConflictError
+from dynident.estimate.physical_result import Contradiction, LinkBody, PhysicalParameters
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.sequential import StageExperiment, sequential, sequential_online
 from dynident.estimate.sequential_result import SequentialResult, Stage
@@ -38,7 +43,12 @@ from dynident.estimate.values import BaseValues
 __all__ = [
     "ESTIMATORS",
     "BaseValues",
+    "Bound",
+    "CenterBox",
+    "CenterEllipsoid",
     "CombinedParameters",
+    "ConflictError",
+    "Contradiction",
     "DelayChoice",
     "DriveGains",
     "Elimination",
@@ -52,12 +62,17 @@ __all__ = [
     "FrictionSummary",
     "FrictionView",
     "JointFriction",
+    "LinkBody",
     "Load",
     "LoadComparison",
     "LoadRow",
     "LogRecord",
+    "MassBound",
+    "NearestPhysical",
     "NotFittedError",
     "OrdinaryLeastSquares",
+    "PhysicalCheck",
+    "PhysicalParameters",
     "PriorLeastSquares",
     "RestrictedRows",
     "RidgeLeastSquares",
@@ -71,11 +86,13 @@ __all__ = [
     "TorqueErrors",
     "TorqueModel",
     "TotalLeastSquares",
+    "TotalMassBound",
     "Trace",
     "WeightedLeastSquares",
     "choose_delay",
     "choose_speed",
     "compare_load",
+    "distance_to_physical",
     "energy_rows",
     "essential_parameters",
     "experiment",
@@ -83,8 +100,10 @@ __all__ = [
     "identify_drive_gains",
     "load_change",
     "load_estimate",
+    "nearest_physical",
     "observed_energy",
     "observed_power",
+    "physical_fit",
     "power_rows",
     "predicted_blocks",
     "sequential",

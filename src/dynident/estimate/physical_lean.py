@@ -1,0 +1,122 @@
+"""What physical parameters lean towards where data says nothing: nominal values, or a plausible body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.dynamics.terms import Column
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.physical_problem import Lean
+from dynident.estimate.plausible import plausible_bodies
+from dynident.robot.model import Robot, Transform
+from dynident.robot.parameters import LINK_SYMBOLS, in_frame
+from dynident.robot.physicality import link_label, pseudo_inertia
+
+PLAUSIBLE = "plausible"
+PriorLike = str | Mapping[str, float] | None
+ROTOR_SHARE = 0.3  # rotor inertia at the joint over the inertia it drives: gears are chosen to come near to one
+_BODY = 1e-6  # smallest share of a plausible body that a nominal one must have in every direction
+
+
+def lean_towards(robot: Robot, columns: Sequence[Column], rows: Array, target: Array, prior: PriorLike) -> Lean:
+    """What to lean towards.
+
+    Args:
+        robot: The robot.
+        columns: Standard parameters.
+        rows: (m, n_columns) of the data, for the size of friction coefficients.
+        target: (m,) of the data.
+        prior: None for the robot's own values, the name of one of its value sets, a mapping by parameter name, or
+            "plausible" for bodies from geometry alone. A link of which it does not give all ten numbers, or whose
+            numbers belong to no body, leans towards its plausible body.
+    """
+    given = _values(robot, prior)
+    bodies = plausible_bodies(robot)
+    nominal, rejected = [], []
+    for i, joint in enumerate(robot.joints):
+        names = [f"{symbol}{joint.number}" for symbol in LINK_SYMBOLS]
+        if not all(name in given for name in names):
+            continue
+        own = np.array([given[name] for name in names])
+        if _is_body(own, bodies[i]):
+            bodies[i] = own
+            nominal.append(joint.number)
+        else:
+            rejected.append(link_label(joint))
+    rotors = np.array([column.term == "Ia" for column in columns])
+    known = np.array([given.get(column.name, 0.0) for column in columns])
+    guess = np.where(known > 0.0, known, _rotor_inertias(robot, columns, bodies))
+    # The size of a coefficient that alone would explain all torque: friction is a good part of it.
+    norms = np.linalg.norm(rows, axis=0)
+    felt = float(np.linalg.norm(target)) / np.where(norms > 0.0, norms, np.inf)
+    sizes = np.where(known != 0.0, np.abs(known), np.where(felt > 0.0, felt, 1.0))
+    others, scales = np.where(rotors, guess, known), np.where(rotors, guess, sizes)
+    return Lean(frozen(bodies), frozen(others), frozen(scales), _words(robot, prior, nominal, rejected))
+
+
+def _values(robot: Robot, prior: PriorLike) -> Mapping[str, float]:
+    if isinstance(prior, Mapping):
+        for name, value in prior.items():
+            if name not in robot.parameter_names:
+                raise UnknownNameError("parameter of the prior", str(name), robot.parameter_names)
+            if isinstance(value, str) or not np.isfinite(value):
+                raise InputError(f"the prior of {name} is {value!r}; expected a finite number")
+        return prior
+    if prior == PLAUSIBLE:
+        return {}
+    if prior is not None and prior not in robot.values:
+        raise UnknownNameError("prior", str(prior), [PLAUSIBLE, *robot.values])
+    return robot.value_set(prior) if robot.values else {}
+
+
+def _is_body(chi: Array, plausible: Array) -> bool:
+    """Whether numbers belong to a body, and clearly so beside a plausible one."""
+    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(plausible)))
+    return bool(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0] > _BODY)
+
+
+def _rotor_inertias(robot: Robot, columns: Sequence[Column], bodies: Array) -> Array:
+    """A share of what each motor has to turn with the arm at zero, (n_columns,); one for what is no rotor."""
+    numbers = [joint.number for joint in robot.joints]
+    frames: list[Transform] = []
+    for joint in robot.joints:
+        before = joint.before if joint.parent < 0 else frames[joint.parent] @ joint.before
+        frames.append(before @ joint.after)
+    result = np.ones(len(columns))
+    for j, column in enumerate(columns):
+        number = column.place.removeprefix("m")
+        if column.term == "Ia" and number.isdigit() and int(number) in numbers:
+            result[j] = ROTOR_SHARE * _carried(robot, numbers.index(int(number)), frames, bodies)
+    return result
+
+
+def _carried(robot: Robot, i: int, frames: Sequence[Transform], bodies: Array) -> float:
+    """Inertia about a joint's axis of its link and all beyond [kg·m²], or their mass [kg] on one that slides."""
+    joint, total = robot.joints[i], 0.0
+    to_joint = joint.after @ frames[i].inverse()
+    beyond = {i}
+    for k, other in enumerate(robot.joints):
+        if k == i or other.parent in beyond:
+            beyond.add(k)
+            place = to_joint @ frames[k]
+            chi = in_frame(bodies[k], place.rotation, place.translation)
+            total += float(chi[9] if joint.kind == "prismatic" else chi[5])
+    return total
+
+
+def _words(robot: Robot, prior: PriorLike, nominal: list[int], rejected: list[str]) -> str:
+    name = "given values" if isinstance(prior, Mapping) else f"values '{prior or robot.default_values}' of {robot.name}"
+    plausible = "a plausible body (a cylinder between its joints)"
+    if not nominal:
+        text = f"log-det distance of each link to {plausible}"
+    elif len(nominal) == robot.n_links:
+        text = f"log-det distance of each link to the {name}"
+    else:
+        shown = ", ".join(str(number) for number in nominal)
+        text = f"log-det distance to the {name} for links {shown}, to {plausible} for the others"
+    if rejected:
+        text += f"; the numbers given for {', '.join(rejected)} belong to no body"
+    return text

@@ -1,0 +1,222 @@
+"""`PhysicalParameters`: ten numbers per link that belong to bodies, and what it cost to make them so."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+from dynident.errors import UnknownNameError
+from dynident.estimate.prediction import TorqueModel
+from dynident.identifiability.base import BaseParameters
+from dynident.robot.parameters import to_classical
+
+
+@dataclass(frozen=True)
+class LinkBody:
+    """The body of one link.
+
+    Attributes:
+        label: Such as "link 3 (elbow)".
+        mass: [kg].
+        center: Centre of mass in the link frame [m].
+        principal: Principal moments of inertia about it, smallest first [kg·m²].
+        margin: Smallest eigenvalue of its pseudo-inertia, as a share of that of the body it leans towards: how far
+            it is from no body at all.
+        at_limit: Whether it stands on the least margin allowed, so that physics, not data, settled it.
+    """
+
+    label: str
+    mass: float
+    center: tuple[float, float, float]
+    principal: tuple[float, float, float]
+    margin: float
+    at_limit: bool
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A condition of physics that the data speaks against.
+
+    Attributes:
+        condition: The link, rotor, friction or bound.
+        share: Of the squared distance between data and physics that it causes, among all that cause some.
+        distance: Between data and physics, in standard deviations.
+        without: What that distance would be if this condition did not have to hold.
+    """
+
+    condition: str
+    share: float
+    distance: float
+    without: float
+
+    def __str__(self) -> str:
+        """A sentence."""
+        share, distance = f"{100.0 * self.share:.0f} %", f"{self.distance:.1f} standard deviations"
+        return (
+            f"{self.condition} causes {share} of the {distance} between the data and anything physical; without this "
+            f"condition they would be {self.without:.1f}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PhysicalParameters:
+    """Standard parameters that belong to physical bodies, as near to a fit as they can be.
+
+    Uncertainty is stated by the covariance of the base parameters in the unconstrained fit: physics shifts values by
+    less than that, or contradicts the data, and bodies beyond the base parameters are a choice, not a measurement.
+
+    Attributes:
+        base: What the base parameters are; the robot and its terms.
+        chi: (n_columns,) standard parameters.
+        unconstrained: (n,) base parameters of the fit.
+        covariance: (n, n) of them.
+        chi_std: (n_columns,) standard deviations where the data determines a standard parameter; infinite where the
+            prior settled it.
+        distance: How far the physical base parameters are from the fit, in standard deviations of all together.
+        usual: Distance that noise alone exceeds once in a thousand fits.
+        strains: Share of the squared distance that each condition causes, by name.
+        contradictions: Conditions that the data speaks against, worst first; empty where noise explains the distance.
+        prior: What settled the directions that the data leaves open.
+        give: How much farther than the least possible the prior may have moved the base parameters, in deviations.
+        links: The bodies.
+        channels: Output channels; empty where only an estimate was given.
+        errors: (n_channels,) relative torque error on the training rows.
+        errors_unconstrained: (n_channels,) that of the fit.
+        seconds: What solving took [s].
+        reference: What load-dependent terms are linear around, or None.
+        notes: What else a reader should know.
+    """
+
+    base: BaseParameters
+    chi: Array
+    unconstrained: Array
+    covariance: Array
+    chi_std: Array
+    distance: float
+    usual: float
+    strains: Mapping[str, float]
+    contradictions: tuple[Contradiction, ...]
+    prior: str
+    give: float
+    links: tuple[LinkBody, ...]
+    channels: tuple[str, ...]
+    errors: Array
+    errors_unconstrained: Array
+    seconds: float
+    reference: Array | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("chi", "unconstrained", "covariance", "chi_std", "errors", "errors_unconstrained"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def __repr__(self) -> str:
+        """A line, not the numbers."""
+        robot = self.base.robot
+        return f"PhysicalParameters({robot.name}: {robot.n_links} links, {self.distance:.2g} deviations from the fit)"
+
+    def __getitem__(self, name: str) -> float:
+        """Value of a standard parameter by name."""
+        if name not in self.values:
+            raise UnknownNameError("standard parameter", name, self.values)
+        return self.values[name]
+
+    @functools.cached_property
+    def values(self) -> Mapping[str, float]:
+        """Every standard parameter by name, those of friction laws included."""
+        return {column.name: float(x) for column, x in zip(self.base.columns, self.chi, strict=True)}
+
+    @property
+    def robot_values(self) -> dict[str, float]:
+        """Those that a robot description can hold: links, rotors, viscous and Coulomb friction, offsets."""
+        known = set(self.base.robot.parameter_names)
+        return {name: value for name, value in self.values.items() if name in known}
+
+    @property
+    def link_parameters(self) -> Array:
+        """(n_links, 10)."""
+        columns = [i for i, column in enumerate(self.base.columns) if column.term == "rigid"]
+        return np.asarray(self.chi[columns]).reshape(-1, 10)
+
+    @property
+    def beta(self) -> Array:
+        """(n,) base parameters, K chi."""
+        return np.asarray(self.base.K @ self.chi)
+
+    @property
+    def model(self) -> TorqueModel:
+        """What predicts torque with these values."""
+        return TorqueModel(self.base.robot, self.base.terms, self.chi, self.reference)
+
+    @property
+    def deviations(self) -> Array:
+        """(n,) how far each base parameter moved, in its own standard deviations; zero where it has none."""
+        std = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        moved = self.beta - self.unconstrained
+        return np.where(std > 0.0, moved / np.where(std > 0.0, std, 1.0), 0.0)
+
+    @property
+    def from_prior(self) -> tuple[str, ...]:
+        """Standard parameters that the prior settled, alone or in part."""
+        return tuple(c.name for c, s in zip(self.base.columns, self.chi_std, strict=True) if not np.isfinite(s))
+
+    def sentences(self) -> list[str]:
+        """What a reader should know."""
+        moved = self.deviations
+        worst = int(np.argmax(np.abs(moved)))
+        found = [
+            f"physical parameters are {self.distance:.2g} standard deviations from the fit (noise alone: up to "
+            f"{self.usual:.1f}); {self.base.names[worst]} moved most, by {abs(moved[worst]):.2g} of its own"
+        ]
+        if self.channels:
+            pairs = zip(self.channels, self.errors_unconstrained, self.errors, strict=True)
+            words = ", ".join(f"{name} {100 * a:.2f} to {100 * b:.2f} %" for name, a, b in pairs)
+            found.append(f"relative torque error on the training rows, fit to physical: {words}")
+        found.append(
+            f"{len(self.from_prior)} of {len(self.chi)} standard parameters are not determined by the data and were "
+            f"settled by the {self.prior}; this moved the base parameters by at most {self.give:.2g} deviations"
+        )
+        return [*found, *(str(one) for one in self.contradictions), *self.notes]
+
+    def table(self) -> str:
+        """The bodies as text."""
+        lines = [f"{'link':<24}{'mass [kg]':>10}  {'centre [m]':<26}{'principal inertias [kg·m²]':<32}{'margin':>8}"]
+        for one in self.links:
+            center = " ".join(f"{x:8.4f}" for x in one.center)
+            principal = " ".join(f"{x:9.3g}" for x in one.principal)
+            limit = "  at the limit" if one.at_limit else ""
+            lines.append(f"{one.label:<24}{one.mass:>10.3f}  {center}  {principal}  {one.margin:>8.2g}{limit}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "distance": self.distance,
+            "usual_distance": self.usual,
+            "prior": self.prior,
+            "prior_moved_at_most": self.give,
+            "values": dict(self.values),
+            "std": {n: float(s) if np.isfinite(s) else None for n, s in zip(self.values, self.chi_std, strict=True)},
+            "links": [vars(one) for one in self.links],
+            "strains": dict(self.strains),
+            "contradictions": [vars(one) for one in self.contradictions],
+            "channels": list(self.channels),
+            "errors": self.errors.tolist(),
+            "errors_unconstrained": self.errors_unconstrained.tolist(),
+            "seconds": self.seconds,
+        }
+
+
+def link_body(label: str, chi: Array, margin: float, floor: float) -> LinkBody:
+    """The record of one link's standard parameters (10,)."""
+    mass, center, inertia = to_classical(chi)
+    principal = [float(x) for x in np.linalg.eigvalsh(inertia)]
+    x, y, z = (float(c) for c in center)
+    return LinkBody(
+        label, float(mass), (x, y, z), (principal[0], principal[1], principal[2]), margin, margin < 3.0 * floor
+    )
