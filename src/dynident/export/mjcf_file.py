@@ -55,6 +55,7 @@ def export_mjcf(
     locked, robot = robot.locked, unlocked(robot)
     standard, beyond = standard_values(robot, values, terms)
     _check_bodies(robot, standard)
+    held: Mapping[str, float]
     warnings: list[str] = []
     if kept is None:
         held, words = held_in_new(robot, standard)
@@ -81,10 +82,12 @@ def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, fl
         if symbol == "Fo":
             reasons.setdefault("torque offset {}: MJCF has no place for it", []).append(name)
         elif place is None or place.share is None:
-            words = "friction {}: it pushes in another direction than it moves, for which MJCF has no place"
-            reasons.setdefault(words, []).append(name)
+            reason = "friction {}: it pushes in another direction than it moves, for which MJCF has no place"
+            reasons.setdefault(reason, []).append(name)
         elif place.share * values[name] < 0.0:
-            reasons.setdefault("{}: is negative, which MJCF does not allow", []).append(name)
+            reasons.setdefault("{}: drives the motion instead of braking it, which MJCF does not allow", []).append(
+                name
+            )
     gone = {name for names in reasons.values() for name in names}
     words = [reason.format(", ".join(names)) for reason, names in reasons.items()]
     return {name: value for name, value in values.items() if name not in gone}, words
@@ -112,5 +115,5 @@ def _check_bodies(robot: Robot, values: Mapping[str, float]) -> None:
         broken = violations(own, link_label(joint))
         if broken:
             raise ExportError(
-                f"{broken[0]}; MuJoCo takes only bodies that can exist, export the values of a physically consistent fit"
+                f"{broken[0]}; MuJoCo takes only bodies that can exist, export values of a physically consistent fit"
             )

@@ -26,7 +26,7 @@ from dynident.robot.rotations import quaternion_matrix
 _TURNED = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "diaginertia")  # of an inertial frame of its own
 _MAKERS = ("include", "replicate", "attach", "composite", "flexcomp")  # of bodies that do not stand in the text
 _EMPTY = {"mass": "0", "pos": "0 0 0", "diaginertia": "0 0 0"}
-_ATTRIBUTES = {"Ia": "armature", "Fv": "damping", "Fc": "frictionloss"}
+_ATTRIBUTES = ("armature", "damping", "frictionloss")
 
 
 @dataclass
@@ -62,16 +62,21 @@ class MjcfFile:
         """The joints' elements, in MuJoCo's order."""
         return [joint for body in self.bodies for joint in body.joints]
 
-    def own_places(self) -> dict[str, Span]:
-        """Elements of passive joints and tendons, by the labels that the reader gives them."""
-        places = {}
-        for number, span in enumerate(self.joints, 1):
-            if number - 1 not in self.robot.active:
-                places[f"p{number}"] = span
+    def own_places(self) -> dict[str, tuple[Span, tuple[float, ...]]]:
+        """Elements and numbers of passive joints and tendons, by the labels that the reader gives them."""
+        model, places = self.model, {}
+        for j, span in enumerate(self.joints):
+            if j not in self.robot.active:
+                places[f"p{j + 1}"] = span, self.numbers(j)
         tendons = [span for part in self.root.all("tendon") for span in part.children]
         for t, span in enumerate(tendons):
-            places[re.sub(r"\W+", "_", span.attributes.get("name", "")) or f"t{t + 1}"] = span
+            label = re.sub(r"\W+", "_", span.attributes.get("name", "")) or f"t{t + 1}"
+            places[label] = span, (model.tendon_armature[t], model.tendon_damping[t], model.tendon_frictionloss[t])
         return places
+
+    def numbers(self, j: int) -> tuple[float, ...]:
+        """Armature, damping and dry friction of joint j."""
+        return self.model.dof_armature[j], self.model.dof_damping[j], self.model.dof_frictionloss[j]
 
 
 def read_mjcf_file(path: Path) -> MjcfFile:
@@ -125,23 +130,24 @@ def _place(bodies: list[_Body], model: Any) -> None:
         body.on, body.chi = on, in_frame(own, place.rotation, place.translation)
 
 
-def held_in(file: MjcfFile, robot: Robot, values: Mapping[str, float]) -> tuple[Holding, dict[str, dict[str, str]]]:
+def held_in(file: MjcfFile, robot: Robot, values: Mapping[str, float]) -> tuple[Holding, dict[str, tuple[float, ...]]]:
     """Values as attributes of the file's joints, and those of passive joints and tendons by label."""
     places = file.own_places()
-    beside: dict[str, dict[str, str]] = {}
+    beside: dict[str, tuple[float, ...]] = {}
     own: dict[str, float] = {}
     for element in robot.elements:
-        names = {symbol: element.names[symbol] for symbol in _ATTRIBUTES if symbol in element.names}
-        if element.label in places and all(values.get(name, 0.0) >= 0.0 for name in names.values()):
-            beside[element.label] = {_ATTRIBUTES[s]: text(values.get(name, 0.0)) for s, name in names.items()}
-            own.update({name: values[name] for name in names.values() if name in values})
+        names = [element.names.get(symbol, "") for symbol in ("Ia", "Fv", "Fc")]
+        numbers = tuple(values.get(name, 0.0) for name in names)
+        if element.label in places and min(numbers) >= 0.0:
+            beside[element.label] = numbers
+            own.update({name: values[name] for name in names if name in values})
     rest = {name: value for name, value in values.items() if name not in own}
     held = on_joints(robot, rest, "the kept MJCF", rotors=True)
     return Holding({**held.values, **own}, held.inertia, held.viscous, held.coulomb, held.lost), beside
 
 
 def edited_mjcf(
-    file: MjcfFile, robot: Robot, chi: Array, holding: Holding, beside: Mapping[str, dict[str, str]], head: str
+    file: MjcfFile, robot: Robot, chi: Array, holding: Holding, beside: Mapping[str, tuple[float, ...]], head: str
 ) -> tuple[bytes, list[str]]:
     """The user's MJCF with identified values.
 
@@ -150,29 +156,29 @@ def edited_mjcf(
         robot: The robot.
         chi: (n_links, 10) standard parameters of its links.
         holding: Rotor inertia and friction of its joints.
-        beside: Attributes of passive joints and tendons, by label.
+        beside: Those of passive joints and tendons, by label.
         head: Comment for the top.
 
     Returns:
         The bytes, and warnings.
     """
     edits = Edits(file.content)
-    newline = edits.newline.decode()
-    found = re.search(rb"<!-- dynident:.*?-->", file.content[: file.root.start], re.DOTALL)
-    low, high = found.span() if found else (file.root.start, file.root.start)
-    edits.replace(low, high, head.replace("\n", newline) + ("" if found else newline))
+    edits.head(file.root, head)
     warnings = _write_links(edits, file, robot, chi)
-    dofs = (file.model.dof_armature, file.model.dof_damping, file.model.dof_frictionloss)
     for i, j in enumerate(robot.active):
         new = (holding.inertia[i], holding.viscous[i], holding.coulomb[i])
-        pairs = zip(_ATTRIBUTES.values(), new, dofs, strict=True)
-        changed = {name: text(number) for name, number, old in pairs if number != old[j]}
-        if changed:
-            edits.set(file.joints[j], **changed)
+        _write_numbers(edits, file.joints[j], new, file.numbers(j))
     places = file.own_places()
-    for label, attributes in beside.items():
-        edits.set(places[label], **attributes)
+    for label, numbers in beside.items():
+        _write_numbers(edits, places[label][0], numbers, places[label][1])
     return edits.result(), warnings
+
+
+def _write_numbers(edits: Edits, span: Span, new: tuple[float, ...], old: tuple[float, ...]) -> None:
+    """Armature, damping and dry friction of a joint or tendon, those that changed."""
+    changed = {name: text(a) for name, a, b in zip(_ATTRIBUTES, new, old, strict=True) if a != b}
+    if changed:
+        edits.set(span, **changed)
 
 
 def _write_links(edits: Edits, file: MjcfFile, robot: Robot, chi: Array) -> list[str]:

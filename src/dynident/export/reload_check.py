@@ -21,13 +21,12 @@ from dynident.robot.model import Robot
 def own_torque(path: Path, robot: Robot, states: States) -> Array:
     """Torque at the joints of the robot that dynident reads from a file, (n_states, n_joints) in the order of `robot`.
 
-    Gravity is the robot's: a URDF has none of its own.
+    Gravity is the robot's, because a URDF has none of its own, and every joint moves.
 
     Raises:
         ExportError: When the file has other moving joints.
     """
-    again = load_robot(path)
-    again = dataclasses.replace(again, gravity=robot.gravity)
+    again = dataclasses.replace(load_robot(path), gravity=robot.gravity, locked={})
     if sorted(again.joint_names) != sorted(robot.joint_names):
         raise ExportError(
             f"robot {robot.name} moves with {', '.join(robot.joint_names)}, the file with "

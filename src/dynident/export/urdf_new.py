@@ -109,7 +109,7 @@ def _motion_lines(robot: Robot, j: int, holding: Holding) -> list[str]:
     if j in robot.active:
         i = robot.active.index(j)
         return [f'    <dynamics damping="{text(holding.viscous[i])}" friction="{text(holding.coulomb[i])}"/>']
-    (i,) = np.flatnonzero(robot.follow[j])
+    i = int(np.flatnonzero(robot.follow[j])[0])
     other = quoteattr(robot.joints[robot.active[i]].name)
     numbers = f'multiplier="{text(robot.follow[j, i])}" offset="{text(robot.follow_offset[j])}"'
     return [f"    <mimic joint={other} {numbers}/>"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -67,7 +66,7 @@ def edited_urdf(
         The bytes, and warnings.
     """
     root, edits, warnings = parse_spans(file.content), Edits(file.content), []
-    _head(edits, root, head)
+    edits.head(root, head)
     links = {span.attributes.get("name", ""): span for span in root.all("link")}
     joints = {span.attributes.get("name", ""): span for span in root.all("joint")}
     old = file.robot.link_parameters()
@@ -91,17 +90,6 @@ def edited_urdf(
         for there, here in zip(file.robot.joints, robot.joints, strict=True):
             _write_limits(edits, joints[here.name], here.limits, there.limits)
     return edits.result(), warnings
-
-
-def _head(edits: Edits, root: Span, head: str) -> None:
-    """A comment before the root element, in the place of one that an earlier export left there."""
-    newline = edits.newline.decode()
-    head = head.replace("\n", newline)
-    found = re.search(rb"<!-- dynident:.*?-->", edits.content[: root.start], re.DOTALL)
-    if found:
-        edits.replace(*found.span(), head)
-    else:
-        edits.before(root.start, head + newline)
 
 
 def _fixed_to(file: UrdfFile, joint: str, link: str) -> dict[str, Array]:

@@ -140,13 +140,13 @@ class Edits:
         at = len(self.content[: span.close].rstrip())
         self._changes.append((at, at, self.newline + step + text.encode()))
 
-    def before(self, at: int, text: str) -> None:
-        """Put a text at a place."""
-        self._changes.append((at, at, text.encode()))
-
-    def replace(self, low: int, high: int, text: str) -> None:
-        """Put a text in the place of another."""
-        self._changes.append((low, high, text.encode()))
+    def head(self, root: Span, text: str) -> None:
+        """Put a comment before the root element, in the place of one that an earlier export left there."""
+        newline = self.newline.decode()
+        found = re.search(rb"<!-- dynident:.*?-->", self.content[: root.start], re.DOTALL)
+        low, high = found.span() if found else (root.start, root.start)
+        words = text.replace("\n", newline) + ("" if found else newline)
+        self._changes.append((low, high, words.encode()))
 
     def _indent(self, at: int) -> bytes:
         """The space at the beginning of the line, if there is nothing else before this place."""
