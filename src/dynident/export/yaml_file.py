@@ -67,7 +67,7 @@ def export_yaml(
         regrouped = "Regrouped parameters are zero: the standard values give the torque, but they are no bodies."
         note = f"{note} {regrouped}".strip()
     standard, beyond = standard_values(robot, values, found.terms)
-    lost = tuple(f"{words} (values of base parameters stand in the file)" for words in beyond)
+    lost = tuple(beyond)
     beta = found.base_values(values) if estimate is None else estimate.beta
     lines = [
         *_head(robot, estimate, found, lost, note),
@@ -93,7 +93,7 @@ def _base_parameters(robot: Robot, estimate: Estimate | None, terms: TermsLike) 
         return base_parameters(robot, terms)
     if estimate.robot.fingerprint != robot.fingerprint:
         raise InputError(f"the estimate is of another robot than {robot.name}; give the robot it belongs to")
-    if terms is not None and resolve_terms(terms) != estimate.base.terms:
+    if terms is not None and [t.key for t in resolve_terms(terms)] != [t.key for t in estimate.base.terms]:
         raise InputError("the estimate has terms of its own; leave out terms")
     return estimate.base
 
@@ -120,6 +120,7 @@ def _base(robot: Robot, target: Path, given: str | None) -> str:
             "give that as base"
         )
     here = files[0].resolve()
+    # Relative, so that the two can move together; absolute only where that is too long.
     name = min(os.path.relpath(here, target.parent.resolve()), str(here), key=lambda x: len(x) > _LONGEST_BASE)
     if len(name) > _LONGEST_BASE:
         raise InputError(f"{target}: the way to {here} has more than {_LONGEST_BASE} characters; write it beside it")
@@ -138,12 +139,12 @@ def _head(robot: Robot, estimate: Estimate | None, base: BaseParameters, lost: t
         if estimate.undetermined:
             lines += [f"Not determined by the data: {', '.join(estimate.undetermined)}."]
     lines += [note] if note else []
-    lines += [f"Not in this file: {words}." for words in lost]
+    lines += [f"Not in the value set: {words}; base_parameters has every term." for words in lost]
     return [f"# {' '.join(line.split())}" for line in lines]
 
 
 def _locked(robot: Robot) -> list[str]:
-    """Joints that are held, as long as the file it stands on does not hold them."""
+    """Joints that are held, at which the base parameters were found."""
     held = {robot.joints[robot.active[i]].variable: x for i, x in sorted(robot.locked.items())}
     return ["locked:", *(f"  {name}: {_number(x)}" for name, x in held.items())] if held else []
 
