@@ -139,7 +139,8 @@ def _head(robot: Robot, estimate: Estimate | None, base: BaseParameters, lost: t
         if estimate.undetermined:
             lines += [f"Not determined by the data: {', '.join(estimate.undetermined)}."]
     lines += [note] if note else []
-    lines += [f"Not in the value set: {words}; base_parameters has every term." for words in lost]
+    lines += [f"Not in the value set: {words}." for words in lost]
+    lines += ["Values of all terms stand under base_parameters."] if lost else []
     return [f"# {' '.join(line.split())}" for line in lines]
 
 
