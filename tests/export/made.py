@@ -39,7 +39,8 @@ ARM = """<?xml version="1.0" encoding="utf-8"?>
   </joint>
   <link name="tool"><inertial><origin xyz="0 0 0.05" rpy="0 0.5 0"/><mass value="0.8"/>
     <inertia ixx="0.002" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.001"/></inertial></link>
-  <joint name="fix" type="fixed"><parent link="fore"/><child link="tool"/><origin xyz="0 0.1 0.1" rpy="0.1 0.2 0.3"/></joint>
+  <joint name="fix" type="fixed"><parent link="fore"/><child link="tool"/>
+    <origin xyz="0 0.1 0.1" rpy="0.1 0.2 0.3"/></joint>
   <transmission name="t"><type>simple</type><joint name="elbow"/>
     <actuator name="m"><mechanicalReduction>80</mechanicalReduction></actuator></transmission>
   <gazebo reference="upper"><selfCollide>true</selfCollide></gazebo>

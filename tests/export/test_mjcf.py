@@ -122,7 +122,7 @@ def test_a_body_without_joint_keeps_its_own_or_gives_it_up(arm, tmp_path):
 
 def test_a_link_that_is_only_a_joint_in_the_file(arm, tmp_path):
     values = {**arm.value_set(), **body(1, 1.0, (0, 0, 0))}
-    with pytest.raises(ExportError, match="link 1 .*: is only a joint in the file"):
+    with pytest.raises(ExportError, match=r"link 1 .*: is only a joint in the file"):
         export_mjcf(arm, values, tmp_path / "b.xml")
     done = export_mjcf(arm, values, tmp_path / "b.xml", fresh=True)
     agrees_with_mujoco(done.path, arm, values)
@@ -135,6 +135,25 @@ def test_an_include_is_refused_with_a_remedy(arm, tmp_path):
     robot = di.load_robot(tmp_path / "whole.xml")
     with pytest.raises(ExportError, match=r"has <include>.*save it as one plain file"):
         export_mjcf(robot, robot.value_set(), tmp_path / "b.xml")
+
+
+@pytest.mark.parametrize("setting", ['inertiafromgeom="true"', 'settotalmass="9"'])
+def test_settings_that_change_inertias_are_refused(setting, tmp_path):
+    (tmp_path / "arm.xml").write_text(NO_SHAPES.replace("<compiler ", f"<compiler {setting} "))
+    robot = di.load_robot(tmp_path / "arm.xml")
+    with pytest.raises(ExportError, match=setting.partition("=")[0]):
+        export_mjcf(robot, robot.value_set(), tmp_path / "b.xml")
+
+
+def test_a_tendons_numbers_stay_with_it(tmp_path):
+    coupled = di.load_robot("tx40")
+    export_mjcf(coupled, coupled.value_set(), tmp_path / "user.xml")
+    robot = di.load_robot(tmp_path / "user.xml")
+    values = {k: v for k, v in other_values(robot).items() if not k.startswith("Fo")}
+    done = export_mjcf(robot, values, tmp_path / "b.xml")
+    assert done.lost == ()
+    assert di.load_robot(done.path).value_set()["Fvelement_m6"] == values["Fvelement_m6"]
+    agrees_with_mujoco(done.path, robot, values)
 
 
 def test_what_is_lost_is_listed(tmp_path):

@@ -173,7 +173,7 @@ def test_sr400_is_refused_with_the_reason(tmp_path):
 
 def test_loops_closed_numerically_are_refused(tmp_path):
     robot = load(FOUR_BAR, tmp_path)
-    with pytest.raises(ExportError, match="its loops .* are closed, and a URDF is a tree"):
+    with pytest.raises(ExportError, match=r"its loops .* are closed, and a URDF is a tree"):
         export_urdf(robot, robot.value_set(), tmp_path / "b.urdf")
 
 
@@ -204,7 +204,7 @@ def test_an_overlays_urdf_is_found_and_its_limits_written(arm, tmp_path):
     assert again.joints[1].limits.upper == 2.5
     assert again.joints[0].limits.effort == 40.0
     for name in ("over.yaml", "arm.urdf"):
-        with pytest.raises(InputError, match="read from|must end in"):
+        with pytest.raises(InputError, match=r"read from|must end in"):
             export_urdf(robot, robot.value_set(), tmp_path / name)
 
 

@@ -115,14 +115,14 @@ def test_bad_input(estimate, tmp_path, monkeypatch):
     robot = estimate.robot
     with pytest.raises(InputError, match="there is nothing to export"):
         export_yaml(robot, None, tmp_path / "b.yaml")
-    with pytest.raises(InputError, match="must end in .yaml or .yml"):
+    with pytest.raises(InputError, match=r"must end in .yaml or .yml"):
         export_yaml(robot, robot.value_set(), tmp_path / "b.json")
     with pytest.raises(InputError, match="the estimate is of another robot"):
         export_yaml(di.load_robot("ur10e"), None, tmp_path / "b.yaml", estimate=estimate)
     by_hand = di.robot_from_urdf(random_urdf(3))
     with pytest.raises(InputError, match="give that as base"):
         export_yaml(by_hand, by_hand.value_set(), tmp_path / "b.yaml")
-    with pytest.raises(ExportError, match="M1.*expected 0 or more"):
+    with pytest.raises(ExportError, match=r"M1.*expected 0 or more"):
         export_yaml(robot, {"M1": -1.0}, tmp_path / "b.yaml")
     monkeypatch.setattr(yaml_file, "own_torque", lambda *given: np.zeros_like(given[2].q))
     with pytest.raises(ExportError, match="was not written, because its torque differs by 1 "):

@@ -99,8 +99,19 @@ def read_mjcf_file(path: Path) -> MjcfFile:
             f"{path}: has {words}, so that its bodies cannot be found in its text; save it as one plain file first, "
             "or have a new one made (fresh)"
         )
+    for compiler in root.all("compiler"):
+        _check_compiler(compiler, path)
     _place(bodies, model)
     return MjcfFile(content, robot, root, tuple(bodies), model)
+
+
+def _check_compiler(compiler: Span, path: Path) -> None:
+    """Refuse settings that let MuJoCo change the numbers of an `<inertial>`."""
+    given = compiler.attributes
+    if given.get("inertiafromgeom") == "true":
+        raise ExportError(f'{path}: inertiafromgeom="true" puts shapes before every <inertial>; set it to "auto" first')
+    if float(given.get("settotalmass", "-1")) > 0.0:
+        raise ExportError(f"{path}: settotalmass scales every mass; remove it from <compiler> first")
 
 
 def _collect(span: Span, body: _Body | None, found: list[_Body]) -> None:

@@ -10,6 +10,8 @@ from xml.sax.saxutils import quoteattr
 
 _ATTRIBUTE = re.compile(rb"([^\s=/<>\"']+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 
+_ENCODING = re.compile(rb"\s*<\?xml[^>]*encoding\s*=\s*[\"']([^\"']+)")
+
 
 @dataclass
 class Span:
@@ -146,7 +148,9 @@ class Edits:
         found = re.search(rb"<!-- dynident:.*?-->", self.content[: root.start], re.DOTALL)
         low, high = found.span() if found else (root.start, root.start)
         words = text.replace("\n", newline) + ("" if found else newline)
-        self._changes.append((low, high, words.encode()))
+        declared = _ENCODING.match(self.content)
+        plain = declared is not None and declared[1].lower() not in (b"utf-8", b"utf8")
+        self._changes.append((low, high, words.encode("ascii", "replace") if plain else words.encode()))
 
     def _indent(self, at: int) -> bytes:
         """The space at the beginning of the line, if there is nothing else before this place."""
