@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -137,6 +138,7 @@ def test_an_include_is_refused_with_a_remedy(arm, tmp_path):
         export_mjcf(robot, robot.value_set(), tmp_path / "b.xml")
 
 
+@pytest.mark.filterwarnings("ignore:compiler attribute 'settotalmass'")
 @pytest.mark.parametrize("setting", ['inertiafromgeom="true"', 'settotalmass="9"'])
 def test_settings_that_change_inertias_are_refused(setting, tmp_path):
     (tmp_path / "arm.xml").write_text(NO_SHAPES.replace("<compiler ", f"<compiler {setting} "))
@@ -163,6 +165,17 @@ def test_what_is_lost_is_listed(tmp_path):
     for part in ("torque offset Fo1", "Fv6: drives the motion", "coupling", "drive gains"):
         assert part in words
     assert 0.0 < done.agreement.lost < 0.01
+
+
+def test_the_reference_shows_what_happens(tmp_path):
+    robot = di.load_robot("tx40")
+    done = export_mjcf(robot, robot.value_set(), tmp_path / "tx40.xml")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "export-files.md").read_text()
+    shown = [
+        line.strip().removeprefix("not in the file: ") for line in page.splitlines() if "  not in the file:" in line
+    ]
+    assert tuple(shown) == done.lost
+    assert f"{100.0 * done.agreement.lost:.3g} % of the torque" in page
 
 
 def test_bodies_that_cannot_exist_are_refused_by_name(arm, tmp_path):

@@ -20,6 +20,7 @@ from tests.export.made import ARM, assert_close, body, other_values, states
 from tests.loops import FOUR_BAR, load
 from tests.robots import random_urdf
 
+TOOL = re.search(r'<link name="tool"><inertial>(.*?)</inertial>', ARM, re.DOTALL)[1]
 EDITED = re.compile(r"<!-- dynident:.*?-->\r?\n|\s*<inertial>.*?</inertial>|\s*<dynamics [^>]*/>", re.DOTALL)
 
 
@@ -56,6 +57,24 @@ def test_a_made_urdf_agrees_with_pinocchio(name, tmp_path):
     done = export_urdf(robot, robot.value_set(), tmp_path / "new.urdf")
     assert done.agreement.relative < 1e-12
     agrees_with_pinocchio(done.path, robot, robot.value_set())
+
+
+FAR_FRAMES = """
+name: far frames
+convention: dh
+joints:
+  - {name: a, d: 0.3, a: 0.4, alpha: pi/2}
+  - {name: b, theta: 0.3, a: 0.5, alpha: -0.4}
+  - {name: c, sigma: 1, theta: 0.2, a: 0.1, alpha: 1}
+  - {name: d, d: 0.2, a: -0.3, alpha: 2}
+"""
+
+
+def test_links_whose_frame_is_away_from_the_axis(tmp_path):
+    (tmp_path / "far.yaml").write_text(FAR_FRAMES)
+    robot = di.load_robot(tmp_path / "far.yaml")
+    values = other_values(robot)
+    agrees_with_pinocchio(export_urdf(robot, values, tmp_path / "b.urdf").path, robot, values)
 
 
 @pytest.mark.parametrize("name", ["ur10e", "panda"])
@@ -128,6 +147,10 @@ def test_a_fixed_child_keeps_its_inertial_and_the_parent_gets_the_rest(arm, tmp_
 
 def test_all_goes_to_the_parent_when_the_rest_is_no_body(arm, tmp_path):
     values = {**arm.value_set(), **body(2, 0.5, (0.0, 0.1, 0.1))}
+    twice = ARM.replace('<link name="tool">', '<link name="tool"><inertial><mass value="9"/>\n').replace(
+        '<mass value="9"/>\n', TOOL + "</inertial>\n    "
+    )
+    (tmp_path / "arm.urdf").write_text(twice)  # a second inertial, which no reader uses
     done = export_urdf(arm, values, tmp_path / "b.urdf")
     assert any("link 2 (fore)" in words and "tool" in words for words in done.warnings)
     tool = re.search(r'<link name="tool">(.*?)</link>', done.path.read_text(), re.DOTALL)
@@ -189,6 +212,18 @@ def test_a_mimic_joint_stays_one(tmp_path):
         again = di.load_robot(done.path)
         assert np.array_equal(again.follow, robot.follow)
         assert done.agreement.relative < 1e-12
+
+
+def test_a_joint_that_only_an_overlay_lets_follow(arm, tmp_path):
+    element = "{label: 3, velocity: 0.1*q2, carries: [Fv, Fc]}"
+    (tmp_path / "over.yaml").write_text(f"base: arm.urdf\npassive: {{slide: 0.1*q2}}\nelements: [{element}]\n")
+    robot = di.load_robot(tmp_path / "over.yaml")
+    with pytest.raises(ExportError, match=r"passive joints move otherwise .* a <mimic> in URDF"):
+        export_urdf(robot, robot.value_set(), tmp_path / "b.urdf")
+    done = export_urdf(robot, robot.value_set(), tmp_path / "b.urdf", fresh=True)
+    again = di.load_robot(done.path)
+    assert np.array_equal(again.follow, robot.follow)
+    assert again.value_set()["Fv2"] == pytest.approx(0.01 * 30.0)  # the slide's, felt at the elbow
 
 
 def test_an_overlays_urdf_is_found_and_its_limits_written(arm, tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.errors import InputError
+from dynident.errors import InputError, UnknownNameError
 from dynident.export import yaml_file
 from dynident.export.exported import ExportError
 from dynident.export.yaml_file import export_yaml
@@ -75,11 +75,12 @@ def test_an_estimate_with_its_deviations_and_data(estimate, tmp_path):
 def test_given_values_beside_an_estimate(estimate, tmp_path):
     robot = estimate.robot
     values = other_values(robot)
-    deviations = dict.fromkeys(values, 0.25)
+    deviations = {**dict.fromkeys(values, 0.25), "M1": np.inf}
     done = export_yaml(robot, values, tmp_path / "b.yaml", estimate=estimate, deviations=deviations)
     again = di.load_robot(done.path)
     assert again.value_set()["M2"] == values["M2"]
     assert again.base_values["standard-std"]["M2"] == 0.25
+    assert "M1" not in again.base_values["standard-std"]
     assert again.base_values["identified"][estimate.names[0]] == estimate.beta[0]
     assert re.search(r"M2: \S+ +# kg, ± 0.25, mass", done.path.read_text())
 
@@ -119,6 +120,8 @@ def test_bad_input(estimate, tmp_path, monkeypatch):
         export_yaml(robot, robot.value_set(), tmp_path / "b.json")
     with pytest.raises(InputError, match="the estimate is of another robot"):
         export_yaml(di.load_robot("ur10e"), None, tmp_path / "b.yaml", estimate=estimate)
+    with pytest.raises(UnknownNameError, match="parameter with a deviation 'M9'"):
+        export_yaml(robot, robot.value_set(), tmp_path / "b.yaml", deviations={"M9": 1.0})
     by_hand = di.robot_from_urdf(random_urdf(3))
     with pytest.raises(InputError, match="give that as base"):
         export_yaml(by_hand, by_hand.value_set(), tmp_path / "b.yaml")

@@ -59,7 +59,7 @@ def check_export_target(path: str | Path, suffixes: tuple[str, ...], protected: 
     if target.suffix.lower() not in suffixes:
         raise InputError(f"{target}: must end in {' or '.join(suffixes)}, so that it is read as what it is")
     for file in protected:
-        if target.resolve() == file.resolve():
+        if target.resolve() == file.resolve() or (target.exists() and file.exists() and target.samefile(file)):
             raise InputError(f"{target}: is the file the robot was read from; give the export another name")
     return target
 

@@ -77,9 +77,8 @@ def edited_urdf(
         share = shared(chi[place], _fixed_to(file, joint.name, joint.link), label)
         _write_body(edits, links[joint.link], share, label)
         for name in share.emptied:
-            inertial = links[name].first("inertial")
-            assert inertial is not None
-            edits.remove(inertial)
+            for inertial in links[name].all("inertial"):  # a second one would take the place of the first
+                edits.remove(inertial)
         warnings += [merged_words(label, share.emptied)] if share.emptied else []
     known = file.robot.value_set()
     for i, j in enumerate(robot.active):

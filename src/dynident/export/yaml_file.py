@@ -12,7 +12,7 @@ import numpy as np
 from dynident._version import __version__
 from dynident.checks import Array
 from dynident.dynamics.terms import TermsLike, all_columns, resolve_terms
-from dynident.errors import InputError
+from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimate import Estimate
 from dynident.export.exported import Agreement, Exported, ExportError
 from dynident.export.holding import standard_values, unlocked
@@ -67,16 +67,16 @@ def export_yaml(
         regrouped = "Regrouped parameters are zero: the standard values give the torque, but they are no bodies."
         note = f"{note} {regrouped}".strip()
     standard, beyond = standard_values(robot, values, found.terms)
-    lost = tuple(beyond)
+    lost, spreads = tuple(beyond), _known(deviations or {}, values)
     beta = found.base_values(values) if estimate is None else estimate.beta
     lines = [
         *_head(robot, estimate, found, lost, note),
         f"base: {_quoted(_base(robot, target, base))}",
         f"default_parameters: {SET}",
         *_locked(robot),
-        *_standard(robot, standard, deviations or {}),
+        *_standard(robot, standard, spreads),
         *_base_sets(found, beta, None if estimate is None else estimate.std),
-        *(["  standard-std:", *_numbers(deviations)] if deviations else []),
+        *(["  standard-std:", *_numbers(spreads)] if spreads else []),
     ]
     states, free = states_within_limits(unlocked(robot)), unlocked(robot)
 
@@ -96,6 +96,14 @@ def _base_parameters(robot: Robot, estimate: Estimate | None, terms: TermsLike) 
     if terms is not None and [t.key for t in resolve_terms(terms)] != [t.key for t in estimate.base.terms]:
         raise InputError("the estimate has terms of its own; leave out terms")
     return estimate.base
+
+
+def _known(deviations: Mapping[str, float], values: Mapping[str, float]) -> dict[str, float]:
+    """The deviations that are known; those of what the data does not determine are infinite."""
+    for name in deviations:
+        if name not in values:
+            raise UnknownNameError("parameter with a deviation", str(name), values)
+    return {name: float(x) for name, x in deviations.items() if np.isfinite(x)}
 
 
 def _check_robot(trial: Path, robot: Robot) -> None:
