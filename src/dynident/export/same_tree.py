@@ -33,5 +33,5 @@ def check_same_tree(file: Robot, robot: Robot, source: str) -> None:
     if not np.array_equal(file.follow, robot.follow) or not np.allclose(file.follow_offset, robot.follow_offset):
         raise ExportError(
             f"{source}: passive joints move otherwise than those of robot {robot.name}, whose overlay says how they "
-            "follow; write that into the file (a <mimic> in URDF), or export YAML or C"
+            "follow; write that into the file (a <mimic> in URDF), or have a new one made (fresh)"
         )
