@@ -96,6 +96,10 @@ if TYPE_CHECKING:
         solve_together as solve_together,
         torque_error_model as torque_error_model,
     )
+    from dynident.export.exported import Exported as Exported, ExportError as ExportError
+    from dynident.export.mjcf_file import export_mjcf as export_mjcf
+    from dynident.export.urdf_file import export_urdf as export_urdf
+    from dynident.export.yaml_file import export_yaml as export_yaml
     from dynident.identifiability import (
         BaseParameters as BaseParameters,
         Excitation as Excitation,
@@ -324,6 +328,10 @@ _ROOMS = {
         "Validation",
         "validate",
     ),
+    "dynident.export.exported": ("ExportError", "Exported"),
+    "dynident.export.mjcf_file": ("export_mjcf",),
+    "dynident.export.urdf_file": ("export_urdf",),
+    "dynident.export.yaml_file": ("export_yaml",),
     "dynident.run.identify": ("identify",),
     "dynident.run.simulate": ("simulate",),
 }

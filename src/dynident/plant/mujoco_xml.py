@@ -126,13 +126,18 @@ def _bodies(world: Node, robot: Robot, chi: Array, places: Sequence[Place], opti
 
 
 def _inertial(body: Node, chi: Array) -> None:
+    SubElement(body, "inertial", inertial_attributes(chi))
+
+
+def inertial_attributes(chi: Array) -> dict[str, str]:
+    """The attributes of an `<inertial>` from standard parameters (10,), with the least that MuJoCo wants."""
     own_mass, centre, full = to_mujoco(chi)
     about = to_classical(chi)[2] if chi.any() else inertia_matrix(np.zeros(10))
     lack = LEAST_INERTIA - float(np.linalg.eigvalsh(about)[0])
     if lack > 0.0:  # a point or a thin rod
         full = full + np.array([lack, lack, lack, 0.0, 0.0, 0.0])
     mass = max(float(own_mass), LEAST_MASS)
-    SubElement(body, "inertial", mass=repr(mass), pos=_text(centre), fullinertia=_text(full))
+    return {"mass": repr(mass), "pos": _text(centre), "fullinertia": _text(full)}
 
 
 def _joint(body: Node, joint: Joint, places: Sequence[Place], options: ModelOptions) -> None:

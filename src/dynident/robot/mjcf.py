@@ -45,6 +45,11 @@ def read_mjcf(path: str | Path) -> Draft:
     return _MjcfReader(str(path)).draft()
 
 
+def compiled_mjcf(path: str | Path) -> Any:
+    """MuJoCo's own model of an MJCF file, without what has no weight: its meshes need not be there."""
+    return _MjcfReader(str(path)).model
+
+
 class _MjcfReader:
     """Reads one MJCF file into a draft."""
 

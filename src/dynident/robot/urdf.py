@@ -111,6 +111,11 @@ class UrdfReader:
                 self.warnings.append(f"joint '{name}': has a reduction but no motor of its own; it was not used")
         return draft
 
+    def parts(self) -> tuple[dict[str, Array], dict[str, tuple[str | None, Transform]]]:
+        """Each link's own parameters (10,), and the moving joint that carries it with its frame in that link."""
+        inertials = self._links()
+        return inertials, self._tree(list(inertials), self._joints(inertials))[1]
+
     # --- elements -------------------------------------------------------------------------------------------------
 
     def _only(self, node: Node, tag: str, where: str) -> Node | None:
