@@ -31,7 +31,9 @@ from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
 
 PAYLOAD_NAMES = tuple(f"payload {symbol}" for symbol in LINK_SYMBOLS)
-SESSIONS: dict[str, tuple[str, ...]] = {"none": (), "offset": ("Fo",), "friction": ("Fo", "Fc", "Fv")}
+_LOAD = ("load_", "loadv_")  # a robot without load says little about how friction grows with it
+SESSIONS: dict[str, tuple[str, ...]] = {"none": (), "load": _LOAD, "friction": ("Fo", "Fc", "Fv", *_LOAD)}
+LEAST_EQUATIONS = 5  # per unknown: with fewer, the fit follows the noise
 
 
 def tool_matrix(base: BaseParameters) -> Array:
@@ -127,7 +129,7 @@ class PayloadProblem:
     def around(self, payload: Array) -> PayloadProblem:
         """The same with load-dependent terms evaluated with the payload included."""
         rows = self.data.rows(payload)
-        return replace(self, rows=rows, loaded=accumulate_slabs(rows))
+        return replace(self, rows=rows, loaded=_gathered(rows))
 
     @property
     def freed(self) -> list[int]:
@@ -173,8 +175,30 @@ class PayloadProblem:
 def problem_of(data: PayloadData) -> PayloadProblem:
     """The problem before anything is known about the payload."""
     rows = data.rows(None)
-    bare = accumulate_slabs(data.bare_rows) if data.joint else None
-    return PayloadProblem(data, rows, accumulate_slabs(rows), bare)
+    problem = PayloadProblem(data, rows, _gathered(rows), _gathered(data.bare_rows) if data.joint else None)
+    for part, unknowns in ((problem.loaded, len(PAYLOAD_NAMES)), (problem.bare, data.fit.rank)):
+        if part is not None and part.n_rows < LEAST_EQUATIONS * unknowns:
+            labels = ", ".join(dict.fromkeys(segment.label for segment in part.segments))
+            raise _too_little(labels, f"{part.n_rows:g} equations in motion for {unknowns} unknowns")
+    return problem
+
+
+def _gathered(rows: ObservedRows) -> Information:
+    """The information of some logs; too little motion is said of the log."""
+    labels = [one.log.label for one in rows.observations]
+    try:
+        return accumulate_slabs(rows)
+    except InputError as error:
+        if any(label in str(error) for label in labels):
+            raise
+        raise _too_little(", ".join(labels), str(error)) from None
+
+
+def _too_little(labels: str, why: str) -> InputError:
+    return InputError(
+        f"{labels}: too little motion to tell a payload ({why}); record all joints in motion, best the same motion "
+        "with and without the payload"
+    )
 
 
 def residual_correlation(rows: ObservedRows, values: Array) -> ResidualCorrelation:

@@ -1,0 +1,180 @@
+"""The ten numbers of a payload that people use, each with its deviation, and which of them the motion supports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.robot.parameters import to_classical
+
+NUMBER_NAMES = ("mass", "cx", "cy", "cz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
+MASS_SHARE = 0.2  # largest deviation of the mass that still supports it, of the mass
+CENTER_SHARE = 0.2  # the same for the centre, of the body's size
+INERTIA_SHARE = 0.3  # the same for the inertia, of its largest moment
+NONE_SHARE = 2.0  # deviations: a mass below this cannot be told from none
+NO_BODY = 2.0  # deviations by which inertia must break physics before it is withheld
+_DENSITY = 1000.0  # [kg/m³] of water, for the size of a body whose centre lies near the tool's origin
+_OPEN = 1e-6  # share of a number that lies in directions which the data leaves open
+_ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # of the six inertias
+_SYMBOLS = (0, 3, 5, 1, 2, 4)  # their places among XX XY XZ YY YZ ZZ
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a number is judged by: its deviation must stay below a share of a scale."""
+
+    name: str
+    unit: str
+    share: float
+    scale: str
+
+
+_KINDS = (
+    _Kind("mass", "kg", MASS_SHARE, "the mass"),
+    *(_Kind(name, "m", CENTER_SHARE, "the body's size") for name in NUMBER_NAMES[1:4]),
+    *(_Kind(name, "kg·m²", INERTIA_SHARE, "the largest moment of inertia") for name in NUMBER_NAMES[4:]),
+)
+_REMEDY = "turn the payload faster and about more axes, or record longer"
+
+
+@dataclass(frozen=True)
+class PayloadNumber:
+    """One number of a payload.
+
+    Attributes:
+        name: mass; cx, cy, cz; Ixx .. Iyz.
+        value: None where the motion does not support it.
+        std: Its deviation; None where it is withheld.
+        unit: Its unit.
+        reason: Why it is withheld; empty where it is not.
+        doubt: The deviation that made it withheld; None where it is not, or where nothing is known.
+    """
+
+    name: str
+    value: float | None
+    std: float | None
+    unit: str
+    reason: str = ""
+    doubt: float | None = None
+
+    def as_dict(self) -> dict[str, float | str | None]:
+        """Plain data."""
+        return {"name": self.name, "value": self.value, "std": self.std, "unit": self.unit}
+
+
+def classical_numbers(standard: Array) -> Array:
+    """mass, centre and inertia about it (Ixx Iyy Izz Ixy Ixz Iyz), (10,), from standard parameters (10,)."""
+    mass, center, inertia = to_classical(standard)
+    return np.array([float(mass), *center, *inertia[_ROWS, _COLUMNS]])
+
+
+def classical_jacobian(standard: Array) -> Array:
+    """Derivative of `classical_numbers` by the standard parameters, (10, 10); the mass must not be zero."""
+    mass, s = standard[9], standard[6:9]
+    J = np.zeros((10, 10))
+    J[0, 9] = 1.0
+    J[1:4, 6:9], J[1:4, 9] = np.eye(3) / mass, -s / mass**2
+    for place, (i, j, own) in enumerate(zip(_ROWS, _COLUMNS, _SYMBOLS, strict=True), start=4):
+        J[place, own] = 1.0
+        same = float(i == j)
+        J[place, 9] = (same * (s @ s) - s[i] * s[j]) / mass**2
+        J[place, 6:9] = -2.0 * same * s / mass
+        J[place, 6 + i] += s[j] / mass
+        J[place, 6 + j] += s[i] / mass
+    return J
+
+
+def payload_numbers(
+    standard: Array, covariance: Array, open_directions: Array
+) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
+    """The ten numbers, those without support withheld, and warnings that say why.
+
+    Args:
+        standard: (10,) standard parameters in the tool frame.
+        covariance: (10, 10) of them.
+        open_directions: (10, n_open) directions that the data leaves open, scaled to the data.
+    """
+    mass, spread = float(standard[9]), float(np.sqrt(max(covariance[9, 9], 0.0)))
+    if np.abs(open_directions[9]).max(initial=0.0) > _OPEN * np.abs(open_directions).max(initial=1e-300):
+        return _nothing("the motion does not determine the mass; move joints that lift the payload")
+    if mass <= max(NONE_SHARE * spread, 0.0):
+        found = f"mass is {mass:.3g} kg with a deviation of {spread:.2g} kg"
+        return _nothing(f"{found}, which cannot be told from no payload; are these logs of the loaded robot?")
+    values, J = classical_numbers(standard), classical_jacobian(standard)
+    std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, covariance, J), 0.0))
+    std[_is_open(J, open_directions)] = np.inf
+    judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values), strict=True)
+    numbers = [_judged(kind, x, dx, scale) for kind, x, dx, scale in judged]
+    numbers, warnings = _physical(numbers, J @ covariance @ J.T)
+    return tuple(numbers), (*_withheld(numbers), *warnings)
+
+
+def _nothing(reason: str) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
+    numbers = [PayloadNumber(kind.name, None, None, kind.unit, reason) for kind in _KINDS]
+    return tuple(numbers), _withheld(numbers)
+
+
+def _is_open(J: Array, directions: Array) -> Array:
+    """(10,) which numbers change along directions that the data leaves open."""
+    size = np.abs(directions).max(axis=1, initial=0.0)
+    usual = np.abs(J) @ np.where(size > 0.0, size, 0.0)
+    return np.abs(J @ directions).max(axis=1, initial=0.0) > _OPEN * np.where(usual > 0.0, usual, 1.0)
+
+
+def _scales(values: Array) -> list[float]:
+    """What a deviation is a share of: the mass, the size of the body, its largest moment of inertia; ten."""
+    size = max(float(np.linalg.norm(values[1:4])), float(np.cbrt(values[0] / _DENSITY)))
+    return [float(values[0]), *(size,) * 3, *(max(float(values[4:7].max()), 0.0),) * 6]
+
+
+def _judged(kind: _Kind, value: float, std: float, scale: float) -> PayloadNumber:
+    if std <= kind.share * scale:
+        return PayloadNumber(kind.name, value, std, kind.unit)
+    if not np.isfinite(std):
+        return PayloadNumber(kind.name, None, None, kind.unit, f"the motion does not determine it; {_REMEDY}")
+    reason = f"deviations above {100.0 * kind.share:.0f} % of {kind.scale} ({scale:.2g} {kind.unit}); {_REMEDY}"
+    return PayloadNumber(kind.name, None, None, kind.unit, reason, std)
+
+
+def _physical(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[list[PayloadNumber], list[str]]:
+    """The numbers after a look at whether the inertia can belong to a body at all.
+
+    Args:
+        numbers: The ten.
+        covariance: (10, 10) of the ten.
+    """
+    given = np.array([np.nan if one.value is None else one.value for one in numbers])
+    if np.isnan(given[4:7]).any():
+        return list(numbers), []
+    six = np.where(np.isnan(given[4:]), 0.0, given[4:])  # products that are not known do not help the moments
+    known = ~np.isnan(given[4:])
+    inertia = np.zeros((3, 3))
+    inertia[_ROWS, _COLUMNS] = inertia[_COLUMNS, _ROWS] = six
+    least, vectors = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    if least[0] >= 0.0:  # the second moments of mass are not negative, so triangle inequalities hold
+        return list(numbers), []
+    v = vectors[:, 0]
+    gradient = np.array([0.5 - v[0] ** 2, 0.5 - v[1] ** 2, 0.5 - v[2] ** 2, *(-2.0 * v[i] * v[j] for i, j in _PAIRS)])
+    gradient = np.where(known, gradient, 0.0)
+    spread = float(np.sqrt(max(gradient @ covariance[4:, 4:] @ gradient, 0.0)))
+    words = f"the two smaller principal inertias fall short of the largest by {-2.0 * least[0]:.2g} kg·m²"
+    if -least[0] <= NO_BODY * spread:
+        return list(numbers), [f"inertia: {words}, which its deviations allow; no body has exactly these numbers"]
+    reason = f"it belongs to no body: {words}, {-least[0] / spread:.1f} deviations; the model misses something"
+    return [*numbers[:4], *(replace(one, value=None, std=None, reason=one.reason or reason) for one in numbers[4:])], []
+
+
+_PAIRS = ((0, 1), (0, 2), (1, 2))
+
+
+def _withheld(numbers: Sequence[PayloadNumber]) -> tuple[str, ...]:
+    """One warning for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for one in numbers:
+        if one.value is None:
+            shown = one.name if one.doubt is None else f"{one.name} (std {one.doubt:.2g})"
+            by_reason.setdefault(one.reason, []).append(shown)
+    return tuple(f"{', '.join(names)} withheld: {reason}" for reason, names in by_reason.items())
