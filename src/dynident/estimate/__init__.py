@@ -28,6 +28,8 @@ from dynident.estimate.experiments import (
 from dynident.estimate.friction_summary import FrictionSummary, JointFriction, friction_summary
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.known_load import Load, LoadComparison, LoadRow, compare_load, load_change
+from dynident.estimate.payload import PayloadEstimate, identify_payload
+from dynident.estimate.payload_numbers import PayloadNumber
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.sequential import StageExperiment, sequential, sequential_online
 from dynident.estimate.sequential_result import SequentialResult, Stage
@@ -58,6 +60,8 @@ __all__ = [
     "LogRecord",
     "NotFittedError",
     "OrdinaryLeastSquares",
+    "PayloadEstimate",
+    "PayloadNumber",
     "PriorLeastSquares",
     "RestrictedRows",
     "RidgeLeastSquares",
@@ -81,6 +85,7 @@ __all__ = [
     "experiment",
     "friction_summary",
     "identify_drive_gains",
+    "identify_payload",
     "load_change",
     "load_estimate",
     "observed_energy",

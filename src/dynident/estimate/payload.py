@@ -142,7 +142,7 @@ def identify_payload(
         sigma=fitted.sigma_,
         inflation=frozen(inflation),
         passes=passes,
-        notes=(choice.reason,),
+        notes=(choice.reason, *_gain_note(data)),
         warnings=(*log_warnings(logs), *_remarks(problem, moved), *warnings),
     )
 
@@ -192,15 +192,15 @@ def _settled(problem: PayloadProblem) -> tuple[PayloadProblem, Estimator, int, f
     fitted, moved = problem.solve(), 0.0
     if not needs_reference(problem.data.fit.base.terms):
         return problem, fitted, 0, moved
-    for number in range(1, PASSES + 1):
+    passes = 0
+    while passes < PASSES and (passes == 0 or moved >= _SETTLED):
+        passes += 1
         before = fitted.values_[:10]
         problem = problem.around(before)
         fitted = problem.solve()
         std = np.sqrt(np.maximum(np.diag(fitted.covariance_)[:10], 1e-300))
         moved = float(np.max(np.abs(fitted.values_[:10] - before) / std))
-        if moved < _SETTLED:
-            break
-    return problem, fitted, number, moved
+    return problem, fitted, passes, moved
 
 
 def _inflation(problem: PayloadProblem, fitted: Estimator) -> Array:
@@ -231,6 +231,16 @@ def _gain_part(problem: PayloadProblem, fitted: Estimator) -> Array:
     return gain_spread(problem, fitted, tolerances)
 
 
+def _gain_note(data: PayloadData) -> list[str]:
+    """A robot's covariance does not say which part of it is due to the gains that loaded runs were measured with."""
+    if data.joint or "drive gains" not in data.fit.covariance_kind:
+        return []
+    return [
+        "deviations take the gains' tolerance of the identified robot and of the loaded runs as independent, which is "
+        "too cautious; with unloaded runs it counts once"
+    ]
+
+
 def _remarks(problem: PayloadProblem, moved: float) -> list[str]:
     """What a reader should know beside the numbers."""
     found = []
@@ -241,8 +251,9 @@ def _remarks(problem: PayloadProblem, moved: float) -> list[str]:
         )
     unknown = problem.data.fit.undetermined
     if unknown and not problem.data.joint:
+        shown = ", ".join(unknown[:6]) + (", .." if len(unknown) > 6 else "")
         found.append(
-            f"the fit leaves {len(unknown)} parameters of the robot open ({', '.join(unknown[:6])}"
-            f"{', ..' if len(unknown) > 6 else ''}); they are estimated along from the loaded runs, which costs certainty"
+            f"the fit leaves {len(unknown)} parameters of the robot open ({shown}); they are estimated along from the "
+            "loaded runs, which costs certainty"
         )
     return found

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.robot.parameters import to_classical
@@ -35,7 +36,7 @@ class _Kind:
 _KINDS = (
     _Kind("mass", "kg", MASS_SHARE, "the mass"),
     *(_Kind(name, "m", CENTER_SHARE, "the body's size") for name in NUMBER_NAMES[1:4]),
-    *(_Kind(name, "kg·m²", INERTIA_SHARE, "the largest moment of inertia") for name in NUMBER_NAMES[4:]),
+    *(_Kind(name, "kg·m²", INERTIA_SHARE, "the largest moment of inertia that is known") for name in NUMBER_NAMES[4:]),
 )
 _REMEDY = "turn the payload faster and about more axes, or record longer"
 
@@ -106,7 +107,7 @@ def payload_numbers(
     values, J = classical_numbers(standard), classical_jacobian(standard)
     std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, covariance, J), 0.0))
     std[_is_open(J, open_directions)] = np.inf
-    judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values), strict=True)
+    judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values, std), strict=True)
     numbers = [_judged(kind, x, dx, scale) for kind, x, dx, scale in judged]
     numbers, warnings = _physical(numbers, J @ covariance @ J.T)
     return tuple(numbers), (*_withheld(numbers), *warnings)
@@ -117,17 +118,19 @@ def _nothing(reason: str) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
     return tuple(numbers), _withheld(numbers)
 
 
-def _is_open(J: Array, directions: Array) -> Array:
+def _is_open(J: Array, directions: Array) -> NDArray[np.bool_]:
     """(10,) which numbers change along directions that the data leaves open."""
     size = np.abs(directions).max(axis=1, initial=0.0)
     usual = np.abs(J) @ np.where(size > 0.0, size, 0.0)
-    return np.abs(J @ directions).max(axis=1, initial=0.0) > _OPEN * np.where(usual > 0.0, usual, 1.0)
+    moved = np.abs(J @ directions).max(axis=1, initial=0.0)
+    return np.asarray(moved > _OPEN * np.where(usual > 0.0, usual, 1.0))
 
 
-def _scales(values: Array) -> list[float]:
-    """What a deviation is a share of: the mass, the size of the body, its largest moment of inertia; ten."""
+def _scales(values: Array, std: Array) -> list[float]:
+    """What a deviation is a share of: the mass, the size of the body, its largest moment that is known; ten."""
     size = max(float(np.linalg.norm(values[1:4])), float(np.cbrt(values[0] / _DENSITY)))
-    return [float(values[0]), *(size,) * 3, *(max(float(values[4:7].max()), 0.0),) * 6]
+    known = std[4:7] <= INERTIA_SHARE * values[4:7]  # one that is noise would make the others look certain
+    return [float(values[0]), *(size,) * 3, *(float(values[4:7][known].max(initial=0.0)),) * 6]
 
 
 def _judged(kind: _Kind, value: float, std: float, scale: float) -> PayloadNumber:
@@ -135,7 +138,10 @@ def _judged(kind: _Kind, value: float, std: float, scale: float) -> PayloadNumbe
         return PayloadNumber(kind.name, value, std, kind.unit)
     if not np.isfinite(std):
         return PayloadNumber(kind.name, None, None, kind.unit, f"the motion does not determine it; {_REMEDY}")
-    reason = f"deviations above {100.0 * kind.share:.0f} % of {kind.scale} ({scale:.2g} {kind.unit}); {_REMEDY}"
+    share = f"{100.0 * kind.share:.0f} %"
+    reason = f"deviations above {share} of {kind.scale} ({scale:.2g} {kind.unit}); {_REMEDY}"
+    if scale == 0.0:
+        reason = f"deviations above {share} of every moment of inertia; {_REMEDY}"
     return PayloadNumber(kind.name, None, None, kind.unit, reason, std)
 
 
