@@ -191,6 +191,21 @@ def test_training_logs_may_serve_as_unloaded(robot, fit, loaded):
     assert found["mass"].value == pytest.approx(BODY.mass, rel=0.01)
 
 
+def test_it_explains_what_a_second_identification_finds(robot, fit, loaded):
+    """The known-load experiment the other way round: the body that was found must be what changed the robot."""
+    body = identify_payload(fit, loaded, session="none").load
+    np.testing.assert_allclose(body.standard, BODY.standard, atol=0.01)
+    again = di.identify(robot, loaded, friction="basic")
+    assert di.compare_load(fit, again, body).agreeing > 0.9
+    heavier = di.Load(1.05 * body.mass, body.center, body.inertia, strict=False)
+    assert di.compare_load(fit, again, heavier).agreeing < di.compare_load(fit, again, body).agreeing
+
+
+def test_a_body_with_withheld_numbers_is_no_load(robot, fit):
+    with pytest.raises(di.InputError, match="mass, cx"):
+        _ = identify_payload(fit, made_log(robot, 2, motion=2)).load
+
+
 def test_names_and_table(fit, loaded):
     found = identify_payload(fit, loaded, session="none")
     assert [one["name"] for one in found.as_dict()["estimates"]][:5] == ["mass", "cx", "cy", "cz", "Ixx"]

@@ -45,8 +45,8 @@ def test_a_number_with_too_large_a_deviation_is_withheld_and_the_others_stay():
     numbers, warnings = payload_numbers(BODY.standard, covariance, NOTHING_OPEN)
     assert [one.name for one in numbers if one.value is None] == ["Izz"]
     assert warnings == (
-        "Izz (std 1) withheld: deviations above 30 % of the largest moment of inertia that is known (0.025 kg·m²); turn "
-        "the payload faster and about more axes, or record longer",
+        "Izz (std 1) withheld: deviations above 30 % of the largest moment of inertia that is known (0.025 kg·m²); "
+        "turn the payload faster and about more axes, or record longer",
     )
 
 

@@ -17,6 +17,7 @@ from dynident.estimate.around import needs_reference
 from dynident.estimate.deviations import common_inflation, correlated_covariance, gain_covariance
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.known_load import Load
 from dynident.estimate.payload_fit import (
     PayloadData,
     PayloadProblem,
@@ -81,6 +82,19 @@ class PayloadEstimate:
     def withheld(self) -> tuple[str, ...]:
         """Names of the numbers that the motion does not support."""
         return tuple(one.name for one in self.numbers if one.value is None)
+
+    @property
+    def load(self) -> Load:
+        """The body, for `compare_load` and `Load.at`.
+
+        Raises:
+            InputError: When a number is withheld; zero in its place would be an answer.
+        """
+        if self.withheld:
+            raise InputError(f"{', '.join(self.withheld)} of the payload are withheld, so it is no whole body")
+        mass, cx, cy, cz, xx, yy, zz, xy, xz, yz = (one.value for one in self.numbers)
+        assert mass is not None
+        return Load(mass, (cx, cy, cz), (xx, xy, xz, yy, yz, zz), strict=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; what is withheld is None."""
