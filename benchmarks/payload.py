@@ -116,7 +116,8 @@ def known_load(seed: int = 0) -> Iterator[str]:
         shown = "withheld | " if one.value is None or one.std is None else f"{one.value:.4g} | {one.std:.2g}"
         yield f"| {one.name} [{one.unit}] | {x:.4g} | {shown} |"
     compared = di.compare_load(*fits, found.load)
-    yield f"\nOf {len(compared.rows)} base parameters identified without and with the load, {len(compared.changed)} change;"
+    count, changed = len(compared.rows), len(compared.changed)
+    yield f"\nOf {count} base parameters identified without and with the load, the load changes {changed};"
     yield f"{100.0 * compared.agreeing:.0f} % of all agree with the body found within two deviations."
 
 

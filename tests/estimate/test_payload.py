@@ -74,6 +74,28 @@ class TestRecovery:
         assert np.abs(off(both)).max() < 3.5
 
 
+@pytest.mark.parametrize("joint", [False, True], ids=["loaded", "joint"])
+def test_gains_that_are_off_are_covered_by_their_tolerance(robot, joint):
+    """Every drive gives two percent more torque than its gain says, so the body seems lighter by that."""
+
+    def measured(log):
+        currents = {name.replace("tau", "i"): x / 1.02 for name, x in log.channels.items() if name.startswith("tau")}
+        return dataclasses.replace(log, channels={**{n: log.channels[n] for n in robot.position_names}, **currents})
+
+    found = {}
+    for tolerance in (0.0, 0.02):
+        gains = {"gains": np.ones(6), "gain_tolerances": np.full(6, tolerance)}
+        own = dataclasses.replace(robot, drive=dataclasses.replace(robot.drive, **gains))
+        fit = di.identify(own, measured(made_log(robot, 1)), friction="basic")
+        bare = [measured(made_log(robot, 3, motion=2))] if joint else []
+        loaded = measured(made_log(robot, 2, load=BODY, motion=2))
+        found[tolerance] = identify_payload(fit, loaded, unloaded=bare, session="none")
+    assert found[0.02]["mass"].value == pytest.approx(BODY.mass / 1.02, rel=2e-3)
+    assert abs(off(found[0.0])[0]) > 6.0
+    assert abs(off(found[0.02])[0]) < 3.0
+    assert bool([note for note in found[0.02].notes if "too cautious" in note]) == (not joint)
+
+
 def test_columns_are_the_change_that_a_known_load_makes(fit):
     np.testing.assert_allclose(payload_matrix(fit.base) @ BODY.standard, di.load_change(fit.base, BODY), atol=1e-10)
 

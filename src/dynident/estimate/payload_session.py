@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import UnknownNameError
 from dynident.estimate.around import RANK_TOLERANCE
 from dynident.estimate.payload_fit import SESSIONS, PayloadProblem
 from dynident.information.information import Information
@@ -51,12 +51,14 @@ def chosen_session(problem: PayloadProblem, wanted: str = "auto") -> SessionChoi
         wanted: auto, or a key of `SESSIONS`.
 
     Raises:
-        InputError: For another word.
+        UnknownNameError: For another word.
     """
     if wanted != "auto":
         if wanted not in SESSIONS:
             raise UnknownNameError("session friction", wanted, ("auto", *SESSIONS))
         return SessionChoice(wanted, {}, f"{_WORDS[wanted]}, as asked for")
+    if len(problem.loaded.segments) < 2:
+        return SessionChoice("none", {}, f"{_WORDS['none']}; the loaded runs are too short to ask them")
     candidates = _different(problem)
     sigma = np.maximum(candidates[-1].solve().sigma_, 1e-150)
     errors = {one.session: _left_out(one, sigma) for one in candidates}
@@ -83,10 +85,8 @@ def _different(problem: PayloadProblem) -> list[PayloadProblem]:
 
 @on_one_thread
 def _left_out(problem: PayloadProblem, sigma: Array) -> Array:
-    """(FOLDS,) squared error on each part of the loaded runs when the rest is learnt from, mean per equation."""
+    """(n_folds,) squared error on each part of the loaded runs when the rest is learnt from, mean per equation."""
     data, n_loaded = problem.information, len(problem.loaded.segments)
-    if n_loaded < 2:
-        raise InputError("the loaded runs are too short to leave a part out; give session friction explicitly")
     errors = []
     for fold in np.array_split(np.arange(n_loaded), min(FOLDS, n_loaded)):
         found = solve_weighted(dense_channels(data.without(fold.tolist()))[0], sigma, RANK_TOLERANCE)
