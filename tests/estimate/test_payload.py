@@ -133,6 +133,15 @@ class TestWithheld:
         assert all(one["value"] is None and one["std"] is None for one in found.as_dict()["estimates"])
         assert "does not determine the mass" in found.warnings[-1]
 
+    def test_what_a_planar_arm_never_turns_about(self):
+        robot = arm("pendulum-3")
+        body = di.Load(0.3, (0.2, 0.05, 0.0), (1e-3, 0.0, 0.0, 2e-3, 0.0, 2.5e-3))
+        fit = di.identify(robot, made_log(robot, 1), friction="basic")
+        found = identify_payload(fit, made_log(robot, 2, load=body, motion=2), session="none")
+        assert found.withheld == ("cz", "Ixx", "Iyy", "Ixy", "Ixz", "Iyz")
+        for name, true in (("mass", 0.3), ("cx", 0.2), ("cy", 0.05), ("Izz", 2.5e-3)):
+            assert found[name].value == pytest.approx(true, abs=4.0 * found[name].std), name
+
     def test_inertia_where_the_motion_is_slow(self, robot, fit):
         log = made_log(robot, 2, load=BODY, motion=2, speed=0.1, seconds=40.0, noise=0.3)
         found = identify_payload(fit, log, session="none")

@@ -143,7 +143,8 @@ def identify_payload(
     inflation = _inflation(problem, fitted)
     robot = _robot_part(problem, fitted)
     covariance = correlated_covariance(fitted, inflation) + robot + _gain_part(problem, fitted)
-    numbers, warnings = payload_numbers(fitted.values_[:10], covariance[:10, :10], open_directions(fitted)[:10])
+    open_ones = [part[:10] for part in open_directions(fitted)]
+    numbers, warnings = payload_numbers(fitted.values_[:10], covariance[:10, :10], *open_ones)
     logs = [one.log for one in (*data.loaded, *data.unloaded)]
     return PayloadEstimate(
         numbers=numbers,

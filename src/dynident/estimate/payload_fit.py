@@ -248,12 +248,15 @@ def gain_spread(problem: PayloadProblem, fitted: Estimator, tolerances: Array) -
 
 
 @on_one_thread
-def open_directions(fitted: Estimator) -> Array:
-    """Directions of the unknowns that the data leaves open, (n_unknowns, n_open), scaled to the columns."""
+def open_directions(fitted: Estimator) -> tuple[Array, Array]:
+    """Directions of the unknowns that the data leaves open, and the units in which they are unit vectors.
+
+    Returns:
+        (n_unknowns, n_open) orthonormal, and (n_unknowns,) norms of the columns: unknowns change by direction / norm.
+    """
     n = len(fitted.names_)
     parts = zip(fitted.information_.channel_factors(), fitted.channel_weights_, strict=True)
     rows = np.vstack([factor.dense(n)[:, :n] * np.sqrt(weight) for factor, weight in parts])
     size = np.linalg.norm(rows, axis=0)
-    scale = np.where(size > 0.0, size, 1.0)
-    turned = np.linalg.svd(rows / scale)[2]
-    return np.asarray(turned[fitted.rank_ :].T / scale[:, None])
+    size = np.where(size > 0.0, size, 1.0)
+    return np.asarray(np.linalg.svd(rows / size)[2][fitted.rank_ :].T), size

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.robot.parameters import to_classical
@@ -89,24 +88,28 @@ def classical_jacobian(standard: Array) -> Array:
 
 
 def payload_numbers(
-    standard: Array, covariance: Array, open_directions: Array
+    standard: Array, covariance: Array, open_directions: Array, units: Array
 ) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
     """The ten numbers, those without support withheld, and warnings that say why.
 
     Args:
         standard: (10,) standard parameters in the tool frame.
         covariance: (10, 10) of them.
-        open_directions: (10, n_open) directions that the data leaves open, scaled to the data.
+        open_directions: (10, n_open) directions that the data leaves open, as parts of unit vectors.
+        units: (10,) norms of the data's columns: the parameters change by direction / unit.
     """
     mass, spread = float(standard[9]), float(np.sqrt(max(covariance[9, 9], 0.0)))
-    if np.abs(open_directions[9]).max(initial=0.0) > _OPEN * np.abs(open_directions).max(initial=1e-300):
+    if np.abs(open_directions[9]).max(initial=0.0) > _OPEN:
         return _nothing("the motion does not determine the mass; move joints that lift the payload")
     if mass <= max(NONE_SHARE * spread, 0.0):
         found = f"mass is {mass:.3g} kg with a deviation of {spread:.2g} kg"
         return _nothing(f"{found}, which cannot be told from no payload; are these logs of the loaded robot?")
     values, J = classical_numbers(standard), classical_jacobian(standard)
     std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, covariance, J), 0.0))
-    std[_is_open(J, open_directions)] = np.inf
+    felt = J / units
+    # A number is open when it changes along an open direction by more than rounding of what it can change at all.
+    moved = np.abs(felt @ open_directions).max(axis=1, initial=0.0)
+    std[moved > _OPEN * np.linalg.norm(felt, axis=1)] = np.inf
     judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values, std), strict=True)
     numbers = [_judged(kind, x, dx, scale) for kind, x, dx, scale in judged]
     numbers, warnings = _physical(numbers, J @ covariance @ J.T)
@@ -116,14 +119,6 @@ def payload_numbers(
 def _nothing(reason: str) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
     numbers = [PayloadNumber(kind.name, None, None, kind.unit, reason) for kind in _KINDS]
     return tuple(numbers), _withheld(numbers)
-
-
-def _is_open(J: Array, directions: Array) -> NDArray[np.bool_]:
-    """(10,) which numbers change along directions that the data leaves open."""
-    size = np.abs(directions).max(axis=1, initial=0.0)
-    usual = np.abs(J) @ np.where(size > 0.0, size, 0.0)
-    moved = np.abs(J @ directions).max(axis=1, initial=0.0)
-    return np.asarray(moved > _OPEN * np.where(usual > 0.0, usual, 1.0))
 
 
 def _scales(values: Array, std: Array) -> list[float]:
