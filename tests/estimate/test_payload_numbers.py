@@ -106,8 +106,26 @@ class TestPhysics:
     def test_a_body_far_from_physics_is_withheld(self):
         numbers, warnings = payload_numbers(self.BODY.standard, np.diag(np.full(10, 1e-3**2)), NOTHING_OPEN)
         assert [one.value is None for one in numbers] == [False] * 4 + [True] * 6
-        assert "belongs to no body" in warnings[0]
+        assert "no body has such inertia" in warnings[0]
         assert "deviations; the model misses something" in warnings[0]
+
+    @pytest.mark.parametrize(("std", "kept"), [(8e-3, True), (2e-3, False)])
+    def test_a_negative_moment_beside_one_that_is_not_known(self, std, kept):
+        body = di.Load.from_standard({"XX": 0.05, "YY": 0.05, "ZZ": -0.01, "M": 2.0})
+        covariance = np.diag([std**2] * 10)
+        covariance[0, 0] = 1.0
+        numbers, warnings = payload_numbers(body.standard, covariance, NOTHING_OPEN)
+        assert numbers[4].value is None
+        assert (numbers[6].value is not None) == kept
+        assert "Izz is negative, -0.01 kg·m²" in warnings[-1]
+
+    def test_exact_numbers_without_noise(self):
+        flat = di.Load(1.0, (0.0, 0.0, 0.1), (0.02, 0.0, 0.0, 0.02, 0.0, 0.04))  # a plate: on the edge of physics
+        numbers, warnings = payload_numbers(flat.standard, np.zeros((10, 10)), NOTHING_OPEN)
+        assert warnings == ()
+        assert numbers[6].value == pytest.approx(0.04)
+        _, warnings = payload_numbers(self.BODY.standard, np.zeros((10, 10)), NOTHING_OPEN)
+        assert "no body has such inertia" in warnings[0]
 
     def test_a_rod_is_physical(self):
         rod = di.Load(1.0, (0.0, 0.0, 0.1), (0.02, 0.0, 0.0, 0.02, 0.0, 1e-5))

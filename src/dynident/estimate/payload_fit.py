@@ -203,11 +203,12 @@ def _too_little(labels: str, why: str) -> InputError:
 
 def residual_correlation(rows: ObservedRows, values: Array) -> ResidualCorrelation:
     """How residuals of given base values follow each other."""
-    lags, label = LagSums(len(rows.channels)), None
+    lags, before = LagSums(len(rows.channels)), ("", -1)
     for block in rows.blocks():
+        another = block.label != before[0] or block.segment < before[1]  # logs may share a label
         for channel, slab in enumerate(block.slabs):
-            lags.add(channel, slab.residual(values), restart=block.label != label)
-        label = block.label
+            lags.add(channel, slab.residual(values), restart=another)
+        before = block.label, block.segment
     return lags.correlation(rows.channels)
 
 

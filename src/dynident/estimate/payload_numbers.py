@@ -18,7 +18,8 @@ NONE_SHARE = 2.0  # deviations: a mass below this cannot be told from none
 NO_BODY = 2.0  # deviations by which inertia must break physics before it is withheld
 _DENSITY = 1000.0  # [kg/m³] of water, for the size of a body whose centre lies near the tool's origin
 _OPEN = 1e-6  # share of a number that lies in directions which the data leaves open
-_ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # of the six inertias
+_ROUNDING = 1e-9  # share of the inertia by which a thin body may miss physics
+_ROWS, _COLUMNS = np.array([0, 1, 2, 0, 0, 1]), np.array([0, 1, 2, 1, 2, 2])  # of the six inertias
 _SYMBOLS = (0, 3, 5, 1, 2, 4)  # their places among XX XY XZ YY YZ ZZ
 
 
@@ -147,28 +148,33 @@ def _physical(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[list
         numbers: The ten.
         covariance: (10, 10) of the ten.
     """
-    given = np.array([np.nan if one.value is None else one.value for one in numbers])
-    if np.isnan(given[4:7]).any():
+    short, spread, words = _shortfall(numbers, covariance)
+    if short <= 0.0:
         return list(numbers), []
-    six = np.where(np.isnan(given[4:]), 0.0, given[4:])  # products that are not known do not help the moments
-    known = ~np.isnan(given[4:])
-    inertia = np.zeros((3, 3))
-    inertia[_ROWS, _COLUMNS] = inertia[_COLUMNS, _ROWS] = six
-    least, vectors = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
-    if least[0] >= 0.0:  # the second moments of mass are not negative, so triangle inequalities hold
-        return list(numbers), []
-    v = vectors[:, 0]
-    gradient = np.array([0.5 - v[0] ** 2, 0.5 - v[1] ** 2, 0.5 - v[2] ** 2, *(-2.0 * v[i] * v[j] for i, j in _PAIRS)])
-    gradient = np.where(known, gradient, 0.0)
-    spread = float(np.sqrt(max(gradient @ covariance[4:, 4:] @ gradient, 0.0)))
-    words = f"the two smaller principal inertias fall short of the largest by {-2.0 * least[0]:.2g} kg·m²"
-    if -least[0] <= NO_BODY * spread:
+    if short <= NO_BODY * spread:
         return list(numbers), [f"inertia: {words}, which its deviations allow; no body has exactly these numbers"]
-    reason = f"it belongs to no body: {words}, {-least[0] / spread:.1f} deviations; the model misses something"
+    times = f", {short / spread:.1f} deviations" if spread > 0.0 else ""
+    reason = f"no body has such inertia: {words}{times}; the model misses something"
     return [*numbers[:4], *(replace(one, value=None, std=None, reason=one.reason or reason) for one in numbers[4:])], []
 
 
-_PAIRS = ((0, 1), (0, 2), (1, 2))
+def _shortfall(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[float, float, str]:
+    """By how much the inertia misses that of a body (zero or less: not at all), the deviation of that, and words."""
+    known = np.array([one.value is not None for one in numbers[4:]])
+    six = np.array([one.value or 0.0 for one in numbers[4:]])  # products that are not known do not help the moments
+    if not known[:3].all():  # triangle inequalities need all moments; each of them alone must be positive
+        lowest = int(np.argmin(np.where(known[:3], six[:3], np.inf)))
+        name, std = numbers[4 + lowest].name, numbers[4 + lowest].std or 0.0
+        return -six[lowest], std, f"{name} is negative, {six[lowest]:.2g} kg·m²"
+    inertia = np.zeros((3, 3))
+    inertia[_ROWS, _COLUMNS] = inertia[_COLUMNS, _ROWS] = six
+    # Second moments of mass, tr(I)/2 E - I, are those of a body if none is negative: that is the triangle inequality.
+    least, vectors = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    v = vectors[:, 0]
+    gradient = np.where(_ROWS == _COLUMNS, 0.5 - v[_ROWS] ** 2, -2.0 * v[_ROWS] * v[_COLUMNS]) * known
+    spread = float(np.sqrt(max(gradient @ covariance[4:, 4:] @ gradient, 0.0)))
+    short = float(-least[0] - _ROUNDING * np.abs(six).max())
+    return short, spread, f"the two smaller principal moments fall short of the largest by {-2.0 * least[0]:.2g} kg·m²"
 
 
 def _withheld(numbers: Sequence[PayloadNumber]) -> tuple[str, ...]:
