@@ -33,6 +33,8 @@ from dynident.estimate.physical_distance import NearestPhysical, PhysicalCheck, 
 from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_problem import ConflictError
 from dynident.estimate.physical_result import Contradiction, LinkBody, PhysicalParameters
+from dynident.estimate.payload import PayloadEstimate, identify_payload
+from dynident.estimate.payload_numbers import PayloadNumber
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.sequential import StageExperiment, sequential, sequential_online
 from dynident.estimate.sequential_result import SequentialResult, Stage
@@ -73,6 +75,8 @@ __all__ = [
     "OrdinaryLeastSquares",
     "PhysicalCheck",
     "PhysicalParameters",
+    "PayloadEstimate",
+    "PayloadNumber",
     "PriorLeastSquares",
     "RestrictedRows",
     "RidgeLeastSquares",
@@ -98,6 +102,7 @@ __all__ = [
     "experiment",
     "friction_summary",
     "identify_drive_gains",
+    "identify_payload",
     "load_change",
     "load_estimate",
     "nearest_physical",

@@ -1,0 +1,187 @@
+"""The ten numbers of a payload that people use, each with its deviation, and which of them the motion supports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.robot.parameters import to_classical
+
+NUMBER_NAMES = ("mass", "cx", "cy", "cz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
+MASS_SHARE = 0.2  # largest deviation of the mass that still supports it, of the mass
+CENTER_SHARE = 0.2  # the same for the centre, of the body's size
+INERTIA_SHARE = 0.3  # the same for the inertia, of its largest moment
+NONE_SHARE = 2.0  # deviations: a mass below this cannot be told from none
+NO_BODY = 2.0  # deviations by which inertia must break physics before it is withheld
+_DENSITY = 1000.0  # [kg/m³] of water, for the size of a body whose centre lies near the tool's origin
+_OPEN = 1e-6  # share of a number that lies in directions which the data leaves open
+_ROUNDING = 1e-9  # share of the inertia by which a thin body may miss physics
+_ROWS, _COLUMNS = np.array([0, 1, 2, 0, 0, 1]), np.array([0, 1, 2, 1, 2, 2])  # of the six inertias
+_SYMBOLS = (0, 3, 5, 1, 2, 4)  # their places among XX XY XZ YY YZ ZZ
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a number is judged by: its deviation must stay below a share of a scale."""
+
+    name: str
+    unit: str
+    share: float
+    scale: str
+
+
+_KINDS = (
+    _Kind("mass", "kg", MASS_SHARE, "the mass"),
+    *(_Kind(name, "m", CENTER_SHARE, "the body's size") for name in NUMBER_NAMES[1:4]),
+    *(_Kind(name, "kg·m²", INERTIA_SHARE, "the largest moment of inertia that is known") for name in NUMBER_NAMES[4:]),
+)
+_REMEDY = "turn the payload faster and about more axes, or record longer"
+
+
+@dataclass(frozen=True)
+class PayloadNumber:
+    """One number of a payload.
+
+    Attributes:
+        name: mass; cx, cy, cz; Ixx .. Iyz.
+        value: None where the motion does not support it.
+        std: Its deviation; None where it is withheld.
+        unit: Its unit.
+        reason: Why it is withheld; empty where it is not.
+        doubt: The deviation that made it withheld; None where it is not, or where nothing is known.
+    """
+
+    name: str
+    value: float | None
+    std: float | None
+    unit: str
+    reason: str = ""
+    doubt: float | None = None
+
+    def as_dict(self) -> dict[str, float | str | None]:
+        """Plain data."""
+        return {"name": self.name, "value": self.value, "std": self.std, "unit": self.unit}
+
+
+def classical_numbers(standard: Array) -> Array:
+    """mass, centre and inertia about it (Ixx Iyy Izz Ixy Ixz Iyz), (10,), from standard parameters (10,)."""
+    mass, center, inertia = to_classical(standard)
+    return np.array([float(mass), *center, *inertia[_ROWS, _COLUMNS]])
+
+
+def classical_jacobian(standard: Array) -> Array:
+    """Derivative of `classical_numbers` by the standard parameters, (10, 10); the mass must not be zero."""
+    mass, s = standard[9], standard[6:9]
+    J = np.zeros((10, 10))
+    J[0, 9] = 1.0
+    J[1:4, 6:9], J[1:4, 9] = np.eye(3) / mass, -s / mass**2
+    for place, (i, j, own) in enumerate(zip(_ROWS, _COLUMNS, _SYMBOLS, strict=True), start=4):
+        J[place, own] = 1.0
+        same = float(i == j)
+        J[place, 9] = (same * (s @ s) - s[i] * s[j]) / mass**2
+        J[place, 6:9] = -2.0 * same * s / mass
+        J[place, 6 + i] += s[j] / mass
+        J[place, 6 + j] += s[i] / mass
+    return J
+
+
+def payload_numbers(
+    standard: Array, covariance: Array, open_directions: Array, units: Array
+) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
+    """The ten numbers, those without support withheld, and warnings that say why.
+
+    Args:
+        standard: (10,) standard parameters in the tool frame.
+        covariance: (10, 10) of them.
+        open_directions: (10, n_open) directions that the data leaves open, as parts of unit vectors.
+        units: (10,) norms of the data's columns: the parameters change by direction / unit.
+    """
+    mass, spread = float(standard[9]), float(np.sqrt(max(covariance[9, 9], 0.0)))
+    if np.abs(open_directions[9]).max(initial=0.0) > _OPEN:
+        return _nothing("the motion does not determine the mass; move joints that lift the payload")
+    if mass <= max(NONE_SHARE * spread, 0.0):
+        found = f"mass is {mass:.3g} kg with a deviation of {spread:.2g} kg"
+        return _nothing(f"{found}, which cannot be told from no payload; are these logs of the loaded robot?")
+    values, J = classical_numbers(standard), classical_jacobian(standard)
+    std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, covariance, J), 0.0))
+    felt = J / units
+    # A number is open when it changes along an open direction by more than rounding of what it can change at all.
+    moved = np.abs(felt @ open_directions).max(axis=1, initial=0.0)
+    std[moved > _OPEN * np.linalg.norm(felt, axis=1)] = np.inf
+    judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values, std), strict=True)
+    numbers = [_judged(kind, x, dx, scale) for kind, x, dx, scale in judged]
+    numbers, warnings = _physical(numbers, J @ covariance @ J.T)
+    return tuple(numbers), (*_withheld(numbers), *warnings)
+
+
+def _nothing(reason: str) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
+    numbers = [PayloadNumber(kind.name, None, None, kind.unit, reason) for kind in _KINDS]
+    return tuple(numbers), _withheld(numbers)
+
+
+def _scales(values: Array, std: Array) -> list[float]:
+    """What a deviation is a share of: the mass, the size of the body, its largest moment that is known; ten."""
+    size = max(float(np.linalg.norm(values[1:4])), float(np.cbrt(values[0] / _DENSITY)))
+    known = std[4:7] <= INERTIA_SHARE * values[4:7]  # one that is noise would make the others look certain
+    return [float(values[0]), *(size,) * 3, *(float(values[4:7][known].max(initial=0.0)),) * 6]
+
+
+def _judged(kind: _Kind, value: float, std: float, scale: float) -> PayloadNumber:
+    if std <= kind.share * scale:
+        return PayloadNumber(kind.name, value, std, kind.unit)
+    if not np.isfinite(std):
+        return PayloadNumber(kind.name, None, None, kind.unit, f"the motion does not determine it; {_REMEDY}")
+    share = f"{100.0 * kind.share:.0f} %"
+    reason = f"deviations above {share} of {kind.scale} ({scale:.2g} {kind.unit}); {_REMEDY}"
+    if scale == 0.0:
+        reason = f"deviations above {share} of every moment of inertia; {_REMEDY}"
+    return PayloadNumber(kind.name, None, None, kind.unit, reason, std)
+
+
+def _physical(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[list[PayloadNumber], list[str]]:
+    """The numbers after a look at whether the inertia can belong to a body at all.
+
+    Args:
+        numbers: The ten.
+        covariance: (10, 10) of the ten.
+    """
+    short, spread, words = _shortfall(numbers, covariance)
+    if short <= 0.0:
+        return list(numbers), []
+    if short <= NO_BODY * spread:
+        return list(numbers), [f"inertia: {words}, which its deviations allow; no body has exactly these numbers"]
+    times = f", {short / spread:.1f} deviations" if spread > 0.0 else ""
+    reason = f"no body has such inertia: {words}{times}; the model misses something"
+    return [*numbers[:4], *(replace(one, value=None, std=None, reason=one.reason or reason) for one in numbers[4:])], []
+
+
+def _shortfall(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[float, float, str]:
+    """By how much the inertia misses that of a body (zero or less: not at all), the deviation of that, and words."""
+    known = np.array([one.value is not None for one in numbers[4:]])
+    six = np.array([one.value or 0.0 for one in numbers[4:]])  # products that are not known do not help the moments
+    if not known[:3].all():  # triangle inequalities need all moments; each of them alone must be positive
+        lowest = int(np.argmin(np.where(known[:3], six[:3], np.inf)))
+        name, std = numbers[4 + lowest].name, numbers[4 + lowest].std or 0.0
+        return -six[lowest], std, f"{name} is negative, {six[lowest]:.2g} kg·m²"
+    inertia = np.zeros((3, 3))
+    inertia[_ROWS, _COLUMNS] = inertia[_COLUMNS, _ROWS] = six
+    # Second moments of mass, tr(I)/2 E - I, are those of a body if none is negative: that is the triangle inequality.
+    least, vectors = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    v = vectors[:, 0]
+    gradient = np.where(_ROWS == _COLUMNS, 0.5 - v[_ROWS] ** 2, -2.0 * v[_ROWS] * v[_COLUMNS]) * known
+    spread = float(np.sqrt(max(gradient @ covariance[4:, 4:] @ gradient, 0.0)))
+    short = float(-least[0] - _ROUNDING * np.abs(six).max())
+    return short, spread, f"the two smaller principal moments fall short of the largest by {-2.0 * least[0]:.2g} kg·m²"
+
+
+def _withheld(numbers: Sequence[PayloadNumber]) -> tuple[str, ...]:
+    """One warning for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for one in numbers:
+        if one.value is None:
+            shown = one.name if one.doubt is None else f"{one.name} (std {one.doubt:.2g})"
+            by_reason.setdefault(one.reason, []).append(shown)
+    return tuple(f"{', '.join(names)} withheld: {reason}" for reason, names in by_reason.items())
