@@ -28,13 +28,13 @@ from dynident.estimate.experiments import (
 from dynident.estimate.friction_summary import FrictionSummary, JointFriction, friction_summary
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.known_load import Load, LoadComparison, LoadRow, compare_load, load_change
+from dynident.estimate.payload import PayloadEstimate, identify_payload
+from dynident.estimate.payload_numbers import PayloadNumber
 from dynident.estimate.physical_bounds import Bound, CenterBox, CenterEllipsoid, MassBound, TotalMassBound
 from dynident.estimate.physical_distance import NearestPhysical, PhysicalCheck, distance_to_physical, nearest_physical
 from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_problem import ConflictError
 from dynident.estimate.physical_result import Contradiction, LinkBody, PhysicalParameters
-from dynident.estimate.payload import PayloadEstimate, identify_payload
-from dynident.estimate.payload_numbers import PayloadNumber
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.sequential import StageExperiment, sequential, sequential_online
 from dynident.estimate.sequential_result import SequentialResult, Stage
@@ -73,10 +73,10 @@ __all__ = [
     "NearestPhysical",
     "NotFittedError",
     "OrdinaryLeastSquares",
-    "PhysicalCheck",
-    "PhysicalParameters",
     "PayloadEstimate",
     "PayloadNumber",
+    "PhysicalCheck",
+    "PhysicalParameters",
     "PriorLeastSquares",
     "RestrictedRows",
     "RidgeLeastSquares",

@@ -165,6 +165,14 @@ class PhysicalParameters:
         """Standard parameters that the prior settled, alone or in part."""
         return tuple(c.name for c, s in zip(self.base.columns, self.chi_std, strict=True) if not np.isfinite(s))
 
+    @property
+    def prior_sentence(self) -> str:
+        """What settled the numbers that the data leaves open."""
+        return (
+            f"{len(self.from_prior)} of {len(self.chi)} standard parameters are not determined by the data and were "
+            f"settled by the {self.prior}; this moved the base parameters by at most {self.give:.2g} deviations"
+        )
+
     def sentences(self) -> list[str]:
         """What a reader should know."""
         moved = self.deviations
@@ -177,11 +185,7 @@ class PhysicalParameters:
             pairs = zip(self.channels, self.errors_unconstrained, self.errors, strict=True)
             words = ", ".join(f"{name} {100 * a:.2f} to {100 * b:.2f} %" for name, a, b in pairs)
             found.append(f"relative torque error on the training rows, fit to physical: {words}")
-        found.append(
-            f"{len(self.from_prior)} of {len(self.chi)} standard parameters are not determined by the data and were "
-            f"settled by the {self.prior}; this moved the base parameters by at most {self.give:.2g} deviations"
-        )
-        return [*found, *(str(one) for one in self.contradictions), *self.notes]
+        return [*found, self.prior_sentence, *(str(one) for one in self.contradictions), *self.notes]
 
     def table(self) -> str:
         """The bodies as text."""

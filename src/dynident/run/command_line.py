@@ -19,6 +19,8 @@ _VERBS = {
     "identify": "parameters of a robot from logs of its motion",
     "validate": "how well an identified model predicts logs it has not seen",
     "predict": "torque of a log from position and time",
+    "payload": "mass, centre and inertia of what the tool carries",
+    "export": "an identified model as URDF, MJCF, YAML or C",
     "simulate": "a motion on the MuJoCo plant, logged as a controller would",
     "excite": "a motion that tells most about a robot's parameters within its limits",
 }
@@ -85,6 +87,8 @@ def _parser() -> _Parser:
     _identify_arguments(verbs["identify"])
     _validate_arguments(verbs["validate"])
     _predict_arguments(verbs["predict"])
+    _payload_arguments(verbs["payload"])
+    _export_arguments(verbs["export"])
     _simulate_arguments(verbs["simulate"])
     _excite_arguments(verbs["excite"])
     for verb in verbs.values():
@@ -158,6 +162,36 @@ def _predict_arguments(verb: argparse.ArgumentParser) -> None:
     help_output = "file for t,tau1.. at the log's own stamps"
     verb.add_argument("-o", "--output", required=True, metavar="F.csv", help=help_output)
     _log_arguments(verb)
+
+
+def _payload_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("fit", metavar="FIT", help="fit.yaml, or the folder that identify wrote")
+    verb.add_argument("logs", nargs="+", metavar="LOG", help="logs with the payload")
+    help_unloaded = "logs of the same session without it: what both have in common cancels"
+    verb.add_argument("--unloaded", nargs="+", default=[], metavar="LOG", help=help_unloaded)
+    help_session = "friction that is freed for the session: auto (default), or a name from the reference page"
+    verb.add_argument("--session", default="auto", metavar="WHICH", help=help_session)
+    _log_arguments(verb)
+    help_band = "band in which torque is compared (default: that of the fit)"
+    verb.add_argument("--band", type=float, default=None, metavar="HZ", help=help_band)
+
+
+def _export_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("fit", metavar="FIT", help="fit.yaml, or the folder that identify wrote")
+    verb.add_argument("--urdf", metavar="F.urdf", help="the robot's URDF with identified inertials and friction")
+    verb.add_argument("--mjcf", metavar="F.xml", help="MuJoCo model with armature, damping and frictionloss")
+    verb.add_argument("--yaml", metavar="F.yaml", help="standard and base parameters as an overlay of the robot")
+    verb.add_argument("--c", metavar="DIR", help="C99: inverse dynamics, gravity, mass matrix, regressor, friction")
+    help_prior = "what settles numbers that the data leaves open: a value set, or plausible (default: the robot's own)"
+    verb.add_argument("--prior", default=None, metavar="SET", help=help_prior)
+    help_mass = "bound on the mass of a link [kg]; may be repeated"
+    verb.add_argument("--mass", action="append", default=[], metavar="LINK=LEAST:MOST", help=help_mass)
+    verb.add_argument("--total-mass", default=None, metavar="LEAST:MOST", help="bound on all links together [kg]")
+    verb.add_argument("--source", default=None, metavar="FILE", help="file to keep, where the fit does not know it")
+    verb.add_argument("--fresh", action="store_true", help="a new file even where there is one to keep")
+    verb.add_argument("--limits", action="store_true", help="write the robot's limits into the URDF as well")
+    verb.add_argument("--number", default="double", choices=("double", "float"), help="of the C code (default double)")
+    verb.add_argument("--name", default=None, metavar="PREFIX", help="of all names in C (default: the robot's)")
 
 
 def _simulate_arguments(verb: argparse.ArgumentParser) -> None:

@@ -218,6 +218,20 @@ def run_check(options: Namespace) -> int:
     return run_check(_robot(options), first, options, how, _progress)
 
 
+def run_payload(options: Namespace) -> int:
+    """`dynident payload`."""
+    from dynident.run.payload import run_payload
+
+    return run_payload(options)
+
+
+def run_export(options: Namespace) -> int:
+    """`dynident export`."""
+    from dynident.run.export import run_export
+
+    return run_export(options)
+
+
 def run_excite(options: Namespace) -> int:
     """`dynident excite`."""
     from dynident.run.excite import run

@@ -1,0 +1,174 @@
+"""`dynident export`: an identified model as files that other tools accept, each proved by reading it back."""
+
+from __future__ import annotations
+
+import json
+import math
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dynident.errors import InputError
+from dynident.estimate.estimate import Estimate
+from dynident.estimate.physical_bounds import Bound, MassBound, TotalMassBound
+from dynident.estimate.physical_fit import physical_fit
+from dynident.estimate.physical_result import PhysicalParameters
+from dynident.estimate.storage import load_estimate
+from dynident.export.c_export import CExport, export_c
+from dynident.export.exported import Exported
+from dynident.export.mjcf_file import export_mjcf
+from dynident.export.urdf_file import export_urdf
+from dynident.export.yaml_file import export_yaml
+
+_FORMS = ("urdf", "mjcf", "yaml", "c")
+
+
+def run_export(options: Namespace) -> int:
+    """`dynident export`."""
+    wanted = [form for form in _FORMS if getattr(options, form) is not None]
+    if not wanted:
+        raise InputError("export needs at least one of --urdf F, --mjcf F, --yaml F, --c DIR")
+    bounds = parsed_bounds(options.mass, options.total_mass)
+    fit = load_estimate(options.fit)
+    bodies = physical_fit(fit, prior=options.prior, bounds=bounds) if wanted != ["c"] else None
+    written: list[Exported | CExport] = []
+    try:
+        for form in wanted:
+            written.append(_WRITERS[form](fit, bodies, options))
+    finally:
+        _report(written, bodies, options)
+    return 0
+
+
+def _report(written: Sequence[Exported | CExport], bodies: PhysicalParameters | None, options: Namespace) -> None:
+    """What was written, also when a later format was refused: those before it are there."""
+    if not written:
+        return
+    if options.json:
+        print(json.dumps(_answer(written, bodies), allow_nan=False))
+        return
+    if bodies is not None:
+        print(bodies.table())
+        print()
+        for words in bodies.sentences():
+            print(words)
+        print()
+    for one in written:
+        print(one.summary() if isinstance(one, Exported) else _c_summary(one))
+
+
+def _answer(written: Sequence[Exported | CExport], bodies: PhysicalParameters | None) -> dict[str, Any]:
+    return {
+        "files": [_file(one) for one in written],
+        "physical": None if bodies is None else bodies.as_dict(),
+        "warnings": [] if bodies is None else [str(one) for one in bodies.contradictions],
+    }
+
+
+def _file(one: Exported | CExport) -> dict[str, Any]:
+    if isinstance(one, Exported):
+        return {
+            "form": one.form,
+            "path": str(one.path),
+            "agreement": {
+                "reader": one.agreement.reader,
+                "relative": one.agreement.relative,
+                "lost": one.agreement.lost,
+            },
+            "lost": list(one.lost),
+            "warnings": list(one.warnings),
+        }
+    worst = None if one.agreement is None else one.agreement.worst
+    agreement = {"reader": "C compiler", "relative": worst, "lost": 0.0}
+    counts = {name: vars(count) for name, count in one.counts.items()}
+    return {
+        "form": "C",
+        "path": str(one.folder),
+        "files": [str(path) for path in one.files],
+        "agreement": agreement,
+        "lost": [],
+        "warnings": list(one.notes[1:]),
+        "operations": counts,
+    }
+
+
+def _c_summary(one: CExport) -> str:
+    head = f"C ({one.number}) written to {', '.join(str(path) for path in one.files)}"
+    return "\n".join([head, *(f"  {line}" for line in one.table().splitlines())])
+
+
+def _note(fit: Estimate, bodies: PhysicalParameters) -> str:
+    """For the top of a file: what the numbers are, and what settled those that the data leaves open."""
+    words = f"identified by dynident {fit.version}; {bodies.prior_sentence}"
+    if fit.undetermined:
+        words += f"; the data leaves open {', '.join(fit.undetermined)}"
+    return words
+
+
+def _urdf(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
+    assert bodies is not None
+    return export_urdf(
+        fit.robot,
+        bodies.values,
+        options.urdf,
+        source=options.source,
+        fresh=options.fresh,
+        limits=options.limits,
+        terms=fit.base.terms,
+        note=_note(fit, bodies),
+    )
+
+
+def _mjcf(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
+    assert bodies is not None
+    return export_mjcf(
+        fit.robot,
+        bodies.values,
+        options.mjcf,
+        source=options.source,
+        fresh=options.fresh,
+        terms=fit.base.terms,
+        note=_note(fit, bodies),
+    )
+
+
+def _yaml(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
+    assert bodies is not None
+    known = {name: float(std) for name, std in zip(bodies.values, bodies.chi_std, strict=True) if math.isfinite(std)}
+    return export_yaml(fit.robot, bodies.values, options.yaml, estimate=fit, deviations=known, note=_note(fit, bodies))
+
+
+def _c(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> CExport:
+    return export_c(fit, options.c, number=options.number, name=options.name)
+
+
+_WRITERS: dict[str, Callable[[Estimate, PhysicalParameters | None, Namespace], Exported | CExport]] = {
+    "urdf": _urdf,
+    "mjcf": _mjcf,
+    "yaml": _yaml,
+    "c": _c,
+}
+
+
+def parsed_bounds(masses: Sequence[str], total: str | None) -> list[Bound]:
+    """Bounds from `3=1.5:4` (link or its number) and `10:33.5` [kg]; either side may be left out."""
+    bounds: list[Bound] = []
+    for text in masses:
+        link, equals, interval = text.rpartition("=")
+        if not equals or not link:
+            raise InputError(f"--mass {text}: expected LINK=LEAST:MOST in kg, such as 3=1.5:4 or forearm=:5")
+        bounds.append(MassBound(link.strip(), *_interval(interval, f"--mass {text}")))
+    if total is not None:
+        bounds.append(TotalMassBound(*_interval(total, f"--total-mass {total}")))
+    return bounds
+
+
+def _interval(text: str, option: str) -> tuple[float | None, float | None]:
+    first, colon, last = text.partition(":")
+    try:
+        least, most = (float(part) if part.strip() else None for part in (first, last))
+    except ValueError:
+        colon = ""
+    if not colon:
+        raise InputError(f"{option}: expected LEAST:MOST in kg, such as 1.5:4, 1.5: or :4")
+    return least, most
