@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from dynident.dynamics.term import Term
 from dynident.errors import InputError
 from dynident.estimate.estimate import Estimate
+from dynident.estimate.friction_summary import friction_summary
 from dynident.estimate.physical_bounds import Bound, MassBound, TotalMassBound
 from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_result import PhysicalParameters
@@ -20,6 +23,7 @@ from dynident.export.mjcf_file import export_mjcf
 from dynident.export.urdf_file import export_urdf
 from dynident.export.yaml_file import export_yaml
 
+_PLAIN_TERMS = ("rigid", "Ia", "Fv", "Fc", "Fo")
 _FORMS = ("urdf", "mjcf", "yaml", "c")
 
 
@@ -107,29 +111,63 @@ def _note(fit: Estimate, bodies: PhysicalParameters) -> str:
 
 def _urdf(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
     assert bodies is not None
-    return export_urdf(
+    values, terms, told = plain_friction(fit, bodies.values)
+    made = export_urdf(
         fit.robot,
-        bodies.values,
+        values,
         options.urdf,
         source=options.source,
         fresh=options.fresh,
         limits=options.limits,
-        terms=fit.base.terms,
-        note=_note(fit, bodies),
+        terms=terms,
+        note="; ".join([_note(fit, bodies), *told]),
     )
+    return replace(made, lost=(*made.lost, *told))
 
 
 def _mjcf(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
     assert bodies is not None
-    return export_mjcf(
+    values, terms, told = plain_friction(fit, bodies.values)
+    made = export_mjcf(
         fit.robot,
-        bodies.values,
+        values,
         options.mjcf,
         source=options.source,
         fresh=options.fresh,
-        terms=fit.base.terms,
-        note=_note(fit, bodies),
+        terms=terms,
+        note="; ".join([_note(fit, bodies), *told]),
     )
+    return replace(made, lost=(*made.lost, *told))
+
+
+def plain_friction(
+    fit: Estimate, values: Mapping[str, float]
+) -> tuple[Mapping[str, float], tuple[Term, ...], tuple[str, ...]]:
+    """Values for formats that know viscous and Coulomb friction only.
+
+    Where a fit has more friction terms than those, its joints' Fv and Fc alone are not their friction: overlapping
+    terms trade against each other. The plain friction nearest to all of them takes their place.
+
+    Returns:
+        Values, the terms they belong to, and what was done, in words.
+    """
+    terms = fit.base.terms
+    further = [term for term in terms if term.name not in _PLAIN_TERMS]
+    names = [name.removeprefix("q") for name in fit.robot.position_names]
+    single = all(f"Fv{name}" in values and f"Fc{name}" in values for name in names)
+    if not further or not single or fit.friction_view is None or len(fit.robot.elements) != len(names):
+        return values, terms, ()
+    found = dict(values)
+    worst = 0.0
+    for name, one in zip(names, friction_summary(fit).joints, strict=True):
+        if one.viscous is not None and one.coulomb is not None and one.lost is not None:
+            found |= {f"Fv{name}": max(one.viscous, 0.0), f"Fc{name}": max(one.coulomb, 0.0), f"Fo{name}": one.offset}
+            worst = max(worst, one.lost)
+    gone = {column.name for term in further for column in term.columns(fit.robot)}
+    keys = ", ".join(term.key for term in further)
+    words = f"friction terms {keys}: damping and dry friction in the file stand for all of them together, within"
+    kept = {name: x for name, x in found.items() if name not in gone}
+    return kept, tuple(term for term in terms if term not in further), (f"{words} {100.0 * worst:.2g} % of their RMS",)
 
 
 def _yaml(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
