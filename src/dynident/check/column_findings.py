@@ -55,6 +55,8 @@ def _finding(one: Mistake, explained: Explained, wirings: Sequence[Wiring], logs
 def _fix(one: Mistake, belief: Belief, wiring: Wiring, log: LogSource) -> dict[str, Any]:
     """Keys of an overlay that put a mistake right, beside those found with it."""
     what, robot = one.explanation, wiring.robot
+    if what.gravity is not None:
+        return {"gravity": list(what.gravity)}
     if what.upside_down:
         return {"gravity": [-float(x) + 0.0 for x in robot.gravity]}
     if what.item == "clock":

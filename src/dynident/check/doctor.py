@@ -120,17 +120,18 @@ def _model(observations: Sequence[Observations]) -> list[Finding]:
     search = Search(trial, moments, wirings)
     explained = search.explained()
     found = [enough, torque, *column_findings(explained, wirings, logs)]
+    agreement = agreement_finding(search, explained, logs)
     if explained.mistakes:
-        return [*found, Finding("model", "warn", _NOT_LOOKED_AT_YET)]
+        return [*found, agreement, Finding("model", "warn", _NOT_LOOKED_AT_YET)]
     half = samples([one.with_options(band=0.5 * one.band) for one in observations])
     slower = [replace(one, tau=factors[:, None] * one.tau) for one in half]
     return [
         *found,
         *delay_findings(trial, moments),
         *excitation_findings(trial, moments, explained.left),
-        agreement_finding(search, explained, logs),
+        agreement,
         bias_finding(trial, moments, slower, explained.left),
     ]
 
 
-_NOT_LOOKED_AT_YET = "delay, rank, condition, agreement and bias are looked at once the columns are right"
+_NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"

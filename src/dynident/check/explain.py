@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -12,6 +13,7 @@ from dynident.check.explanations import Explanation, Wiring, refined
 from dynident.check.sample import Sample
 from dynident.check.trial import FEW, Left, Seen, Trial
 from dynident.checks import Array
+from dynident.identifiability.base import base_parameters
 
 _MOST = 4  # mistakes that are looked for one beside the other
 _GAIN = 0.7  # in the sum of logarithms: one joint's residual halves
@@ -20,7 +22,12 @@ _TRADE = 0.2  # times what the joint that gains most gains
 _REFINED = 3  # mistakes with a number that are looked at closely
 _RIVAL = 0.15  # in the sum of logarithms: explanations this close are told as well
 _NEAR_ONE = 0.12  # of a logarithm: a scale nearer to one is not told
+_BAD = 0.08  # share of a strong joint's torque that is left if gravity points elsewhere
+_STRONG = 0.2  # of the strongest joint's torque
+_LIKELIER = 2.0  # gain that a mistake in columns needs beyond that of gravity, which can be mistaken for it
+_SURE = 1.5  # gain that such a claim needs
 _MATTERS = 0.01  # share of a joint's torque: exact data would tell of less
+_SETTLED = 0.4  # of the disagreement that may be left once a mistake in one log is put right
 _APART = 1.5  # in the sum of logarithms: a log that one model of all logs fits so much worse than its own
 
 
@@ -100,12 +107,43 @@ class Search:
         beliefs = [Belief(np.eye(n), np.eye(n)) for _ in self._samples]
         mistakes: list[Mistake] = []
         left = self._left(beliefs)
+        if turned := self._turned(beliefs, left):
+            mistakes.append(turned)
+            left = turned.after
         while len(mistakes) < _MOST and (found := self._best(beliefs, left)):
             mistakes.append(found)
             for log in found.logs:
                 beliefs[log] = beliefs[log].then(found.explanation)
             left = found.after
         return Explained(tuple(mistakes), tuple(beliefs), left, self._apart(beliefs))
+
+    def _turned(self, beliefs: Sequence[Belief], before: Left) -> Mistake | None:
+        """A robot on a wall: gravity along another axis of the base, where that explains more than any column does.
+
+        Other gravity is another set of equations, so it is tried only where a strong joint is badly explained.
+        """
+        trial, size = self._trial, float(np.linalg.norm(self._trial.robot.gravity))
+        torque = before.deviations / before.shares
+        strong = torque > _STRONG * torque.max()
+        if size == 0.0 or before.shares[strong].max() < _BAD:
+            return None
+        rival = self._best(beliefs, before)
+        found: list[tuple[Explanation, Left, Trial]] = []
+        for axis, sign in itertools.product(range(3), (1.0, -1.0)):
+            gravity = size * sign * np.eye(3)[axis]
+            if abs(gravity @ trial.robot.gravity) > 0.9 * size**2:
+                continue
+            self._trial = Trial(base_parameters(replace(trial.robot, gravity=gravity), trial.base.terms))
+            self._seen.clear()
+            one = np.eye(len(before.shares))
+            words = f"gravity points along {'+' if sign > 0.0 else '-'}{'xyz'[axis]} of the base"
+            what = Explanation("gravity", words, one, one, gravity=tuple(float(x) + 0.0 for x in gravity))
+            found.append((what, self._left(beliefs), self._trial))
+        self._seen.clear()
+        what, after, turned = min(found, key=lambda one: one[1].score)
+        better = _worth(before, after, _SURE) and (rival is None or after.score < rival.after.score + _LIKELIER)
+        self._trial = turned if better else trial
+        return Mistake(what, tuple(range(len(beliefs))), before, after, ()) if better else None
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -138,15 +176,24 @@ class Search:
         better = [(*self._refined(beliefs, what, logs), logs) for what, logs, _ in open_ones]
         closed = [one for one in tried if not one[0].free]
         closed += [(what, logs, after) for what, after, logs in better if _worth(before, after, _GAIN)]
-        if not closed:
+        closed.sort(key=lambda one: one[2].score)
+        best = next((one for one in closed if self._settles(beliefs, one[0], one[1])), None)
+        if best is None:
             return None
-        what, logs, after = min(closed, key=lambda one: one[2].score)
+        what, logs, after = best
         rivals = [
             other.words
             for other, same, then in closed
             if other.words != what.words and same == logs and then.score < after.score + _RIVAL
         ]
         return Mistake(what, logs, before, after, tuple(dict.fromkeys(rivals))[:3])
+
+    def _settles(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> bool:
+        """Whether a mistake in one log alone is why it disagrees with the others; a load would be explained in part."""
+        if len(logs) == len(beliefs):
+            return True
+        then = [one.then(what) if log in logs else one for log, one in enumerate(beliefs)]
+        return max(self._apart(then)) < max(_APART, _SETTLED * max(self._apart(beliefs)))
 
     def _candidates(self, beliefs: Sequence[Belief]) -> Iterator[tuple[Explanation, tuple[int, ...]]]:
         """Mistakes in all logs and, where logs disagree, in single ones."""
@@ -157,6 +204,8 @@ class Search:
         rows = self._left(beliefs).rows
         for scope in scopes:
             for what in self._wirings[scope[0]].explanations():
+                if len(scope) < len(every) and what.free:
+                    continue
                 if (rows[what.touched] >= FEW).all():  # torque of a joint at rest would explain what it is put in for
                     yield what, scope
 
