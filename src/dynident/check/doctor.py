@@ -1,4 +1,4 @@
-"""`check`: everything that can be wrong with logs, looked for before anything is solved."""
+"""`check_logs`: everything that can be wrong with logs, looked for before anything is solved."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Progress = Callable[[str, int, int], None]  # what is being done, steps done, st
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
-def check(
+def check_logs(
     robot: Robot,
     logs: LogSource | Sequence[LogSource],
     *,
@@ -60,7 +60,7 @@ def check(
 
 
 def check_observed(observations: Sequence[Observations], progress: Progress | None = None) -> Checkup:
-    """`check` for logs that were looked through already."""
+    """`check_logs` for logs that were looked through already."""
     tell = progress or (lambda what, done, total: None)
     logs = [one.log for one in observations]
     found = _all_signals(observations[0].robot, logs, tell)

@@ -18,7 +18,7 @@ from dynident.identifiability.base import base_parameters
 _MOST = 4  # mistakes that are looked for one beside the other
 _GAIN = 0.7  # in the sum of logarithms: one joint's residual halves
 _WORSE = 0.15  # the same for one joint, which may be explained worse by less than that, or by less than
-_TRADE = 0.2  # times what the joint that gains most gains
+_TRADE = 0.15  # times what is gained in all
 _REFINED = 3  # mistakes with a number that are looked at closely
 _RIVAL = 0.15  # in the sum of logarithms: explanations this close are told as well
 _NEAR_ONE = 0.12  # of a logarithm: a scale nearer to one is not told
@@ -253,4 +253,4 @@ def _worth(before: Left, after: Left, gain: float) -> bool:
     ratio = np.log(before.shares / after.shares)
     if (before.shares - after.shares).max() < _MATTERS:
         return False
-    return bool(ratio.sum() > gain and ratio.min() > -max(_WORSE, _TRADE * ratio.max()))
+    return bool(ratio.sum() > gain and ratio.min() > -max(_WORSE, _TRADE * ratio.sum()))
