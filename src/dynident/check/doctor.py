@@ -26,6 +26,7 @@ from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+_EQUATIONS = 20  # for each parameter, from which the model is believed
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
@@ -112,25 +113,34 @@ def _model(observations: Sequence[Observations]) -> list[Finding]:
     wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
     trial = Trial(base_parameters(robot, BASIC_TERMS))
     moments = samples(observations)
-    enough = equations_finding(trial, observations, moments)
+    enough, each = equations_finding(trial, observations, moments)
     if enough.verdict == "stop":
         return [enough, Finding("model", "warn", _NOT_LOOKED_AT)]
     torque, factors = torque_finding(moments, wirings[0])
     moments = [replace(one, tau=factors[:, None] * one.tau, late=factors[:, None] * one.late) for one in moments]
     search = Search(trial, moments, wirings)
     explained = search.explained()
-    found = [enough, torque, *column_findings(explained, wirings, logs)]
-    agreement = agreement_finding(search, explained, logs)
+    found = [torque, *column_findings(explained, wirings, logs), agreement_finding(search, explained, logs)]
     if explained.mistakes:
-        return [*found, agreement, Finding("model", "warn", _NOT_LOOKED_AT_YET)]
+        return [enough, *_sure(found, each), Finding("model", "warn", _NOT_LOOKED_AT_YET)]
     half = samples([one.with_options(band=0.5 * one.band) for one in observations])
     slower = [replace(one, tau=factors[:, None] * one.tau) for one in half]
+    found += delay_findings(trial, moments)
     return [
-        *found,
-        *delay_findings(trial, moments),
+        enough,
+        *_sure(found, each),
         *excitation_findings(trial, moments, explained.left),
-        agreement,
         bias_finding(trial, moments, slower, explained.left),
+    ]
+
+
+def _sure(found: Sequence[Finding], each: float) -> list[Finding]:
+    """What so few equations say is no reason to stop."""
+    if each >= _EQUATIONS:
+        return list(found)
+    doubt = "; so short a motion cannot make sure of it"
+    return [
+        replace(one, verdict="warn", message=one.message + doubt) if one.verdict == "stop" else one for one in found
     ]
 
 

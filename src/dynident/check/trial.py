@@ -25,7 +25,7 @@ from dynident.information.observation_model import observation_model
 _PASSES = 3  # of the fit: the weight of a joint is what the fit before left of it
 _LEAST = 1e-3  # share of its torque that is always left of a joint
 FEW = 30  # moments: a joint that moves in fewer explains nothing
-_PIVOT = 1e-9  # of the largest: a direction with less is not seen
+_FAINT = 1e-6  # of a column's size: what holds its parameter where nothing else does
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,6 @@ class Seen:
 
     triangles: tuple[Array, ...]
     rows: Array
-
-
-def _solved(R: Array, z: Array) -> Array:
-    """R x = z; directions that are not seen are left at zero."""
-    diagonal = np.abs(np.diag(R))
-    if diagonal.min(initial=np.inf) > _PIVOT * diagonal.max(initial=0.0):
-        return np.asarray(solve_triangular(R, z))
-    return np.asarray(np.linalg.lstsq(R, z, rcond=_PIVOT)[0])
 
 
 class Trial:
@@ -215,11 +207,15 @@ class Trial:
             whole[own, -1] = part.z / size
             first = own.stop
         order = np.argsort(self._bounded, kind="stable")  # free ones first
-        R: Array = np.asarray(np.linalg.qr(whole[:, [*order, n]], mode="r"))
+        sizes = np.linalg.norm(whole[:, :n], axis=0)
+        weak = np.hstack(
+            [np.diag(_FAINT * np.where(sizes > 0.0, sizes, 1.0)), np.zeros((n, 1))]
+        )  # holds what is not seen
+        R: Array = np.asarray(np.linalg.qr(np.concatenate([whole, weak])[:, [*order, n]], mode="r"))
         values = np.zeros(n)
         positive, _ = nnls(R[free:, free:-1], R[free:, -1])
         values[order[free:]] = positive
-        values[order[:free]] = _solved(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
+        values[order[:free]] = solve_triangular(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
         return values
 
 
