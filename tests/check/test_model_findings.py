@@ -85,7 +85,7 @@ def test_joints_that_move_alike_and_one_way(robot):
 
 
 def test_a_richer_motion_is_proposed(robot):
-    """One slow move from here to there tells little, and less than a Fourier motion of the same range and speed."""
+    """One slow move from here to there tells little, and less than a Fourier motion within the limits."""
     t = T / T[-1]
     law = 10 * t**3 - 15 * t**4 + 6 * t**5
     slope, bend = np.gradient(law, T), np.gradient(np.gradient(law, T), T)
@@ -98,7 +98,7 @@ def test_a_richer_motion_is_proposed(robot):
     left = trial.left([(trial.seen(moments[0], one, np.zeros(6)), one)])
     condition = finding(di.check_logs(robot, log), "condition")
     assert condition.verdict == "warn"
-    assert "5 harmonics over the same ranges and speeds reach about" in condition.message
+    assert "5 harmonics within the limits reach about" in condition.message
     told = float(condition.message.split("condition of the equations is ")[1].split(" ")[0])
     assert proposed_motion(trial, moments, left)[0] < 0.7 * told
 

@@ -25,7 +25,8 @@ LEAST = 5  # with fewer, the fit follows the noise
 _HIGH = 300.0  # condition: a plain polynomial motion has it, a good one a tenth of it
 _ONE_WAY = 0.03  # share of its motion that a joint must make in either direction
 _ALIKE = 0.98  # correlation of two joints' motions
-_HARMONICS, _TRIES, _MOMENTS = 5, 16, 200  # of the motion that is proposed
+_HARMONICS, _TRIES, _MOMENTS = 5, 24, 200  # of the motion that is proposed
+_INSIDE = 0.9  # share of limits that a proposed motion uses
 _NAMED = 12  # parameters named in a message
 
 
@@ -102,29 +103,29 @@ def _condition(trial: Trial, samples: Sequence[Sample], left: Left, seen: _Rank,
     raw = [excitation(links, *(x.T for x in each)).raw_condition for each in (own, motion)]
     words += f" (of the links alone and unscaled {raw[0]:.3g}), where below {_HIGH:g} is wanted"
     if better < 0.7 * seen.condition:
-        words += f"; {_HARMONICS} harmonics over the same ranges and speeds reach about {better:.3g} ({raw[1]:.3g})"
+        words += f"; {_HARMONICS} harmonics within the limits reach about {better:.3g} ({raw[1]:.3g})"
     verdict: Verdict = "warn" if seen.condition >= _HIGH else "ok"
     return Finding("condition", verdict, f"{words}: dynident excite designs such a motion")
 
 
 @on_one_thread
 def proposed_motion(trial: Trial, samples: Sequence[Sample], left: Left) -> tuple[float, Array]:
-    """The best of some random Fourier motions with the ranges and speeds of the logs.
+    """The best of some random Fourier motions within the robot's limits or, without, the ranges of the logs.
 
     Returns:
         Its condition, and (3, n_joints, n_moments): positions, speeds and accelerations.
     """
-    q, dq = (np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq"))
-    middle, half, speed = 0.5 * (q.max(1) + q.min(1)), 0.5 * np.ptp(q, axis=1), np.abs(dq).max(1)
+    middle, half, speed = _room(trial, samples)
     random = np.random.default_rng(0)
     basis = waves(np.linspace(0.0, 1.0, _MOMENTS, endpoint=False), _HARMONICS, 1.0)
     found: list[tuple[float, Array]] = []
     for _ in range(_TRIES):
-        weights = random.standard_normal((len(q), basis[0].shape[1]))
+        weights = random.standard_normal((len(middle), basis[0].shape[1]))
         course = [weights @ part.T for part in basis]
         scale = half / np.maximum(np.abs(course[0]).max(1), 1e-12)
         course = [scale[:, None] * part for part in course]
-        hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(1), 1e-12)))  # periods per second
+        hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(1), 1e-12)))  # most periods per second
+        hurry *= float(random.uniform(0.2, 1.0))
         motion = np.stack([course[0] + middle[:, None], hurry * course[1], hurry**2 * course[2]])
         made = Sample(
             q=motion[0],
@@ -137,6 +138,17 @@ def proposed_motion(trial: Trial, samples: Sequence[Sample], left: Left) -> tupl
         )
         found.append((_Rank.of(trial, [made], left).condition, motion))
     return min(found, key=lambda one: one[0])
+
+
+def _room(trial: Trial, samples: Sequence[Sample]) -> tuple[Array, Array, Array]:
+    """Where joints may move, (n_joints,) each: middle, half of the range, largest speed."""
+    q, dq = (np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq"))
+    lowest, highest, speed = q.min(1), q.max(1), np.abs(dq).max(1)
+    for i, moving in enumerate(trial.robot.moving):
+        limits = trial.robot.joints[trial.robot.active[moving]].limits
+        if limits.lower is not None and limits.upper is not None and limits.velocity is not None:
+            lowest[i], highest[i], speed[i] = limits.lower, limits.upper, limits.velocity
+    return 0.5 * (lowest + highest), _INSIDE * 0.5 * (highest - lowest), _INSIDE * speed
 
 
 def _one_way(trial: Trial, samples: Sequence[Sample]) -> Finding:
