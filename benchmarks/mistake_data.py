@@ -19,10 +19,10 @@ from dynident.robot.storage import yaml_text
 from dynident.run.simulate import simulate
 
 DATA = Path(os.environ.get("DYNIDENT_DATA", Path(__file__).parents[2] / "shared" / "data"))
-SIMULATED = ("ur10e", "panda", "puma560", "sr400", "tx40")
+SIMULATED = ("ur10e", "puma560", "sr400", "tx40")
 DURATION = 8.0  # [s] of a simulated log
 QUICK = {"starts": 2, "kicks": 0, "iterations": 10}  # a fair motion will do
-LOAD = {"ur10e": 5.0, "panda": 2.0, "puma560": 2.0, "sr400": 8.0, "tx40": 1.0}  # [kg]
+LOAD = {"ur10e": 5.0, "puma560": 2.0, "sr400": 8.0, "tx40": 1.0}  # [kg]
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def clean_simulated() -> Iterator[tuple[str, Robot, list[Log]]]:
         "coarse encoders, pd": {"encoder": 2**14, "controller": "pd", "bandwidth": 40.0},
         "bias 5 %, delay 4 ms": {"bias": 0.05, "delay": 0.004},
     }
-    for name in SIMULATED:
+    for name in (*SIMULATED, "panda"):
         robot = di.load_robot(name)
         for seed, (words, options) in enumerate(ways.items(), start=11):
             motion = di.excite(robot, duration=DURATION, seed=seed, **QUICK).trajectory

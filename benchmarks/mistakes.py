@@ -28,10 +28,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-
-import dynident as di
 from benchmarks.mistake_data import Dataset, clean_simulated, dataset, names
 from benchmarks.mistake_kinds import Case, cases
+
+import dynident as di
 from dynident.check import Checkup, check
 from dynident.check.explanations import Wiring
 from dynident.check.sample import samples
@@ -293,7 +293,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for result in own:
                 if not result.right:
                     state = "" if result.told else " (cannot be told)"
-                    marks = "".join("FNM"[i] if x else "-" for i, x in enumerate((result.found, result.named, result.mended)))
+                    marks = "".join(
+                        "FNM"[i] if x else "-" for i, x in enumerate((result.found, result.named, result.mended))
+                    )
                     print(f"{marks}{state} {result.data}: {result.kind} {result.where}: {result.said}", flush=True)
     page = as_page(results)
     print(f"\n{page}\n\n{time.perf_counter() - began:.0f} s")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from dynident.check.agreement_finding import agreement_finding
 from dynident.check.bias_finding import bias_finding
 from dynident.check.column_findings import column_findings
@@ -13,10 +15,12 @@ from dynident.check.excitation_findings import excitation_findings
 from dynident.check.explain import Search
 from dynident.check.explanations import Wiring
 from dynident.check.finding import Checkup, Finding
-from dynident.check.sample import samples
+from dynident.check.gravity_finding import gravity_finding
+from dynident.check.sample import Sample, samples
 from dynident.check.signals import signal_findings
 from dynident.check.torque_findings import torque_finding
 from dynident.check.trial import Trial
+from dynident.checks import Array
 from dynident.errors import DynidentError
 from dynident.estimate.recipes import BASIC_TERMS
 from dynident.identifiability.base import base_parameters
@@ -85,10 +89,14 @@ def _model(robot: Robot, logs: Sequence[LogSource], signals: SignalOptions | Non
         observations.append(observe(log, robot, signals))
     trial = Trial(base_parameters(robot, BASIC_TERMS))
     moments = samples(observations)
-    torque, factors = torque_finding(moments, wirings[0])
+    torque, factors = _torque(trial, moments, wirings)
     moments = [replace(one, tau=factors[:, None] * one.tau, late=factors[:, None] * one.late) for one in moments]
     search = Search(trial, moments, wirings)
     explained = search.explained()
+    if np.any(robot.gravity) and (turned := gravity_finding(trial, moments, wirings, explained)):
+        explained = replace(explained, mistakes=())
+        found = [one for one in column_findings(explained, wirings, logs) if one.name != "gravity"]
+        return [torque, *found, turned, Finding("model", "warn", _NOT_LOOKED_AT_YET)]
     found = [torque, *column_findings(explained, wirings, logs)]
     if explained.mistakes:
         return [*found, Finding("model", "warn", _NOT_LOOKED_AT_YET)]
@@ -101,6 +109,21 @@ def _model(robot: Robot, logs: Sequence[LogSource], signals: SignalOptions | Non
         agreement_finding(search, explained, logs),
         bias_finding(trial, moments, slower, explained.left),
     ]
+
+
+def _torque(trial: Trial, moments: Sequence[Sample], wirings: Sequence[Wiring]) -> tuple[Finding, Array]:
+    """The item about the size of the torque, and the factors that put it right, (n_joints,).
+
+    Positions in degrees or a wrong clock make torque look small or large; if putting columns right puts its size right
+    as well, nothing is wrong with it.
+    """
+    torque, factors = torque_finding(moments, wirings[0])
+    if torque.verdict == "ok":
+        return torque, factors
+    explained = Search(trial, moments, wirings).explained()
+    read = [one.read(x, wiring) for one, x, wiring in zip(explained.beliefs, moments, wirings, strict=True)]
+    again, ones = torque_finding(read, wirings[0])
+    return (again, ones) if again.verdict == "ok" else (torque, factors)
 
 
 _NOT_LOOKED_AT_YET = "delay, rank, condition, agreement and bias are looked at once the columns are right"

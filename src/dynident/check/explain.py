@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -14,10 +14,12 @@ from dynident.check.trial import Left, Seen, Trial
 from dynident.checks import Array
 
 _MOST = 4  # mistakes that are looked for one beside the other
-_GAIN = 0.7  # in the sum of logarithms: one joint's residual halves
+GAIN = 0.7  # in the sum of logarithms: one joint's residual halves
+SURE = 1.5  # the same, from which a mistake is no longer a guess
 _WORSE = 0.15  # the same for one joint, which may be explained worse by less than that, or by less than
 _TRADE = 0.2  # times what the joint that gains most gains
 _REFINED = 3  # mistakes with a number that are looked at closely
+_REACH, _STEPS = 0.5, 3  # of a logarithm: how far around a number a better one is looked for, and how often
 _RIVAL = 0.15  # in the sum of logarithms: explanations this close are told as well
 _NEAR_ONE = 0.12  # of a logarithm: a scale nearer to one is not told
 _APART = 1.5  # in the sum of logarithms: a log that one model of all logs fits so much worse than its own
@@ -43,6 +45,13 @@ class Belief:
         """With one more mistake put right."""
         positions, torques = more.positions @ self.positions, more.torques @ self.torques
         return Belief(positions, torques, more.clock * self.clock, self.upside_down != more.upside_down)
+
+    def read(self, sample: Sample, wiring: Wiring) -> Sample:
+        """Moments of a log with positions, clock and torques as they are meant."""
+        at_joints, about = wiring.at_joints(self.positions), wiring.zero[:, None]
+        q, dq = at_joints @ (sample.q - about) + about, at_joints @ sample.dq / self.clock
+        ddq, tau = at_joints @ sample.ddq / self.clock**2, wiring.at_rows(self.torques) @ sample.tau
+        return replace(sample, q=q, dq=dq, ddq=ddq, tau=tau)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +140,12 @@ class Search:
     def _best(self, beliefs: Sequence[Belief], before: Left) -> Mistake | None:
         """The mistake that explains most, if it explains enough."""
         tried = [(what, logs, self._tried(beliefs, what, logs)) for what, logs in self._candidates(beliefs)]
-        tried = [one for one in tried if _worth(before, one[2], 0.5 * _GAIN if one[0].free else _GAIN)]
+        tried = [one for one in tried if _worth(before, one[2], one[0], 0.5 * GAIN if one[0].free else GAIN)]
         self._seen.clear()  # of positions that were tried only once
         open_ones = sorted((one for one in tried if one[0].free), key=lambda one: one[2].score)[:_REFINED]
         better = [(*self._refined(beliefs, what, logs), logs) for what, logs, _ in open_ones]
         closed = [one for one in tried if not one[0].free]
-        closed += [(what, logs, after) for what, after, logs in better if _worth(before, after, _GAIN)]
+        closed += [(what, logs, after) for what, after, logs in better if _worth(before, after, what, GAIN)]
         if not closed:
             return None
         what, logs, after = min(closed, key=lambda one: one[2].score)
@@ -155,23 +164,31 @@ class Search:
             scopes += [(log,) for log in every]
         for scope in scopes:
             for what in self._wirings[scope[0]].explanations():
-                yield what, scope
+                if scope == every or what.free in (
+                    "",
+                    "clock",
+                ):  # a load looks like a scale
+                    yield what, scope
 
     def _refined(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> tuple[Explanation, Left]:
         """The number of a mistake that explains most."""
-        around = np.log(what.size) + np.array([-0.5, 0.5])
-        found = minimize_scalar(
-            lambda x: self._tried(beliefs, refined(what, float(np.exp(x))), logs).score,
-            bounds=tuple(around),
-            method="bounded",
-            options={"xatol": 2e-3, "maxiter": 20},
-        )
-        self._seen.clear()
-        best = refined(what, float(np.exp(found.x)))
-        after = self._tried(beliefs, best, logs)
-        if abs(found.x) < _NEAR_ONE:
-            after = self._left(beliefs)
-        return best, after
+        middle, place = np.log(what.size), np.inf
+        for _ in range(1 if what.free == "clock" else _STEPS):  # noise of positions asks for ever slower clocks
+            found = minimize_scalar(
+                lambda x: self._tried(beliefs, refined(what, float(np.exp(x))), logs).score,
+                bounds=(middle - _REACH, middle + _REACH),
+                method="bounded",
+                options={"xatol": 2e-3, "maxiter": 20},
+            )
+            self._seen.clear()
+            middle, place = found.x, found.x - middle
+            if abs(place) < 0.97 * _REACH:
+                break
+        best = refined(what, float(np.exp(middle)))
+        # A number that wants to be ever larger or smaller is none: that only hides what the model does not explain.
+        if abs(middle) < _NEAR_ONE or abs(place) >= 0.97 * _REACH:
+            return best, self._left(beliefs)
+        return best, self._tried(beliefs, best, logs)
 
     def _tried(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> Left:
         return self._left([one.then(what) if log in logs else one for log, one in enumerate(beliefs)])
@@ -196,7 +213,8 @@ class Search:
         return tuple(together.score - own.score for together, own in pairs)
 
 
-def _worth(before: Left, after: Left, gain: float) -> bool:
-    """Whether so much more is explained, and of no joint much less."""
-    ratio = np.log(before.shares / after.shares)
+def _worth(before: Left, after: Left, what: Explanation, gain: float) -> bool:
+    """Whether so much more is explained, and of no torque channel much less."""
+    came_from = np.argmax(np.abs(what.torques), axis=1)  # torque that changes its joint is compared with itself
+    ratio = np.log(before.shares[came_from] / after.shares)
     return bool(ratio.sum() > gain and ratio.min() > -max(_WORSE, _TRADE * ratio.max()))

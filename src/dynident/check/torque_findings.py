@@ -69,7 +69,7 @@ def _judged(samples: Sequence[Sample], wiring: Wiring) -> tuple[Finding, _Readin
 
 def _miss(slopes: Array) -> float:
     """Typical logarithm of the slopes."""
-    return float(np.median(np.abs(np.log(slopes[~np.isnan(slopes)]))))
+    return float(np.median(np.abs(np.log(np.abs(slopes[~np.isnan(slopes)])))))
 
 
 @on_one_thread
@@ -103,18 +103,18 @@ def _readings(wiring: Wiring) -> Iterator[_Reading]:
     ratios, gains = robot.drive.gear_ratios[moving], robot.drive.gains
     if wiring.torque == "tau":
         if gains is not None:
-            yield _Reading("the columns hold motor currents", np.abs(gains[moving]), columns("i"))
+            yield _Reading("the columns hold motor currents", gains[moving], columns("i"))
         if not np.allclose(np.abs(ratios), 1.0):
-            yield _Reading("it is that of the motor shafts", np.abs(ratios), columns("taum"))
+            yield _Reading("it is that of the motor shafts", ratios, columns("taum"))
     if wiring.torque == "i" and gains is not None:
-        yield _Reading("the columns hold torques, not currents", 1.0 / np.abs(gains[moving]), columns("tau"))
+        yield _Reading("the columns hold torques, not currents", 1.0 / gains[moving], columns("tau"))
         scaled = {name: {"column": name, "unit": "mA"} for name in names}
         yield _Reading("currents are in mA", np.full(n, 1e-3), {"columns": scaled})
         if not np.allclose(np.abs(ratios), 1.0):
             turned = [float(f"{x:.5g}") for x in gains * np.abs(robot.drive.gear_ratios)]
             yield _Reading("drive gains are those of the motor shafts", np.abs(ratios), {"drive_gains": turned})
     if wiring.torque == "taum":
-        yield _Reading("it is that of the joints", 1.0 / np.abs(ratios), columns("tau"))
+        yield _Reading("it is that of the joints", 1.0 / ratios, columns("tau"))
     if wiring.torque != "i":
         scaled = {name: {"column": name, "unit": "mNm"} for name in names}
         yield _Reading("it is in N·mm", np.full(n, 1e-3), {"columns": scaled})
