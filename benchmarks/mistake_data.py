@@ -149,14 +149,21 @@ def waves(robot: Robot, kind: str) -> Waves:
     return Waves(0.5 * (low + high), size, frequencies, drift)
 
 
-def simulated(name: str, *, seed: int = 0, others: bool = True) -> Dataset:
-    """Two motions of a bundled robot on the MuJoCo plant, with noise and encoders."""
+def simulated(name: str, *, values: Mapping[str, float] | None = None, seed: int = 0, others: bool = True) -> Dataset:
+    """Two motions of a bundled robot on the MuJoCo plant, with noise and encoders.
+
+    Args:
+        name: Of the robot.
+        values: What the machine really is; default the robot's own values.
+        seed: Of the noise.
+        others: Whether logs for single kinds of mistakes are wanted as well.
+    """
     robot = di.load_robot(name)
     kinds = ("q", "dq", "i" if robot.drive.gains is not None else "tau")
-    motions = [di.excite(robot, duration=DURATION, seed=s, **QUICK).trajectory for s in (1, 2)]
+    motions = [di.excite(robot, duration=DURATION, values=values, seed=s, **QUICK).trajectory for s in (1, 2)]
 
     def run(label: str, motion: Any, **options: Any) -> Log:
-        made = simulate(robot, motion, kinds=kinds, rate=250.0, seed=seed + len(label), **options).log
+        made = simulate(robot, motion, kinds=kinds, rate=250.0, values=values, seed=seed + len(label), **options).log
         return Log(label, "", made.time, made.channels, label=label)
 
     logs = tuple(run(f"motion {i}", motion) for i, motion in enumerate(motions, start=1))
