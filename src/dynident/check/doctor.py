@@ -89,8 +89,8 @@ def _model(robot: Robot, logs: Sequence[LogSource], signals: SignalOptions | Non
         observations.append(observe(log, robot, signals))
     trial = Trial(base_parameters(robot, BASIC_TERMS))
     moments = samples(observations)
-    torque, factors = _torque(trial, moments, wirings)
-    moments = [replace(one, tau=factors[:, None] * one.tau, late=factors[:, None] * one.late) for one in moments]
+    torque, meant = _torque(trial, moments, wirings)
+    moments = [replace(one, tau=meant @ one.tau, late=meant @ one.late) for one in moments]
     search = Search(trial, moments, wirings)
     explained = search.explained()
     if np.any(robot.gravity) and (turned := gravity_finding(trial, moments, wirings, explained)):
@@ -101,7 +101,7 @@ def _model(robot: Robot, logs: Sequence[LogSource], signals: SignalOptions | Non
     if explained.mistakes:
         return [*found, Finding("model", "warn", _NOT_LOOKED_AT_YET)]
     slower = samples([one.with_options(band=0.5 * one.band) for one in observations])
-    slower = [replace(one, tau=factors[:, None] * one.tau, late=factors[:, None] * one.late) for one in slower]
+    slower = [replace(one, tau=meant @ one.tau, late=meant @ one.late) for one in slower]
     return [
         *found,
         *delay_findings(trial, moments),
@@ -112,18 +112,18 @@ def _model(robot: Robot, logs: Sequence[LogSource], signals: SignalOptions | Non
 
 
 def _torque(trial: Trial, moments: Sequence[Sample], wirings: Sequence[Wiring]) -> tuple[Finding, Array]:
-    """The item about the size of the torque, and the factors that put it right, (n_joints,).
+    """The item about the size of the torque, and the map of torques that puts it right, (n_joints, n_joints).
 
     Positions in degrees or a wrong clock make torque look small or large; if putting columns right puts its size right
     as well, nothing is wrong with it.
     """
-    torque, factors = torque_finding(moments, wirings[0])
+    torque, meant = torque_finding(moments, wirings[0])
     if torque.verdict == "ok":
-        return torque, factors
+        return torque, meant
     explained = Search(trial, moments, wirings).explained()
     read = [one.read(x, wiring) for one, x, wiring in zip(explained.beliefs, moments, wirings, strict=True)]
-    again, ones = torque_finding(read, wirings[0])
-    return (again, ones) if again.verdict == "ok" else (torque, factors)
+    again, one = torque_finding(read, wirings[0])
+    return (again, one) if again.verdict == "ok" else (torque, meant)
 
 
 _NOT_LOOKED_AT_YET = "delay, rank, condition, agreement and bias are looked at once the columns are right"

@@ -15,7 +15,7 @@ from dynident.check.trial import Left, Trial
 from dynident.checks import Array
 from dynident.identifiability.base import base_parameters
 
-_WELL = 0.25  # share of its torque that is left of no joint where gravity points as given
+_WELL = 0.15  # share of its torque: where less is left of every joint, nothing needs to be explained
 
 
 def gravity_finding(
@@ -30,7 +30,7 @@ def gravity_finding(
         explained: The mistakes found in them.
     """
     before = explained.mistakes[0].before if explained.mistakes else explained.left
-    if before.shares.max() < _WELL:
+    if not explained.mistakes and before.shares.max() < _WELL:
         return None
     gravity, after = _best(trial, samples, wirings)
     gain = before.score - after.score
