@@ -53,7 +53,6 @@ EACH = [("tx40-motor", *one) for one in TX40.items()] + [("ur10e", *one) for one
 QUICK = [
     ("tx40-motor", "one position in degrees", "joint 2"),
     ("tx40-motor", "torque flipped", "joint 5"),
-    ("tx40-motor", "motor torque for joint torque", ""),
     ("tx40-motor", "gravity sideways", ""),
     ("tx40-motor", "one torque 40 ms late", "joint 4"),
     ("ur10e", "clock off by 2", ""),
