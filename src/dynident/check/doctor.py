@@ -13,10 +13,11 @@ from dynident.check.excitation_findings import equations_finding, excitation_fin
 from dynident.check.explain import Search
 from dynident.check.explanations import Wiring
 from dynident.check.finding import Checkup, Finding
-from dynident.check.sample import samples
+from dynident.check.sample import Sample, samples
 from dynident.check.signals import signal_findings
 from dynident.check.torque_findings import torque_finding
 from dynident.check.trial import Trial
+from dynident.checks import Array
 from dynident.errors import DynidentError
 from dynident.estimate.recipes import BASIC_TERMS
 from dynident.identifiability.base import base_parameters
@@ -116,15 +117,15 @@ def _model(observations: Sequence[Observations]) -> list[Finding]:
     enough, each = equations_finding(trial, observations, moments)
     if enough.verdict == "stop":
         return [enough, Finding("model", "warn", _NOT_LOOKED_AT)]
-    torque, factors = torque_finding(moments, wirings[0])
-    moments = [replace(one, tau=factors[:, None] * one.tau, late=factors[:, None] * one.late) for one in moments]
+    torque, meant = _torque(trial, moments, wirings)
+    moments = [replace(one, tau=meant @ one.tau, late=meant @ one.late) for one in moments]
     search = Search(trial, moments, wirings)
     explained = search.explained()
     found = [torque, *column_findings(explained, wirings, logs), agreement_finding(search, explained, logs)]
     if explained.mistakes:
         return [enough, *_sure(found, each), Finding("model", "warn", _NOT_LOOKED_AT_YET)]
     half = samples([one.with_options(band=0.5 * one.band) for one in observations])
-    slower = [replace(one, tau=factors[:, None] * one.tau) for one in half]
+    slower = [replace(one, tau=meant @ one.tau) for one in half]
     found += delay_findings(trial, moments)
     return [
         enough,
@@ -142,6 +143,21 @@ def _sure(found: Sequence[Finding], each: float) -> list[Finding]:
     return [
         replace(one, verdict="warn", message=one.message + doubt) if one.verdict == "stop" else one for one in found
     ]
+
+
+def _torque(trial: Trial, moments: Sequence[Sample], wirings: Sequence[Wiring]) -> tuple[Finding, Array]:
+    """The item about the size of the torque, and the map of torques that puts it right, (n_joints, n_joints).
+
+    Positions in degrees or a wrong clock make torque look small or large; if putting columns right puts its size right
+    as well, nothing is wrong with it.
+    """
+    torque, meant = torque_finding(moments, wirings[0])
+    if torque.verdict == "ok":
+        return torque, meant
+    explained = Search(trial, moments, wirings).explained()
+    read = [one.read(x, wiring) for one, x, wiring in zip(explained.beliefs, moments, wirings, strict=True)]
+    again, one = torque_finding(read, wirings[0])
+    return (again, one) if again.verdict == "ok" else (torque, meant)
 
 
 _NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"

@@ -127,11 +127,16 @@ class Trial:
 
     @on_one_thread
     def left_late(self, samples: Sequence[Sample], motion: float) -> tuple[Array, Array]:
-        """What fits leave of later torque: of each joint's own equations (n_joints, n_delays), of all (n_delays,).
+        """What fits leave of later torque, of each joint's own equations and of all together.
 
         Args:
             samples: The moments of each log.
             motion: Share of its effective speed that a joint must exceed: in slow motion friction passes for delay.
+
+        Returns:
+            Residuals of each joint's own equations, (n_joints, n_delays); and products of what one model of all joints
+            leaves, (n_joints, n_delays, n_joints, n_delays), each joint over its least own residual: if joint j is late
+            by delay d[j], the sum of products[j, d[j], k, d[k]] over j and k is the square of what is left.
         """
         n_delays = len(samples[0].late)
         total = [np.zeros((len(own) + n_delays,) * 2) for own in self._columns]
@@ -143,13 +148,13 @@ class Trial:
                 first += len(own)
         ends = [len(own) for own in self._columns]
         alone = [np.linalg.norm(R[end:, end:], axis=0) for R, end in zip(total, ends, strict=True)]
-        n, parts = self.base.n, []
-        for R, own, left in zip(total, self._columns, alone, strict=True):
-            part = np.zeros((len(R), n + n_delays))
-            part[:, [*own, *range(n, n + n_delays)]] = R / max(float(left.min()), 1e-12)
+        n, parts, wide = self.base.n, [], len(ends) * n_delays
+        for j, (R, own, left) in enumerate(zip(total, self._columns, alone, strict=True)):
+            part, first = np.zeros((len(R), n + wide)), n + j * n_delays
+            part[:, [*own, *range(first, first + n_delays)]] = R / max(float(left.min()), 1e-12)
             parts.append(part)
-        whole: Array = np.asarray(np.linalg.qr(np.concatenate(parts), mode="r"))
-        return np.array(alone), np.asarray(np.linalg.norm(whole[n:, n:], axis=0))
+        rest: Array = np.asarray(np.linalg.qr(np.concatenate(parts), mode="r"))[n:, n:]
+        return np.array(alone), (rest.T @ rest).reshape(len(ends), n_delays, len(ends), n_delays)
 
     @on_one_thread
     def left(self, seen: Sequence[tuple[Seen, Array]]) -> Left:
