@@ -14,6 +14,13 @@ from typing import TYPE_CHECKING, Any
 from dynident._version import __version__
 
 if TYPE_CHECKING:
+    from dynident.check import (
+        CheckError as CheckError,
+        Checkup as Checkup,
+        Finding as Finding,
+        check_logs as check_logs,
+        preview as preview,
+    )
     from dynident.dynamics import (
         Column as Column,
         Coulomb as Coulomb,
@@ -327,6 +334,13 @@ _ROOMS = {
         "Observations",
         "SignalOptions",
         "observe",
+    ),
+    "dynident.check": (
+        "CheckError",
+        "Checkup",
+        "Finding",
+        "check_logs",
+        "preview",
     ),
     "dynident.validation": (
         "Validation",

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dynident.check.explain import Belief, Explained, Mistake
+from dynident.check.explain import SURE, Belief, Explained, Mistake
 from dynident.check.explanations import Wiring, column_rules
 from dynident.check.finding import Finding, Verdict, percent
 from dynident.logs.source import LogSource
 
-_SURE = 1.5  # gain in the sum of logarithms from which a mistake is no longer a guess
 ITEMS = {
     "units": "positions are in the units that their columns say",
     "order": "no other order of the joints explains the torque better",
@@ -46,7 +45,7 @@ def _finding(one: Mistake, explained: Explained, wirings: Sequence[Wiring], logs
     whole = len(one.logs) == len(logs)
     if not whole:
         words += "; the other logs are not like that, so put this one right alone"
-    verdict: Verdict = "stop" if one.gain > _SURE else "warn"
+    verdict: Verdict = "stop" if one.gain > SURE else "warn"
     label = "" if whole else ", ".join(logs[i].label for i in one.logs)
     fix = _fix(one, belief, wiring, logs[one.logs[0]])
     return Finding(one.explanation.item, verdict, words, fix, label)
@@ -55,6 +54,8 @@ def _finding(one: Mistake, explained: Explained, wirings: Sequence[Wiring], logs
 def _fix(one: Mistake, belief: Belief, wiring: Wiring, log: LogSource) -> dict[str, Any]:
     """Keys of an overlay that put a mistake right, beside those found with it."""
     what, robot = one.explanation, wiring.robot
+    if what.gravity is not None:
+        return {"gravity": list(what.gravity)}
     if what.upside_down:
         return {"gravity": [-float(x) + 0.0 for x in robot.gravity]}
     if what.item == "clock":

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.check.finding import Finding, percent
 from dynident.check.sample import DELAYS, Sample
 from dynident.check.trial import Trial
+from dynident.checks import Array
 
 _IN_MOTION = 0.2  # of a joint's effective speed: in slow motion, what friction does passes for delay
 _USUAL = 0.02  # [s] that identification looks for on its own, and that friction can feign in one joint
 _TOLD = 0.06  # share by which a delay beyond that must lower what is left of all torque to be told
-_WORTH = 0.2  # the same to be sure, and for a single joint
+_WORTH = 0.2  # the same to be sure, and for a single joint in its own equations
+_APART = 0.025  # [s] that single joints of sound logs are apart in the equations of all
+_TOGETHER = 0.3  # of a joint's share of what is left of all torque, by which that must grow
+_SWEEPS = 2  # over the joints, each with the delays found for the others
 
 
 def delay_findings(trial: Trial, samples: Sequence[Sample]) -> list[Finding]:
     """The delay of all torques, and joints whose torque comes at another time than that of the others."""
-    left, together = (np.maximum(x, 1e-300) for x in trial.left_late(samples, _IN_MOTION))
+    own, products = trial.left_late(samples, _IN_MOTION)
+    own = np.maximum(own, 1e-300)
+    together = np.sqrt(np.maximum(np.einsum("idjd->d", products), 1e-300))
     none, common = int(np.argmin(np.abs(DELAYS))), int(np.argmin(together))
     gain = 1.0 - float(together[common] / together[none])
     found = []
@@ -33,13 +41,48 @@ def delay_findings(trial: Trial, samples: Sequence[Sample]) -> list[Finding]:
         found.append(Finding("delay", "stop" if gain > _WORTH else "warn", f"{words}; {effect}: {remedy}"))
     else:
         common = none
-    for joint, own in zip(trial.robot.joint_names, left, strict=True):
-        best = int(np.argmin(own))
-        gain, apart = 1.0 - float(own[best] / own[common]), float(DELAYS[best] - DELAYS[common])  # in its own equations
-        if abs(apart) > _USUAL + 1e-9 and gain > _WORTH and 0 < best < len(DELAYS) - 1:
+    each = _each(products, np.full(len(own), common))
+    usual = int(np.median(each))
+    for j, name in enumerate(trial.robot.joint_names):
+        best = int(np.argmin(own[j]))
+        gain, apart = 1.0 - float(own[j, best] / own[j, common]), float(DELAYS[best] - DELAYS[common])
+        sure = abs(apart) > _USUAL + 1e-9 and gain > _WORTH and 0 < best < len(DELAYS) - 1
+        shared = float(DELAYS[each[j]] - DELAYS[usual])
+        worse = _worse(products, each, j, usual)
+        if abs(shared) > _APART + 1e-9 and worse > _TOGETHER:
+            sure, gain = True, max(gain, 1.0 - 1.0 / math.sqrt(1.0 + worse))
+        if sure:
+            # What other joints say of shared parameters leaves a delay less room.
+            apart = shared if abs(shared) > _USUAL + 1e-9 else apart
             side = "later" if apart > 0.0 else "earlier"
-            words = f"torque of joint {joint} comes about {1e3 * abs(apart):.0f} ms {side} than that of the others"
+            words = f"torque of joint {name} comes about {1e3 * abs(apart):.0f} ms {side} than that of the others"
             effect = f"mending that takes {percent(gain)} of what is left of it: mend the stamps of its columns"
             found.append(Finding("delay", "stop" if gain > 2.0 * _WORTH else "warn", f"{words}; {effect}"))
-    usual = f"no torque is more than {1e3 * _USUAL:.0f} ms late or early; smaller delays are found in identification"
-    return found or [Finding("delay", "ok", usual)]
+    fine = f"no torque is more than {1e3 * _USUAL:.0f} ms late or early; smaller delays are found in identification"
+    return found or [Finding("delay", "ok", fine)]
+
+
+def _each(products: Array, start: NDArray[np.int_]) -> NDArray[np.int_]:
+    """The delay of each joint that leaves least together, found joint by joint, (n_joints,) places in `DELAYS`."""
+    each = start.copy()
+    for _ in range(_SWEEPS):
+        for j in range(len(each)):
+            each[j] = int(np.argmin([_left(products, _with(each, j, d)) for d in range(len(DELAYS))]))
+    return each
+
+
+def _worse(products: Array, each: NDArray[np.int_], joint: int, usual: int) -> float:
+    """What is left if a joint is as late as the others, less what is left else, over a joint's share of it."""
+    least = _left(products, each)
+    return (_left(products, _with(each, joint, usual)) - least) / max(least / len(each), 1e-300)
+
+
+def _left(products: Array, each: NDArray[np.int_]) -> float:
+    joints = np.arange(len(each))
+    return float(products[joints[:, None], each[:, None], joints, each].sum())
+
+
+def _with(each: NDArray[np.int_], joint: int, delay: int) -> NDArray[np.int_]:
+    other = each.copy()
+    other[joint] = delay
+    return other

@@ -1,4 +1,4 @@
-"""`check`: everything that can be wrong with logs, looked for before anything is solved."""
+"""`check_logs`: everything that can be wrong with logs, looked for before anything is solved."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from dynident.check.excitation_findings import equations_finding, excitation_fin
 from dynident.check.explain import Search
 from dynident.check.explanations import Wiring
 from dynident.check.finding import Checkup, Finding
-from dynident.check.sample import samples
+from dynident.check.sample import Sample, samples
 from dynident.check.signals import signal_findings
 from dynident.check.torque_findings import torque_finding
 from dynident.check.trial import Trial
+from dynident.checks import Array
 from dynident.errors import DynidentError
 from dynident.estimate.recipes import BASIC_TERMS
 from dynident.identifiability.base import base_parameters
@@ -26,10 +27,11 @@ from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+_EQUATIONS = 20  # for each parameter, from which the model is believed
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
-def check(
+def check_logs(
     robot: Robot,
     logs: LogSource | Sequence[LogSource],
     *,
@@ -60,7 +62,7 @@ def check(
 
 
 def check_observed(observations: Sequence[Observations], progress: Progress | None = None) -> Checkup:
-    """`check` for logs that were looked through already."""
+    """`check_logs` for logs that were looked through already."""
     tell = progress or (lambda what, done, total: None)
     logs = [one.log for one in observations]
     found = _all_signals(observations[0].robot, logs, tell)
@@ -112,25 +114,50 @@ def _model(observations: Sequence[Observations]) -> list[Finding]:
     wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
     trial = Trial(base_parameters(robot, BASIC_TERMS))
     moments = samples(observations)
-    enough = equations_finding(trial, observations, moments)
+    enough, each = equations_finding(trial, observations, moments)
     if enough.verdict == "stop":
         return [enough, Finding("model", "warn", _NOT_LOOKED_AT)]
-    torque, factors = torque_finding(moments, wirings[0])
-    moments = [replace(one, tau=factors[:, None] * one.tau, late=factors[:, None] * one.late) for one in moments]
+    torque, meant = _torque(trial, moments, wirings)
+    moments = [replace(one, tau=meant @ one.tau, late=meant @ one.late) for one in moments]
     search = Search(trial, moments, wirings)
     explained = search.explained()
-    found = [enough, torque, *column_findings(explained, wirings, logs)]
+    found = [torque, *column_findings(explained, wirings, logs), agreement_finding(search, explained, logs)]
     if explained.mistakes:
-        return [*found, Finding("model", "warn", _NOT_LOOKED_AT_YET)]
+        return [enough, *_sure(found, each), Finding("model", "warn", _NOT_LOOKED_AT_YET)]
     half = samples([one.with_options(band=0.5 * one.band) for one in observations])
-    slower = [replace(one, tau=factors[:, None] * one.tau) for one in half]
+    slower = [replace(one, tau=meant @ one.tau) for one in half]
+    found += delay_findings(trial, moments)
     return [
-        *found,
-        *delay_findings(trial, moments),
+        enough,
+        *_sure(found, each),
         *excitation_findings(trial, moments, explained.left),
-        agreement_finding(search, explained, logs),
         bias_finding(trial, moments, slower, explained.left),
     ]
 
 
-_NOT_LOOKED_AT_YET = "delay, rank, condition, agreement and bias are looked at once the columns are right"
+def _sure(found: Sequence[Finding], each: float) -> list[Finding]:
+    """What so few equations say is no reason to stop."""
+    if each >= _EQUATIONS:
+        return list(found)
+    doubt = "; so short a motion cannot make sure of it"
+    return [
+        replace(one, verdict="warn", message=one.message + doubt) if one.verdict == "stop" else one for one in found
+    ]
+
+
+def _torque(trial: Trial, moments: Sequence[Sample], wirings: Sequence[Wiring]) -> tuple[Finding, Array]:
+    """The item about the size of the torque, and the map of torques that puts it right, (n_joints, n_joints).
+
+    Positions in degrees or a wrong clock make torque look small or large; if putting columns right puts its size right
+    as well, nothing is wrong with it.
+    """
+    torque, meant = torque_finding(moments, wirings[0])
+    if torque.verdict == "ok":
+        return torque, meant
+    explained = Search(trial, moments, wirings).explained()
+    read = [one.read(x, wiring) for one, x, wiring in zip(explained.beliefs, moments, wirings, strict=True)]
+    again, one = torque_finding(read, wirings[0])
+    return (again, one) if again.verdict == "ok" else (torque, meant)
+
+
+_NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.blas import on_one_thread
-from dynident.check.finding import Finding, percent
+from dynident.check.finding import Finding, Verdict, percent
 from dynident.check.sample import Sample
 from dynident.check.trial import Left, Trial
 from dynident.checks import Array
 from dynident.estimate.around import RANK_TOLERANCE
+from dynident.identifiability.base import base_parameters
+from dynident.identifiability.excitation import excitation
 from dynident.motion.fourier import waves
 from dynident.signals.observe import Observations
 from dynident.signals.rows import filter_time, row_step
@@ -23,23 +25,23 @@ LEAST = 5  # with fewer, the fit follows the noise
 _HIGH = 300.0  # condition: a plain polynomial motion has it, a good one a tenth of it
 _ONE_WAY = 0.03  # share of its motion that a joint must make in either direction
 _ALIKE = 0.98  # correlation of two joints' motions
-_HARMONICS, _TRIES, _MOMENTS = 5, 16, 200  # of the motion that is proposed
+_HARMONICS, _TRIES, _MOMENTS = 5, 24, 200  # of the motion that is proposed
+_INSIDE = 0.9  # share of limits that a proposed motion uses
 _NAMED = 12  # parameters named in a message
 
 
 def excitation_findings(trial: Trial, samples: Sequence[Sample], left: Left) -> list[Finding]:
     """The items about motion: rank, condition, one-way motion, joints that move alike."""
     seen = _Rank.of(trial, samples, left)
-    return [
-        _rank(trial, seen),
-        _condition(trial, samples, left, seen),
-        _one_way(trial, samples),
-        _alike(trial, samples),
-    ]
+    one_way, alike = _one_way(trial, samples), _alike(trial, samples)
+    poor = "warn" in (one_way.verdict, alike.verdict)
+    return [_rank(trial, seen), _condition(trial, samples, left, seen, poor), one_way, alike]
 
 
-def equations_finding(trial: Trial, observations: Sequence[Observations], samples: Sequence[Sample]) -> Finding:
-    """Whether there are enough equations for the parameters."""
+def equations_finding(
+    trial: Trial, observations: Sequence[Observations], samples: Sequence[Sample]
+) -> tuple[Finding, float]:
+    """Whether there are enough equations for the parameters, and how many there are for each."""
     count = 0.0
     for one, sample in zip(observations, samples, strict=True):
         lost, raster = filter_time(one), one.survey.grid.rate
@@ -50,10 +52,10 @@ def equations_finding(trial: Trial, observations: Sequence[Observations], sample
     if each < LEAST:
         names = ", ".join(one.log.label for one in observations)
         remedy = f"at least {LEAST} per parameter are needed: use longer logs or fewer terms"
-        return Finding("equations", "stop", f"{names}: gives {words}; {remedy}")
+        return Finding("equations", "stop", f"{names}: gives {words}; {remedy}"), each
     if each < ENOUGH:
-        return Finding("equations", "warn", f"{words}; {ENOUGH} are the rule: use longer logs")
-    return Finding("equations", "ok", words)
+        return Finding("equations", "warn", f"{words}; {ENOUGH} are the rule: use longer logs"), each
+    return Finding("equations", "ok", words), each
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,41 +92,63 @@ def _rank(trial: Trial, seen: _Rank) -> Finding:
     return Finding("rank", "warn", f"{words}; move all joints, fast and slow, or leave out their terms")
 
 
-def _condition(trial: Trial, samples: Sequence[Sample], left: Left, seen: _Rank) -> Finding:
+def _condition(trial: Trial, samples: Sequence[Sample], left: Left, seen: _Rank, poor: bool) -> Finding:
+    """Condition of the equations and, where that is high or the motion poor, that of a better motion beside it."""
     words = f"the condition of the equations is {seen.condition:.3g}"
-    if seen.condition < _HIGH:
+    if seen.condition < _HIGH and not poor:
         return Finding("condition", "ok", words)
-    better = proposed_condition(trial, samples, left)
-    words += f", where below {_HIGH:g} is wanted: some combinations are told a hundred times worse than others"
+    better, motion = proposed_motion(trial, samples, left)
+    links = base_parameters(trial.robot, "rigid")
+    own = np.concatenate([np.stack([one.q, one.dq, one.ddq]) for one in samples], axis=2)
+    raw = [excitation(links, *(x.T for x in each)).raw_condition for each in (own, motion)]
+    words += f" (of the links alone and unscaled {raw[0]:.3g}), where below {_HIGH:g} is wanted"
     if better < 0.7 * seen.condition:
-        words += f"; {_HARMONICS} harmonics over the same ranges and speeds reach about {better:.3g}"
-    return Finding("condition", "warn", f"{words}: dynident excite designs such a motion")
+        words += f"; {_HARMONICS} harmonics within the limits reach about {better:.3g} ({raw[1]:.3g})"
+    verdict: Verdict = "warn" if seen.condition >= _HIGH else "ok"
+    return Finding("condition", verdict, f"{words}: dynident excite designs such a motion")
 
 
 @on_one_thread
-def proposed_condition(trial: Trial, samples: Sequence[Sample], left: Left) -> float:
-    """Condition of the best of some random Fourier motions with the ranges and speeds of the logs."""
-    q, dq = (np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq"))
-    middle, half, speed = 0.5 * (q.max(1) + q.min(1)), 0.5 * np.ptp(q, axis=1), np.abs(dq).max(1)
-    random, best = np.random.default_rng(0), np.inf
+def proposed_motion(trial: Trial, samples: Sequence[Sample], left: Left) -> tuple[float, Array]:
+    """The best of some random Fourier motions within the robot's limits or, without, the ranges of the logs.
+
+    Returns:
+        Its condition, and (3, n_joints, n_moments): positions, speeds and accelerations.
+    """
+    middle, half, speed = _room(trial, samples)
+    random = np.random.default_rng(0)
     basis = waves(np.linspace(0.0, 1.0, _MOMENTS, endpoint=False), _HARMONICS, 1.0)
+    found: list[tuple[float, Array]] = []
     for _ in range(_TRIES):
-        weights = random.standard_normal((len(q), basis[0].shape[1]))
+        weights = random.standard_normal((len(middle), basis[0].shape[1]))
         course = [weights @ part.T for part in basis]
         scale = half / np.maximum(np.abs(course[0]).max(1), 1e-12)
         course = [scale[:, None] * part for part in course]
-        hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(1), 1e-12)))  # periods per second
+        hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(1), 1e-12)))  # most periods per second
+        hurry *= float(random.uniform(0.2, 1.0))
+        motion = np.stack([course[0] + middle[:, None], hurry * course[1], hurry**2 * course[2]])
         made = Sample(
-            q=course[0] + middle[:, None],
-            dq=hurry * course[1],
-            ddq=hurry**2 * course[2],
+            q=motion[0],
+            dq=motion[1],
+            ddq=motion[2],
             tau=np.zeros_like(course[0]),
             late=np.zeros((0, *course[0].shape)),
             around=np.zeros((2, 3, *course[0].shape)),
             rest_speed=samples[0].rest_speed,
         )
-        best = min(best, _Rank.of(trial, [made], left).condition)
-    return best
+        found.append((_Rank.of(trial, [made], left).condition, motion))
+    return min(found, key=lambda one: one[0])
+
+
+def _room(trial: Trial, samples: Sequence[Sample]) -> tuple[Array, Array, Array]:
+    """Where joints may move, (n_joints,) each: middle, half of the range, largest speed."""
+    q, dq = (np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq"))
+    lowest, highest, speed = q.min(1), q.max(1), np.abs(dq).max(1)
+    for i, moving in enumerate(trial.robot.moving):
+        limits = trial.robot.joints[trial.robot.active[moving]].limits
+        if limits.lower is not None and limits.upper is not None and limits.velocity is not None:
+            lowest[i], highest[i], speed[i] = limits.lower, limits.upper, limits.velocity
+    return 0.5 * (lowest + highest), _INSIDE * 0.5 * (highest - lowest), _INSIDE * speed
 
 
 def _one_way(trial: Trial, samples: Sequence[Sample]) -> Finding:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -12,15 +13,22 @@ from dynident.check.explanations import Explanation, Wiring, refined
 from dynident.check.sample import Sample
 from dynident.check.trial import FEW, Left, Seen, Trial
 from dynident.checks import Array
+from dynident.identifiability.base import base_parameters
 
 _MOST = 4  # mistakes that are looked for one beside the other
-_GAIN = 0.7  # in the sum of logarithms: one joint's residual halves
+GAIN = 0.7  # in the sum of logarithms: one joint's residual halves
+SURE = 1.5  # the same, from which a mistake is no longer a guess
 _WORSE = 0.15  # the same for one joint, which may be explained worse by less than that, or by less than
-_TRADE = 0.2  # times what the joint that gains most gains
+_TRADE = 0.15  # times what is gained in all
 _REFINED = 3  # mistakes with a number that are looked at closely
+_REACH, _STEPS = 0.5, 3  # of a logarithm: how far around a number a better one is looked for, and how often
 _RIVAL = 0.15  # in the sum of logarithms: explanations this close are told as well
 _NEAR_ONE = 0.12  # of a logarithm: a scale nearer to one is not told
+_BAD = 0.08  # share of a strong joint's torque that is left if gravity points elsewhere
+_STRONG = 0.2  # of the strongest joint's torque
+_LIKELIER = 2.0  # gain that a mistake in columns needs beyond that of gravity, which can be mistaken for it
 _MATTERS = 0.01  # share of a joint's torque: exact data would tell of less
+_SETTLED = 0.4  # of the disagreement that may be left once a mistake in one log is put right
 _APART = 1.5  # in the sum of logarithms: a log that one model of all logs fits so much worse than its own
 
 
@@ -44,6 +52,13 @@ class Belief:
         """With one more mistake put right."""
         positions, torques = more.positions @ self.positions, more.torques @ self.torques
         return Belief(positions, torques, more.clock * self.clock, self.upside_down != more.upside_down)
+
+    def read(self, sample: Sample, wiring: Wiring) -> Sample:
+        """Moments of a log with positions, clock and torques as they are meant."""
+        at_joints, about = wiring.at_joints(self.positions), wiring.zero[:, None]
+        q, dq = at_joints @ (sample.q - about) + about, at_joints @ sample.dq / self.clock
+        ddq, tau = at_joints @ sample.ddq / self.clock**2, wiring.at_rows(self.torques) @ sample.tau
+        return replace(sample, q=q, dq=dq, ddq=ddq, tau=tau)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +115,43 @@ class Search:
         beliefs = [Belief(np.eye(n), np.eye(n)) for _ in self._samples]
         mistakes: list[Mistake] = []
         left = self._left(beliefs)
+        if turned := self._turned(beliefs, left):
+            mistakes.append(turned)
+            left = turned.after
         while len(mistakes) < _MOST and (found := self._best(beliefs, left)):
             mistakes.append(found)
             for log in found.logs:
                 beliefs[log] = beliefs[log].then(found.explanation)
             left = found.after
         return Explained(tuple(mistakes), tuple(beliefs), left, self._apart(beliefs))
+
+    def _turned(self, beliefs: Sequence[Belief], before: Left) -> Mistake | None:
+        """A robot on a wall: gravity along another axis of the base, where that explains more than any column does.
+
+        Other gravity is another set of equations, so it is tried only where a strong joint is badly explained.
+        """
+        trial, size = self._trial, float(np.linalg.norm(self._trial.robot.gravity))
+        torque = before.deviations / before.shares
+        strong = torque > _STRONG * torque.max()
+        if size == 0.0 or before.shares[strong].max() < _BAD:
+            return None
+        rival = self._best(beliefs, before)
+        found: list[tuple[Explanation, Left, Trial]] = []
+        for axis, sign in itertools.product(range(3), (1.0, -1.0)):
+            gravity = size * sign * np.eye(3)[axis]
+            if abs(gravity @ trial.robot.gravity) > 0.9 * size**2:
+                continue
+            self._trial = Trial(base_parameters(replace(trial.robot, gravity=gravity), trial.base.terms))
+            self._seen.clear()
+            one = np.eye(len(before.shares))
+            words = f"gravity points along {'+' if sign > 0.0 else '-'}{'xyz'[axis]} of the base"
+            what = Explanation("gravity", words, one, one, gravity=tuple(float(x) + 0.0 for x in gravity))
+            found.append((what, self._left(beliefs), self._trial))
+        self._seen.clear()
+        what, after, turned = min(found, key=lambda one: one[1].score)
+        better = _worth(before, after, what, SURE) and (rival is None or after.score < rival.after.score + _LIKELIER)
+        self._trial = turned if better else trial
+        return Mistake(what, tuple(range(len(beliefs))), before, after, ()) if better else None
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -132,21 +178,30 @@ class Search:
     def _best(self, beliefs: Sequence[Belief], before: Left) -> Mistake | None:
         """The mistake that explains most, if it explains enough."""
         tried = [(what, logs, self._tried(beliefs, what, logs)) for what, logs in self._candidates(beliefs)]
-        tried = [one for one in tried if _worth(before, one[2], 0.5 * _GAIN if one[0].free else _GAIN)]
+        tried = [one for one in tried if _worth(before, one[2], one[0], 0.5 * GAIN if one[0].free else GAIN)]
         self._seen.clear()  # of positions that were tried only once
         open_ones = sorted((one for one in tried if one[0].free), key=lambda one: one[2].score)[:_REFINED]
         better = [(*self._refined(beliefs, what, logs), logs) for what, logs, _ in open_ones]
         closed = [one for one in tried if not one[0].free]
-        closed += [(what, logs, after) for what, after, logs in better if _worth(before, after, _GAIN)]
-        if not closed:
+        closed += [(what, logs, after) for what, after, logs in better if _worth(before, after, what, GAIN)]
+        closed.sort(key=lambda one: one[2].score)
+        best = next((one for one in closed if self._settles(beliefs, one[0], one[1])), None)
+        if best is None:
             return None
-        what, logs, after = min(closed, key=lambda one: one[2].score)
+        what, logs, after = best
         rivals = [
             other.words
             for other, same, then in closed
             if other.words != what.words and same == logs and then.score < after.score + _RIVAL
         ]
         return Mistake(what, logs, before, after, tuple(dict.fromkeys(rivals))[:3])
+
+    def _settles(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> bool:
+        """Whether a mistake in one log alone is why it disagrees with the others; a load would be explained in part."""
+        if len(logs) == len(beliefs):
+            return True
+        then = [one.then(what) if log in logs else one for log, one in enumerate(beliefs)]
+        return max(self._apart(then)) < max(_APART, _SETTLED * max(self._apart(beliefs)))
 
     def _candidates(self, beliefs: Sequence[Belief]) -> Iterator[tuple[Explanation, tuple[int, ...]]]:
         """Mistakes in all logs and, where logs disagree, in single ones."""
@@ -157,24 +212,30 @@ class Search:
         rows = self._left(beliefs).rows
         for scope in scopes:
             for what in self._wirings[scope[0]].explanations():
+                if scope != every and what.free not in ("", "clock"):  # a load looks like a scale
+                    continue
                 if (rows[what.touched] >= FEW).all():  # torque of a joint at rest would explain what it is put in for
                     yield what, scope
 
     def _refined(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> tuple[Explanation, Left]:
         """The number of a mistake that explains most."""
-        around = np.log(what.size) + np.array([-0.5, 0.5])
-        found = minimize_scalar(
-            lambda x: self._tried(beliefs, refined(what, float(np.exp(x))), logs).score,
-            bounds=tuple(around),
-            method="bounded",
-            options={"xatol": 2e-3, "maxiter": 20},
-        )
-        self._seen.clear()
-        best = refined(what, float(np.exp(found.x)))
-        after = self._tried(beliefs, best, logs)
-        if abs(found.x) < _NEAR_ONE:
-            after = self._left(beliefs)
-        return best, after
+        middle, place = np.log(what.size), np.inf
+        for _ in range(1 if what.free == "clock" else _STEPS):  # noise of positions asks for ever slower clocks
+            found = minimize_scalar(
+                lambda x: self._tried(beliefs, refined(what, float(np.exp(x))), logs).score,
+                bounds=(middle - _REACH, middle + _REACH),
+                method="bounded",
+                options={"xatol": 2e-3, "maxiter": 20},
+            )
+            self._seen.clear()
+            middle, place = found.x, found.x - middle
+            if abs(place) < 0.97 * _REACH:
+                break
+        best = refined(what, float(np.exp(middle)))
+        # A number that wants to be ever larger or smaller is none: that only hides what the model does not explain.
+        if abs(middle) < _NEAR_ONE or abs(place) >= 0.97 * _REACH:
+            return best, self._left(beliefs)
+        return best, self._tried(beliefs, best, logs)
 
     def _tried(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> Left:
         return self._left([one.then(what) if log in logs else one for log, one in enumerate(beliefs)])
@@ -199,9 +260,11 @@ class Search:
         return tuple(together.score - own.score for together, own in pairs)
 
 
-def _worth(before: Left, after: Left, gain: float) -> bool:
-    """Whether so much more is explained, of some joint a part that matters, and of no joint much less."""
-    ratio = np.log(before.shares / after.shares)
-    if (before.shares - after.shares).max() < _MATTERS:
+def _worth(before: Left, after: Left, what: Explanation, gain: float) -> bool:
+    """Whether so much more is explained, of some joint a part that matters, and of no torque channel much less."""
+    came_from = np.argmax(np.abs(what.torques), axis=1)  # torque that changes its joint is compared with itself
+    earlier = before.shares[came_from]
+    if (earlier - after.shares).max() < _MATTERS:
         return False
-    return bool(ratio.sum() > gain and ratio.min() > -max(_WORSE, _TRADE * ratio.max()))
+    ratio = np.log(earlier / after.shares)
+    return bool(ratio.sum() > gain and ratio.min() > -max(_WORSE, _TRADE * ratio.sum()))

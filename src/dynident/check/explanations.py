@@ -36,6 +36,7 @@ class Explanation:
         free: The number that can be refined: "positions", "torques", "both" (a gear ratio), "clock" or "".
         place: Channel whose number can be refined.
         upside_down: Whether gravity points the other way.
+        gravity: Gravity in the base frame [m/s²] where it points elsewhere; None where it does not.
     """
 
     item: str
@@ -46,6 +47,7 @@ class Explanation:
     free: str = ""
     place: int = -1
     upside_down: bool = False
+    gravity: tuple[float, ...] | None = None
 
     @property
     def touched(self) -> NDArray[np.bool_]:

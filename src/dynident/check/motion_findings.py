@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from dynident.check.channel_findings import gear_of, judged_joints, never_moves
 from dynident.check.finding import Finding, percent
@@ -18,6 +20,7 @@ _FOLLOWS = 0.9  # correlation of a speed with its own position; sound logs have 
 _SWAPPED = 0.95  # of a speed with another joint's position
 _SLOPE = 0.15  # by which measured speeds may be larger or smaller; sound logs have 0.05
 _NEAR = 0.05  # by which a slope may differ from that of a known unit
+_CLOCK = 5.0  # factor up to which a common one is that of a clock; beyond are units and gears
 _UNITS = {"deg/s": 180.0 / math.pi, "rpm": 30.0 / math.pi}
 _RESTING = 0.8  # share of the samples at rest; a log that starts and ends at rest has 0.25
 
@@ -35,6 +38,10 @@ def velocity_finding(look: Look, robot: Robot | None) -> Finding:
     speeds = list(_compared(look, robot))
     if not speeds:
         return Finding("velocity", "ok", "no measured speeds to compare; positions are differentiated")
+    if (factor := _common_factor(speeds)) != 1.0:
+        words = f"all measured speeds are {factor:.3g} times those of the positions, as if the clock ran wrong"
+        fix = {"columns": look.raw.origins["t"].rule("t", factor=float(f"{1.0 / factor:.3g}"))}
+        return Finding("velocity", "warn", f"{words}: check the stamps, or the scale of the speeds", fix)
     wrong = _Wrong()
     for joint, own, slope in speeds:
         other = _other(look, joint)
@@ -61,6 +68,14 @@ def _compared(look: Look, robot: Robot | None) -> Iterator[tuple[int, float, flo
         quick = motion.fastest[joint] > _SPEED * gear_of(look, robot, joint) / factor
         if joint in judged and quick and not never_moves(look, robot, joint):
             yield joint, float(motion.match[i, motion.joints.index(joint)]), float(motion.slope[i]) / factor
+
+
+def _common_factor(speeds: Sequence[tuple[int, float, float]]) -> float:
+    """The factor that all speeds have in common, which no unit but only a clock explains; 1 if there is none."""
+    slopes = [slope for _, own, slope in speeds if own > _FOLLOWS]
+    middle = float(np.median(slopes)) if slopes else 1.0
+    alike = len(slopes) == len(speeds) > 1 and all(abs(slope / middle - 1.0) < _NEAR for slope in slopes)
+    return middle if alike and abs(middle - 1.0) > _SLOPE and 1.0 / _CLOCK < middle < _CLOCK else 1.0
 
 
 def _other(look: Look, joint: int) -> int | None:

@@ -23,10 +23,10 @@ _FRICTION = 0.02  # [rad/s or m/s] speed over which the sign of friction changes
 
 @dataclass(frozen=True, eq=False)
 class _Reading:
-    """Another meaning of the torque columns: factor of each row's torque, and the fix."""
+    """Another meaning of the torque columns: the torques of the rows then, from those as read (n, n), and the fix."""
 
     words: str
-    factors: Array
+    meant: Array
     fix: dict[str, Any]
 
 
@@ -38,11 +38,10 @@ def torque_finding(samples: Sequence[Sample], wiring: Wiring) -> tuple[Finding, 
         wiring: What their channels are.
 
     Returns:
-        The item, and the factor of each row's torque that puts it right, (n_joints,).
+        The item, and the torques of the rows as they are meant from those as read, (n_joints, n_joints).
     """
-    ones = np.ones(len(wiring.robot.joint_names))
     finding, reading = _judged(samples, wiring)
-    return finding, ones if reading is None else reading.factors
+    return finding, np.eye(len(wiring.robot.joint_names)) if reading is None else reading.meant
 
 
 def _judged(samples: Sequence[Sample], wiring: Wiring) -> tuple[Finding, _Reading | None]:
@@ -59,8 +58,8 @@ def _judged(samples: Sequence[Sample], wiring: Wiring) -> tuple[Finding, _Readin
     if 1.0 / _LIKELY < size < _LIKELY:
         return Finding("torque", "ok", f"torque is {size:.2g} times that of the robot's own masses"), None
     words = f"torque is {size:.2g} times that of the robot's own masses"
-    best = min(_readings(wiring), key=lambda one: _miss(slopes * one.factors))
-    if _miss(slopes * best.factors) < np.log(_RIGHT):
+    best = min(_readings(wiring), key=lambda one: _miss(slopes * np.diag(one.meant)))
+    if _miss(slopes * np.diag(best.meant)) < np.log(_RIGHT):
         return Finding("torque", "stop", f"{words}; it fits if {best.words}", best.fix), best
     verdict: Verdict = "stop" if not 0.02 < size < 50.0 else "warn"
     what = "drive gains" if wiring.torque == "i" else "unit of the torque columns"
@@ -69,7 +68,7 @@ def _judged(samples: Sequence[Sample], wiring: Wiring) -> tuple[Finding, _Readin
 
 def _miss(slopes: Array) -> float:
     """Typical logarithm of the slopes."""
-    return float(np.median(np.abs(np.log(slopes[~np.isnan(slopes)]))))
+    return float(np.median(np.abs(np.log(np.abs(slopes[~np.isnan(slopes)])))))
 
 
 @on_one_thread
@@ -101,20 +100,27 @@ def _readings(wiring: Wiring) -> Iterator[_Reading]:
         return {"columns": dict(zip(names, wiring.names(kind), strict=True))}
 
     ratios, gains = robot.drive.gear_ratios[moving], robot.drive.gains
+    own = robot.coupling[np.ix_(moving, moving)].T  # of a coupled wrist, rows have the torques of motors
     if wiring.torque == "tau":
         if gains is not None:
-            yield _Reading("the columns hold motor currents", np.abs(gains[moving]), columns("i"))
+            yield _Reading("the columns hold motor currents", gains[moving, None] * own, columns("i"))
         if not np.allclose(np.abs(ratios), 1.0):
-            yield _Reading("it is that of the motor shafts", np.abs(ratios), columns("taum"))
+            yield _Reading("it is that of the motor shafts", ratios[:, None] * own, columns("taum"))
     if wiring.torque == "i" and gains is not None:
-        yield _Reading("the columns hold torques, not currents", 1.0 / np.abs(gains[moving]), columns("tau"))
+        yield _Reading(
+            "the columns hold torques, not currents",
+            np.asarray(np.linalg.inv(gains[moving, None] * own)),
+            columns("tau"),
+        )
         scaled = {name: {"column": name, "unit": "mA"} for name in names}
-        yield _Reading("currents are in mA", np.full(n, 1e-3), {"columns": scaled})
+        yield _Reading("currents are in mA", 1e-3 * np.eye(n), {"columns": scaled})
         if not np.allclose(np.abs(ratios), 1.0):
             turned = [float(f"{x:.5g}") for x in gains * np.abs(robot.drive.gear_ratios)]
-            yield _Reading("drive gains are those of the motor shafts", np.abs(ratios), {"drive_gains": turned})
+            yield _Reading(
+                "drive gains are those of the motor shafts", np.diag(np.abs(ratios)), {"drive_gains": turned}
+            )
     if wiring.torque == "taum":
-        yield _Reading("it is that of the joints", 1.0 / np.abs(ratios), columns("tau"))
+        yield _Reading("it is that of the joints", np.asarray(np.linalg.inv(ratios[:, None] * own)), columns("tau"))
     if wiring.torque != "i":
         scaled = {name: {"column": name, "unit": "mNm"} for name in names}
-        yield _Reading("it is in N·mm", np.full(n, 1e-3), {"columns": scaled})
+        yield _Reading("it is in N·mm", 1e-3 * np.eye(n), {"columns": scaled})

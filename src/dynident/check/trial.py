@@ -25,7 +25,7 @@ from dynident.information.observation_model import observation_model
 _PASSES = 3  # of the fit: the weight of a joint is what the fit before left of it
 _LEAST = 1e-3  # share of its torque that is always left of a joint
 FEW = 30  # moments: a joint that moves in fewer explains nothing
-_PIVOT = 1e-9  # of the largest: a direction with less is not seen
+_FAINT = 1e-6  # of a column's size: what holds its parameter where nothing else does
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,6 @@ class Seen:
 
     triangles: tuple[Array, ...]
     rows: Array
-
-
-def _solved(R: Array, z: Array) -> Array:
-    """R x = z; directions that are not seen are left at zero."""
-    diagonal = np.abs(np.diag(R))
-    if diagonal.min(initial=np.inf) > _PIVOT * diagonal.max(initial=0.0):
-        return np.asarray(solve_triangular(R, z))
-    return np.asarray(np.linalg.lstsq(R, z, rcond=_PIVOT)[0])
 
 
 class Trial:
@@ -135,11 +127,16 @@ class Trial:
 
     @on_one_thread
     def left_late(self, samples: Sequence[Sample], motion: float) -> tuple[Array, Array]:
-        """What fits leave of later torque: of each joint's own equations (n_joints, n_delays), of all (n_delays,).
+        """What fits leave of later torque, of each joint's own equations and of all together.
 
         Args:
             samples: The moments of each log.
             motion: Share of its effective speed that a joint must exceed: in slow motion friction passes for delay.
+
+        Returns:
+            Residuals of each joint's own equations, (n_joints, n_delays); and products of what one model of all joints
+            leaves, (n_joints, n_delays, n_joints, n_delays), each joint over its least own residual: if joint j is late
+            by delay d[j], the sum of products[j, d[j], k, d[k]] over j and k is the square of what is left.
         """
         n_delays = len(samples[0].late)
         total = [np.zeros((len(own) + n_delays,) * 2) for own in self._columns]
@@ -151,13 +148,13 @@ class Trial:
                 first += len(own)
         ends = [len(own) for own in self._columns]
         alone = [np.linalg.norm(R[end:, end:], axis=0) for R, end in zip(total, ends, strict=True)]
-        n, parts = self.base.n, []
-        for R, own, left in zip(total, self._columns, alone, strict=True):
-            part = np.zeros((len(R), n + n_delays))
-            part[:, [*own, *range(n, n + n_delays)]] = R / max(float(left.min()), 1e-12)
+        n, parts, wide = self.base.n, [], len(ends) * n_delays
+        for j, (R, own, left) in enumerate(zip(total, self._columns, alone, strict=True)):
+            part, first = np.zeros((len(R), n + wide)), n + j * n_delays
+            part[:, [*own, *range(first, first + n_delays)]] = R / max(float(left.min()), 1e-12)
             parts.append(part)
-        whole: Array = np.asarray(np.linalg.qr(np.concatenate(parts), mode="r"))
-        return np.array(alone), np.asarray(np.linalg.norm(whole[n:, n:], axis=0))
+        rest: Array = np.asarray(np.linalg.qr(np.concatenate(parts), mode="r"))[n:, n:]
+        return np.array(alone), (rest.T @ rest).reshape(len(ends), n_delays, len(ends), n_delays)
 
     @on_one_thread
     def left(self, seen: Sequence[tuple[Seen, Array]]) -> Left:
@@ -215,11 +212,15 @@ class Trial:
             whole[own, -1] = part.z / size
             first = own.stop
         order = np.argsort(self._bounded, kind="stable")  # free ones first
-        R: Array = np.asarray(np.linalg.qr(whole[:, [*order, n]], mode="r"))
+        sizes = np.linalg.norm(whole[:, :n], axis=0)
+        weak = np.hstack(
+            [np.diag(_FAINT * np.where(sizes > 0.0, sizes, 1.0)), np.zeros((n, 1))]
+        )  # holds what is not seen
+        R: Array = np.asarray(np.linalg.qr(np.concatenate([whole, weak])[:, [*order, n]], mode="r"))
         values = np.zeros(n)
         positive, _ = nnls(R[free:, free:-1], R[free:, -1])
         values[order[free:]] = positive
-        values[order[:free]] = _solved(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
+        values[order[:free]] = solve_triangular(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
         return values
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynident.estimate.estimate import Estimate
-from dynident.report import friction, provenance, sections
+from dynident.report import checkup, friction, provenance, sections
 from dynident.report.markup import Html, element, escaped, joined
 from dynident.report.style import CSS
 from dynident.report.words import counted
@@ -17,6 +17,7 @@ _LINKS = {
     "parameters": "Parameters",
     "decisions": "Decisions",
     "data": "Data",
+    "check": "Check",
     "differentiators": "Differentiation",
     "deviations": "Deviations",
     "options": "Options",
@@ -42,6 +43,7 @@ def report_html(estimate: Estimate, command: str = "") -> str:
         sections.parameters_section(estimate),
         provenance.notes_section(estimate),
         provenance.data_section(estimate),
+        checkup.check_section(estimate),
         provenance.differentiators_section(estimate),
         provenance.correlation_section(estimate),
         provenance.options_section(estimate, command),

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from dynident.check.doctor import Progress, check
+from dynident.check.doctor import Progress, check_logs
 from dynident.check.finding import Checkup
 from dynident.check.preview import preview
 from dynident.errors import InputError
@@ -72,7 +72,7 @@ def run_check(
         rest_speed=SignalOptions.rest_speed if options.rest_speed is None else options.rest_speed,
     )
     with progress(options.quiet or options.json) as told:
-        found = check(robot, logs, signals=signals, progress=told)
+        found = check_logs(robot, logs, signals=signals, progress=told)
     written = options.output is not None and bool(found.fix)
     if written:
         write_text(options.output, overlay_text(given, options.output, found))

@@ -1,0 +1,307 @@
+"""Seeded mistakes: made on purpose in sound logs and robot files, and what the log doctor says about each.
+
+    python benchmarks/mistakes.py [--robots panda,sim-puma560] [--mistakes flipped,swapped] [--jobs 2]
+                                  [--write docs/reference/check.md]
+
+Data is looked for at DYNIDENT_DATA, or in ../shared/data; what is not there is skipped. A mistake is found if an item
+that is about it warns or stops where it did not before, and named if such an item says the right thing of the right
+joint (or says so among explanations that are as good). The proposed overlay is put on the robot file, the log is read
+again, and joint positions, speeds, torques, time and gravity must be those of the sound log. Where no overlay can mend
+it, the number in the message must be right. Of mistakes that were missed or mended otherwise, those which leave the
+torque explained as well as before are counted apart: no data of that kind can tell them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+from benchmarks.mistake_data import Dataset, clean_simulated, dataset, names
+from benchmarks.mistake_kinds import Case, cases
+
+import dynident as di
+from dynident.check import Checkup, check_logs
+from dynident.check.explanations import Wiring
+from dynident.check.sample import samples
+from dynident.check.trial import Trial
+from dynident.checks import Array
+from dynident.errors import DynidentError
+from dynident.estimate.recipes import BASIC_TERMS
+from dynident.identifiability import base_parameters
+from dynident.logs import stream_log
+from dynident.logs.log import Log, joint_positions, joint_speeds, row_torques
+from dynident.logs.write import write_log
+from dynident.robot.model import Robot
+from dynident.robot.storage import yaml_text
+from dynident.signals import SignalOptions, observe
+
+NEAR = 0.03  # share by which what an overlay mends may be off
+TOLD = 0.3  # in the sum of logarithms: with less, the mistaken log is explained as well as the sound one
+BEGIN, END = "<!-- table: benchmarks/mistakes.py -->", "<!-- end of table -->"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a mistake.
+
+    Attributes:
+        data: Name of the dataset.
+        kind, where: Of the mistake.
+        found, named, mended: Whether it was.
+        verdict: The worst of the items about it.
+        told: Whether the sound log is explained better than what the user has in the end.
+        said: The items that are not ok, in short.
+    """
+
+    data: str
+    kind: str
+    where: str
+    found: bool
+    named: bool
+    mended: bool
+    verdict: str
+    told: bool
+    said: str
+
+    @property
+    def right(self) -> bool:
+        """Whether nothing is missing."""
+        return self.found and self.named and self.mended
+
+
+def written(logs: Sequence[Log], folder: Path) -> list[Path]:
+    """Logs as files, every bit of them."""
+    paths = [folder / f"log{i}.npz" for i in range(len(logs))]
+    for log, path in zip(logs, paths, strict=True):
+        write_log(log, path)
+    return paths
+
+
+def checked(robot: Robot, paths: Sequence[Path]) -> Checkup:
+    """The check-up of files, as on the command line."""
+    return check_logs(robot, [stream_log(path, robot) for path in paths])
+
+
+def judge(data: Dataset, case: Case, clean: Checkup) -> Result:
+    """Make the mistake, look for it, mend it.
+
+    Args:
+        data: The sound dataset.
+        case: The mistake.
+        clean: What the check-up says of the sound dataset.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        robot, paths = data.robot(folder, case.keys), written(case.logs, folder)
+        found = checked(robot, paths)
+        before = {(one.name, one.verdict) for one in clean.findings if one.verdict != "ok"}
+        fresh = [one for one in found.findings if one.verdict != "ok" and (one.name, one.verdict) not in before]
+        fresh += [one for one in found.findings if one.verdict != "ok" and one not in fresh and one.name in case.items]
+        about = [one for one in fresh if one.name in case.items]
+        hits = [re.search(pattern, one.message) for one in about for name, pattern in case.says if one.name == name]
+        named = [hit for hit in hits if hit]
+        told = True
+        if case.overlay:
+            mended, user = _mended(data, case, found, folder, paths)
+            if not (named and mended):
+                told = _told(data, user, folder)
+        else:
+            mended = bool(named) and (case.number is None or _near(named[0], *case.number))
+            if not named:
+                told = _told(data, [(robot, path) for path in paths], folder)
+        verdicts = [one.verdict for one in about]
+    verdict = "stop" if "stop" in verdicts else "warn" if verdicts else ""
+    said = "; ".join(f"{one.name} {one.verdict}: {one.message}" for one in fresh if one.name != "model") or "nothing"
+    return Result(data.name, case.kind, case.where, bool(about), bool(named), mended, verdict, told, said)
+
+
+def _near(hit: re.Match[str], wanted: float, off: float) -> bool:
+    return abs(float(hit.group(1)) - wanted) <= off
+
+
+def _mended(
+    data: Dataset, case: Case, found: Checkup, folder: Path, paths: Sequence[Path]
+) -> tuple[bool, list[tuple[Robot, Path]]]:
+    """Whether the proposed overlay gives the sound logs back, and each log with the robot that the user then has."""
+    meant, right, user = case.meant or data.logs, True, []
+    for i, path in enumerate(paths):
+        fix: dict[str, Any] = dict(found.fix)
+        for one in found.findings:
+            if one.log == str(path):  # what is wrong in one log alone is mended there alone
+                fix |= {key: {**fix.get(key, {}), **x} if isinstance(x, Mapping) else x for key, x in one.fix.items()}
+        overlay = folder / f"mended{i}.yaml"
+        overlay.write_text(yaml_text({"base": "robot.yaml", **fix}))
+        robot = di.load_robot(overlay)
+        user.append((robot, path))
+        try:
+            right = right and _same(di.read_log(path, robot), robot, meant[i], data.robot(_inner(folder)))
+        except DynidentError:
+            right = False
+    return right, user
+
+
+def _inner(folder: Path) -> Path:
+    inner = folder / "sound"
+    inner.mkdir(exist_ok=True)
+    return inner
+
+
+def _same(log: Log, robot: Robot, sound: Log, meant: Robot) -> bool:
+    """Whether a log says the same with one robot as the sound log with its own."""
+    pairs = [
+        (log.time - log.time[0], sound.time - sound.time[0]),
+        (joint_positions(log, robot), joint_positions(sound, meant)),
+        (row_torques(log, robot), row_torques(sound, meant)),
+    ]
+    speeds = joint_speeds(log, robot), joint_speeds(sound, meant)
+    if speeds[0] is not None and speeds[1] is not None:
+        pairs.append((speeds[0], speeds[1]))
+    return bool(np.allclose(robot.gravity, meant.gravity)) and all(_close(a, b) for a, b in pairs)
+
+
+def _close(a: Array, b: Array) -> bool:
+    if a.shape != b.shape:
+        return False
+    off, size = (np.sqrt(np.mean(x**2, axis=0)) for x in (a - b, b))
+    return bool(np.all(off <= NEAR * size + 1e-9))
+
+
+def _told(data: Dataset, user: Sequence[tuple[Robot, Path]], folder: Path) -> bool:
+    """Whether the sound logs are explained better than those that the user has."""
+    meant = data.robot(_inner(folder))
+    try:
+        own = score([(robot, di.read_log(path, robot)) for robot, path in user])
+    except DynidentError:
+        return True
+    return own - score([(meant, log) for log in data.logs]) > TOLD
+
+
+def score(logs: Sequence[tuple[Robot, Log]]) -> float:
+    """Sum over joints of the logarithm of what one model leaves of the torque of logs."""
+    robot = logs[0][0]
+    moments = samples([observe(log, own, SignalOptions()) for own, log in logs])
+    trial = Trial(base_parameters(robot, BASIC_TERMS))
+    wirings = [Wiring.of(log, own) for own, log in logs]
+    one = np.eye(len(robot.joint_names))
+    return trial.left([(trial.seen(x, one, w.zero), one) for x, w in zip(moments, wirings, strict=True)]).score
+
+
+def results_of(name: str, wanted: Sequence[str]) -> list[Result]:
+    """All mistakes in one dataset, those whose kind has one of the wanted words in it."""
+    data = dataset(name)
+    if data is None:
+        return []
+    found = []
+    with tempfile.TemporaryDirectory() as place:
+        robot = data.robot(Path(place))
+        clean = checked(robot, written(data.logs, Path(place)))
+    said = "; ".join(f"{one.name} {one.verdict}" for one in clean.findings if one.verdict != "ok")
+    found.append(Result(data.name, "none", "", bool(said), False, False, clean.verdict, False, said or "nothing"))
+    for case in cases(data, robot):
+        if not wanted or any(word in case.kind for word in wanted):
+            found.append(judge(data, case, clean))
+    return found
+
+
+def clean_results() -> list[Result]:
+    """Sound simulated logs."""
+    found = []
+    for words, robot, logs in clean_simulated():
+        seen = check_logs(robot, logs)
+        said = "; ".join(f"{one.name} {one.verdict}" for one in seen.findings if one.verdict != "ok")
+        found.append(Result(words, "none", "", bool(said), False, False, seen.verdict, False, said or "nothing"))
+    return found
+
+
+def as_table(results: Sequence[Result], column: str) -> str:
+    """Rates by kind of mistake or by dataset, as Markdown."""
+    lines = [
+        f"| {'mistake' if column == 'kind' else 'dataset'} | cases | found | named | mended | stop | cannot be told |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    groups: dict[str, list[Result]] = {}
+    for one in results:
+        groups.setdefault(getattr(one, column), []).append(one)
+    for name, own in [*groups.items(), ("**all**", list(results))]:
+        hidden = [one for one in own if not one.right and not one.told]
+        judged = [one for one in own if one.right or one.told]
+        counts = [len(judged), *(sum(getattr(one, what) for one in judged) for what in ("found", "named", "mended"))]
+        stops = sum(one.verdict == "stop" for one in judged)
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} | {stops} | {len(hidden)} |")
+    return "\n".join(lines)
+
+
+def as_page(results: Sequence[Result]) -> str:
+    """The tables, one under the other."""
+    mistakes = [one for one in results if one.kind != "none"]
+    clean = [one for one in results if one.kind == "none"]
+    parts = [as_table(mistakes, "kind"), as_table(mistakes, "data")]
+    stops = sum(one.verdict == "stop" for one in clean)
+    warns = Counter(word for one in clean for word in one.said.split("; ") if word.endswith("warn"))
+    told = ", ".join(f"{name.removesuffix(' warn')} {n}" for name, n in sorted(warns.items())) or "none"
+    parts.append(f"Sound logs: {len(clean)} check-ups, {stops} with a stop. Warnings: {told}.")
+    missed = [one for one in mistakes if not one.right and one.told]
+    parts += ["### What was missed", "\n".join(f"- {line}" for line in _missed(missed)) or "Nothing."]
+    return "\n\n".join(parts)
+
+
+def _missed(results: Sequence[Result]) -> Iterator[str]:
+    groups: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for one in results:
+        how = "not found" if not one.found else "found, not named" if not one.named else "named, not mended"
+        groups.setdefault((one.kind, how), {}).setdefault(one.data, []).append(one.where)
+    for (kind, how), own in groups.items():
+        places = "; ".join(f"{data} {', '.join(where)}".strip() for data, where in own.items())
+        yield f"{kind}, {how}: {places}"
+
+
+def write(page: str, path: Path) -> None:
+    """Put the tables into a document, between its marks."""
+    text = path.read_text()
+    before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
+    path.write_text(f"{text[:before]}\n\n{page}\n\n{text[after:]}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--robots", default=",".join(names()))
+    parser.add_argument("--mistakes", default="", help="parts of the names of kinds")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--write", type=Path, metavar="PAGE")
+    given = parser.parse_args(arguments)
+    wanted = [word for word in given.mistakes.split(",") if word]
+    began, results = time.perf_counter(), []
+    with ProcessPoolExecutor(given.jobs) as pool:
+        waiting = [pool.submit(results_of, name, wanted) for name in given.robots.split(",")]
+        if not wanted:
+            waiting.append(pool.submit(clean_results))
+        for one in waiting:
+            own = one.result()
+            results += own
+            for result in own:
+                if not result.right:
+                    state = "" if result.told else " (cannot be told)"
+                    marks = "".join(
+                        "FNM"[i] if x else "-" for i, x in enumerate((result.found, result.named, result.mended))
+                    )
+                    print(f"{marks}{state} {result.data}: {result.kind} {result.where}: {result.said}", flush=True)
+    page = as_page(results)
+    print(f"\n{page}\n\n{time.perf_counter() - began:.0f} s")
+    if given.write:
+        write(page, given.write)
+
+
+if __name__ == "__main__":
+    main()
