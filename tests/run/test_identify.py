@@ -235,7 +235,7 @@ def test_rank_deficient_data_says_what_it_cannot_determine(tmp_path, robot, logs
     for n in (4, 5, 6):
         still[f"q{n}"] = np.full(len(logs[0]), 0.3)
     log = di.Log("still.csv", "0", logs[0].time, still)
-    fit = di.identify(robot, [log], **FIXED)
+    fit = di.identify(robot, [log], **FIXED, check="off")  # torque of joints that moved, which the check would refuse
     assert fit.rank < 58
     assert fit.undetermined
     assert np.isinf(fit.std[fit.names.index("Fv5")])

@@ -19,6 +19,7 @@ _TOLD = 0.06  # share by which a delay beyond that must lower what is left of al
 _WORTH = 0.2  # the same to be sure, and for a single joint in its own equations
 _APART = 0.025  # [s] that single joints of sound logs are apart in the equations of all
 _TOGETHER = 0.3  # of a joint's share of what is left of all torque, by which that must grow
+_MATTERS = 0.02  # share of its torque that a joint must keep: exact data would tell of less
 _SWEEPS = 2  # over the joints, each with the delays found for the others
 
 
@@ -30,10 +31,11 @@ def delay_findings(trial: Trial, samples: Sequence[Sample]) -> list[Finding]:
     none, common = int(np.argmin(np.abs(DELAYS))), int(np.argmin(together))
     gain = 1.0 - float(together[common] / together[none])
     found = []
+    shares = own[:, none] / np.maximum(_sizes(samples), 1e-300)  # of its torque that each joint keeps
     if common in (0, len(DELAYS) - 1) and gain > _TOLD:
         words = f"torque fits its motion best more than {1e3 * DELAYS[-1]:.0f} ms apart, which no log should have"
         return [Finding("delay", "warn", f"{words}; check the stamps, and that torque and motion belong together")]
-    if abs(DELAYS[common]) > _USUAL + 1e-9 and gain > _TOLD:
+    if abs(DELAYS[common]) > _USUAL + 1e-9 and gain > _TOLD and shares.max() > _MATTERS:
         side = "after" if DELAYS[common] > 0.0 else "before"
         words = f"torque is stamped about {1e3 * abs(DELAYS[common]):.0f} ms {side} its motion"
         remedy = f"mend the stamps, or identify with --delay={DELAYS[common]:.3g}"
@@ -51,7 +53,7 @@ def delay_findings(trial: Trial, samples: Sequence[Sample]) -> list[Finding]:
         worse = _worse(products, each, j, usual)
         if abs(shared) > _APART + 1e-9 and worse > _TOGETHER:
             sure, gain = True, max(gain, 1.0 - 1.0 / math.sqrt(1.0 + worse))
-        if sure:
+        if sure and shares[j] > _MATTERS:
             # What other joints say of shared parameters leaves a delay less room.
             apart = shared if abs(shared) > _USUAL + 1e-9 else apart
             side = "later" if apart > 0.0 else "earlier"
@@ -60,6 +62,12 @@ def delay_findings(trial: Trial, samples: Sequence[Sample]) -> list[Finding]:
             found.append(Finding("delay", "stop" if gain > 2.0 * _WORTH else "warn", f"{words}; {effect}"))
     fine = f"no torque is more than {1e3 * _USUAL:.0f} ms late or early; smaller delays are found in identification"
     return found or [Finding("delay", "ok", fine)]
+
+
+def _sizes(samples: Sequence[Sample]) -> Array:
+    """(n_joints,) size of the torque in motion."""
+    squares = [np.sum((one.tau * one.faster(_IN_MOTION)) ** 2, axis=1) for one in samples]
+    return np.asarray(np.sqrt(np.sum(squares, axis=0)))
 
 
 def _each(products: Array, start: NDArray[np.int_]) -> NDArray[np.int_]:
