@@ -190,7 +190,7 @@ def _export_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--source", default=None, metavar="FILE", help="file to keep, where the fit does not know it")
     verb.add_argument("--fresh", action="store_true", help="a new file even where there is one to keep")
     verb.add_argument("--limits", action="store_true", help="write the robot's limits into the URDF as well")
-    verb.add_argument("--number", default="double", choices=("double", "float"), help="of the C code (default double)")
+    verb.add_argument("--number", default=None, choices=("double", "float"), help="of the C code (default double)")
     verb.add_argument("--name", default=None, metavar="PREFIX", help="of all names in C (default: the robot's)")
 
 

@@ -7,6 +7,7 @@ import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dynident.dynamics.term import Term
@@ -16,15 +17,27 @@ from dynident.estimate.friction_summary import friction_summary
 from dynident.estimate.physical_bounds import Bound, MassBound, TotalMassBound
 from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_result import PhysicalParameters
-from dynident.estimate.storage import load_estimate
+from dynident.estimate.storage import fit_path, load_estimate
 from dynident.export.c_export import CExport, export_c
 from dynident.export.exported import Exported
 from dynident.export.mjcf_file import export_mjcf
 from dynident.export.urdf_file import export_urdf
 from dynident.export.yaml_file import export_yaml
+from dynident.files import check_target
 
 _PLAIN_TERMS = ("rigid", "Ia", "Fv", "Fc", "Fo")
 _FORMS = ("urdf", "mjcf", "yaml", "c")
+_WITH_BODIES = ("urdf", "mjcf", "yaml")
+_BELONGS = {
+    "prior": _WITH_BODIES,
+    "mass": _WITH_BODIES,
+    "total_mass": _WITH_BODIES,
+    "source": ("urdf", "mjcf"),
+    "fresh": ("urdf", "mjcf"),
+    "limits": ("urdf",),
+    "number": ("c",),
+    "name": ("c",),
+}
 
 
 def run_export(options: Namespace) -> int:
@@ -32,8 +45,10 @@ def run_export(options: Namespace) -> int:
     wanted = [form for form in _FORMS if getattr(options, form) is not None]
     if not wanted:
         raise InputError("export needs at least one of --urdf F, --mjcf F, --yaml F, --c DIR")
+    check_options(options, wanted)
     bounds = parsed_bounds(options.mass, options.total_mass)
     fit = load_estimate(options.fit)
+    check_targets(options, wanted)
     bodies = physical_fit(fit, prior=options.prior, bounds=bounds) if wanted != ["c"] else None
     written: list[Exported | CExport] = []
     try:
@@ -42,6 +57,32 @@ def run_export(options: Namespace) -> int:
     finally:
         _report(written, bodies, options)
     return 0
+
+
+def check_options(options: Namespace, wanted: Sequence[str]) -> None:
+    """Refuse an option that no format asked for would look at: it was meant to do something."""
+    for name, forms in _BELONGS.items():
+        if getattr(options, name) and not set(forms) & set(wanted):
+            flags = " or ".join(f"--{form}" for form in forms)
+            raise InputError(f"--{name.replace('_', '-')} has no meaning without {flags}; add one or leave it out")
+    if options.source is not None and {"urdf", "mjcf"} <= set(wanted):
+        raise InputError("--source is the file that one format keeps; export --urdf and --mjcf one after the other")
+
+
+def check_targets(options: Namespace, wanted: Sequence[str]) -> None:
+    """Refuse targets that cannot all be written, before the first of them is.
+
+    Raises:
+        InputError: When a folder is not there, two formats have the same file, or the fit itself would be lost.
+    """
+    taken = {fit_path(options.fit).resolve(): "the fit that is exported"}
+    for form in (one for one in wanted if one != "c"):
+        path = getattr(options, form)
+        check_target(path)
+        place = Path(path).resolve()
+        if place in taken:
+            raise InputError(f"--{form} {path}: is {taken[place]}; give it another name")
+        taken[place] = f"also the file of --{form}"
 
 
 def _report(written: Sequence[Exported | CExport], bodies: PhysicalParameters | None, options: Namespace) -> None:
@@ -177,7 +218,7 @@ def _yaml(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) 
 
 
 def _c(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> CExport:
-    return export_c(fit, options.c, number=options.number, name=options.name)
+    return export_c(fit, options.c, number=options.number or "double", name=options.name)
 
 
 _WRITERS: dict[str, Callable[[Estimate, PhysicalParameters | None, Namespace], Exported | CExport]] = {
