@@ -80,14 +80,14 @@ BAD = {
     "a robot": (f"arm.yaml {LOADED}", "arm.yaml: format is None; expected 'dynident fit 1'"),
     "a log as the fit": (f"{LOADED} {LOADED}", f"{LOADED}: is no fit"),
     "unloaded not there": (f"fit {LOADED} --unloaded gone.csv", "gone.csv: no such file"),
-    "same log twice": (f"fit {LOADED} --unloaded {LOADED}", LOADED),
+    "same log twice": (f"fit {LOADED} --unloaded {LOADED}", "is given as loaded and as unloaded"),
     "session": (f"fit {LOADED} --session warm", "unknown session friction 'warm' (valid: auto, none, load, friction)"),
     "band": (f"fit {LOADED} --band -1", "--band is -1.0; expected a positive number"),
     "window": (f"fit {LOADED} --window 500:600", "no sample lies between 500.0 and 600.0 s"),
     "no window": (f"fit {LOADED} --window now", "--window now: expected START:STOP in seconds"),
     "columns": (f"fit {LOADED} --columns gone.yaml", "gone.yaml: no such file"),
-    "another robot's log": ("fit short.csv", "short.csv"),
-    "standing still": ("fit still.csv", "still.csv"),
+    "a log of one row": ("fit short.csv", "short.csv: has 1 rows of numbers"),
+    "standing still": ("fit still.csv", "still.csv: too little motion to tell a payload"),
     "unknown option": (f"fit {LOADED} --body 2", "unknown argument '--body'"),
 }
 

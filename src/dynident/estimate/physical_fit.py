@@ -17,7 +17,7 @@ from dynident.estimate.physical_result import Contradiction, LinkBody, PhysicalP
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.physicality import link_label, pseudo_inertia
 
-GIVE = 0.1  # standard deviations that the prior may move what the data determines
+GIVE = 1.0  # standard deviations of all together that the prior may move; noise moves a fit by the root of its rank
 RARE = 1e-3  # share of fits in which noise alone is farther from physical
 _TOLD = 3  # contradictions that are worked out
 _MATTERS = 0.05  # share of the squared distance below which a condition is not named
