@@ -6,7 +6,8 @@ real: every real data set found at DYNIDENT_DATA (or ../shared/data) is identifi
 in a fixed band on the training logs and on motion that was left out. recovery: robots simulated on the MuJoCo plant
 with torque noise and encoder rounding (with --dry, also dry friction that sticks) are identified and made physical
 with bodies from geometry alone as the prior; errors of the base parameters are counted in stated deviations. papers:
-value sets of papers that belong to no robot. speed: `physical_fit` of a fitted estimator with basic friction, best of five.
+value sets of papers that belong to no robot. speed: `physical_fit` of a fitted estimator with basic friction, best of
+five.
 """
 
 from __future__ import annotations

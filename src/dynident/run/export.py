@@ -13,10 +13,12 @@ from typing import Any
 from dynident.dynamics.term import Term
 from dynident.errors import InputError
 from dynident.estimate.estimate import Estimate
+from dynident.estimate.friction_parts import FRICTION
 from dynident.estimate.friction_summary import friction_summary
 from dynident.estimate.physical_bounds import Bound, MassBound, TotalMassBound
 from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_result import PhysicalParameters
+from dynident.estimate.plain_friction import plain_elements
 from dynident.estimate.storage import fit_path, load_estimate
 from dynident.export.c_export import CExport, export_c
 from dynident.export.exported import Exported
@@ -25,7 +27,7 @@ from dynident.export.urdf_file import export_urdf
 from dynident.export.yaml_file import export_yaml
 from dynident.files import check_target
 
-_PLAIN_TERMS = ("rigid", "Ia", "Fv", "Fc", "Fo")
+_PLAIN_TERMS = ("Fv", "Fc")
 _FORMS = ("urdf", "mjcf", "yaml", "c")
 _WITH_BODIES = ("urdf", "mjcf", "yaml")
 _BELONGS = {
@@ -193,17 +195,23 @@ def plain_friction(
         Values, the terms they belong to, and what was done, in words.
     """
     terms = fit.base.terms
-    further = [term for term in terms if term.name not in _PLAIN_TERMS]
+    further = [term for term in terms if term.name in FRICTION and term.name not in _PLAIN_TERMS]
     names = [name.removeprefix("q") for name in fit.robot.position_names]
-    single = all(f"Fv{name}" in values and f"Fc{name}" in values for name in names)
-    if not further or not single or fit.friction_view is None or len(fit.robot.elements) != len(names):
+    labels = [element.label for element in fit.robot.elements]
+    known = all(f"Fv{label}" in values and f"Fc{label}" in values for label in labels)
+    if not further or not known or fit.friction_view is None:
         return values, terms, ()
     found = dict(values)
-    worst = 0.0
-    for name, one in zip(names, friction_summary(fit).joints, strict=True):
-        if one.viscous is not None and one.coulomb is not None and one.lost is not None:
-            found |= {f"Fv{name}": max(one.viscous, 0.0), f"Fc{name}": max(one.coulomb, 0.0), f"Fo{name}": one.offset}
-            worst = max(worst, one.lost)
+    if len(labels) == len(names):
+        worst = 0.0
+        for name, one in zip(names, friction_summary(fit).joints, strict=True):
+            if one.viscous is not None and one.coulomb is not None and one.lost is not None:
+                viscous, coulomb = max(one.viscous, 0.0), max(one.coulomb, 0.0)
+                found |= {f"Fv{name}": viscous, f"Fc{name}": coulomb, f"Fo{name}": one.offset}
+                worst = max(worst, one.lost)
+    else:
+        plain, worst = plain_elements(fit)
+        found |= plain
     gone = {column.name for term in further for column in term.columns(fit.robot)}
     keys = ", ".join(term.key for term in further)
     words = f"friction terms {keys}: damping and dry friction in the file stand for all of them together, within"
