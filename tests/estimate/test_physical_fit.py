@@ -122,9 +122,9 @@ def test_data_against_physics_names_the_link_and_by_how_much(impossible):
     worst = found.contradictions[0]
     assert worst.condition == "link 3"
     assert worst.share > 0.5
-    assert worst.distance == pytest.approx(found.distance)
+    assert worst.distance == pytest.approx(found.distance, abs=1.1 * GIVE)  # the prior may add to it
     assert worst.without < 0.2 * found.distance
-    assert f"link 3 causes {100 * worst.share:.0f} % of the {found.distance:.1f} standard deviations" in str(worst)
+    assert f"link 3 causes {100 * worst.share:.0f} % of the {worst.distance:.1f} standard deviations" in str(worst)
     assert found.links[2].margin < 0.01  # next to no body, but for what the prior may move it
     assert all(not violations(chi, "link") for chi in found.link_parameters)
     assert np.all(found.errors > found.errors_unconstrained)

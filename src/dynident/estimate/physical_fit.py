@@ -75,7 +75,7 @@ def physical_fit(
         distance=distance,
         usual=usual,
         strains=found.strains,
-        contradictions=_contradictions(problem, found, distance) if distance > usual else (),
+        contradictions=_contradictions(problem, found) if found.least > usual else (),
         prior=lean.words,
         give=found.give,
         links=bodies_of(problem, found),
@@ -131,12 +131,12 @@ def standard_deviations(A: Array, chi: Array) -> Array:
     return np.where(seen, np.linalg.norm(half, axis=1) / scale, np.inf)
 
 
-def _contradictions(problem: PhysicalProblem, found: Nearest, distance: float) -> tuple[Contradiction, ...]:
+def _contradictions(problem: PhysicalProblem, found: Nearest) -> tuple[Contradiction, ...]:
     """The conditions that cause most of the distance, and what it would be without each."""
     total = max(sum(max(strain, 0.0) for strain in found.strains.values()), 1e-300)
     worst = sorted(found.strains, key=lambda name: -found.strains[name])[:_TOLD]
     return tuple(
-        Contradiction(name, found.strains[name] / total, distance, problem.distance_without(name))
+        Contradiction(name, found.strains[name] / total, found.least, problem.distance_without(name))
         for name in worst
         if found.strains[name] > _MATTERS * total
     )

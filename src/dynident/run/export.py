@@ -220,9 +220,17 @@ def plain_friction(
 
 
 def _yaml(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
+    """The value set is what a simulator of plain friction needs; all terms stand among the base parameters."""
     assert bodies is not None
-    known = {name: float(std) for name, std in zip(bodies.values, bodies.chi_std, strict=True) if math.isfinite(std)}
-    return export_yaml(fit.robot, bodies.values, options.yaml, estimate=fit, deviations=known, note=_note(fit, bodies))
+    values, _, told = plain_friction(fit, bodies.values)
+    known = {
+        name: float(std)
+        for name, std in zip(bodies.values, bodies.chi_std, strict=True)
+        if math.isfinite(std) and values.get(name) == bodies.values[name]
+    }
+    note = "; ".join([_note(fit, bodies), *told])
+    made = export_yaml(fit.robot, values, options.yaml, estimate=fit, deviations=known, note=note)
+    return replace(made, lost=(*made.lost, *told))
 
 
 def _c(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> CExport:
