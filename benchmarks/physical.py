@@ -1,12 +1,13 @@
 """Physical parameters: what they cost on real arms, whether truth is recovered, and how long solving takes.
 
-    python benchmarks/physical.py [--parts real,recovery,papers,speed] [--robots ur10e,tx40] [--seeds 20]
+    python benchmarks/physical.py [--parts real,recovery,papers,speed] [--robots ur10e,tx40] [--seeds 20] [--dry]
 
 real: every real data set found at DYNIDENT_DATA (or ../shared/data) is identified, made physical, and both are judged
 in a fixed band on the training logs and on motion that was left out. recovery: robots simulated on the MuJoCo plant
-with torque noise and encoder rounding are identified and made physical with bodies from geometry alone as the prior;
-errors of the base parameters are counted in stated deviations. papers: value sets of papers that belong to no robot.
-speed: `physical_fit` of a fitted estimator with basic friction, best of five.
+with torque noise and encoder rounding (with --dry, also dry friction that sticks) are identified and made physical
+with bodies from geometry alone as the prior; errors of the base parameters are counted in stated deviations. papers:
+value sets of papers that belong to no robot. speed: `physical_fit` of a fitted estimator with basic friction, best of
+five.
 """
 
 from __future__ import annotations
@@ -97,13 +98,13 @@ def real(arms: Sequence[str], recipes: Sequence[str]) -> Iterator[str]:
                     yield f"    {one}"
 
 
-def recovered(robots: Sequence[str], seeds: int) -> Iterator[str]:
+def recovered(robots: Sequence[str], seeds: int, dry: bool = False) -> Iterator[str]:
     """A line per robot, and one for all."""
     yield "| robot | parameters | beyond 3 | beyond 5 | farthest | rms, fit | rms, physical | distance | all bodies |"
     yield "|---|---|---|---|---|---|---|---|---|"
     every: list[Array] = []
     for name in robots:
-        one = recover(name, seeds)
+        one = recover(name, seeds, dry)
         every.append(one.errors.ravel())
         yield _recovery_line(name, one)
     together = np.concatenate(every)
@@ -130,10 +131,10 @@ class Recovered:
     bodies: bool
 
 
-def recover(name: str, seeds: int) -> Recovered:
+def recover(name: str, seeds: int, dry: bool = False) -> Recovered:
     """Simulate, identify with every seed, make physical, compare with the truth."""
     robot = di.load_robot(name)
-    values = recovery.machine(robot, dry=False)
+    values = recovery.machine(robot, dry=dry)
     plant = recovery.run_of(robot, values, recovery.exciting_motion(robot, values, seed=1))
     off, plain, far, bodies = [], [], [], True
     for seed in range(seeds):
@@ -202,11 +203,12 @@ def main() -> None:
     parser.add_argument("--robots", default="")
     parser.add_argument("--recipes", default="basic,auto")
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--dry", action="store_true")
     given = parser.parse_args()
     named = given.robots.split(",") if given.robots else None
     parts = {
         "real": lambda: real(named or list(ARMS), given.recipes.split(",")),
-        "recovery": lambda: recovered(named or SERIAL, given.seeds),
+        "recovery": lambda: recovered(named or SERIAL, given.seeds, given.dry),
         "papers": papers,
         "speed": lambda: speed(named or ("panda", "ur10e", "tx40", "sr400")),
     }

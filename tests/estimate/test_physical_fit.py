@@ -46,7 +46,7 @@ def test_a_physical_truth_is_left_alone(arm):
     assert all(not violations(chi, "link") for chi in found.link_parameters)
     truth = fitted.information_.coordinates.base_values()
     assert np.abs((found.beta - truth) / fitted.std_).max() < 5.0
-    assert found.errors == pytest.approx(found.errors_unconstrained, rel=1e-3)
+    assert found.errors == pytest.approx(found.errors_unconstrained, rel=5e-3)
 
 
 def test_what_is_open_is_settled_by_the_prior_and_by_nothing_else(arm):
@@ -122,10 +122,10 @@ def test_data_against_physics_names_the_link_and_by_how_much(impossible):
     worst = found.contradictions[0]
     assert worst.condition == "link 3"
     assert worst.share > 0.5
-    assert worst.distance == pytest.approx(found.distance)
+    assert worst.distance == pytest.approx(found.distance, abs=1.1 * GIVE)  # the prior may add to it
     assert worst.without < 0.2 * found.distance
-    assert f"link 3 causes {100 * worst.share:.0f} % of the {found.distance:.1f} standard deviations" in str(worst)
-    assert found.links[2].at_limit
+    assert f"link 3 causes {100 * worst.share:.0f} % of the {worst.distance:.1f} standard deviations" in str(worst)
+    assert found.links[2].margin < 0.01  # next to no body, but for what the prior may move it
     assert all(not violations(chi, "link") for chi in found.link_parameters)
     assert np.all(found.errors > found.errors_unconstrained)
     # What the conditions cause adds up to the squared distance, but for what the prior was allowed to take.

@@ -49,6 +49,11 @@ def test_links_lead_somewhere():
             assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
+def test_the_program_on_the_page_is_the_one_that_is_compiled():
+    (shown,) = blocks(ROOT / "docs" / "tutorial-export.md", "c")
+    assert shown == (ROOT / "examples" / "export" / "main.c").read_text()
+
+
 def test_the_tutorials_numbers(inspect):
     assert inspect("kr5", "--locked", "q1=0,q4=0,q6=0")["counts"]["base"] == 9
     assert inspect("kr5", "--locked", "q1=0,q4=0.5,q6=0")["counts"]["base"] == 13

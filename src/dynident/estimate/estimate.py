@@ -115,6 +115,7 @@ class Estimate:
         friction: Which friction was chosen and on what evidence, as plain data; None where the user gave the terms.
         friction_view: Friction in the model and in the training data, thinned for plots; None without friction.
         check: What the check of the training logs found, as plain data; None where it was left out.
+        open_directions: (n, k) combinations of parameters that the data says nothing about; None if there are none.
         version: Version of dynident.
     """
 
@@ -146,6 +147,7 @@ class Estimate:
     friction: Mapping[str, Any] | None = None
     friction_view: FrictionView | None = None
     check: Mapping[str, Any] | None = None
+    open_directions: Array | None = None
     version: str = ""
 
     def __post_init__(self) -> None:

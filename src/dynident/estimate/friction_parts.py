@@ -117,7 +117,7 @@ def only_friction(model: TorqueModel) -> TorqueModel:
     return TorqueModel(model.robot, terms, np.array(chi), model.reference)
 
 
-class _FixedLoad(Reference):
+class FixedLoad(Reference):
     """A reference whose links always load the rows alike."""
 
     def __init__(self, robot: Robot, load: Array) -> None:
@@ -148,7 +148,7 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
     radii = [x for term in own.terms if term.name == "stop" and isinstance(term, ElementLaw) for x in term.scales]
     prismatic = model.robot.joints[model.robot.active[model.robot.moving[joint]]].kind == "prismatic"
     far = _TURNS * max(radii, default=0.0) * (METRES_PER_RADIAN if prismatic else 1.0)
-    result, parts = np.zeros(len(speeds)), Parts(own, _FixedLoad(model.robot, load))
+    result, parts = np.zeros(len(speeds)), Parts(own, FixedLoad(model.robot, load))
     for sign in (-1.0, 1.0):
         chosen = np.flatnonzero(np.sign(speeds) == sign)
         q = np.repeat(pose[:, None], len(chosen) + 1, axis=1)

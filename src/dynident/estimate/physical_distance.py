@@ -23,7 +23,7 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.cones import from_triangle
 from dynident.estimate.dissipation import dissipation
 from dynident.estimate.physical_bounds import Bound
-from dynident.estimate.physical_fit import GIVE, bodies_of, smallest_share
+from dynident.estimate.physical_fit import bodies_of, smallest_share
 from dynident.estimate.physical_lean import PLAUSIBLE, PriorLike, lean_towards
 from dynident.estimate.physical_problem import FLOOR, PhysicalProblem, body_axes, link_columns
 from dynident.estimate.physical_result import LinkBody
@@ -36,6 +36,7 @@ from dynident.robot.physicality import Violation, link_label, violations
 
 SAMPLES = 200  # of random motion
 _STEP = 1e-3  # relative distance that the choice among nearest ones may cost
+_STEP_IN_DEVIATIONS = 0.1  # the same, where a covariance gives the distance
 _TERMS = ("rigid", "rigid,Ia", "rigid,Ia,Fv,Fc", "rigid,Ia,Fv,Fc,Fo")
 _ZERO = 1e-9
 Values = str | Mapping[str, float] | None
@@ -209,7 +210,7 @@ def _nearest_base(
     R, metric = _base_metric(base, beta, covariance)
     A, y = R @ base.K, R @ beta
     lean = lean_towards(robot, base.columns, A, y, prior)
-    step = _STEP if covariance is None else GIVE
+    step = _STEP if covariance is None else _STEP_IN_DEVIATIONS
     problem = PhysicalProblem(robot, base.columns, base.terms, A, y, lean, bounds, step, floor)
     found = problem.solve()
     distance = float(np.linalg.norm(A @ found.chi - y))

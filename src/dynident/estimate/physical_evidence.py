@@ -16,6 +16,7 @@ from dynident.information.information import Information
 from dynident.information.solution import RANK_SHARE
 
 _UNSEEN = 1e-11  # eigenvalue of a correlation, as a share of the largest, that rounding makes of zero
+_ROUNDING = 1e-10
 Evidence = Estimate | Estimator | Information
 
 
@@ -121,9 +122,13 @@ def _of_estimate(fit: Estimate) -> Rows:
     """From values and covariance.
 
     Parameters without a deviation (eliminated, or zero by declaration) tell nothing. Of those that are not determined
-    an estimate knows values and deviations within what the data sees, but not along which directions it sees nothing;
-    so they stay within these deviations, lest the torque changes. A fitted estimator knows better.
+    an estimate of old files knows values and deviations within what the data sees, but not along which directions it
+    sees nothing; so they stay within these deviations, lest the torque changes.
     """
+    if fit.open_directions is not None:
+        R = _beside(fit.open_directions, fit.covariance)
+        settled = f"the data leaves open {', '.join(fit.undetermined)}; where it does, the prior settled them"
+        return Rows(fit.base, fit.beta, fit.covariance, R, len(R), reference=fit.reference, notes=(settled,))
     std = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
     own = np.flatnonzero(std > 0.0)
     if not len(own):
@@ -136,7 +141,20 @@ def _of_estimate(fit: Estimate) -> Rows:
     notes: tuple[str, ...] = ()
     if fit.undetermined:
         notes = (
-            f"the data leaves open {', '.join(fit.undetermined)}; they were kept near the values of the fit, for an "
-            "estimate does not tell along which combinations they are free: give the fitted estimator to let them go",
+            f"the data leaves open {', '.join(fit.undetermined)}; they were kept near the values of the fit, for its "
+            "file does not tell along which combinations they are free: identify again to let them go",
         )
     return Rows(fit.base, fit.beta, fit.covariance, R, min(fit.rank, len(own)), reference=fit.reference, notes=notes)
+
+
+def _beside(directions: Array, covariance: Array) -> Array:
+    """Square-root information of what lies beside open directions, (n - k, n), from a covariance (n, n)."""
+    std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale = np.where(std > 0.0, std, 1.0)
+    n, k = directions.shape
+    # In units of deviations; what is orthogonal to the open directions there is what rows can be made of.
+    seen = np.linalg.qr(directions / scale[:, None], mode="complete")[0][:, k:]
+    seen[np.linalg.norm(seen, axis=1) < _ROUNDING] = 0.0  # a parameter that is open by itself, not almost so
+    values, vectors = np.linalg.eigh(seen.T @ (covariance / np.outer(scale, scale)) @ seen)
+    values = np.maximum(values, _UNSEEN * values[-1]) if n > k else values
+    return np.asarray((seen @ vectors / np.sqrt(values)).T / scale)

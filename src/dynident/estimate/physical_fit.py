@@ -17,7 +17,7 @@ from dynident.estimate.physical_result import Contradiction, LinkBody, PhysicalP
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.physicality import link_label, pseudo_inertia
 
-GIVE = 0.1  # standard deviations that the prior may move what the data determines
+GIVE = 1.0  # standard deviations of all together that the prior may move; noise moves a fit by the root of its rank
 RARE = 1e-3  # share of fits in which noise alone is farther from physical
 _TOLD = 3  # contradictions that are worked out
 _MATTERS = 0.05  # share of the squared distance below which a condition is not named
@@ -75,7 +75,7 @@ def physical_fit(
         distance=distance,
         usual=usual,
         strains=found.strains,
-        contradictions=_contradictions(problem, found, distance) if distance > usual else (),
+        contradictions=_contradictions(problem, found) if found.least > usual else (),
         prior=lean.words,
         give=found.give,
         links=bodies_of(problem, found),
@@ -131,12 +131,12 @@ def standard_deviations(A: Array, chi: Array) -> Array:
     return np.where(seen, np.linalg.norm(half, axis=1) / scale, np.inf)
 
 
-def _contradictions(problem: PhysicalProblem, found: Nearest, distance: float) -> tuple[Contradiction, ...]:
+def _contradictions(problem: PhysicalProblem, found: Nearest) -> tuple[Contradiction, ...]:
     """The conditions that cause most of the distance, and what it would be without each."""
     total = max(sum(max(strain, 0.0) for strain in found.strains.values()), 1e-300)
     worst = sorted(found.strains, key=lambda name: -found.strains[name])[:_TOLD]
     return tuple(
-        Contradiction(name, found.strains[name] / total, distance, problem.distance_without(name))
+        Contradiction(name, found.strains[name] / total, found.least, problem.distance_without(name))
         for name in worst
         if found.strains[name] > _MATTERS * total
     )

@@ -114,8 +114,8 @@ class PhysicalProblem:
         Raises:
             ConflictError: When bounds contradict physics or each other, naming them.
         """
-        unit = self.give / _UNIT  # the solver sees rows in which what may be given away is always the same
-        found = replace(self, rows=self.rows / unit, target=self.target / unit, give=_UNIT)._solve()
+        unit = min(self.give / _UNIT, 1.0)  # the solver sees rows in which what may be given away is never tiny
+        found = replace(self, rows=self.rows / unit, target=self.target / unit, give=self.give / unit)._solve()
         strains = {name: unit**2 * strain for name, strain in found.strains.items()}
         return replace(found, strains=strains, least=unit * found.least, give=unit * found.give)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,13 +189,7 @@ class PhysicalParameters:
 
     def table(self) -> str:
         """The bodies as text."""
-        lines = [f"{'link':<24}{'mass [kg]':>10}  {'centre [m]':<26}{'principal inertias [kg·m²]':<32}{'margin':>8}"]
-        for one in self.links:
-            center = " ".join(f"{x:8.4f}" for x in one.center)
-            principal = " ".join(f"{x:9.3g}" for x in one.principal)
-            limit = "  at the limit" if one.at_limit else ""
-            lines.append(f"{one.label:<24}{one.mass:>10.3f}  {center}  {principal}  {one.margin:>8.2g}{limit}")
-        return "\n".join(lines)
+        return link_table(self.links)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -214,6 +208,17 @@ class PhysicalParameters:
             "errors_unconstrained": self.errors_unconstrained.tolist(),
             "seconds": self.seconds,
         }
+
+
+def link_table(links: Sequence[LinkBody]) -> str:
+    """Bodies as text."""
+    lines = [f"{'link':<24}{'mass [kg]':>10}  {'centre [m]':<26}{'principal inertias [kg·m²]':<32}{'margin':>8}"]
+    for one in links:
+        center = " ".join(f"{x:8.4f}" for x in one.center)
+        principal = " ".join(f"{x:9.3g}" for x in one.principal)
+        limit = "  at the limit" if one.at_limit else ""
+        lines.append(f"{one.label:<24}{one.mass:>10.3f}  {center}  {principal}  {one.margin:>8.2g}{limit}")
+    return "\n".join(lines)
 
 
 def link_body(label: str, chi: Array, margin: float, floor: float) -> LinkBody:

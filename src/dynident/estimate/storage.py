@@ -56,6 +56,8 @@ def save(estimate: Estimate, path: str | Path) -> None:
     }
     if estimate.reference is not None:
         arrays["reference"] = estimate.reference
+    if estimate.open_directions is not None:
+        arrays["open"] = estimate.open_directions
     if estimate.friction_view is not None:
         arrays |= estimate.friction_view.stored()
     for number, trace in enumerate(estimate.traces.values()):
@@ -124,6 +126,8 @@ def load_estimate(path: str | Path) -> Estimate:
         data = yaml.load(text, Loader=yaml.CSafeLoader)
     except FileNotFoundError:
         raise FitFileError(f"{file}: no such file; give the fit.yaml that identify wrote, or its folder") from None
+    except NotADirectoryError:
+        raise FitFileError(f"{path}: is no fit; give the fit.yaml that identify wrote, or its folder") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise FitFileError(f"{file}: cannot be read ({str(error).splitlines()[0]})") from None
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
@@ -169,6 +173,8 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape} instead of {shape}")
+    if "open" in arrays and (arrays["open"].ndim != 2 or len(arrays["open"]) != n):
+        raise ValueError(f"open has shape {arrays['open'].shape} instead of ({n}, ..)")
     if not all(np.isfinite(arrays[name]).all() for name in ("K", "covariance", "beta")):
         raise ValueError("its numbers are not finite")
     names, values = [row["name"] for row in data["parameters"]], [row["value"] for row in data["parameters"]]
@@ -200,6 +206,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         notes=tuple(data["notes"]),
         warnings=tuple(data["warnings"]),
         reference=None if "reference" not in arrays else frozen(arrays["reference"]),
+        open_directions=None if "open" not in arrays else frozen(arrays["open"]),
         friction=data.get("friction"),
         check=data.get("check"),
         friction_view=FrictionView.from_stored(arrays, len(joints)),

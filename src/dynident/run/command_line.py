@@ -102,6 +102,8 @@ def _inspect_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--terms", default="rigid", help=f"{_TERMS} (default: rigid)")
     verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
     verb.add_argument("--values", metavar="SET", help="value set to show and check (default: the robot's own)")
+    help_nearest = "print the robot that could exist nearest to the values instead, and how far it is"
+    verb.add_argument("--nearest", action="store_true", help=help_nearest)
     help_symbolic = "print the closed-form equations in base parameters instead: text, latex or python"
     forms = ("text", "latex", "python")
     verb.add_argument("--symbolic", nargs="?", const="text", choices=forms, metavar="FORM", help=help_symbolic)
@@ -190,7 +192,7 @@ def _export_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--source", default=None, metavar="FILE", help="file to keep, where the fit does not know it")
     verb.add_argument("--fresh", action="store_true", help="a new file even where there is one to keep")
     verb.add_argument("--limits", action="store_true", help="write the robot's limits into the URDF as well")
-    verb.add_argument("--number", default="double", choices=("double", "float"), help="of the C code (default double)")
+    verb.add_argument("--number", default=None, choices=("double", "float"), help="of the C code (default double)")
     verb.add_argument("--name", default=None, metavar="PREFIX", help="of all names in C (default: the robot's)")
 
 

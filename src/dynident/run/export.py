@@ -7,24 +7,39 @@ import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dynident.dynamics.term import Term
 from dynident.errors import InputError
 from dynident.estimate.estimate import Estimate
+from dynident.estimate.friction_parts import FRICTION
 from dynident.estimate.friction_summary import friction_summary
 from dynident.estimate.physical_bounds import Bound, MassBound, TotalMassBound
 from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_result import PhysicalParameters
-from dynident.estimate.storage import load_estimate
+from dynident.estimate.plain_friction import plain_elements
+from dynident.estimate.storage import fit_path, load_estimate
 from dynident.export.c_export import CExport, export_c
 from dynident.export.exported import Exported
 from dynident.export.mjcf_file import export_mjcf
 from dynident.export.urdf_file import export_urdf
 from dynident.export.yaml_file import export_yaml
+from dynident.files import check_target
 
-_PLAIN_TERMS = ("rigid", "Ia", "Fv", "Fc", "Fo")
+_PLAIN_TERMS = ("Fv", "Fc")
 _FORMS = ("urdf", "mjcf", "yaml", "c")
+_WITH_BODIES = ("urdf", "mjcf", "yaml")
+_BELONGS = {
+    "prior": _WITH_BODIES,
+    "mass": _WITH_BODIES,
+    "total_mass": _WITH_BODIES,
+    "source": ("urdf", "mjcf"),
+    "fresh": ("urdf", "mjcf"),
+    "limits": ("urdf",),
+    "number": ("c",),
+    "name": ("c",),
+}
 
 
 def run_export(options: Namespace) -> int:
@@ -32,8 +47,10 @@ def run_export(options: Namespace) -> int:
     wanted = [form for form in _FORMS if getattr(options, form) is not None]
     if not wanted:
         raise InputError("export needs at least one of --urdf F, --mjcf F, --yaml F, --c DIR")
+    check_options(options, wanted)
     bounds = parsed_bounds(options.mass, options.total_mass)
     fit = load_estimate(options.fit)
+    check_targets(options, wanted)
     bodies = physical_fit(fit, prior=options.prior, bounds=bounds) if wanted != ["c"] else None
     written: list[Exported | CExport] = []
     try:
@@ -42,6 +59,32 @@ def run_export(options: Namespace) -> int:
     finally:
         _report(written, bodies, options)
     return 0
+
+
+def check_options(options: Namespace, wanted: Sequence[str]) -> None:
+    """Refuse an option that no format asked for would look at: it was meant to do something."""
+    for name, forms in _BELONGS.items():
+        if getattr(options, name) and not set(forms) & set(wanted):
+            flags = " or ".join(f"--{form}" for form in forms)
+            raise InputError(f"--{name.replace('_', '-')} has no meaning without {flags}; add one or leave it out")
+    if options.source is not None and {"urdf", "mjcf"} <= set(wanted):
+        raise InputError("--source is the file that one format keeps; export --urdf and --mjcf one after the other")
+
+
+def check_targets(options: Namespace, wanted: Sequence[str]) -> None:
+    """Refuse targets that cannot all be written, before the first of them is.
+
+    Raises:
+        InputError: When a folder is not there, two formats have the same file, or the fit itself would be lost.
+    """
+    taken = {fit_path(options.fit).resolve(): "the fit that is exported"}
+    for form in (one for one in wanted if one != "c"):
+        path = getattr(options, form)
+        check_target(path)
+        place = Path(path).resolve()
+        if place in taken:
+            raise InputError(f"--{form} {path}: is {taken[place]}; give it another name")
+        taken[place] = f"also the file of --{form}"
 
 
 def _report(written: Sequence[Exported | CExport], bodies: PhysicalParameters | None, options: Namespace) -> None:
@@ -152,17 +195,23 @@ def plain_friction(
         Values, the terms they belong to, and what was done, in words.
     """
     terms = fit.base.terms
-    further = [term for term in terms if term.name not in _PLAIN_TERMS]
+    further = [term for term in terms if term.name in FRICTION and term.name not in _PLAIN_TERMS]
     names = [name.removeprefix("q") for name in fit.robot.position_names]
-    single = all(f"Fv{name}" in values and f"Fc{name}" in values for name in names)
-    if not further or not single or fit.friction_view is None or len(fit.robot.elements) != len(names):
+    labels = [element.label for element in fit.robot.elements]
+    known = all(f"Fv{label}" in values and f"Fc{label}" in values for label in labels)
+    if not further or not known or fit.friction_view is None:
         return values, terms, ()
     found = dict(values)
-    worst = 0.0
-    for name, one in zip(names, friction_summary(fit).joints, strict=True):
-        if one.viscous is not None and one.coulomb is not None and one.lost is not None:
-            found |= {f"Fv{name}": max(one.viscous, 0.0), f"Fc{name}": max(one.coulomb, 0.0), f"Fo{name}": one.offset}
-            worst = max(worst, one.lost)
+    if len(labels) == len(names):
+        worst = 0.0
+        for name, one in zip(names, friction_summary(fit).joints, strict=True):
+            if one.viscous is not None and one.coulomb is not None and one.lost is not None:
+                viscous, coulomb = max(one.viscous, 0.0), max(one.coulomb, 0.0)
+                found |= {f"Fv{name}": viscous, f"Fc{name}": coulomb, f"Fo{name}": one.offset}
+                worst = max(worst, one.lost)
+    else:
+        plain, worst = plain_elements(fit)
+        found |= plain
     gone = {column.name for term in further for column in term.columns(fit.robot)}
     keys = ", ".join(term.key for term in further)
     words = f"friction terms {keys}: damping and dry friction in the file stand for all of them together, within"
@@ -171,13 +220,21 @@ def plain_friction(
 
 
 def _yaml(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
+    """The value set is what a simulator of plain friction needs; all terms stand among the base parameters."""
     assert bodies is not None
-    known = {name: float(std) for name, std in zip(bodies.values, bodies.chi_std, strict=True) if math.isfinite(std)}
-    return export_yaml(fit.robot, bodies.values, options.yaml, estimate=fit, deviations=known, note=_note(fit, bodies))
+    values, _, told = plain_friction(fit, bodies.values)
+    known = {
+        name: float(std)
+        for name, std in zip(bodies.values, bodies.chi_std, strict=True)
+        if math.isfinite(std) and values.get(name) == bodies.values[name]
+    }
+    note = "; ".join([_note(fit, bodies), *told])
+    made = export_yaml(fit.robot, values, options.yaml, estimate=fit, deviations=known, note=note)
+    return replace(made, lost=(*made.lost, *told))
 
 
 def _c(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> CExport:
-    return export_c(fit, options.c, number=options.number, name=options.name)
+    return export_c(fit, options.c, number=options.number or "double", name=options.name)
 
 
 _WRITERS: dict[str, Callable[[Estimate, PhysicalParameters | None, Namespace], Exported | CExport]] = {

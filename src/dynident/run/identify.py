@@ -26,6 +26,7 @@ from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.friction_view import friction_view
+from dynident.estimate.open_directions import open_directions
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.priors import PriorLeastSquares
 from dynident.estimate.recipes import BASIC_TERMS
@@ -199,6 +200,7 @@ class _Run:
             friction=None if friction is None else friction.as_dict(),
             friction_view=friction_view(model, train),
             check=None if checkup is None else checkup.as_dict(),
+            open_directions=None if kept is not None or fitted.determined_.all() else open_directions(fitted),
             version=__version__,
         )
 

@@ -43,6 +43,13 @@ def run_inspect(options: Namespace) -> int:
     tolerance = TOLERANCE if options.tolerance is None else options.tolerance
     if not 0.0 < tolerance < 1.0:
         raise InputError(f"--tolerance is {tolerance}; expected a share between 0 and 1")
+    if options.nearest:
+        for name in ("symbolic", "tolerance"):
+            if getattr(options, name) is not None:
+                raise InputError(f"--nearest has no meaning with --{name}; leave one of them out")
+        from dynident.run.nearest import run_nearest
+
+        return run_nearest(options, _robot(options))
     if options.symbolic is not None:
         return _symbolic(options)
     found = inspection(base_parameters(_robot(options), options.terms, tolerance=tolerance), options.values)
