@@ -347,7 +347,7 @@ _STREAMED = """
 import sys
 import dynident as di
 robot = di.load_robot("ur10e")
-fit = di.identify(robot, [di.open_log(sys.argv[1], robot)])
+fit = di.identify(robot, [di.open_log(sys.argv[1], robot)], friction="basic")
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(int(peak.split()[1]) * 1024, fit.rank)
 """
