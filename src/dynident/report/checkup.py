@@ -8,7 +8,6 @@ from typing import Any
 from dynident.estimate.estimate import Estimate
 from dynident.logs.labels import short_names
 from dynident.report.markup import Head, Html, breakable, element, paragraphs, section, table
-from dynident.report.words import sentence
 
 _MARKS = {"ok": ("○", "good"), "warn": ("◐", "fair"), "stop": ("●", "weak")}
 _ORDER = ("stop", "warn", "ok")
@@ -43,4 +42,9 @@ def _cells(one: Mapping[str, Any], names: Mapping[str, str]) -> list[object]:
     message = str(one["message"])
     for label, short in names.items():
         message = message.replace(label, short)
-    return [one["name"], shown, breakable(names.get(log, log) or "all"), sentence(message)]
+    return [
+        one["name"],
+        shown,
+        breakable(names.get(log, log) or "all"),
+        f"{message}.",
+    ]
