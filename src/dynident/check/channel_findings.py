@@ -62,7 +62,7 @@ def numbers_finding(look: Look) -> Finding:
         parts.append(f"'{look.raw.origins[name].header}' ({values.faults}, the first {what} at row {row})")
     more = f" and {len(faulty) - 5} more" if len(faulty) > 5 else ""
     words = f"numbers that are not finite in column {', '.join(parts)}{more}"
-    return Finding("numbers", "stop", f"{words}; leave these rows out, or cut the log (--start, --stop)")
+    return Finding("numbers", "stop", f"{words}; leave these rows out, or cut the log (--window)")
 
 
 def channel_findings(look: Look, robot: Robot | None) -> list[Finding]:
