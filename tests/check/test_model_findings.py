@@ -139,3 +139,27 @@ def test_trajectory_12_of_abhishek():
     told = finding(found, "condition").message
     assert 250.0 < float(told.split("unscaled ")[1].split(")")[0]) < 500.0  # the ends, which filters need, are missing
     assert float(told.split("reach about ")[1].split("(")[1].split(")")[0]) < 60.0
+
+
+def slow_motion(moving: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sines of 0.03 to 0.08 Hz over a minute, of the first so many joints; the others stand."""
+    t = stamps(60.0, 100.0)
+    rng = np.random.default_rng(1)
+    size, w, phase = rng.uniform(0.3, 0.8, 6), 2 * np.pi * rng.uniform(0.03, 0.08, 6), rng.uniform(0, 6, 6)
+    size[moving:] = 0.0
+    x = w * t[:, None] + phase
+    return size * np.sin(x), size * w * np.cos(x), -size * w**2 * np.sin(x)
+
+
+def slow_log(robot: di.Robot, moving: int = 6) -> di.Log:
+    """A sound log whose dry friction changes its sign at once, as that of real gears does."""
+    q, dq, ddq = slow_motion(moving)
+    tau = torques(robot, (q, dq, ddq)) - friction(dq) + 3.0 * dq + 5.0 * np.sign(dq)
+    noise = 0.02 * np.abs(tau).mean(0) * np.random.default_rng(2).standard_normal(tau.shape)
+    return make_log(robot, stamps(60.0, 100.0), q, tau + noise)
+
+
+def test_dry_friction_of_slow_motion_is_no_scale(robot):
+    found = di.check_logs(robot, slow_log(robot))
+    assert [one.message for one in found.of("stop")] == []
+    assert finding(found, "scale").verdict == finding(found, "clock").verdict == "ok"

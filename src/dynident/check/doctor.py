@@ -19,7 +19,6 @@ from dynident.check.torque_findings import torque_finding
 from dynident.check.trial import Trial
 from dynident.checks import Array
 from dynident.errors import DynidentError
-from dynident.estimate.recipes import BASIC_TERMS
 from dynident.identifiability.base import base_parameters
 from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, as_logs
@@ -27,6 +26,8 @@ from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+# Dry friction that is smooth over some speed would let a scale or a clock pass for the width of that.
+_TERMS = "rigid,Ia,Fv,Fc,Fo"
 _EQUATIONS = 20  # for each parameter, from which the model is believed
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
@@ -112,7 +113,7 @@ def _signals(log: LogSource, robot: Robot) -> list[Finding]:
 def _model(observations: Sequence[Observations]) -> list[Finding]:
     robot, logs = observations[0].robot, [one.log for one in observations]
     wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
-    trial = Trial(base_parameters(robot, BASIC_TERMS))
+    trial = Trial(base_parameters(robot, _TERMS))
     moments = samples(observations)
     enough, each = equations_finding(trial, observations, moments)
     if enough.verdict == "stop":
