@@ -163,3 +163,9 @@ def test_dry_friction_of_slow_motion_is_no_scale(robot):
     found = di.check_logs(robot, slow_log(robot))
     assert [one.message for one in found.of("stop")] == []
     assert finding(found, "scale").verdict == finding(found, "clock").verdict == "ok"
+
+
+def test_joints_at_rest_have_no_delay(robot):
+    for moving in (1, 2):
+        found = di.check_logs(robot, slow_log(robot, moving))
+        assert [one.message for one in found.findings if one.name == "delay" and "others" in one.message] == []

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynident.check.finding import Finding, percent
 from dynident.check.sample import DELAYS, Sample
-from dynident.check.trial import Trial
+from dynident.check.trial import FEW, Trial
 from dynident.checks import Array
 
 _IN_MOTION = 0.2  # of a joint's effective speed: in slow motion, what friction does passes for delay
@@ -41,25 +41,36 @@ def delay_findings(trial: Trial, samples: Sequence[Sample]) -> list[Finding]:
         found.append(Finding("delay", "stop" if gain > _WORTH else "warn", f"{words}; {effect}: {remedy}"))
     else:
         common = none
+    found += _single(trial, samples, own, products, common)
+    fine = f"no torque is more than {1e3 * _USUAL:.0f} ms late or early; smaller delays are found in identification"
+    return found or [Finding("delay", "ok", fine)]
+
+
+def _single(trial: Trial, samples: Sequence[Sample], own: Array, products: Array, common: int) -> Iterator[Finding]:
+    """Joints whose torque comes at another time than that of the others, which is `common`, a place in `DELAYS`."""
+    moves = np.sum([one.faster(_IN_MOTION).sum(1) for one in samples], axis=0) >= FEW
+    if np.count_nonzero(moves) < 2:
+        return  # there are no others
     each = _each(products, np.full(len(own), common))
-    usual = int(np.median(each))
-    for j, name in enumerate(trial.robot.joint_names):
+    usual = int(np.median(each[moves]))
+    for j in np.flatnonzero(moves):
         best = int(np.argmin(own[j]))
         gain, apart = 1.0 - float(own[j, best] / own[j, common]), float(DELAYS[best] - DELAYS[common])
-        sure = abs(apart) > _USUAL + 1e-9 and gain > _WORTH and 0 < best < len(DELAYS) - 1
+        told = abs(apart) > _USUAL + 1e-9 and gain > _WORTH and 0 < best < len(DELAYS) - 1
         shared = float(DELAYS[each[j]] - DELAYS[usual])
-        worse = _worse(products, each, j, usual)
+        worse = _worse(products, each, int(j), usual)
         if abs(shared) > _APART + 1e-9 and worse > _TOGETHER:
-            sure, gain = True, max(gain, 1.0 - 1.0 / math.sqrt(1.0 + worse))
-        if sure:
+            told, gain = True, max(gain, 1.0 - 1.0 / math.sqrt(1.0 + worse))
+        if told:
+            # Slow motion that friction or a sensor follows late gives two answers, a delay one.
+            agree = abs(float(DELAYS[best] - DELAYS[each[j]])) < _USUAL + 1e-9
             # What other joints say of shared parameters leaves a delay less room.
             apart = shared if abs(shared) > _USUAL + 1e-9 else apart
             side = "later" if apart > 0.0 else "earlier"
+            name = trial.robot.joint_names[j]
             words = f"torque of joint {name} comes about {1e3 * abs(apart):.0f} ms {side} than that of the others"
             effect = f"mending that takes {percent(gain)} of what is left of it: mend the stamps of its columns"
-            found.append(Finding("delay", "stop" if gain > 2.0 * _WORTH else "warn", f"{words}; {effect}"))
-    fine = f"no torque is more than {1e3 * _USUAL:.0f} ms late or early; smaller delays are found in identification"
-    return found or [Finding("delay", "ok", fine)]
+            yield Finding("delay", "stop" if agree and gain > 2.0 * _WORTH else "warn", f"{words}; {effect}")
 
 
 def _each(products: Array, start: NDArray[np.int_]) -> NDArray[np.int_]:
