@@ -139,3 +139,71 @@ def test_trajectory_12_of_abhishek():
     told = finding(found, "condition").message
     assert 250.0 < float(told.split("unscaled ")[1].split(")")[0]) < 500.0  # the ends, which filters need, are missing
     assert float(told.split("reach about ")[1].split("(")[1].split(")")[0]) < 60.0
+
+
+def slow_motion(moving: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sines of 0.03 to 0.08 Hz over a minute, of the first so many joints; the others stand."""
+    t = stamps(60.0, 100.0)
+    rng = np.random.default_rng(1)
+    size, w, phase = rng.uniform(0.3, 0.8, 6), 2 * np.pi * rng.uniform(0.03, 0.08, 6), rng.uniform(0, 6, 6)
+    size[moving:] = 0.0
+    x = w * t[:, None] + phase
+    return size * np.sin(x), size * w * np.cos(x), -size * w**2 * np.sin(x)
+
+
+def slow_log(robot: di.Robot, moving: int = 6) -> di.Log:
+    """A sound log whose dry friction changes its sign at once, as that of real gears does."""
+    q, dq, ddq = slow_motion(moving)
+    tau = torques(robot, (q, dq, ddq)) - friction(dq) + 3.0 * dq + 5.0 * np.sign(dq)
+    noise = 0.02 * np.abs(tau).mean(0) * np.random.default_rng(2).standard_normal(tau.shape)
+    return make_log(robot, stamps(60.0, 100.0), q, tau + noise)
+
+
+def test_dry_friction_of_slow_motion_is_no_scale(robot):
+    found = di.check_logs(robot, slow_log(robot))
+    assert [one.message for one in found.of("stop")] == []
+    assert finding(found, "scale").verdict == finding(found, "clock").verdict == "ok"
+
+
+def test_joints_at_rest_have_no_delay(robot):
+    for moving in (1, 2):
+        found = di.check_logs(robot, slow_log(robot, moving))
+        assert [one.message for one in found.findings if one.name == "delay" and "others" in one.message] == []
+
+
+def changed(log: di.Log, change) -> di.Log:
+    """A log with its torques changed by joint number."""
+    new = {name: change(int(name[3:]), x) if name.startswith("tau") else x for name, x in log.channels.items()}
+    return dataclasses.replace(log, channels=new)
+
+
+def test_torque_that_has_nothing_to_do_with_the_motion(robot):
+    rng = np.random.default_rng(0)
+    found = di.check_logs(robot, changed(made(robot, 10), lambda joint, x: rng.standard_normal(len(x))))
+    assert finding(found, "fit").verdict == "stop"
+    assert not found.fix
+
+
+def test_signs_of_a_robot_without_friction():
+    """Nothing but its own masses tells a frictionless arm from one with all torques reversed."""
+    robot = di.load_robot("pendulum-2")
+    t = stamps(20.0, 200.0)
+    q, dq, ddq = Fourier.random(2, 3)(t)
+    log = make_log(robot, t, q, di.inverse_dynamics(robot, q, dq, ddq, "rigid"))
+    assert not di.check_logs(robot, log).of("stop")
+    for wrong in ((1, 2), (1,), (2,)):
+        found = di.check_logs(robot, changed(log, lambda joint, x, wrong=wrong: -x if joint in wrong else x))
+        assert found.verdict == "stop"
+        rules = found.fix["columns"]
+        sizes = [rules[f"tau{j}"].get("scale") if isinstance(rules.get(f"tau{j}"), dict) else 1.0 for j in (1, 2)]
+        assert sizes == [-1.0 if j in wrong else 1.0 for j in (1, 2)], (wrong, rules)
+
+
+def test_motor_shafts_without_gears(robot):
+    log = made(robot, 11)
+    shafts = {f"qm{name[1:]}": 50.0 * x for name, x in log.channels.items() if name.startswith("q")}
+    torque = {name.replace("tau", "taum"): x for name, x in log.channels.items() if name.startswith("tau")}
+    plain = dataclasses.replace(robot, drive=dataclasses.replace(robot.drive, gear_ratios=np.ones(6)))
+    one = finding(di.check_logs(plain, dataclasses.replace(log, channels=shafts | torque)), "gears")
+    assert one.verdict == "stop"
+    assert "gear_ratios" in one.message

@@ -332,3 +332,12 @@ def test_motor_shafts(robot):
 def test_a_log_of_one_channel_is_looked_at():
     log = Log("made", "", np.arange(100) / 100, {"tau1": np.sin(np.arange(100.0))})
     assert not unusual(log, None)
+
+
+def test_millimetres_by_the_limits(tmp_path):
+    t = np.arange(2000) / 200.0
+    columns = {"t": t, "q1": np.sin(t), "q2": 500.0 + 400.0 * np.sin(2.0 * t), "q3": 0.5 + 0.3 * np.sin(3.0 * t)}
+    found = signal_findings(opened(tmp_path, columns), di.load_robot("cylindrical"))
+    (one,) = (item for item in found if item.name == "limits")
+    assert "may be in millimetres" in one.message
+    assert one.fix == {"columns": {"q2": {"column": "q2", "unit": "mm"}}}

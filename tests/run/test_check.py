@@ -59,6 +59,7 @@ class TestPreview:
             (["none.csv"], "no such file"),
             (["ur10e", "none.csv"], "no such file"),
             ([str(ROBOT), str(LOG), "-o", "overlay.txt"], "ends in .yaml"),
+            ([str(ROBOT), str(LOG), "-o", str(ROBOT)], "is the robot itself"),
             ([str(ROBOT), str(LOG), "--band", "-1"], "--band"),
         ],
     )

@@ -19,6 +19,7 @@ _COARSE = {"position": 3e-3, "torque": 0.1}  # step over standard deviation; sou
 _ROUNDED = 0.1  # share of repeated values from which a step is one of rounding
 _BEYOND_POSITION, _BEYOND_SPEED = 0.02, 1.2  # [rad or m], factor: encoders and windows need some room
 _FAR = 10.0  # times a limit: another unit
+_SMALL_UNITS = {"revolute": ("deg", "degrees"), "prismatic": ("mm", "millimetres")}
 TORQUES = ("tau", "taum", "i")
 
 
@@ -62,7 +63,7 @@ def numbers_finding(look: Look) -> Finding:
         parts.append(f"'{look.raw.origins[name].header}' ({values.faults}, the first {what} at row {row})")
     more = f" and {len(faulty) - 5} more" if len(faulty) > 5 else ""
     words = f"numbers that are not finite in column {', '.join(parts)}{more}"
-    return Finding("numbers", "stop", f"{words}; leave these rows out, or cut the log (--start, --stop)")
+    return Finding("numbers", "stop", f"{words}; leave these rows out, or cut the log (--window)")
 
 
 def channel_findings(look: Look, robot: Robot | None) -> list[Finding]:
@@ -167,9 +168,10 @@ def limits_finding(look: Look, robot: Robot) -> Finding:
         return Finding("limits", "warn", f"{words}; check the robot file, the order of the joints and the units")
     columns = {}
     for joint in far:
-        columns.update(look.raw.origins[joint.variable].rule(joint.variable, unit="deg"))
+        columns.update(look.raw.origins[joint.variable].rule(joint.variable, unit=_SMALL_UNITS[joint.kind][0]))
+    units = " and ".join(dict.fromkeys(_SMALL_UNITS[joint.kind][1] for joint in far))
     return Finding(
-        "limits", "warn", f"{words}; so far beyond that the positions may be in degrees", {"columns": columns}
+        "limits", "warn", f"{words}; so far beyond that the positions may be in {units}", {"columns": columns}
     )
 
 
@@ -187,13 +189,8 @@ def _beyond(look: Look, joint: Joint) -> Iterator[str]:
 
 
 def _far(look: Look, joint: Joint) -> bool:
-    """Whether a joint's positions are as far off as degrees would be."""
+    """Whether a joint's positions are as far off as degrees or millimetres would be."""
     values, limits = look.values[joint.variable], joint.limits
-    if (
-        joint.kind != "revolute"
-        or limits.lower is None
-        or limits.upper is None
-        or look.raw.origins[joint.variable].unit
-    ):
+    if limits.lower is None or limits.upper is None or look.raw.origins[joint.variable].unit:
         return False
     return _end(values) > _FAR * max(abs(limits.lower), abs(limits.upper)) > 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from dynident.check.explain import SURE, Belief, Explained, Mistake
 from dynident.check.explanations import Wiring, column_rules
 from dynident.check.finding import Finding, Verdict, percent
+from dynident.check.fit_finding import POOR, share_left
 from dynident.logs.source import LogSource
 
 ITEMS = {
@@ -47,6 +48,9 @@ def _finding(one: Mistake, explained: Explained, wirings: Sequence[Wiring], logs
         words += "; the other logs are not like that, so put this one right alone"
     verdict: Verdict = "stop" if one.gain > SURE else "warn"
     label = "" if whole else ", ".join(logs[i].label for i in one.logs)
+    if (left := share_left(explained.left)) > POOR:  # the best of many bad explanations is no explanation
+        doubt = f"; but {percent(left)} of the torque stays unexplained even so, so this may not be it"
+        return Finding(one.explanation.item, "warn", words + doubt, log=label)
     fix = _fix(one, belief, wiring, logs[one.logs[0]])
     return Finding(one.explanation.item, verdict, words, fix, label)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynident.check.finding import Finding, percent
 from dynident.check.sample import DELAYS, Sample
-from dynident.check.trial import Trial
+from dynident.check.trial import FEW, Trial
 from dynident.checks import Array
+from dynident.signals.fir import Mask
 
 _IN_MOTION = 0.2  # of a joint's effective speed: in slow motion, what friction does passes for delay
 _USUAL = 0.02  # [s] that identification looks for on its own, and that friction can feign in one joint
@@ -43,25 +44,45 @@ def delay_findings(trial: Trial, samples: Sequence[Sample]) -> list[Finding]:
         found.append(Finding("delay", "stop" if gain > _WORTH else "warn", f"{words}; {effect}: {remedy}"))
     else:
         common = none
+    moves = np.sum([one.faster(_IN_MOTION).sum(1) for one in samples], axis=0) >= FEW
+    found += _single(trial, moves, moves & (shares > _MATTERS), own, products, common)
+    fine = f"no torque is more than {1e3 * _USUAL:.0f} ms late or early; smaller delays are found in identification"
+    return found or [Finding("delay", "ok", fine)]
+
+
+def _single(trial: Trial, moves: Mask, judged: Mask, own: Array, products: Array, common: int) -> Iterator[Finding]:
+    """Joints whose torque comes at another time than that of the others.
+
+    Args:
+        trial: The robot's equations.
+        moves: (n_joints,) joints that move, which are the others.
+        judged: (n_joints,) joints of which enough is left unexplained to say anything.
+        own: What is left of each joint in its own equations.
+        products: What is left in the equations of all.
+        common: Place of the others' delay in `DELAYS`.
+    """
+    if np.count_nonzero(moves) < 2:
+        return  # there are no others
     each = _each(products, np.full(len(own), common))
-    usual = int(np.median(each))
-    for j, name in enumerate(trial.robot.joint_names):
+    usual = int(np.median(each[moves]))
+    for j in np.flatnonzero(judged):
         best = int(np.argmin(own[j]))
         gain, apart = 1.0 - float(own[j, best] / own[j, common]), float(DELAYS[best] - DELAYS[common])
-        sure = abs(apart) > _USUAL + 1e-9 and gain > _WORTH and 0 < best < len(DELAYS) - 1
+        told = abs(apart) > _USUAL + 1e-9 and gain > _WORTH and 0 < best < len(DELAYS) - 1
         shared = float(DELAYS[each[j]] - DELAYS[usual])
-        worse = _worse(products, each, j, usual)
+        worse = _worse(products, each, int(j), usual)
         if abs(shared) > _APART + 1e-9 and worse > _TOGETHER:
-            sure, gain = True, max(gain, 1.0 - 1.0 / math.sqrt(1.0 + worse))
-        if sure and shares[j] > _MATTERS:
+            told, gain = True, max(gain, 1.0 - 1.0 / math.sqrt(1.0 + worse))
+        if told:
+            # Slow motion that friction or a sensor follows late gives two answers, a delay one.
+            agree = abs(float(DELAYS[best] - DELAYS[each[j]])) < _USUAL + 1e-9
             # What other joints say of shared parameters leaves a delay less room.
             apart = shared if abs(shared) > _USUAL + 1e-9 else apart
             side = "later" if apart > 0.0 else "earlier"
+            name = trial.robot.joint_names[j]
             words = f"torque of joint {name} comes about {1e3 * abs(apart):.0f} ms {side} than that of the others"
             effect = f"mending that takes {percent(gain)} of what is left of it: mend the stamps of its columns"
-            found.append(Finding("delay", "stop" if gain > 2.0 * _WORTH else "warn", f"{words}; {effect}"))
-    fine = f"no torque is more than {1e3 * _USUAL:.0f} ms late or early; smaller delays are found in identification"
-    return found or [Finding("delay", "ok", fine)]
+            yield Finding("delay", "stop" if agree and gain > 2.0 * _WORTH else "warn", f"{words}; {effect}")
 
 
 def _sizes(samples: Sequence[Sample]) -> Array:

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from dynident.check.agreement_finding import agreement_finding
 from dynident.check.bias_finding import bias_finding
 from dynident.check.column_findings import column_findings
 from dynident.check.delay_findings import delay_findings
 from dynident.check.excitation_findings import equations_finding, excitation_findings
-from dynident.check.explain import Search
-from dynident.check.explanations import Wiring
+from dynident.check.explain import Explained, Search
+from dynident.check.explanations import Wiring, column_rules
 from dynident.check.finding import Checkup, Finding
+from dynident.check.fit_finding import POOR, fit_finding, share_left
 from dynident.check.sample import Sample, samples
 from dynident.check.signals import signal_findings
-from dynident.check.torque_findings import torque_finding
+from dynident.check.torque_findings import opposed, torque_finding
 from dynident.check.trial import Trial
 from dynident.checks import Array
 from dynident.errors import DynidentError
-from dynident.estimate.recipes import BASIC_TERMS
 from dynident.identifiability.base import base_parameters
 from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, as_logs
@@ -27,7 +29,10 @@ from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+# Dry friction that is smooth over some speed would let a scale or a clock pass for the width of that.
+_TERMS = "rigid,Ia,Fv,Fc,Fo"
 _EQUATIONS = 20  # for each parameter, from which the model is believed
+_TURNS = 7.0  # [rad] a turn and more: motors make many, joints of arms hardly one
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
@@ -112,7 +117,7 @@ def _signals(log: LogSource, robot: Robot) -> list[Finding]:
 def _model(observations: Sequence[Observations]) -> list[Finding]:
     robot, logs = observations[0].robot, [one.log for one in observations]
     wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
-    trial = Trial(base_parameters(robot, BASIC_TERMS))
+    trial = Trial(base_parameters(robot, _TERMS))
     moments = samples(observations)
     enough, each = equations_finding(trial, observations, moments)
     if enough.verdict == "stop":
@@ -121,8 +126,15 @@ def _model(observations: Sequence[Observations]) -> list[Finding]:
     moments = [replace(one, tau=meant @ one.tau, late=meant @ one.late) for one in moments]
     search = Search(trial, moments, wirings)
     explained = search.explained()
-    found = [torque, *column_findings(explained, wirings, logs), agreement_finding(search, explained, logs)]
-    if explained.mistakes:
+    explained, reversed_ones = _reversed(explained, moments, wirings)
+    found = [
+        torque,
+        *column_findings(explained, wirings, logs),
+        *reversed_ones,
+        fit_finding(explained.left, robot.joint_names),
+        agreement_finding(search, explained, logs),
+    ]
+    if explained.mistakes or reversed_ones:
         return [enough, *_sure(found, each), Finding("model", "warn", _NOT_LOOKED_AT_YET)]
     half = samples([one.with_options(band=0.5 * one.band) for one in observations])
     slower = [replace(one, tau=meant @ one.tau) for one in half]
@@ -143,6 +155,35 @@ def _sure(found: Sequence[Finding], each: float) -> list[Finding]:
     return [
         replace(one, verdict="warn", message=one.message + doubt) if one.verdict == "stop" else one for one in found
     ]
+
+
+def _gears(observations: Sequence[Observations], wirings: Sequence[Wiring]) -> Finding | None:
+    """Positions of motor shafts, for a robot that knows no gears and would have to turn round and round."""
+    robot = observations[0].robot
+    for one, wiring in zip(observations, wirings, strict=True):
+        turning = [robot.joints[robot.active[i]].kind == "revolute" for i in robot.moving]
+        range_ = np.where(turning, one.survey.highest - one.survey.lowest, 0.0)
+        if wiring.position == "qm" and np.all(np.abs(robot.drive.gear_ratios) == 1.0) and range_.max() > _TURNS:
+            words = f"{one.log.label}: has positions of motor shafts (qm), and robot {robot.name} has no gear ratios"
+            return Finding("gears", "stop", f"{words}; give 'gear_ratios' in an overlay")
+    return None
+
+
+def _reversed(
+    explained: Explained, moments: Sequence[Sample], wirings: Sequence[Wiring]
+) -> tuple[Explained, list[Finding]]:
+    """Torques that all oppose the robot's own masses, as friction that takes energy does not always tell."""
+    read = [one.read(x, wiring) for one, x, wiring in zip(explained.beliefs, moments, wirings, strict=True)]
+    correlation = opposed(read, wirings[0])
+    if correlation is None:
+        return explained, []
+    words = f"all torques have the wrong sign: they oppose the robot's own masses (correlation {correlation:.2f})"
+    if share_left(explained.left) > POOR:
+        return explained, [Finding("sign", "warn", f"{words}, and are not well explained either")]
+    all_of_them = -np.eye(len(explained.beliefs[0].torques))
+    beliefs = tuple(replace(one, torques=all_of_them @ one.torques) for one in explained.beliefs)
+    fix = {"columns": column_rules(wirings[0].names(wirings[0].torque), beliefs[0].torques, all_of_them)}
+    return replace(explained, beliefs=beliefs), [Finding("sign", "stop", words, fix)]
 
 
 def _torque(trial: Trial, moments: Sequence[Sample], wirings: Sequence[Wiring]) -> tuple[Finding, Array]:

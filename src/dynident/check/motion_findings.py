@@ -130,5 +130,5 @@ def rest_finding(look: Look, robot: Robot | None) -> Finding:
     share = look.motion.rest
     if share > _RESTING:
         words = f"all joints rest in {percent(share)} of the samples"
-        return Finding("rest", "warn", f"{words}, which are not used; cut the log (--start, --stop) or move more")
+        return Finding("rest", "warn", f"{words}, which are not used; cut the log (--window) or move more")
     return Finding("rest", "ok", f"all joints rest in {percent(share)} of the samples")

@@ -35,7 +35,7 @@ def time_finding(look: Look) -> Finding:
     if clock.longest > _JUMP:
         words = f"time jumps by {clock.longest:.4g} s"
         where = f" after {clock.longest_after:.9g} s"
-        return Finding("time", "stop", f"{words}{where}, as when a clock is set; cut the log there (--start, --stop)")
+        return Finding("time", "stop", f"{words}{where}, as when a clock is set; cut the log there (--window)")
     unit = true_unit(look)
     if unit != (look.raw.origins["t"].unit or "s"):
         return _wrong_unit(look, unit)

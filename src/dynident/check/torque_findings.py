@@ -44,6 +44,17 @@ def torque_finding(samples: Sequence[Sample], wiring: Wiring) -> tuple[Finding, 
     return finding, np.eye(len(wiring.robot.joint_names)) if reading is None else reading.meant
 
 
+def opposed(samples: Sequence[Sample], wiring: Wiring) -> float | None:
+    """Correlation of the torque with that of the robot's own masses, where that says that all torques are reversed.
+
+    Without friction, nothing else tells a robot from one with negative masses.
+    """
+    if not any(value for name, value in wiring.robot.value_set().items() if name[0] in "MXYZ"):
+        return None
+    told = [one for one in _compared(samples, wiring)[1] if abs(one) > _FITS]
+    return float(np.median(told)) if told and max(told) < 0.0 else None
+
+
 def _judged(samples: Sequence[Sample], wiring: Wiring) -> tuple[Finding, _Reading | None]:
     robot = wiring.robot
     if not any(value for name, value in robot.value_set().items() if name[0] in "MXYZ"):
@@ -71,23 +82,28 @@ def _miss(slopes: Array) -> float:
     return float(np.median(np.abs(np.log(np.abs(slopes[~np.isnan(slopes)])))))
 
 
-@on_one_thread
 def _slopes(samples: Sequence[Sample], wiring: Wiring) -> Array:
     """(n_joints,) torque over that of the robot's own links, friction aside; NaN where that tells nothing."""
+    slopes, correlations = _compared(samples, wiring)
+    return np.where(correlations > _FITS, slopes, np.nan)
+
+
+@on_one_thread
+def _compared(samples: Sequence[Sample], wiring: Wiring) -> tuple[Array, Array]:
+    """Slope and correlation of each joint's torque with that of the robot's own links, friction aside, (n_joints,)."""
     q, dq, ddq, tau = (
         np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq", "ddq", "tau")
     )
     own = inverse_dynamics(wiring.robot, q.T, dq.T, ddq.T, "rigid,Ia").T
-    slopes = np.full(len(tau), np.nan)
+    slopes, correlations = np.zeros(len(tau)), np.zeros(len(tau))
     for joint, (measured, model, speed) in enumerate(zip(tau, own, dq, strict=True)):
         beside = np.stack([np.ones_like(speed), speed, np.tanh(speed / _FRICTION)])
         left = [x - beside.T @ np.linalg.lstsq(beside.T, x, rcond=None)[0] for x in (measured, model)]
         sizes = [float(np.linalg.norm(x)) for x in left]
         if min(sizes) > 1e-9:
-            correlation = float(left[0] @ left[1]) / (sizes[0] * sizes[1])
-            slope = float(left[0] @ left[1]) / sizes[1] ** 2
-            slopes[joint] = slope if correlation > _FITS else np.nan
-    return slopes
+            correlations[joint] = float(left[0] @ left[1]) / (sizes[0] * sizes[1])
+            slopes[joint] = float(left[0] @ left[1]) / sizes[1] ** 2
+    return slopes, correlations
 
 
 def _readings(wiring: Wiring) -> Iterator[_Reading]:

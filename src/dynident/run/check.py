@@ -65,6 +65,8 @@ def run_check(
         check_target(options.output)
         if Path(options.output).suffix.lower() not in (".yaml", ".yml"):
             raise InputError(f"{options.output}: -o writes an overlay of the robot; give it a name that ends in .yaml")
+        if given not in bundled_names() and Path(options.output).resolve() == Path(given).resolve():
+            raise InputError(f"{options.output}: is the robot itself; give the overlay that stands on it another name")
     logs = [stream_log(path, robot, **how) for path in options.words[1:]]
     signals = SignalOptions(
         band=options.band,
