@@ -117,6 +117,8 @@ def _signals(log: LogSource, robot: Robot) -> list[Finding]:
 def _model(observations: Sequence[Observations]) -> list[Finding]:
     robot, logs = observations[0].robot, [one.log for one in observations]
     wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
+    if geared := _gears(observations, wirings):
+        return [geared, Finding("model", "warn", _NOT_LOOKED_AT)]
     trial = Trial(base_parameters(robot, _TERMS))
     moments = samples(observations)
     enough, each = equations_finding(trial, observations, moments)
