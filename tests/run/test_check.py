@@ -61,6 +61,8 @@ class TestPreview:
             ([str(ROBOT), str(LOG), "-o", "overlay.txt"], "ends in .yaml"),
             ([str(ROBOT), str(LOG), "-o", str(ROBOT)], "is the robot itself"),
             ([str(ROBOT), str(LOG), "--band", "-1"], "--band"),
+            ([str(LOG), "-o", "x.yaml"], "--output needs a robot"),
+            ([str(LOG), "--band", "3"], "--band needs a robot"),
         ],
     )
     def test_bad_words(self, words, message, capsys):

@@ -33,6 +33,8 @@ Progress = Callable[[str, int, int], None]  # what is being done, steps done, st
 _TERMS = "rigid,Ia,Fv,Fc,Fo"
 _EQUATIONS = 20  # for each parameter, from which the model is believed
 _TURNS = 7.0  # [rad] a turn and more: motors make many, joints of arms hardly one
+_NOT_LOOKED_AT = "units, order, signs, delay, rank and agreement are looked at once what stops here is put right"
+_NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
@@ -52,29 +54,50 @@ def check_logs(
         progress: Called with what is being done, and how much of it is done.
     """
     given = as_logs(logs)
-    tell = progress or (lambda what, done, total: None)
-    found = _all_signals(robot, given, tell)
-    labels = tuple(log.label for log in given)
-    if _blind(found):
-        return Checkup((*found, Finding("model", "warn", _NOT_LOOKED_AT)), labels)
-    try:
-        for log in given:
-            torque_kind(next(iter(log.blocks())), robot)
-        observations = [observe(log, robot, signals) for log in given]
-    except DynidentError as error:  # what identification would refuse as well
-        return Checkup((*found, Finding("model", "stop", str(error))), labels)
-    return Checkup((*found, *_asked(observations, tell)), labels)
+    return _checked(robot, given, lambda: [_observed(log, robot, signals) for log in given], progress)
 
 
 def check_observed(observations: Sequence[Observations], progress: Progress | None = None) -> Checkup:
     """`check_logs` for logs that were looked through already."""
-    tell = progress or (lambda what, done, total: None)
     logs = [one.log for one in observations]
-    found = _all_signals(observations[0].robot, logs, tell)
-    labels = tuple(log.label for log in logs)
-    if _blind(found):
-        return Checkup((*found, Finding("model", "warn", _NOT_LOOKED_AT)), labels)
-    return Checkup((*found, *_asked(observations, tell)), labels)
+    return _checked(observations[0].robot, logs, lambda: observations, progress)
+
+
+def _checked(
+    robot: Robot,
+    logs: Sequence[LogSource],
+    observed: Callable[[], Sequence[Observations]],
+    progress: Progress | None,
+) -> Checkup:
+    """Signals first; the model is asked only where they make sense."""
+    tell = progress or (lambda what, done, total: None)
+    found = [*_repeated(logs), *_all_signals(robot, logs, tell)]
+    if any(one.verdict == "stop" and one.name in _READABLE for one in found):
+        found.append(Finding("model", "warn", _NOT_LOOKED_AT))
+    else:
+        tell("asking the model", 0, 1)
+        try:
+            found += _model(observed())
+        except DynidentError as error:  # what identification would refuse as well
+            found.append(Finding("model", "stop", str(error)))
+        tell("asking the model", 1, 1)
+    return Checkup(tuple(found), tuple(log.label for log in logs))
+
+
+def _observed(log: LogSource, robot: Robot, signals: SignalOptions | None) -> Observations:
+    torque_kind(next(iter(log.blocks())), robot)  # says which columns are missing
+    return observe(log, robot, signals)
+
+
+def _repeated(logs: Sequence[LogSource]) -> list[Finding]:
+    """Logs that are given more than once: data that counts twice looks too certain."""
+    first: dict[str, str] = {}
+    found = []
+    for log in logs:
+        other = first.setdefault(log.digest, log.label)
+        if other != log.label:
+            found.append(Finding("logs", "warn", f"{log.label} has the content of {other}; give it once"))
+    return found
 
 
 def _all_signals(robot: Robot, logs: Sequence[LogSource], tell: Progress) -> list[Finding]:
@@ -85,25 +108,6 @@ def _all_signals(robot: Robot, logs: Sequence[LogSource], tell: Progress) -> lis
         found += _signals(log, robot)
     tell("looking at signals", len(logs), len(logs))
     return found
-
-
-def _blind(found: Sequence[Finding]) -> bool:
-    """Whether something stops that keeps the model from saying anything."""
-    return any(one.verdict == "stop" and one.name in _READABLE for one in found)
-
-
-def _asked(observations: Sequence[Observations], tell: Progress) -> list[Finding]:
-    """The items that need the equations of the robot."""
-    tell("asking the model", 0, 1)
-    try:
-        return _model(observations)
-    except DynidentError as error:  # too short for the filters, a closed loop that does not close, ..
-        return [Finding("model", "stop", str(error))]
-    finally:
-        tell("asking the model", 1, 1)
-
-
-_NOT_LOOKED_AT = "units, order, signs, delay, rank and agreement are looked at once what stops here is put right"
 
 
 def _signals(log: LogSource, robot: Robot) -> list[Finding]:
@@ -201,6 +205,3 @@ def _torque(trial: Trial, moments: Sequence[Sample], wirings: Sequence[Wiring]) 
     read = [one.read(x, wiring) for one, x, wiring in zip(explained.beliefs, moments, wirings, strict=True)]
     again, one = torque_finding(read, wirings[0])
     return (again, one) if again.verdict == "ok" else (torque, meant)
-
-
-_NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"

@@ -201,7 +201,7 @@ def column_rules(names: list[str], total: Array, touched: Array) -> dict[str, An
 def _rule(channel: str, size: float) -> Mapping[str, Any] | str:
     if math.isclose(size, _DEGREE):
         return {"column": channel, "unit": "deg" if channel.startswith("q") else "deg/s"}
-    return channel if size == 1.0 else {"column": channel, "scale": float(f"{size:.4g}")}
+    return channel if size == 1.0 else {"column": channel, "scale": float(f"{size:.6g}")}
 
 
 def _permuted(n: int, where: Mapping[int, int]) -> Array:

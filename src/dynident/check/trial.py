@@ -74,8 +74,7 @@ class Trial:
         self.base, self.robot = base, base.robot
         self._model = observation_model(base.robot, base.terms, "base")
         self._columns = [np.array(own, dtype=int) for own in self._model.layout.columns]
-        rigid = np.array([base.columns[i].term == "rigid" for i in base.independent])
-        self._weighs = np.concatenate([rigid[own] for own in self._columns])
+        self._rigid = np.array([base.columns[i].term == "rigid" for i in base.independent])
         self._bounded = np.array([base.columns[i].symbol in ("Fv", "Fc") for i in base.independent])
 
     @on_one_thread
@@ -94,17 +93,17 @@ class Trial:
         q = positions @ (sample.q - about[:, None]) + about[:, None]
         dq, ddq = positions @ sample.dq / clock, positions @ sample.ddq / clock**2
         used = (np.abs(positions) @ sample.moving) > 0.0
-        felt = self._model.felt_columns([*q, *dq, *ddq])
+        columns = self.columns(q, dq, ddq)
         if upside_down:  # the equations are linear in gravity, which is all that is left of them at rest
-            still = [np.zeros_like(x) for x in q]
-            felt -= 2.0 * np.where(self._weighs[:, None], self._model.felt_columns([*q, *still, *still]), 0.0)
+            still = np.zeros_like(q)
+            for felt, own, weight in zip(columns, self._columns, self.columns(q, still, still), strict=True):
+                felt -= 2.0 * np.where(self._rigid[own, None], weight, 0.0)
         known = np.zeros_like(q)
         if self._model.known:
             known = inverse_dynamics(self.robot, q.T, dq.T, ddq.T, self._model.of_state, self._model.known).T
-        triangles, first = [], 0
-        for channel, own in enumerate(self._columns):
-            rows = np.concatenate([felt[first : first + len(own)], sample.tau, known[channel : channel + 1]])
-            first += len(own)
+        triangles = []
+        for channel, felt in enumerate(columns):
+            rows = np.concatenate([felt, sample.tau, known[channel : channel + 1]])
             triangle = np.zeros((len(rows), len(rows)))
             absorb(triangle, np.ascontiguousarray(rows[:, used[channel]]))
             triangles.append(triangle)
@@ -113,12 +112,8 @@ class Trial:
     @on_one_thread
     def columns(self, q: Array, dq: Array, ddq: Array) -> list[Array]:
         """The columns that each row feels, (n_felt, n_moments) each; `felt` says which they are."""
-        found, first = self._model.felt_columns([*q, *dq, *ddq]), 0
-        parts = []
-        for own in self._columns:
-            parts.append(found[first : first + len(own)])
-            first += len(own)
-        return parts
+        found = self._model.felt_columns([*q, *dq, *ddq])
+        return np.split(found, np.cumsum([len(own) for own in self._columns])[:-1])
 
     @property
     def felt(self) -> list[Array]:
@@ -141,11 +136,10 @@ class Trial:
         n_delays = len(samples[0].late)
         total = [np.zeros((len(own) + n_delays,) * 2) for own in self._columns]
         for sample in samples:
-            felt, used, first = self._model.felt_columns([*sample.q, *sample.dq, *sample.ddq]), sample.faster(motion), 0
-            for channel, own in enumerate(self._columns):
-                rows = np.concatenate([felt[first : first + len(own)], sample.late[:, channel]])
+            used = sample.faster(motion)
+            for channel, felt in enumerate(self.columns(sample.q, sample.dq, sample.ddq)):
+                rows = np.concatenate([felt, sample.late[:, channel]])
                 absorb(total[channel], np.ascontiguousarray(rows[:, used[channel]]))
-                first += len(own)
         ends = [len(own) for own in self._columns]
         alone = [np.linalg.norm(R[end:, end:], axis=0) for R, end in zip(total, ends, strict=True)]
         n, parts, wide = self.base.n, [], len(ends) * n_delays
@@ -184,8 +178,7 @@ class Trial:
 
     def _parts(self, seen: Sequence[tuple[Seen, Array]]) -> tuple[Array, list[_Rows]]:
         """How many moments each joint has, and its equations."""
-        logs = range(len(self._columns))
-        rows = [[(one.triangles[j], how[j]) for one, how in seen] for j in logs]
+        rows = [[(one.triangles[j], how[j]) for one, how in seen] for j in range(len(self._columns))]
         counts = np.maximum(np.sum([one.rows for one, _ in seen], axis=0), 1)
         return counts, [_Rows.of(own, part) for own, part in zip(self._columns, rows, strict=True)]
 

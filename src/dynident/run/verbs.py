@@ -217,6 +217,9 @@ def run_check(options: Namespace) -> int:
     how: dict[str, Any] = {"columns": options.columns, "start": start, "stop": stop}
     first, *others = options.words
     if not is_robot(first, others):
+        for option in ("output", "band", "delay", "rest_speed", "locked"):
+            if getattr(options, option):
+                raise InputError(f"--{option.replace('_', '-')} needs a robot: dynident check ROBOT LOG..")
         return run_preview(options.words, how, as_json=options.json)
     if not others:
         raise InputError(f"{first}: check needs a LOG behind the robot")
