@@ -8,7 +8,7 @@ from dynident.check.finding import Finding, percent
 from dynident.check.trial import Left
 
 POOR = 0.25  # share of all torque: sound logs of real arms keep a tenth at most
-_NOTHING = 0.6  # the same, from which torque and motion do not belong together
+_NOTHING = 0.9  # the same, from which torque and motion do not belong together; outliers alone make 0.8 of it
 
 
 def share_left(left: Left) -> float:
