@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import subprocess
 import sys
 import tempfile
@@ -93,7 +94,7 @@ def rows(robot: di.Robot, folder: Path) -> list[Row]:
         counts = export.counts[function]
         what = f"{robot.name}, {parameters}, {number}{'' if terms == 'rigid' else ', friction'}"
         cost = f"[{counts.additions}/{counts.multiplications}]"
-        job = lambda loop=loop, pointers=pointers: loop(SAMPLES, *pointers)  # noqa: E731
+        job = functools.partial(loop, SAMPLES, *pointers)
         found.append(interleaved(f"{what} {cost}", job, theirs, "rnea"))
         if terms == "rigid":  # the same torque, or the comparison says nothing
             assert np.abs(tau - expected.T).max() < 1e-5 * np.abs(expected).max()

@@ -94,6 +94,10 @@ class Wires:
         """All logs changed."""
         return tuple(change(log) for log in self.data.logs)
 
+    def made(self, change: Callable[[Array], Array], name: str) -> tuple[Log, ...]:
+        """All logs with one channel made into something else."""
+        return tuple(changed(log, change, name) for log in self.data.logs)
+
     def scaled(self, sizes: Mapping[str, float]) -> tuple[Log, ...]:
         """All logs with some channels times a number."""
         return self.everywhere(lambda log: scaled(log, sizes))
@@ -228,7 +232,7 @@ def delayed(w: Wires) -> Iterator[Case]:
     says = (("delay", r"torque is stamped about (\d+) ms after"),)
     yield Case("all torque 50 ms late", "", logs, says, number=(50.0, 12.0), overlay=False)
     for j, number in w.joints:
-        one = w.everywhere(lambda log, j=j: late(log, [w.tau[j]], 0.04))  # type: ignore[misc]
+        one = tuple(late(log, [w.tau[j]], 0.04) for log in w.data.logs)
         words = rf"torque of joint {w.robot.joint_names[j]} comes about (\d+) ms later"
         yield Case(
             "one torque 40 ms late", f"joint {number}", one, (("delay", words),), number=(40.0, 12.0), overlay=False
@@ -278,18 +282,18 @@ def wrong_channels(w: Wires) -> Iterator[Case]:
     for j in sorted({0, len(w.numbers) // 2, len(w.numbers) - 1}):  # one joint is like the other here
         number, tau, q = w.numbers[j], w.tau[j], w.q[j]
         where = f"joint {number}"
-        dead = w.everywhere(lambda log, tau=tau: changed(log, lambda x: 0.0 * x + 0.1, tau))  # type: ignore[misc]
+        dead = w.made(lambda x: 0.0 * x + 0.1, tau)
         yield Case("torque channel dead", where, dead, (("channels", rf"'{tau}' stays at 0\.1"),), overlay=False)
-        stuck = w.everywhere(lambda log, q=q: changed(log, lambda x: 0.0 * x + x[0], q))  # type: ignore[misc]
+        stuck = w.made(lambda x: 0.0 * x + x[0], q)
         says = (
             ("channels", rf"'{q}' never changes|joint {number} never moves|joints [\d, ]*\b{number}\b[\d, ]* never"),
         )
         yield Case("position stuck", where, stuck, says, overlay=False)
-        clip = w.everywhere(lambda log, tau=tau: changed(log, clipped, tau))  # type: ignore[misc]
+        clip = w.made(clipped, tau)
         yield Case("torque clipped", where, clip, (("saturation", f"'{tau}'"),), overlay=False)
-        rough = w.everywhere(lambda log, tau=tau: changed(log, lambda x: rounded(x, 0.3), tau))  # type: ignore[misc]
+        rough = w.made(lambda x: rounded(x, 0.3), tau)
         yield Case("torque in coarse steps", where, rough, (("quantisation", f"'{tau}'"),), overlay=False)
-        rough = w.everywhere(lambda log, q=q: changed(log, lambda x: rounded(x, 0.02), q))  # type: ignore[misc]
+        rough = w.made(lambda x: rounded(x, 0.02), q)
         yield Case("position in coarse steps", where, rough, (("quantisation", f"'{q}'"),), overlay=False)
     if w.speeds:
         names = [name for j, name in enumerate(w.dq) if w.turning[j]]

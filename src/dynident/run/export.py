@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from argparse import Namespace
@@ -153,33 +154,25 @@ def _note(fit: Estimate, bodies: PhysicalParameters) -> str:
 
 
 def _urdf(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
-    assert bodies is not None
-    values, terms, told = plain_friction(fit, bodies.values)
-    made = export_urdf(
-        fit.robot,
-        values,
-        options.urdf,
-        source=options.source,
-        fresh=options.fresh,
-        limits=options.limits,
-        terms=terms,
-        note="; ".join([_note(fit, bodies), *told]),
-    )
-    return replace(made, lost=(*made.lost, *told))
+    return _plain(functools.partial(export_urdf, limits=options.limits), options.urdf, fit, bodies, options)
 
 
 def _mjcf(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
+    return _plain(export_mjcf, options.mjcf, fit, bodies, options)
+
+
+def _plain(
+    writer: Callable[..., Exported],
+    path: str,
+    fit: Estimate,
+    bodies: PhysicalParameters | None,
+    options: Namespace,
+) -> Exported:
+    """A file of a format that knows plain friction only."""
     assert bodies is not None
     values, terms, told = plain_friction(fit, bodies.values)
-    made = export_mjcf(
-        fit.robot,
-        values,
-        options.mjcf,
-        source=options.source,
-        fresh=options.fresh,
-        terms=terms,
-        note="; ".join([_note(fit, bodies), *told]),
-    )
+    note = "; ".join([_note(fit, bodies), *told])
+    made = writer(fit.robot, values, path, source=options.source, fresh=options.fresh, terms=terms, note=note)
     return replace(made, lost=(*made.lost, *told))
 
 

@@ -299,6 +299,8 @@ def _window(text: str | None) -> tuple[float | None, float | None]:
         colon = ""
     if not colon or not all(x is None or math.isfinite(x) for x in (start, stop)):
         raise InputError(f"--window {text}: expected START:STOP in seconds, such as 2:8.5 or 2:")
+    if start is not None and stop is not None and start >= stop:
+        raise InputError(f"--window {text}: starts at {start:g} s and stops at {stop:g} s; expected START before STOP")
     return start, stop
 
 
