@@ -15,7 +15,7 @@ SOURCE = Path(dynident.__file__).parent
 ROOMS = [
     # identifiability before information: factors are written in structural base parameters
     *("robot", "dynamics", "logs", "identifiability", "information", "motion", "plant", "signals"),
-    *("estimate", "check", "validation", "export", "report", "run"),
+    *("estimate", "experiment", "online", "check", "validation", "export", "report", "run"),
 ]
 SHARED = {"errors", "records", "checks", "blas", "files", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))

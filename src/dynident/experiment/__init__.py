@@ -1,0 +1,1 @@
+"""Special experiments on a plant: oscillation, step voltage, gravity moments and constant velocity."""
