@@ -140,6 +140,8 @@ class TestSampledMotion:
 class Cart:
     """A plant of our own: one mass on a rail."""
 
+    saturated = frozenset()
+
     def __init__(self, robot, sample_time=1e-3):
         self.robot, self.sample_time = robot, sample_time
 
@@ -156,6 +158,9 @@ class Cart:
         acceleration = self.force / 3.0
         self.state = self.state + self.sample_time * np.array([self.state[1], acceleration])
         self.time += self.sample_time
+
+    def stop(self):
+        self.force = 0.0
 
     def read(self):
         return Reading(self.time, self.state[:1], self.state[1:], np.array([self.force]))

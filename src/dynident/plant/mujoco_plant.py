@@ -51,7 +51,7 @@ class MujocoPlant:
 
     Attributes:
         loop_gap: Largest gap of a loop since the reset, in tree joint positions [rad or m].
-        saturated: Joints whose torque was limited since the reset.
+        saturated: Joints whose torque or voltage was limited since the reset.
 
     Raises:
         UnknownNameError: For an effect that is none.
@@ -146,7 +146,7 @@ class MujocoPlant:
         if self._effects.acts:
             self._model.set_friction_loss(np.where(self._inside, self._coulomb, 0.0))  # not that of a run before
             self._effects.start(self._model, self._data)
-        self.loop_gap, self.saturated = 0.0, frozenset[str]()
+        self.loop_gap, self.saturated, self._braked = 0.0, frozenset[str](), False
 
     def apply_torque(self, tau: ArrayLike) -> None:
         """Torque to be reached at the next sample, (n_moving,); the first command acts at once."""
@@ -163,7 +163,10 @@ class MujocoPlant:
         if self.motors is None:
             raise InputError("this plant has no electrical model; give it `motors`")
         current = self._torque / self.motors.torque_constant
-        drive = VoltageDrive(self.motors, self._command(voltage, "voltage"), current)
+        wanted = self._command(voltage, "voltage")
+        drive = VoltageDrive(self.motors, wanted, current)
+        if not np.array_equal(drive.voltage, wanted):
+            self.saturated |= {self._names[i] for i in np.flatnonzero(drive.voltage != wanted)}
         if not isinstance(self._drive, VoltageDrive):
             self._brake(drive.braking)
         self._drive = drive
@@ -174,6 +177,8 @@ class MujocoPlant:
         Raises:
             UnstableError: When a joint runs away, naming it and the time.
         """
+        if self._braked:
+            raise InputError("the plant was stopped; reset it to start anew")
         if self._drive is None:
             self._drive = TorqueDrive(self._torque, self._torque)
         drive, data, moving, own = self._drive, self._data, self._model.moving, self._model.carriers
@@ -216,6 +221,10 @@ class MujocoPlant:
         voltage = self._drive.voltage if isinstance(self._drive, VoltageDrive) else None
         current = None if self._gains is None else tau / self._gains
         return Reading(time, q, dq, tau, current, voltage)
+
+    def stop(self) -> None:
+        """Brakes hold it from now on; only `reset` releases them."""
+        self._braked = True
 
     # --- what only a simulation can tell ----------------------------------------------------------------------------
 

@@ -36,7 +36,8 @@ class Reading:
 class Plant(Protocol):
     """A machine that takes a command per sample and answers with a reading.
 
-    The order of a run is `reset`, then for each sample: `read`, `apply_torque` or `apply_voltage`, `step`.
+    The order of a run is `reset`, then for each sample: `read`, `apply_torque` or `apply_voltage`, `step`; at its end,
+    however it ends, `stop`.
     """
 
     @property
@@ -54,8 +55,16 @@ class Plant(Protocol):
         """Time since the reset [s]."""
         ...
 
+    @property
+    def saturated(self) -> frozenset[str]:
+        """Joints whose command was limited since the reset."""
+        ...
+
     def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
-        """Start anew at a position (n_moving,) [rad or m] and speed (default: at rest)."""
+        """Start anew at a position (n_moving,) [rad or m] and speed (default: at rest).
+
+        A real machine goes there by its own controller, and comes back when that is done.
+        """
         ...
 
     def apply_torque(self, tau: ArrayLike) -> None:
@@ -72,6 +81,10 @@ class Plant(Protocol):
 
     def read(self) -> Reading:
         """What the sensors say now."""
+        ...
+
+    def stop(self) -> None:
+        """Come to rest safely, by brakes or the machine's own controller, and stay there until the next reset."""
         ...
 
 

@@ -60,13 +60,16 @@ def record(
     controller.start(plant.sample_time)
     apply = plant.apply_voltage if controller.quantity == "voltage" else plant.apply_torque
     kept: list[Reading] = []
-    for k in range(n + 1):
-        reading = plant.read()
-        if k and k % every == 0:
-            kept.append(reading)
-        if k < n:
-            apply(controller.command(plant.time, reading))
-            plant.step()
+    try:
+        for k in range(n + 1):
+            reading = plant.read()
+            if k and k % every == 0:
+                kept.append(reading)
+            if k < n:
+                apply(controller.command(plant.time, reading))
+                plant.step()
+    finally:
+        plant.stop()
     signals = {name: np.array([getattr(r, name) for r in kept]) for name in ("time", "q", "dq", "tau")}
     for name in ("current", "voltage"):
         if getattr(kept[0], name) is not None:

@@ -1,0 +1,244 @@
+"""`Bench`: a plant under watch. Every run is recorded and bounded, ends at a safe stop, and is saved as it ends."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, frozen
+from dynident.errors import InputError
+from dynident.logs.log import Log, channel_names
+from dynident.logs.write import write_log
+from dynident.plant.controllers import Controller
+from dynident.plant.protocol import Plant, Reading, UnstableError
+from dynident.robot.model import Robot
+
+End = Literal["done", "stopped", "bound", "speed", "saturated", "unstable", "interrupted"]
+Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where a run may go; a run that leaves ends at a safe stop.
+
+    Attributes:
+        lower: (n_moving,) least positions [rad or m].
+        upper: (n_moving,) greatest positions.
+        speed: (n_moving,) greatest speeds.
+    """
+
+    lower: Array
+    upper: Array
+    speed: Array
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "speed"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @staticmethod
+    def of(robot: Robot) -> Bounds:
+        """The robot's own limits; none where it states none."""
+        limits = [robot.joints[robot.active[i]].limits for i in robot.moving]
+        return Bounds(
+            np.array([-math.inf if one.lower is None else one.lower for one in limits]),
+            np.array([math.inf if one.upper is None else one.upper for one in limits]),
+            np.array([math.inf if one.velocity is None else one.velocity for one in limits]),
+        )
+
+    def within(self, center: ArrayLike, reach: ArrayLike) -> Bounds:
+        """The same, and not further than `reach` from a position; both (n_moving,) or one for all."""
+        middle, far = np.asarray(center, dtype=np.float64), np.asarray(reach, dtype=np.float64)
+        return Bounds(np.maximum(self.lower, middle - far), np.minimum(self.upper, middle + far), self.speed)
+
+    def broken(self, q: Array, dq: Array) -> tuple[End, int] | None:
+        """How a state is out of bounds and which joint is, or None."""
+        out = (q < self.lower) | (q > self.upper)
+        if out.any():
+            return "bound", int(np.argmax(out))
+        fast = np.abs(dq) > self.speed
+        return ("speed", int(np.argmax(fast))) if fast.any() else None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run recorded, up to where it ended.
+
+    Attributes:
+        label: Name of the run.
+        time: (n_samples,) [s].
+        q: (n_samples, n_moving) joint positions [rad or m].
+        dq: Joint speeds as the sensors tell them.
+        tau: Torque at the actuated coordinates, joint side [N·m or N].
+        current: Motor currents [A], or None.
+        voltage: Motor voltages [V], or None.
+        end: Why it ended: at its duration ("done"), because the experiment had seen enough ("stopped"), or out of
+            bounds, too fast, limited in torque or voltage, out of control, interrupted.
+        joint: The joint that ended it early; empty for none.
+    """
+
+    label: str
+    time: Array
+    q: Array
+    dq: Array
+    tau: Array
+    current: Array | None
+    voltage: Array | None
+    end: End
+    joint: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it went as far as the experiment wanted."""
+        return self.end in ("done", "stopped")
+
+    @property
+    def why(self) -> str:
+        """Why it ended, in words."""
+        at = f"at t = {self.time[-1]:.4g} s" if len(self.time) else "at once"
+        return {
+            "done": f"ran to its end {at}",
+            "stopped": f"was complete {at}",
+            "bound": f"joint {self.joint} left its bounds {at}",
+            "speed": f"joint {self.joint} became too fast {at}",
+            "saturated": f"the command of joint {self.joint} reached its limit {at}",
+            "unstable": f"joint {self.joint} ran away {at}",
+            "interrupted": f"was interrupted {at}",
+        }[self.end]
+
+    def log(self, robot: Robot) -> Log:
+        """As a log of this robot: q, dq, tau (joint side), and currents and voltages where the plant tells them."""
+        from dynident.dynamics.evaluate import joint_torque
+
+        signals = {"q": self.q, "dq": self.dq, "tau": joint_torque(robot, self.tau)}
+        signals |= {key: one for key, one in (("i", self.current), ("u", self.voltage)) if one is not None}
+        channels: dict[str, Array] = {}
+        for kind, values in signals.items():
+            channels.update(zip(channel_names(kind, robot), values.T, strict=True))
+        digest = hashlib.sha256()
+        for values in (self.time, *channels.values()):
+            digest.update(np.ascontiguousarray(values).tobytes())
+        return Log(self.label, digest.hexdigest(), self.time, channels, label=self.label)
+
+
+class Bench:
+    """A plant on which an experiment runs.
+
+    Args:
+        plant: The machine.
+        bounds: Where runs may go; default the robot's own limits.
+        folder: Where each run is written as a log when it ends, however it ends; None to keep them in memory only.
+        progress: Told of each run.
+
+    Attributes:
+        runs: Every run so far.
+    """
+
+    def __init__(
+        self,
+        plant: Plant,
+        *,
+        bounds: Bounds | None = None,
+        folder: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.plant, self.robot = plant, plant.robot
+        self.bounds = Bounds.of(plant.robot) if bounds is None else bounds
+        self.folder = None if folder is None else Path(folder)
+        self.progress: Progress = progress or (lambda what, done, total: None)
+        self.runs: list[Run] = []
+        if self.folder is not None:
+            _new_folder(self.folder)
+
+    def run(
+        self,
+        controller: Controller,
+        duration: float,
+        start: ArrayLike | tuple[ArrayLike, ArrayLike],
+        *,
+        label: str = "run",
+        bounds: Bounds | None = None,
+        until: Callable[[Reading], bool] | None = None,
+        saturation: bool = True,
+    ) -> Run:
+        """Run the plant under a controller; a run that ends early is no error, `Run.end` tells.
+
+        Args:
+            controller: What commands it.
+            duration: Longest time [s].
+            start: Position (n_moving,), or position and speed, to start from.
+            label: Name of the run.
+            bounds: Tighter ones than the bench's own.
+            until: Looked at with every reading; true when the run has shown enough.
+            saturation: End when a command is limited; an experiment whose torque must be known cannot go on.
+        """
+        plant, limits = self.plant, self.bounds if bounds is None else bounds
+        n = round(duration / plant.sample_time)
+        if not (math.isfinite(duration) and n >= 1):
+            raise InputError(f"{label}: {duration} s at {plant.sample_time} s per sample gives no sample")
+        state = start if isinstance(start, tuple) else (start, None)
+        plant.reset(*state)
+        controller.start(plant.sample_time)
+        apply = plant.apply_voltage if controller.quantity == "voltage" else plant.apply_torque
+        kept: list[Reading] = []
+        end: End = "interrupted"
+        joint = ""
+        try:
+            for k in range(n + 1):
+                reading = plant.read()
+                kept.append(reading)
+                broken = limits.broken(reading.q, reading.dq)
+                if broken is not None:
+                    end, joint = broken[0], self.robot.joint_names[broken[1]]
+                elif until is not None and until(reading):
+                    end = "stopped"
+                elif saturation and plant.saturated:
+                    end, joint = "saturated", min(plant.saturated, key=self.robot.joint_names.index)
+                elif k == n:
+                    end = "done"
+                if end != "interrupted":
+                    break
+                apply(controller.command(plant.time, reading))
+                plant.step()
+        except UnstableError as error:
+            end, joint = "unstable", error.joint
+        finally:
+            plant.stop()
+            run = _run(label, kept, end, joint)
+            self._keep(run)
+        return run
+
+    def _keep(self, run: Run) -> None:
+        self.runs.append(run)
+        if self.folder is not None and len(run.time):
+            write_log(run.log(self.robot), self.folder / f"{len(self.runs):03d}-{run.label}.csv")
+
+
+def _new_folder(folder: Path) -> None:
+    """A folder for runs; one that has some already is refused, for nobody could tell them apart afterwards."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; runs need a folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder}: holds runs of an earlier experiment; choose another folder, or remove it first")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+
+
+def _run(label: str, kept: list[Reading], end: End, joint: str) -> Run:
+    def all_of(name: str) -> Array | None:
+        # The reading before the first command has no voltage: it is that of the command after it.
+        values = [getattr(reading, name) for reading in kept]
+        if not values or values[-1] is None:
+            return None
+        return np.array([values[-1] * 0.0 if value is None else value for value in values])
+
+    arrays = {name: np.array([getattr(reading, name) for reading in kept]) for name in ("time", "q", "dq", "tau")}
+    return Run(label, **arrays, current=all_of("current"), voltage=all_of("voltage"), end=end, joint=joint)

@@ -1,0 +1,160 @@
+"""What all special experiments share on the command line: the machine, the folder, the answer."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynident.errors import DynidentError, InputError
+from dynident.files import write_text
+
+if TYPE_CHECKING:
+    from dynident.experiment.bench import Bench, Progress
+    from dynident.plant import Motors, Plant
+    from dynident.robot import Robot
+
+PLANT_SET = "plant"  # value set of a bundled robot that a machine could have
+_RUNS = "runs"
+_SIMULATED = ("values", "rate", "noise", "encoder", "breakaway", "effects", "payload", "seed")
+
+
+def true_values(options: Namespace, robot: Robot) -> str | None:
+    """Name of the value set that the simulated machine has; None for the robot's own values."""
+    if options.values is not None:
+        robot.value_set(options.values)  # which refuses an unknown name
+        return str(options.values)
+    return PLANT_SET if PLANT_SET in robot.values else None
+
+
+def machine(
+    options: Namespace, robot: Robot, *, rate: float, encoder: float = 0.0, motors: Motors | None = None
+) -> Plant:
+    """The machine of the options: one of the user's own, or the MuJoCo plant.
+
+    Args:
+        options: See `plant_arguments`.
+        robot: The robot.
+        rate: Commands per second, unless given [Hz].
+        encoder: Counts per turn (or metre) unless given; 0 for exact positions.
+        motors: Electrical model, for voltages.
+    """
+    if options.plant is not None:
+        for name in _SIMULATED:
+            if getattr(options, name) is not None:
+                raise InputError(f"--{name} shapes the simulated machine; leave it out with --plant")
+        return _own_plant(options.plant, robot)
+    from dynident.plant import Breakaway, MujocoPlant, Sensors
+    from dynident.run.simulate import TURN, parse_effects, parse_payload
+
+    for name in ("rate", "breakaway"):
+        value = getattr(options, name)
+        if value is not None and not (math.isfinite(value) and value > 0.0):
+            raise InputError(f"--{name} is {value}; expected a positive number")
+    for name in ("noise", "encoder", "seed"):
+        value = getattr(options, name)
+        if value is not None and not (math.isfinite(value) and value >= 0.0):
+            raise InputError(f"--{name} is {value}; expected zero or a positive number")
+    counts = encoder if options.encoder is None else options.encoder
+    turns = [1.0 if robot.joints[robot.active[i]].kind == "prismatic" else TURN for i in robot.moving]
+    resolution = np.array(turns) / counts if counts else np.zeros(len(turns))
+    return MujocoPlant(
+        robot,
+        true_values(options, robot),
+        sample_time=1.0 / (options.rate or rate),
+        motors=motors,
+        breakaway=None if options.breakaway is None else Breakaway(options.breakaway),
+        effects=None if options.effects is None else parse_effects(options.effects),
+        sensors=Sensors(resolution=resolution, torque_noise=options.noise or 0.0),
+        payload=None if options.payload is None else parse_payload(options.payload),
+        seed=options.seed or 0,
+    )
+
+
+def _own_plant(text: str, robot: Robot) -> Plant:
+    """The plant that a user's Python file makes."""
+    from dynident.plant import Plant
+
+    file, colon, name = text.rpartition(":")
+    path = Path(file)
+    if not colon or not path.is_file():
+        raise InputError(f"--plant {text}: expected FILE.py:NAME, a Python file and the name of its plant")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"--plant {text}: {path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    if not hasattr(module, name):
+        raise InputError(f"--plant {text}: {path} has no {name}")
+    made = getattr(module, name)
+    plant = made(robot) if callable(made) else made
+    needed = [part for part in dir(Plant) if not part.startswith("_")]
+    missing = [part for part in needed if not hasattr(plant, part)]
+    if missing:
+        raise InputError(f"--plant {text}: it lacks {', '.join(missing)}; a plant has {', '.join(needed)}")
+    return plant  # type: ignore[no-any-return]
+
+
+@contextmanager
+def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
+    """The bench of an experiment; an error on it tells where the runs so far are."""
+    from dynident.experiment.bench import Bench
+    from dynident.run.verbs import _progress
+
+    folder = None if options.output is None else Path(options.output) / _RUNS
+    if folder is not None and options.fresh and folder.is_dir():
+        shutil.rmtree(folder)
+    with _progress(options.quiet or options.json) as progress:
+        shown: Progress | None = progress
+        made = Bench(plant, folder=folder, progress=shown, **how)
+        try:
+            yield made
+        except DynidentError as error:
+            kept = sum(len(run.time) > 0 for run in made.runs)
+            if folder is None or not kept:
+                raise
+            raise type(error)(f"{error}; the {kept} runs so far are in {folder}") from None
+
+
+def tell(
+    options: Namespace,
+    found: dict[str, Any],
+    text: Callable[[], str],
+    page: Callable[[], str] | None = None,
+) -> int:
+    """Write and print the answer.
+
+    Args:
+        options: output, json, quiet.
+        found: The JSON object.
+        text: The page for people, as text.
+        page: The HTML page for OUT/report.html.
+    """
+    written = ""
+    if options.output is not None:
+        out = Path(options.output)
+        out.mkdir(parents=True, exist_ok=True)
+        write_text(out / "answer.json", json.dumps(found, indent=1, allow_nan=False) + "\n")
+        written = f"Answer: {out / 'answer.json'}"
+        if page is not None:
+            write_text(out / "report.html", page())
+            written += f"\nReport: {out / 'report.html'}"
+    if options.json:
+        print(json.dumps(found, allow_nan=False))
+        return 0
+    if not options.quiet:
+        print(text())
+        print(written, end="\n" if written else "")
+    for warning in found["warnings"]:
+        print(f"dynident: {warning}", file=sys.stderr)
+    return 0
