@@ -180,7 +180,7 @@ def choose_poses(base: InertiaBase, count: int, seed: int = 0) -> tuple[tuple[tu
             f"{max(base.n, len(base.motors))}"
         )
     places = [(motor, q) for motor in base.motors for q in _candidates(base.robot, motor, seed)]
-    rows = np.vstack([base.rows(q, motor) for motor, q in places])
+    rows = np.vstack([base.rows(_candidates(base.robot, motor, seed), motor) for motor in base.motors])
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)  # inertias are known to the same share of themselves
     rows = rows / np.linalg.norm(rows, axis=0)
     owner = np.array([motor for motor, _ in places])

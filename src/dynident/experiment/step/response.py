@@ -16,7 +16,7 @@ FEWEST = 20  # samples after the onset
 _SERIES = 24  # terms that are exact to rounding where the closed form would cancel
 _NEAR = 0.5  # |A t| below which the series is used
 _LEAST = 1e-6  # [rad or m] that counts as motion, however fine the encoder
-_GRID = 80  # values of A at which a search starts
+_GRID, _FEW = 40, 50  # values of A from which a search starts, and samples that tell which
 _FASTEST = 40.0  # largest A t of the search: beyond, the record shows a constant speed only
 _ONSET = 1e-3  # share of the travel that counts as motion: what static friction bends lies below
 _SAME = 3.0  # deviations by which an onset may differ from the step and still be the same
@@ -214,7 +214,9 @@ def _exact(
 
 def _guess(s: Array, far: Array) -> tuple[float, float]:
     """A and U from where to start: the best of a row of A, with the U that suits each."""
-    rates = np.concatenate([[0.0], np.geomspace(1e-3, _FASTEST, _GRID)]) / s[-1]
+    every = max(1, len(s) // _FEW)
+    s, far = s[::-every], far[::-every]  # from the end, which tells most
+    rates = np.concatenate([[0.0], np.geomspace(1e-2, _FASTEST, _GRID)]) / s[0]
     units = [displacement(s, rate, 1.0) for rate in rates]
     fits = [float(unit @ far) / float(unit @ unit) for unit in units]
     costs = [float(np.sum((far - U * unit) ** 2)) for U, unit in zip(fits, units, strict=True)]
