@@ -104,9 +104,7 @@ def _check_signs(
         )
 
 
-def _friction(
-    found: Sequence[Configuration], motor: int, emf: np.ndarray | None, lag: float
-) -> JointFriction | None:
+def _friction(found: Sequence[Configuration], motor: int, emf: np.ndarray | None, lag: float) -> JointFriction | None:
     """Damping and Coulomb friction of a motor, averaged over its configurations."""
     own = [one for one in found if one.motor == motor and one.numbers is not None]
     if not own:
@@ -134,9 +132,7 @@ def _mean(values: np.ndarray, std: np.ndarray) -> tuple[float, float]:
     return mean, max(own, scatter)
 
 
-def _combinations(
-    robot: Robot, found: Sequence[Configuration], way: Way, values: str | None
-) -> Combinations | None:
+def _combinations(robot: Robot, found: Sequence[Configuration], way: Way, values: str | None) -> Combinations | None:
     inertias = [
         Inertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
         for one in found
@@ -197,7 +193,8 @@ def _friction_warnings(robot: Robot, friction: Sequence[JointFriction], tested: 
         if std > DOUBTFUL * abs(damping):
             warnings.append(
                 f"joint {name}: the record is too short to tell damping: {damping:.3g} with a deviation of {std:.2g} "
-                f"from {one.record:.2g} s; record longer (damping grows with the cube of the time) or with finer encoders"
+                f"from {one.record:.2g} s; record longer (what damping does grows with the "
+                "cube of the time) or with finer encoders"
             )
         if one.lag > _LAG * one.record:
             warnings.append(

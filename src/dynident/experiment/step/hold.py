@@ -70,8 +70,8 @@ class StepController:
         if not (inertia > 0.0).all():
             name = self.robot.joint_names[int(np.argmin(inertia))]
             raise InputError(
-                f"robot {self.robot.name}: nothing is known of the inertia that holds joint {name}; give the links masses "
-                "(URDF <inertial>, or parameters: in the robot file), rough ones will do"
+                f"robot {self.robot.name}: no inertia is known for the hold of joint {name}; give the links "
+                "masses (URDF <inertial>, or parameters: in the robot file), rough ones will do"
             )
         self._stiffness, self._damping = inertia * fast**2, 2.0 * inertia * fast
         self._integral = self._stiffness * _INTEGRAL * fast
@@ -95,7 +95,7 @@ class StepController:
             voltage[self.motor] = self.voltage + self._carrying(-error[self.motor])
         elif not self.balance:
             voltage[self.motor] = 0.0  # it stands by itself: do not stir it
-        return voltage
+        return np.asarray(voltage)
 
     def _carrying(self, moved: float) -> float:
         """Voltage that carries the weight so far from the start."""

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynident.checks import Array
 from dynident.errors import InputError
 from dynident.estimate.payload_numbers import PayloadNumber, payload_numbers
-from dynident.experiment.step.poses import inertia_rows
+from dynident.experiment.step.poses import best_rows, candidate_poses, inertia_rows
 from dynident.experiment.step.solve import Inertia
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
@@ -34,14 +35,24 @@ class StepPayload:
     pairs: int
 
 
-def payload_rows(robot: Robot, pose: Array, motor: int) -> Array:
-    """Row of the inertia that a body on the tool adds, over its ten standard parameters in the tool frame, (10,)."""
+def payload_rows(robot: Robot, poses: ArrayLike, motor: int) -> Array:
+    """Rows of the inertia that a body on the tool adds, over its standard parameters in the tool frame, (n_poses, 10)."""
     if robot.tool is None:
-        raise InputError(f"robot {robot.name} has several branches; say in its file which link carries the tool (tool:)")
+        raise InputError(
+            f"robot {robot.name} has several branches; say in its file which link carries the tool (tool:)"
+        )
     link, frame = robot.tool
-    row = inertia_rows(robot, pose, motor, ("rigid",))[0]
-    own = row[len(LINK_SYMBOLS) * link : len(LINK_SYMBOLS) * (link + 1)]
-    return np.asarray(in_frame(np.eye(len(LINK_SYMBOLS)), frame.rotation, frame.translation) @ own)
+    n = len(LINK_SYMBOLS)
+    own = inertia_rows(robot, poses, motor, ("rigid",))[:, n * link : n * (link + 1)]
+    return np.asarray(own @ in_frame(np.eye(n), frame.rotation, frame.translation).T)
+
+
+def payload_poses(robot: Robot, motors: Sequence[int], count: int, seed: int) -> tuple[tuple[int, Array], ...]:
+    """(motor, pose) that tell the ten numbers of a payload best."""
+    candidates = {motor: candidate_poses(robot, motor, seed + 1) for motor in motors}
+    rows = {motor: payload_rows(robot, poses, motor) for motor, poses in candidates.items()}
+    felt = np.linalg.norm(np.vstack(list(rows.values())), axis=0) > 0.0
+    return best_rows({motor: own[:, felt] for motor, own in rows.items()}, candidates, count)[0]
 
 
 def step_payload(robot: Robot, loaded: Sequence[Inertia], unloaded: Sequence[Inertia]) -> StepPayload:
@@ -54,7 +65,7 @@ def step_payload(robot: Robot, loaded: Sequence[Inertia], unloaded: Sequence[Ine
     for one in loaded:
         same = [x for x in unloaded if x.motor == one.motor and np.abs(_apart(x, one)).max(initial=0.0) <= _SAME]
         if same:
-            rows.append(payload_rows(robot, one.pose, one.motor))
+            rows.append(payload_rows(robot, one.pose, one.motor)[0])
             more.append(one.value - same[0].value)
             std.append(float(np.hypot(one.std, same[0].std)))
     if not rows:

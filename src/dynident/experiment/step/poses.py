@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,18 +179,26 @@ def choose_poses(base: InertiaBase, count: int, seed: int = 0) -> tuple[tuple[tu
             f"{count} configurations: {base.n} combinations and {len(base.motors)} joints need at least "
             f"{max(base.n, len(base.motors))}"
         )
-    places = [(motor, q) for motor in base.motors for q in _candidates(base.robot, motor, seed)]
-    rows = np.vstack([base.rows(_candidates(base.robot, motor, seed), motor) for motor in base.motors])
+    candidates = {motor: candidate_poses(base.robot, motor, seed) for motor in base.motors}
+    return best_rows({motor: base.rows(q, motor) for motor, q in candidates.items()}, candidates, count)
+
+
+def best_rows(
+    rows_of: Mapping[int, Array], candidates: Mapping[int, Array], count: int
+) -> tuple[tuple[tuple[int, Array], ...], float]:
+    """So many of the candidates (n_poses, n_moving) of each motor, whose rows (n_poses, n) tell most together."""
+    places = [(motor, q) for motor, poses in candidates.items() for q in poses]
+    rows = np.vstack(list(rows_of.values()))
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)  # inertias are known to the same share of themselves
     rows = rows / np.linalg.norm(rows, axis=0)
     owner = np.array([motor for motor, _ in places])
-    chosen = _greedy(rows, owner, base.motors, count)
-    chosen = _exchanged(rows, owner, chosen)
+    chosen = _exchanged(rows, owner, _greedy(rows, owner, list(candidates), count))
     chosen.sort(key=lambda k: (-owner[k], k))
     return tuple((int(owner[k]), places[k][1]) for k in chosen), float(np.linalg.cond(rows[chosen]))
 
 
-def _candidates(robot: Robot, motor: int, seed: int) -> Array:
+def candidate_poses(robot: Robot, motor: int, seed: int) -> Array:
+    """Poses among which to choose those of a motor, (n_poses, n_moving)."""
     q = random_poses(robot, _CANDIDATES, seed)
     q[0] = 0.5 * np.sum(ranges(robot), axis=0)
     q[:, motor] = start_place(robot, motor, True)

@@ -16,9 +16,11 @@ from dynident.experiment.answer import ExperimentError
 from dynident.experiment.bench import Bench, Bounds, Run
 from dynident.experiment.step.analysis import analyse, balanced
 from dynident.experiment.step.hold import StepController
+from dynident.experiment.step.loaded import payload_poses
 from dynident.experiment.step.poses import (
     choose_poses,
     directions,
+    feels_gravity,
     inertia_base,
     inertial_terms,
     start_place,
@@ -34,6 +36,7 @@ from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
 DURATION = 1.2  # [s] of a step, as in the paper
+PAYLOAD_POSES = 12  # for the ten numbers of a payload
 SPARE = 2  # configurations beyond the number of combinations
 _SHORTEST = 0.08  # share of the duration that a record must have
 _MARGIN = 0.02  # share of a joint's range, and of its speed limit, that is kept free
@@ -52,6 +55,8 @@ class StepOptions:
         settle: Time before it [s]; None for 0.02 s, or 0.3 s where weight is carried.
         configurations: Number of (joint, pose); None for two more than there are combinations.
         poses: Poses for every tested joint instead of chosen ones, (n_poses, n_moving).
+        repeat: (motor, pose) of an earlier test, to be made again with a payload that nobody knows.
+        for_payload: Add poses that tell a payload, for a test whose loaded repeat follows.
         still: By how much a locked joint may move [rad or m].
         bandwidth: Of what holds the others [rad/s]; None for what the sample time allows.
         values: What the controller knows of the robot: a value set; None for the robot's own.
@@ -67,6 +72,8 @@ class StepOptions:
     settle: float | None = None
     configurations: int | None = None
     poses: ArrayLike | None = None
+    repeat: Sequence[tuple[int, Array]] | None = None
+    for_payload: bool = False
     still: float = STILL
     bandwidth: float | None = None
     values: str | None = None
@@ -139,6 +146,9 @@ def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
             unchosen.add(motor)
         voltages[motor] = given
     base = inertia_base(robot, tested, inertial_terms(robot, how.values))
+    if how.repeat is not None:
+        _refuse_weight(robot, how.repeat)
+        return _Plan(tested, voltages, tuple(how.repeat), balance, None, notes, unchosen)
     if how.poses is not None:
         poses = np.atleast_2d(np.asarray(how.poses, dtype=np.float64))
         if poses.shape[1] != len(robot.moving):
@@ -150,10 +160,24 @@ def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
     notes.append(
         f"{len(chosen)} locked configurations for {base.n} combinations, chosen for a condition number of {condition:.1f}"
     )
+    if how.for_payload:
+        chosen += payload_poses(robot, tested, PAYLOAD_POSES, how.seed)
+        chosen = tuple(sorted(chosen, key=lambda one: -one[0]))
+        notes.append(f"{PAYLOAD_POSES} more for a payload")
     carried = [robot.joint_names[motor] for motor in tested if balance[motor]]
     if carried:
         notes.append(f"joint {', '.join(carried)}: its weight was carried as the robot's own masses say")
     return _Plan(tested, voltages, chosen, balance, condition, notes, unchosen)
+
+
+def _refuse_weight(robot: Robot, poses: Sequence[tuple[int, Array]]) -> None:
+    """A payload whose weight nobody knows cannot be carried, so that no step has constant A and U."""
+    for motor in sorted({motor for motor, _ in poses}):
+        if feels_gravity(robot, motor):
+            raise ExperimentError(
+                f"gravity acts on joint {robot.joint_names[motor]}, and the weight of an unknown payload cannot be carried; "
+                "test joints with an upright axis only (--joints), or use `dynident payload`"
+            )
 
 
 def _tested(robot: Robot, how: StepOptions) -> tuple[tuple[int, ...], list[str]]:

@@ -199,5 +199,7 @@ def tracking_check(
     tested = sorted(one.motor for one in result.friction)
     moves = [(joint,) for joint in tested] + ([tuple(tested)] if len(tested) > 1 else [])
     return [
-        track(bench, motors, model, result.combinations.base, joints, start=start) for joints in moves for model in models
+        track(bench, motors, model, result.combinations.base, joints, start=start)
+        for joints in moves
+        for model in models
     ]
