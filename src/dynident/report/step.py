@@ -96,8 +96,8 @@ def _answers(result: StepResult, motors: Motors) -> list[Html]:
         volts = " and ".join(f"{record.voltage:.3g} V" for record in config.records)
         title = f"{result.robot.joint_names[motor]}, {volts}"
         charts.append(chart(title, curves, x_unit="s", y_unit=unit, key=f"step{motor}"))
-    text = "Position after the step of voltage. The wide line is what the encoder said, the thin one what inertia, damping "
-    text += "and Coulomb friction give."
+    text = "Position after the step of voltage. The wide line is what the encoder said, the thin one what inertia, "
+    text += "damping and Coulomb friction give."
     return [paragraphs(text), *charts]
 
 
@@ -154,15 +154,10 @@ def _payload(payload: StepPayload) -> Html:
 
 def payload_text(payload: StepPayload) -> str:
     """The payload as text."""
-    rows = [
-        (
-            one.name,
-            "withheld" if one.value is None else f"{one.value:.4g}",
-            "" if one.std is None else f"{one.std:.2g}",
-            one.unit,
-        )
-        for one in payload.numbers
-    ]
+    rows = []
+    for one in payload.numbers:
+        value = "withheld" if one.value is None else f"{one.value:.4g}"
+        rows.append((one.name, value, "" if one.std is None else f"{one.std:.2g}", one.unit))
     return text_table(("payload", "value", "std", "unit"), rows, ("value", "std"))
 
 
@@ -178,7 +173,7 @@ def _moved(robot: Robot, one: Tracking) -> str:
 
 def tracking_rows(robot: Robot, tracks: Sequence[Tracking]) -> list[tuple[str, ...]]:
     """Model, motion, and the largest error of each joint that moved."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for one in tracks:
         worst = [
             f"{_unit(robot, j)[1] * x:.3g} {_unit(robot, j)[0]}" for j, x in zip(one.joints, one.worst, strict=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.errors import InputError
+from dynident.errors import InputError, UnknownNameError
 from dynident.experiment.answer import Quantity, answer, quantity_table
 from dynident.experiment.bench import Bench, Bounds
 from dynident.experiment.step.analysis import analyse
@@ -120,10 +120,9 @@ def _pose(text: str, robot: Robot) -> list[float]:
     from dynident.run.verbs import _positions
 
     given = _positions(text, "--pose")
-    robot.lock(**{key: value for key, value in list(given.items())[:1]})  # refuses an unknown name
     for name in given:
         if name not in robot.joint_names and name not in robot.position_names:
-            raise InputError(f"--pose {text}: {name} is no moving joint ({', '.join(robot.position_names)})")
+            raise UnknownNameError("joint in --pose", name, robot.position_names)
     pairs = zip(robot.joint_names, robot.position_names, strict=True)
     return [given.get(name, given.get(variable, 0.0)) for name, variable in pairs]
 
@@ -152,7 +151,7 @@ def _unloaded(folder: Path, robot: Robot) -> tuple[list[Inertia], dict[str, list
             voltages[row["joint"]] = [float(step["voltage"]) for step in row["steps"]]
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
-            f"--unloaded {folder}: expected the folder of a step test of {robot.name} with two voltages (its answer.json)"
+            f"--unloaded {folder}: expected the folder (answer.json) of a step test of {robot.name} with two voltages"
         ) from None
     return inertias, voltages
 

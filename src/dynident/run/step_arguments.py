@@ -22,9 +22,7 @@ def step_arguments(verb: ArgumentParser) -> None:
     )
     verb.add_argument("--volts", default=None, metavar="V,V", help=help_volts)
     verb.add_argument("--duration", type=float, default=None, metavar="SECONDS", help="of a step (default 1.2)")
-    verb.add_argument(
-        "--settle", type=float, default=None, metavar="SECONDS", help="before a step (default 0.02 or 0.3)"
-    )
+    verb.add_argument("--settle", type=float, default=None, metavar="SECONDS", help="before it (default 0.02 or 0.3)")
     help_configurations = "joints and poses together (default: two more than there are combinations)"
     verb.add_argument("--configurations", type=int, default=None, metavar="N", help=help_configurations)
     help_pose = "where to lock the others, instead of chosen poses; may be repeated"

@@ -57,9 +57,7 @@ def motors_of(options: Namespace, robot: Robot, *, simulated: bool) -> tuple[Mot
     if "gain" in given and len(electrical) > 1:
         raise InputError("--gain is Kt/Ra already; give it, or --kt and --ra")
     if "gain" not in given and len(electrical) < 2:
-        raise InputError(
-            "a torque constant needs its resistance and the other way round: give --kt and --ra, or --gain"
-        )
+        raise InputError("torque constant and resistance belong together: give --kt and --ra, or --gain")
     if "gain" in given and "inductance" in given:
         raise InputError("an inductance needs the resistance: give --kt and --ra instead of --gain")
     return _made(robot, at, given), "back_emf" in given, "given"

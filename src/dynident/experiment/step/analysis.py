@@ -22,6 +22,7 @@ _LAG = 0.02  # share of the record that L/R may be
 _LEFT = 3.0  # times the noise that a fit may leave
 _LATE = 0.02  # share of the record by which a motion may begin late
 _APART = 4.0  # deviations by which answers may disagree
+_MATTERS = 2e-3  # share of an inertia that is worth a word
 _CONDITION = 300.0  # of the scaled rows
 
 
@@ -153,10 +154,11 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
                 bad["left"].append(f"{record.label} ({fit.rms / max(fit.noise, 1e-15):.0f} times the noise)")
             if abs(fit.onset - record.step) > _LATE * fit.duration:
                 bad["late"].append(f"{record.label} ({1e3 * (fit.onset - record.step):.0f} ms)")
-        if config.numbers is not None and config.numbers.misfit > _APART and len(config.records) > 1:
+        told = config.numbers
+        if told is not None and told.misfit > _APART and told.std[0] > _MATTERS * told.inertia:
             name = robot.joint_names[config.motor]
             warnings.append(
-                f"joint {name}: its voltages do not agree on one damping ({config.numbers.misfit:.0f} deviations); "
+                f"joint {name}: its voltages do not agree on one damping ({told.misfit:.0f} deviations); "
                 "friction is not viscous and Coulomb alone, and the deviations were widened"
             )
     if bad["left"]:
@@ -223,11 +225,11 @@ def _combination_warnings(combinations: Combinations | None) -> list[str]:
         warnings.append(
             f"the poses are badly conditioned ({combinations.condition:.0f}); choose others, or let them be chosen"
         )
-    spare = len(combinations.left) - sum(combinations.new.values())
-    worst = float(np.abs(combinations.left).max(initial=0.0))
-    if spare > 0 and worst > 5.0:
+    off = np.abs(combinations.left)
+    if ((off > _APART) & (combinations.shares > _MATTERS)).any():
+        worst = float(combinations.shares.max())
         warnings.append(
-            f"the inertias of different poses do not agree with one set of parameters (up to {worst:.0f} deviations); "
+            f"the inertias of different poses do not agree with one set of parameters (up to {100.0 * worst:.2g} %); "
             "lengths, zero positions or a joint that gives way may be wrong"
         )
     return warnings

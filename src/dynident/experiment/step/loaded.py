@@ -36,7 +36,7 @@ class StepPayload:
 
 
 def payload_rows(robot: Robot, poses: ArrayLike, motor: int) -> Array:
-    """Rows of the inertia that a body on the tool adds, over its standard parameters in the tool frame, (n_poses, 10)."""
+    """Inertia that a body on the tool adds, over its standard parameters in the tool frame, (n_poses, 10)."""
     if robot.tool is None:
         raise InputError(
             f"robot {robot.name} has several branches; say in its file which link carries the tool (tool:)"

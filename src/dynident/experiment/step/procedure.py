@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dynident.checks import Array
 from dynident.errors import InputError, UnknownNameError
@@ -158,7 +158,7 @@ def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
     count = how.configurations
     chosen, condition = choose_poses(base, base.n + SPARE if count is None else count, how.seed)
     notes.append(
-        f"{len(chosen)} locked configurations for {base.n} combinations, chosen for a condition number of {condition:.1f}"
+        f"{len(chosen)} locked configurations for {base.n} combinations, with a condition number of {condition:.1f}"
     )
     if how.for_payload:
         chosen += payload_poses(robot, tested, PAYLOAD_POSES, how.seed)
@@ -175,8 +175,8 @@ def _refuse_weight(robot: Robot, poses: Sequence[tuple[int, Array]]) -> None:
     for motor in sorted({motor for motor, _ in poses}):
         if feels_gravity(robot, motor):
             raise ExperimentError(
-                f"gravity acts on joint {robot.joint_names[motor]}, and the weight of an unknown payload cannot be carried; "
-                "test joints with an upright axis only (--joints), or use `dynident payload`"
+                f"gravity acts on joint {robot.joint_names[motor]}, and the weight of an unknown payload cannot be "
+                "carried; test joints with an upright axis only (--joints), or use `dynident payload`"
             )
 
 
@@ -293,7 +293,7 @@ def _one_step(
     return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why)
 
 
-def _near_limits(bounds: Bounds, along: Array, settle: float) -> Callable[[Reading], bool]:
+def _near_limits(bounds: Bounds, along: NDArray[np.bool_], settle: float) -> Callable[[Reading], bool]:
     """Whether a joint that the test moves is about to leave its limits: the record ends there, and is complete."""
     room = np.where(np.isfinite(bounds.upper - bounds.lower), bounds.upper - bounds.lower, 0.0)
     lower, upper = bounds.lower + _MARGIN * room, bounds.upper - _MARGIN * room

@@ -88,7 +88,7 @@ def record_from_log(log: Log, robot: Robot, motors: Motors, values: str | None =
 
 def _gains(motors: Motors, robot: Robot) -> Array:
     own = motors.for_joints(robot.joint_names)
-    return np.asarray(own.torque_constant) / np.asarray(own.resistance)
+    return np.asarray(own.torque_constant / own.resistance)
 
 
 def _plateau(voltage: Array, source: str) -> tuple[float, int]:
@@ -98,8 +98,8 @@ def _plateau(voltage: Array, source: str) -> tuple[float, int]:
     first = int(np.flatnonzero(off)[-1]) + 1 if off.any() else 0
     if level == 0.0 or first > len(voltage) // 2:
         raise ExperimentError(
-            f"{source}: the voltage is not a step: expected one level, constant to {100 * _STEADY:.0f} %, from its jump "
-            "to the end of the log (cut the log with --window)"
+            f"{source}: the voltage is not a step: expected one level, constant to {100 * _STEADY:.0f} %, from its "
+            "jump to the end of the log (cut the log with --window)"
         )
     return float(np.mean(voltage[first:])), first
 

@@ -94,9 +94,9 @@ def fit_response(
 ) -> StepResponse:
     """A and U from time and position alone.
 
-    The onset of motion is found: only samples beyond it are fitted, with the moment and the position at which the motion
-    began free, so that static friction and a slow current do not matter. Where that moment is, within its deviation, the
-    one at which the voltage came, it is taken as known, which tells A and U four times better.
+    The onset of motion is found: only samples beyond it are fitted, with the moment and the position at which the
+    motion began free, so that static friction and a slow current do not matter. Where that moment is, within its
+    deviation, the one at which the voltage came, it is taken as known, which tells A and U four times better.
 
     Args:
         time: (n_samples,) [s].
@@ -160,7 +160,7 @@ def first_moving(position: Array, time: Array, step: float, what: str) -> int:
     least = max(_NOISE * (float(np.std(rest)) if len(rest) > 1 else 0.0), _COUNTS * count, _LEAST)
     if abs(travel) <= 4.0 * least:
         raise ExperimentError(
-            f"{what}: the joint did not move (by {abs(travel):.2g} rad or m); static friction holds it, apply more voltage"
+            f"{what}: did not move (by {abs(travel):.2g} rad or m); static friction holds it, apply more voltage"
         )
     still = np.flatnonzero(theta * np.sign(travel) < max(least, _ONSET * abs(travel)))
     return int(still[-1]) + 1 if len(still) else 0
@@ -174,13 +174,13 @@ def _noise(theta: Array) -> float:
 def _exact(
     t: Array, theta: Array, start: float, weight: float, noise: float, begin: float, onset: float | None = None
 ) -> tuple[Array, Array]:
-    """A, U, t0, θ0 by nonlinear least squares, and their covariance; the rest before tells θ0 as `weight`² samples would.
+    """A, U, t0, θ0 by nonlinear least squares, and their covariance.
 
     Args:
         t: Times of the samples in motion.
         theta: Positions there.
         start: Position at rest before.
-        weight: Of that position.
+        weight: Of that position: it tells θ0 as `weight`² samples would.
         noise: Deviation of the readings.
         begin: Guess of the onset.
         onset: The onset where it is known.

@@ -15,6 +15,7 @@ from dynident.experiment.step.poses import InertiaBase
 Way = Literal["sequential", "together"]
 WAYS: tuple[Way, ...] = ("sequential", "together")
 _RANK = 1e-8  # share of the largest singular value of scaled rows that counts
+_CLEAR = 0.1  # the same for what a joint settles on its own
 _OPEN = 1e-6  # part of a parameter in directions that no row tells
 
 
@@ -49,6 +50,7 @@ class Combinations:
         told: (n,) whether the poses tell each of them.
         condition: Of the scaled rows over what they tell.
         left: (n_inertias,) measured minus computed inertia, in deviations.
+        shares: (n_inertias,) size of the same, as a share of the inertia.
         new: How many of them each motor told first, by place in `robot.joint_names`.
     """
 
@@ -58,10 +60,11 @@ class Combinations:
     told: tuple[bool, ...]
     condition: float
     left: Array
+    shares: Array
     new: dict[int, int]
 
     def __post_init__(self) -> None:
-        for name in ("beta", "covariance", "left"):
+        for name in ("beta", "covariance", "left", "shares"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
@@ -88,16 +91,24 @@ def solve_inertias(base: InertiaBase, inertias: Sequence[Inertia], way: Way = "s
     scale = np.maximum(np.linalg.norm(H, axis=0), 1e-300)
     X = H / scale
     owners = np.array([one.motor for one in inertias])
+    all_of_them = np.ones(len(y), dtype=bool)
     groups = [owners == motor for motor in sorted(set(owners.tolist()), reverse=True)]
-    if way == "together":
-        groups = [np.ones(len(y), dtype=bool)]
+    groups = [all_of_them] if way == "together" else [*groups, all_of_them]
     beta, covariance, open_, new = _stages(X, y, std, groups, owners)
     told = tuple(bool(x) for x in np.linalg.norm(open_, axis=1) < _OPEN)
     sizes = np.linalg.svd(X, compute_uv=False)
     sizes = sizes[sizes > _RANK * sizes[0]]
-    left = (y - X @ beta) / std
+    left = y - X @ beta
+    shares = np.abs(left) / np.array([abs(one.value) for one in inertias])
     return Combinations(
-        base, beta / scale, covariance / np.outer(scale, scale), told, float(sizes[0] / sizes[-1]), left, new
+        base,
+        beta / scale,
+        covariance / np.outer(scale, scale),
+        told,
+        float(sizes[0] / sizes[-1]),
+        left / std,
+        shares,
+        new,
     )
 
 
@@ -112,12 +123,14 @@ def _stages(
     n = X.shape[1]
     beta, covariance, open_ = np.zeros(n), np.zeros((n, n)), np.eye(n)
     new: dict[int, int] = {}
-    for group in groups:
+    for turn, group in enumerate(groups):
+        # A joint settles only what it tells well; the rest is left to those that follow, and at last to all of them.
+        clear = _RANK if turn == len(groups) - 1 else _CLEAR
         rows, weight = X[group], 1.0 / std[group]
         left, sizes, right = np.linalg.svd((rows * weight[:, None]) @ open_, full_matrices=True)
         plain = np.linalg.svd(rows @ open_, compute_uv=False)
-        rank = int(np.sum(plain > _RANK * np.linalg.norm(X))) if open_.shape[1] else 0
-        new[int(owners[group][0])] = rank
+        rank = int(np.sum(plain > clear * np.linalg.norm(X))) if open_.shape[1] else 0
+        new[int(owners[group][0])] = new.get(int(owners[group][0]), 0) + rank
         G = open_ @ (right[:rank].T / sizes[:rank]) @ (left[:, :rank].T * weight)
         keep = np.eye(n) - G @ rows
         beta = beta + G @ (y[group] - rows @ beta)

@@ -71,7 +71,7 @@ class Tracking:
     @property
     def worst(self) -> Array:
         """Largest position error of each joint that was to move."""
-        return np.abs(self.error).max(axis=0)[list(self.joints)]
+        return np.asarray(np.abs(self.error).max(axis=0)[list(self.joints)])
 
 
 def forward_models(result: StepResult, computed: str | None = None) -> list[ForwardModel]:

@@ -24,8 +24,8 @@ def default_motors(robot: Robot) -> Motors:
     missing = [name for name, effort in zip(robot.joint_names, efforts, strict=True) if not effort]
     if missing:
         raise InputError(
-            f"robot {robot.name} has no effort limit for {', '.join(missing)}, so its motors cannot be guessed; give the "
-            "torque gain (--gain), or torque constant and resistance (--kt, --ra, --motors)"
+            f"robot {robot.name} has no effort limit for {', '.join(missing)}, so its motors cannot be guessed; give "
+            "the torque gain (--gain), or torque constant and resistance (--kt, --ra, --motors)"
         )
     gains = np.array([float(effort or 0.0) for effort in efforts]) / FULL_VOLTAGE
     return Motors(gains, 1.0, voltage_limit=FULL_VOLTAGE)
