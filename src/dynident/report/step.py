@@ -45,7 +45,7 @@ def step_html(
         sections["Feedforward check"] = _tracking(result.robot, tracks)
     return experiment_html(
         f"{result.robot.name}: step voltage",
-        _verdict(result),
+        _verdict(result, payload),
         [sentence(note) for note in (*_facts(result), *result.notes)],
         sections,
         estimates=estimates,
@@ -54,8 +54,12 @@ def step_html(
     )
 
 
-def _verdict(result: StepResult) -> str:
+def _verdict(result: StepResult, payload: StepPayload | None) -> str:
     joints = len({one.motor for one in result.configurations})
+    if payload is not None:
+        mass = payload.numbers[0]
+        shown = "a mass that is withheld" if mass.value is None else f"{number(mass.value, 4)} kg"
+        return f"The tool carries {shown}, from steps with and without it."
     if result.combinations is None:
         return f"A and U of {counted(joints, 'joint')} from one voltage; inertia and friction need a second."
     told = result.combinations
@@ -93,7 +97,7 @@ def _answers(result: StepResult, motors: Motors) -> list[Html]:
             computed = _computed(config, float(gains[motor]) * record.voltage, record.time - fit.onset, fit.A, fit.U)
             curves.append(Curve("computed from the identified numbers", t, scale * computed, "predicted"))
         curves.sort(key=lambda one: one.look)
-        volts = " and ".join(f"{record.voltage:.3g} V" for record in config.records)
+        volts = " and ".join(dict.fromkeys(f"{record.voltage:.3g} V" for record in config.records))
         title = f"{result.robot.joint_names[motor]}, {volts}"
         charts.append(chart(title, curves, x_unit="s", y_unit=unit, key=f"step{motor}"))
     text = "Position after the step of voltage. The wide line is what the encoder said, the thin one what inertia, "
@@ -123,7 +127,7 @@ def _configurations(result: StepResult) -> Html:
             [
                 robot.joint_names[one.motor],
                 *places,
-                ", ".join(f"{record.voltage:.3g}" for record in one.records),
+                ", ".join(dict.fromkeys(f"{record.voltage:.3g}" for record in one.records)),
                 "" if told is None else number(told.inertia, 5),
                 "" if told is None else number(float(told.std[0]), 2),
                 number(min(fit.duration for fit in one.responses), 3),

@@ -41,7 +41,7 @@ def run(options: Namespace, robot: Robot) -> int:
     tracks: list[Tracking] = []
     unloaded = None if options.unloaded is None else _unloaded(Path(options.unloaded), robot)
     if options.logs:
-        result = _from_logs(options, robot, motors, how)
+        result = _from_logs(options, robot, motors, how, combine=unloaded is None)
     else:
         if unloaded is not None:
             how = dataclasses.replace(how, repeat=[(one.motor, one.pose) for one in unloaded[0]], voltages=unloaded[1])
@@ -58,7 +58,7 @@ def run(options: Namespace, robot: Robot) -> int:
     payload = None if unloaded is None else step_payload(robot, _inertias(result), unloaded[0])
     true = true_values(options, robot) if simulated else None
     clean = simulated and options.payload is None  # the truth of a robot with a body on its tool is another
-    estimates = result.quantities(true, simulated=clean)
+    estimates = (*_payload(payload), *result.quantities(true, simulated=clean))
     warnings = [*result.warnings, *(() if payload is None else payload.warnings), *_track_warnings(tracks)]
     found = answer(estimates, warnings, **_more(result, motors, source, tracks, payload))
 
@@ -127,7 +127,14 @@ def _pose(text: str, robot: Robot) -> list[float]:
     return [given.get(name, given.get(variable, 0.0)) for name, variable in pairs]
 
 
-def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOptions) -> StepResult:
+def _payload(payload: StepPayload | None) -> list[Quantity]:
+    """The numbers of a payload that are told."""
+    if payload is None:
+        return []
+    return [Quantity(x.name, x.value, x.std or 0.0, x.unit) for x in payload.numbers if x.value is not None]
+
+
+def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOptions, *, combine: bool) -> StepResult:
     from dynident.logs import read_log
     from dynident.run.verbs import _window
 
@@ -136,7 +143,16 @@ def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOption
     for path in options.logs:
         log = read_log(path, robot, columns=options.columns, start=start, stop=stop)
         records.append(record_from_log(log, robot, motors, how.values))
-    return analyse(robot, motors, records, terms=how.terms, way=how.way, emf_known=how.emf_known, values=how.values)
+    return analyse(
+        robot,
+        motors,
+        records,
+        terms=how.terms,
+        way=how.way,
+        emf_known=how.emf_known,
+        values=how.values,
+        combine=combine,
+    )
 
 
 def _unloaded(folder: Path, robot: Robot) -> tuple[list[Inertia], dict[str, list[float]]]:

@@ -35,6 +35,7 @@ def analyse(
     way: Way = "sequential",
     emf_known: bool = False,
     values: str | None = None,
+    combine: bool = True,
 ) -> StepResult:
     """Inertia, friction and combinations from recorded steps.
 
@@ -46,6 +47,7 @@ def analyse(
         way: How effective inertias become combinations.
         emf_known: Whether the motors' back-EMF is known, so that damping can be split.
         values: Value set that tells whether rotors count apart.
+        combine: Solve for the robot's combinations; a robot that carries something has others.
 
     Raises:
         ExperimentError: When a record tells nothing.
@@ -74,7 +76,7 @@ def analyse(
     tested = sorted({one.motor for one in found}, reverse=True)
     friction = [_friction(found, motor, emf, float(lags[motor])) for motor in tested]
     complete = [one for one in friction if one is not None]
-    combinations = _combinations(robot, found, way, values)
+    combinations = _combinations(robot, found, way, values) if combine else None
     warnings += _record_warnings(robot, found, terms)
     warnings += _friction_warnings(robot, complete, tested)
     warnings += _combination_warnings(combinations)
@@ -118,7 +120,14 @@ def _friction(found: Sequence[Configuration], motor: int, emf: np.ndarray | None
     both = any(one.numbers is not None and one.numbers.std[3] > 0.0 for one in own)
     record = min(fit.duration for one in own for fit in one.responses)
     return JointFriction(
-        motor, means[0], None if emf is None else float(emf[motor]), means[1], means[2] if both else None, lag, record
+        motor,
+        means[0],
+        None if emf is None else float(emf[motor]),
+        means[1],
+        means[2] if both else None,
+        lag,
+        record,
+        float(np.sign(own[0].responses[0].U)),
     )
 
 

@@ -66,13 +66,14 @@ class StepController:
         fast = min(_RATE / sample_time, _FASTEST) if self.bandwidth is None else self.bandwidth
         T = directions(self.robot)
         mass = T @ mass_matrix(self.robot, self.pose[None], self.values)[0] @ T.T
-        inertia = np.diagonal(mass)
-        if not (inertia > 0.0).all():
-            name = self.robot.joint_names[int(np.argmin(inertia))]
+        if not (np.diagonal(mass) > 0.0).all():
+            name = self.robot.joint_names[int(np.argmin(np.diagonal(mass)))]
             raise InputError(
                 f"robot {self.robot.name}: no inertia is known for the hold of joint {name}; give the links "
                 "masses (URDF <inertial>, or parameters: in the robot file), rough ones will do"
             )
+        # What a motor feels with the others free: the diagonal itself would make light modes faster than the samples.
+        inertia = 1.0 / np.diagonal(np.linalg.inv(mass))
         self._stiffness, self._damping = inertia * fast**2, 2.0 * inertia * fast
         self._integral = self._stiffness * _INTEGRAL * fast
         self._held = self._coupling @ (self.pose - self._zero)

@@ -53,14 +53,24 @@ def motor_inertia(robot: Robot, q: ArrayLike, motor: int, values: str | None = N
     return np.asarray(np.einsum("kij,i,j->k", mass_matrix(robot, np.atleast_2d(q), values), along, along))
 
 
-def motor_friction(robot: Robot, motor: int, values: str | None) -> tuple[float, float]:
-    """Viscous and Coulomb friction that a motor feels when it turns alone."""
+def motor_friction(robot: Robot, motor: int, values: str | None, direction: float = 0.0) -> tuple[float, float]:
+    """Viscous and Coulomb friction that a motor feels when it turns alone.
+
+    Args:
+        robot: The robot.
+        motor: The motor.
+        values: A value set.
+        direction: Sign of its speed, for a Coulomb friction that includes the offset; 0 without.
+    """
     speed = directions(robot)[motor][None]
     still = np.zeros_like(speed)
     both = []
     for terms in ("Fv", "Fc"):
         row = regressor(robot, still, speed, still, terms)[0, motor]
         both.append(float(row @ parameters(robot, terms, values)))
+    if direction:
+        row = regressor(robot, still, speed, still, "Fo")[0, motor]
+        both[1] += direction * float(row @ parameters(robot, "Fo", values))
     return both[0], both[1]
 
 

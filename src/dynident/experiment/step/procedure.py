@@ -129,7 +129,14 @@ def step_test(bench: Bench, motors: Motors, options: StepOptions | None = None) 
         records += _one_configuration(bench, motors, how, plan, motor, pose, k)
     bench.progress("steps", len(plan.poses), len(plan.poses))
     found = analyse(
-        bench.robot, motors, records, terms=how.terms, way=how.way, emf_known=how.emf_known, values=how.values
+        bench.robot,
+        motors,
+        records,
+        terms=how.terms,
+        way=how.way,
+        emf_known=how.emf_known,
+        values=how.values,
+        combine=how.repeat is None,
     )
     return dataclasses.replace(found, notes=(*plan.notes, *found.notes))
 

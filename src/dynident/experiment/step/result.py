@@ -72,10 +72,11 @@ class JointFriction:
         motor: The motor, as a place in `robot.joint_names`.
         damping: B [N·m·s/rad or N·s/m], and its deviation.
         emf: Part of it that back-EMF makes, Kt Ke / Ra; None where Ke is not known.
-        coulomb: Tc [N·m or N], and its deviation.
+        coulomb: Tc [N·m or N], and its deviation; with steps one way only, a constant torque is part of it.
         offset: Constant torque and its deviation; None where steps went one way only.
         lag: L/R of the motor [s].
         record: Shortest time from onset to end of its records [s].
+        direction: Sign of the motion.
     """
 
     motor: int
@@ -85,6 +86,7 @@ class JointFriction:
     offset: tuple[float, float] | None
     lag: float
     record: float
+    direction: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,9 @@ class StepResult:
         number = self.robot.joints[self.robot.active[self.robot.moving[one.motor]]].number
         slides = _slides(self.robot, one.motor)
         force, per = ("N", "N·s/m") if slides else ("N·m", "N·m·s/rad")
-        viscous, dry = motor_friction(self.robot, one.motor, true) if simulated else (None, None)
+        # Steps one way cannot tell a constant torque from Coulomb friction.
+        way = one.direction if one.offset is None else 0.0
+        viscous, dry = motor_friction(self.robot, one.motor, true, way) if simulated else (None, None)
         found = []
         if one.emf is not None:
             found.append(Quantity(f"Fv{number}", one.damping[0] - one.emf, one.damping[1], per, viscous))

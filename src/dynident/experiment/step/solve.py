@@ -99,6 +99,9 @@ def solve_inertias(base: InertiaBase, inertias: Sequence[Inertia], way: Way = "s
     sizes = np.linalg.svd(X, compute_uv=False)
     sizes = sizes[sizes > _RANK * sizes[0]]
     left = y - X @ beta
+    spare = len(y) - (X.shape[1] - open_.shape[1])
+    # Inertias that agree less than their deviations say are less certain than these.
+    covariance = covariance * max(1.0, float(np.sum((left / std) ** 2)) / spare if spare > 0 else 1.0)
     shares = np.abs(left) / np.array([abs(one.value) for one in inertias])
     return Combinations(
         base,
