@@ -137,6 +137,18 @@ def _configurations(result: StepResult) -> Html:
     return table("Where the others were locked, and the inertia that the driven motor felt", heads, rows)
 
 
+def inertia_text(result: StepResult) -> str:
+    """The configurations as text."""
+    robot = result.robot
+    rows = []
+    for k, one in enumerate(result.configurations, start=1):
+        places = ["driven" if j == one.motor else f"{x:.3g}" for j, x in enumerate(one.pose)]
+        told = ("", "") if one.numbers is None else (f"{one.numbers.inertia:.5g}", f"{one.numbers.std[0]:.2g}")
+        rows.append((str(k), robot.joint_names[one.motor], *places, *told))
+    head = ("", "joint", *robot.position_names, "inertia", "std")
+    return text_table(head, rows, (*robot.position_names, "inertia", "std"))
+
+
 def _combinations(result: StepResult) -> Html:
     told = result.combinations
     assert told is not None

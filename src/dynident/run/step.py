@@ -255,10 +255,11 @@ def _text(
     result: StepResult, estimates: tuple[Quantity, ...], tracks: list[Tracking], payload: StepPayload | None
 ) -> str:
     """The page for people."""
-    from dynident.report.step import payload_text, tracking_text
+    from dynident.report.step import inertia_text, payload_text, tracking_text
 
     lines = [f"Step voltage test of {result.robot.name}: {len(result.configurations)} configurations\n"]
     lines.append(quantity_table(estimates))
+    lines += ["", inertia_text(result)]
     if result.combinations is not None:
         base = result.combinations.base
         lines.append("\nCombinations:")

@@ -43,6 +43,8 @@ def motors_of(options: Namespace, robot: Robot, *, simulated: bool) -> tuple[Mot
             if name in given:
                 raise InputError(f"--{option.replace('_', '-')} is also in {options.motors}; give it once")
             given[name] = _numbers(text, f"--{option.replace('_', '-')}", robot)
+    if "inductance" in given and "resistance" not in given:
+        raise InputError("an inductance needs the resistance: give --kt and --ra with it")
     electrical = [name for name in ("gain", "torque_constant", "resistance") if name in given]
     if not electrical:
         if not simulated:
@@ -58,8 +60,6 @@ def motors_of(options: Namespace, robot: Robot, *, simulated: bool) -> tuple[Mot
         raise InputError("--gain is Kt/Ra already; give it, or --kt and --ra")
     if "gain" not in given and len(electrical) < 2:
         raise InputError("torque constant and resistance belong together: give --kt and --ra, or --gain")
-    if "gain" in given and "inductance" in given:
-        raise InputError("an inductance needs the resistance: give --kt and --ra instead of --gain")
     return _made(robot, at, given), "back_emf" in given, "given"
 
 

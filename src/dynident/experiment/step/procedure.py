@@ -27,7 +27,7 @@ from dynident.experiment.step.poses import (
     testable,
 )
 from dynident.experiment.step.record import STILL, StepRecord, driven_positions
-from dynident.experiment.step.response import first_moving
+from dynident.experiment.step.response import check_terms, first_moving
 from dynident.experiment.step.result import StepResult
 from dynident.experiment.step.solve import Way
 from dynident.experiment.step.voltages import suggested
@@ -89,6 +89,8 @@ class StepOptions:
                 raise InputError(f"step test: {name} is {value}; expected a positive number")
         if self.settle is not None and not (math.isfinite(self.settle) and self.settle >= 0.0):
             raise InputError(f"step test: settle is {self.settle} s; expected zero or a positive time")
+        if self.terms is not None:
+            check_terms(self.terms)
         if self.bandwidth is not None and not (math.isfinite(self.bandwidth) and self.bandwidth > 0.0):
             raise InputError(f"step test: bandwidth is {self.bandwidth}; expected a positive number [rad/s]")
 

@@ -142,8 +142,14 @@ def _check(t: Array, theta: Array, terms: int | None, what: str) -> None:
         raise InputError(f"{what}: time and position must be finite numbers, one each per sample")
     if len(t) < FEWEST or not (np.diff(t) > 0.0).all():
         raise InputError(f"{what}: {len(t)} samples; expected {FEWEST} or more with times that rise")
-    if terms is not None and not 2 <= terms <= _SERIES:
-        raise InputError(f"{what}: {terms} terms of Taylor's series; expected 2 to {_SERIES}")
+    if terms is not None:
+        check_terms(terms)
+
+
+def check_terms(terms: int) -> None:
+    """Refuse a number of terms of Taylor's series that tells no A."""
+    if not 2 <= terms <= _SERIES:
+        raise InputError(f"{terms} terms of Taylor's series; expected 2 to {_SERIES}")
 
 
 def first_moving(position: Array, time: Array, step: float, what: str) -> int:

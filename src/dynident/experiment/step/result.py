@@ -119,6 +119,8 @@ class StepResult:
             simulated: Show what it has.
         """
         found = [] if self.combinations is None else self._combinations(true, simulated)
+        if self.combinations is None or not all(self.combinations.told):
+            found += self._inertias(true, simulated)
         found += [one for friction in self.friction for one in self._friction(friction, true, simulated)]
         alone = [one for one in self.configurations if one.numbers is None]
         for config in alone:
@@ -141,6 +143,18 @@ class StepResult:
             for k in range(base.n)
             if self.combinations.told[k]
         ]
+
+    def _inertias(self, true: str | None, simulated: bool) -> list[Quantity]:
+        """Effective inertias, where they are not all told by combinations."""
+        found = []
+        for k, config in enumerate(self.configurations, start=1):
+            if config.numbers is not None:
+                number = self.robot.joints[self.robot.active[self.robot.moving[config.motor]]].number
+                unit = "kg" if _slides(self.robot, config.motor) else "kg·m²"
+                told = config.numbers
+                real = self.computed(config, true) if simulated else None
+                found.append(Quantity(f"Me{number} ({k})", told.inertia, float(told.std[0]), unit, real))
+        return found
 
     def _friction(self, one: JointFriction, true: str | None, simulated: bool) -> list[Quantity]:
         number = self.robot.joints[self.robot.active[self.robot.moving[one.motor]]].number

@@ -88,7 +88,8 @@ def solve_inertias(base: InertiaBase, inertias: Sequence[Inertia], way: Way = "s
     H = np.vstack([base.rows(one.pose, one.motor) for one in inertias])
     y = np.array([one.value - float(base.known(one.pose, one.motor)[0]) for one in inertias])
     std = np.array([max(one.std, 1e-12 * abs(one.value), 1e-300) for one in inertias])
-    scale = np.maximum(np.linalg.norm(H, axis=0), 1e-300)
+    scale = np.linalg.norm(H, axis=0)
+    scale = np.where(scale > 0.0, scale, 1.0)
     X = H / scale
     owners = np.array([one.motor for one in inertias])
     all_of_them = np.ones(len(y), dtype=bool)
