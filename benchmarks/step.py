@@ -1,6 +1,6 @@
 """What step voltage tests get: the tables of docs/reference/step.md, on MuJoCo with 16-bit encoders and 2.4 ms samples.
 
-    python benchmarks/step.py
+python benchmarks/step.py
 """
 
 from __future__ import annotations
@@ -36,18 +36,32 @@ def percent(value, true):
     return f"{100.0 * (value / true - 1.0):+.3g} %"
 
 
-def one_joint_at_a_time(robot, motors):
-    print("| fit | record | joint | Me | B | Tc |\n|---|---|---|---|---|---|")
-    for terms, duration in ((None, 1.2), (2, 1.2), (5, 1.2), (None, 0.3)):
-        how = di.StepOptions(voltages=VOLTS, duration=duration, terms=terms, poses=np.zeros((1, 3)))
-        found = di.step_test(bench(robot, motors, bounds=free(robot)), motors, how)
-        numbers = {one.name: one for one in found.quantities("plant", simulated=True)}
-        for config in reversed(found.configurations):
-            j = config.motor + 1
-            inertia = percent(config.numbers.inertia, found.computed(config, "plant"))
-            rest = " | ".join(percent(numbers[name].value, numbers[name].true) for name in (f"B{j}", f"Fc{j}"))
+def one_joint_at_a_time(robot):
+    """Others braked at zero (a robot with one joint), and held by control."""
+    print("| others | fit | record | joint | Me | B | Tc |\n|---|---|---|---|---|---|---|")
+    cases = (("braked", None, 1.2), ("held", None, 1.2), ("braked", 2, 1.2), ("braked", 5, 1.2), ("braked", None, 0.3))
+    for others, terms, duration in cases:
+        for j in range(3):
+            name, gain = f"q{j + 1}", GAINS if others == "held" else GAINS[j]
+            rest = {f"q{k + 1}": 0.0 for k in range(3) if k != j}
+            own = robot if others == "held" else robot.lock(**rest)
+            motors = Motors(gain, 1.0, voltage_limit=10.0)
+            poses = np.zeros((1, len(own.moving)))
+            volts = {name: VOLTS[name]}
+            how = di.StepOptions(joints=[name], voltages=volts, duration=duration, terms=terms, poses=poses)
+            found = di.step_test(bench(own, motors, bounds=free(own)), motors, how)
             fit = "exact" if terms is None else f"{terms} terms"
-            print(f"| {fit} | {duration} s | {j} | {inertia} | {rest} |")
+            print(
+                f"| {others} | {fit} | {duration} s | {j + 1} | {' | '.join(errors(found, found.configurations[0]))} |"
+            )
+
+
+def errors(found, config):
+    """Inertia of a configuration, damping and Coulomb friction of its joint, against the truth."""
+    numbers = {one.name: one for one in found.quantities("plant", simulated=True)}
+    j = found.robot.position_names[config.motor].removeprefix("q")
+    inertia = percent(config.numbers.inertia, found.computed(config, "plant"))
+    return [inertia, *(percent(numbers[key].value, numbers[key].true) for key in (f"B{j}", f"Fc{j}"))]
 
 
 def disturbed(robot, motors):
@@ -104,13 +118,10 @@ def ur10e():
     }
     print("\n| known masses | joint | Me | B | Tc |\n|---|---|---|---|---|")
     for name, known in (("exact", robot), ("5 % too small", robot.with_values("rough", rough))):
-        found = di.step_test(bench(known, motors), motors, di.StepOptions(poses=np.array([[0.0, -1.2, 1.4, 0.3, 0.9, 0.0]])))
-        numbers = {one.name: one for one in found.quantities("plant", simulated=True)}
+        how = di.StepOptions(poses=np.array([[0.0, -1.2, 1.4, 0.3, 0.9, 0.0]]))
+        found = di.step_test(bench(known, motors), motors, how)
         for config in reversed(found.configurations):
-            j = config.motor + 1
-            inertia = percent(config.numbers.inertia, found.computed(config, "plant"))
-            rest = " | ".join(percent(numbers[key].value, numbers[key].true) for key in (f"B{j}", f"Fc{j}"))
-            print(f"| {name} | {robot.joint_names[config.motor]} | {inertia} | {rest} |")
+            print(f"| {name} | {robot.joint_names[config.motor]} | {' | '.join(errors(found, config))} |")
         for warning in found.warnings:
             print(f"  {warning}")
 
@@ -118,7 +129,7 @@ def ur10e():
 def main():
     robot = di.load_robot("minnesota")
     motors = Motors(GAINS, 1.0, voltage_limit=10.0)
-    one_joint_at_a_time(robot, motors)
+    one_joint_at_a_time(robot)
     six_combinations(robot, motors)
     disturbed(robot, motors)
     payload(robot, motors)

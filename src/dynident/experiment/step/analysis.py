@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.errors import InputError
 from dynident.experiment.answer import ExperimentError
-from dynident.experiment.step.poses import feels_gravity, inertia_base, inertial_terms, testable
+from dynident.experiment.step.poses import feels_gravity, inertia_base, inertial_terms, obstacle
 from dynident.experiment.step.record import StepRecord, configurations
 from dynident.experiment.step.response import StepResponse, fit_response
 from dynident.experiment.step.result import Configuration, JointFriction, StepResult
@@ -61,7 +61,7 @@ def analyse(
     found = []
     for group in configurations(robot, records):
         motor = group[0].motor
-        reason = testable(robot, motor)
+        reason = obstacle(robot, motor)
         if reason:
             raise ExperimentError(reason)
         fits = tuple(

@@ -143,7 +143,7 @@ def start_place(robot: Robot, motor: int, forward: bool) -> float:
     return float(middle + (-1.0 if forward else 1.0) * min(half, _LONGEST))
 
 
-def testable(robot: Robot, motor: int) -> str:
+def obstacle(robot: Robot, motor: int) -> str:
     """Why the inertia that a motor feels is not constant along its own motion; empty when it is."""
     q = random_poses(robot, 12, 3)
     along = directions(robot)[motor]

@@ -23,8 +23,8 @@ from dynident.experiment.step.poses import (
     feels_gravity,
     inertia_base,
     inertial_terms,
+    obstacle,
     start_place,
-    testable,
 )
 from dynident.experiment.step.record import STILL, StepRecord, driven_positions
 from dynident.experiment.step.response import check_terms, first_moving
@@ -199,10 +199,10 @@ def _tested(robot: Robot, how: StepOptions) -> tuple[tuple[int, ...], list[str]]
                 raise UnknownNameError("joint", name, names)
             wanted.append(names.index(name) if name in names else variables.index(name))
         for motor in wanted:
-            if testable(robot, motor):
-                raise ExperimentError(testable(robot, motor))
+            if obstacle(robot, motor):
+                raise ExperimentError(obstacle(robot, motor))
         return tuple(sorted(set(wanted))), []
-    reasons = {motor: testable(robot, motor) for motor in range(len(names))}
+    reasons = {motor: obstacle(robot, motor) for motor in range(len(names))}
     tested = tuple(motor for motor, reason in reasons.items() if not reason)
     if not tested:
         raise ExperimentError(next(iter(reasons.values())))
