@@ -2,8 +2,9 @@
 
     python examples/kim_step.py
 
-One motor gets a step of voltage, the others are held. Only time and position are recorded: two voltages tell the inertia
-that the motor feels, damping and Coulomb friction; several locked poses tell the combinations of inertial parameters.
+One motor gets a step of voltage, the others are held. Only time and position are recorded: two voltages tell the
+inertia that the motor feels, damping and Coulomb friction; several locked poses tell the combinations of inertial
+parameters.
 The machine is simulated, with 16-bit encoders. To adapt it, give your own `Plant` to the bench, and your motors' torque
 constant and resistance, or `dynident step ROBOT --from LOG..` your recorded steps.
 """

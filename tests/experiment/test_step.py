@@ -83,7 +83,7 @@ class TestResponse:
     def test_what_does_not_move_or_is_too_short_is_refused(self):
         with pytest.raises(ExperimentError, match="did not move"):
             fit_response(TIME, np.round(step(0.9, 1e-5) / COUNT) * COUNT, 0.05)
-        with pytest.raises(ExperimentError, match="only .* samples after it began"):
+        with pytest.raises(ExperimentError, match=r"only .* samples after it began"):
             fit_response(TIME[:40], step(0.9, 8.0)[:40], 0.05)
         with pytest.raises(di.InputError, match="2 to 24"):
             fit_response(TIME, step(0.9, 8.0), 0.05, terms=1)
@@ -226,7 +226,7 @@ class TestProcedure:
     def test_another_joint_that_moves_ends_it(self, arm):
         bench, motors = plant(arm, gain=[11.8, 7.8, 5.8])
         how = StepOptions(voltages=(1.5, 0.5), joints=["joint3"], poses=np.zeros((1, 3)), bandwidth=3.0)
-        with pytest.raises(ExperimentError, match="joint joint1, which should be locked, moved by more than 0.005"):
+        with pytest.raises(ExperimentError, match=r"joint joint1, which should be locked, moved by more than 0\.005"):
             step_test(bench, motors, how)
 
     def test_suggested_voltages_grow_until_it_moves(self, arm):
@@ -239,7 +239,7 @@ class TestProcedure:
     def test_gravity_without_masses_is_refused(self):
         bare = di.load_robot("pendulum-1").with_values("none", {})
         bench = Bench(MujocoPlant(bare, "plant", motors=Motors(1.0, 1.0)))
-        with pytest.raises(ExperimentError, match="gravity acts on joint.*no masses are known"):
+        with pytest.raises(ExperimentError, match=r"gravity acts on joint.*no masses are known"):
             step_test(bench, Motors(1.0, 1.0), StepOptions(voltages=(1.0, 0.5), poses=ALONE))
 
     def test_bad_options_are_refused(self, arm):

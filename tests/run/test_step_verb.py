@@ -76,7 +76,7 @@ def test_motors_from_a_file(capsys, tmp_path):
         (("--pose", "q9=1"), "unknown joint in --pose 'q9'"),
         (("--volts", "much"), "expected voltages such as"),
         (("--volts", "0.001,0.002"), "did not move it"),
-        (("--from", "nowhere.csv"), "leave it out with --from"),
+        (("--gain", "5.8", "--from", "nowhere.csv"), "leave it out with --from"),
         (("--unloaded", "nowhere"), "expected the folder"),
     ],
 )

@@ -155,6 +155,9 @@ def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
             unchosen.add(motor)
         voltages[motor] = given
     base = inertia_base(robot, tested, inertial_terms(robot, how.values))
+    carried = [robot.joint_names[motor] for motor in tested if balance[motor]]
+    if carried:
+        notes.append(f"joint {', '.join(carried)}: its weight was carried as the robot's own masses say")
     if how.repeat is not None:
         _refuse_weight(robot, how.repeat)
         return _Plan(tested, voltages, tuple(how.repeat), balance, None, notes, unchosen)
@@ -173,9 +176,6 @@ def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
         chosen += payload_poses(robot, tested, PAYLOAD_POSES, how.seed)
         chosen = tuple(sorted(chosen, key=lambda one: -one[0]))
         notes.append(f"{PAYLOAD_POSES} more for a payload")
-    carried = [robot.joint_names[motor] for motor in tested if balance[motor]]
-    if carried:
-        notes.append(f"joint {', '.join(carried)}: its weight was carried as the robot's own masses say")
     return _Plan(tested, voltages, chosen, balance, condition, notes, unchosen)
 
 
