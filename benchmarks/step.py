@@ -10,6 +10,7 @@ import numpy as np
 import dynident as di
 from dynident.experiment.bench import Bench, Bounds
 from dynident.experiment.step.loaded import step_payload
+from dynident.experiment.step.poses import choose_poses, inertia_base, inertial_terms, obstacle
 from dynident.experiment.step.solve import Inertia
 from dynident.experiment.step.tracking import tracking_check
 from dynident.experiment.step.voltages import default_motors
@@ -126,6 +127,19 @@ def ur10e():
             print(f"  {warning}")
 
 
+def counts():
+    """What steps tell beside what motion tells."""
+    print("\n| robot | joints tested | combinations by steps | by motion | condition of poses |\n|---|---|---|---|---|")
+    for name in ("minnesota", "ur10e", "puma560", "panda", "sr400"):
+        robot = di.load_robot(name)
+        motors = [j for j in range(len(robot.moving)) if not obstacle(robot, j)]
+        terms = inertial_terms(robot)
+        base = inertia_base(robot, motors, terms)
+        condition = choose_poses(base, base.n + 2)[1]
+        motion = di.base_parameters(robot, ",".join(terms)).n
+        print(f"| {name} | {len(motors)} of {len(robot.moving)} | {base.n} | {motion} | {condition:.0f} |")
+
+
 def main():
     robot = di.load_robot("minnesota")
     motors = Motors(GAINS, 1.0, voltage_limit=10.0)
@@ -134,6 +148,7 @@ def main():
     disturbed(robot, motors)
     payload(robot, motors)
     ur10e()
+    counts()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiment.bench import Bench
 from dynident.experiment.step.hold import StepController
-from dynident.experiment.step.poses import InertiaBase
+from dynident.experiment.step.poses import InertiaBase, ranges
 from dynident.experiment.step.record import driven_positions
 from dynident.experiment.step.result import StepResult
 from dynident.motion.point_to_point import PointToPoint
@@ -163,13 +163,14 @@ def track(
         model: What the voltage is made of.
         base: Tells the terms of the inertia.
         joints: Places of the joints to move; the others are held.
-        start: (n_moving,) where it begins; default all zero.
+        start: (n_moving,) where it begins; default zero, or as near to it as the limits allow.
         far: How far each goes [rad or m].
         time: In what time [s].
     """
     robot = bench.robot
     n = len(robot.moving)
-    begin = np.zeros(n) if start is None else np.asarray(start, dtype=np.float64)
+    lower, upper = ranges(robot)
+    begin = np.clip(np.zeros(n), lower, upper - far) if start is None else np.asarray(start, dtype=np.float64)
     end = begin.copy()
     end[list(joints)] += far
     motion = PointToPoint(points=np.stack([begin, end]), durations=np.array([time]), law="cubic")
