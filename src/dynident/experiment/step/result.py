@@ -119,7 +119,7 @@ class StepResult:
             simulated: Show what it has.
         """
         found = [] if self.combinations is None else self._combinations(true, simulated)
-        if self.combinations is None or not all(self.combinations.told):
+        if self.combinations is not None and not all(self.combinations.told):
             found += self._inertias(true, simulated)
         found += [one for friction in self.friction for one in self._friction(friction, true, simulated)]
         alone = [one for one in self.configurations if one.numbers is None]
