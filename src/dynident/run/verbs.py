@@ -249,6 +249,13 @@ def run_excite(options: Namespace) -> int:
     return run(options, _robot(options))
 
 
+def run_step(options: Namespace) -> int:
+    """`dynident step`."""
+    from dynident.run.step import run
+
+    return run(options, _robot(options))
+
+
 def _robot(options: Namespace) -> Robot:
     from dynident.robot import load_robot
 

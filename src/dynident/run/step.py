@@ -1,0 +1,272 @@
+"""`dynident step`: inertia and friction from steps of voltage, on a machine or from logs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+import shutil
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.errors import InputError, UnknownNameError
+from dynident.experiment.answer import Quantity, answer, quantity_table
+from dynident.experiment.bench import Bench, Bounds
+from dynident.experiment.step.analysis import analyse
+from dynident.experiment.step.loaded import StepPayload, step_payload
+from dynident.experiment.step.procedure import StepOptions, step_test
+from dynident.experiment.step.record import record_from_log
+from dynident.experiment.step.result import StepResult
+from dynident.experiment.step.solve import Inertia
+from dynident.experiment.step.tracking import Tracking, tracking_check
+from dynident.plant import Motors
+from dynident.robot import Robot
+from dynident.run.experiment import bench, machine, tell, true_values
+from dynident.run.step_motors import motors_of
+
+RATE = 1.0 / 2.4e-3  # [Hz], the paper's
+ENCODER = 65536.0  # counts per turn
+TRACK_RATE = 250.0  # [Hz], the paper's
+_TRACKS = "tracking"
+
+
+def run(options: Namespace, robot: Robot) -> int:
+    """Run the verb."""
+    simulated = options.plant is None and not options.logs
+    motors, emf_known, source = motors_of(options, robot, simulated=simulated)
+    how = _how(options, robot, emf_known)
+    tracks: list[Tracking] = []
+    unloaded = None if options.unloaded is None else _unloaded(Path(options.unloaded), robot)
+    if options.logs:
+        result = _from_logs(options, robot, motors, how, combine=unloaded is None)
+    else:
+        if unloaded is not None:
+            how = dataclasses.replace(how, repeat=[(one.motor, one.pose) for one in unloaded[0]], voltages=unloaded[1])
+        plant = machine(options, robot, rate=RATE, encoder=ENCODER, motors=motors)
+        limits = Bounds.of(robot)
+        if options.unbounded:
+            if not simulated:
+                raise InputError("--unbounded is for a simulated machine; a real one keeps its limits")
+            limits = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.speed)
+        with bench(options, plant, bounds=limits) as made:
+            result = step_test(made, motors, how)
+            if options.track:
+                tracks = _track(options, robot, motors, made, result)
+    payload = None if unloaded is None else step_payload(robot, _inertias(result), unloaded[0])
+    true = true_values(options, robot) if simulated else None
+    clean = simulated and options.payload is None  # the truth of a robot with a body on its tool is another
+    estimates = (*_payload(payload), *result.quantities(true, simulated=clean))
+    warnings = [*result.warnings, *(() if payload is None else payload.warnings), *_track_warnings(tracks)]
+    found = answer(estimates, warnings, **_more(result, motors, source, tracks, payload))
+
+    def page() -> str:
+        from dynident.report.step import step_html
+
+        return step_html(result, estimates, warnings, tracks, payload, motors, command=command(options))
+
+    return tell(options, found, lambda: _text(result, estimates, tracks, payload), page)
+
+
+def _how(options: Namespace, robot: Robot, emf_known: bool) -> StepOptions:
+    if options.logs:
+        for name in ("plant", "volts", "duration", "settle", "configurations", "hold", "still", "joints"):
+            if getattr(options, name) is not None:
+                raise InputError(f"--{name} shapes a test on a machine; leave it out with --from")
+        if options.pose or options.track or options.for_payload:
+            raise InputError("--pose, --track and --for-payload need a machine; leave them out with --from")
+    if options.computed is not None and not options.track:
+        raise InputError("--computed belongs to --track")
+    if options.nominal is not None:
+        robot.value_set(options.nominal)  # which refuses an unknown name
+    given: dict[str, Any] = {
+        "duration": options.duration,
+        "still": options.still,
+        "settle": options.settle,
+        "configurations": options.configurations,
+        "bandwidth": options.hold,
+        "values": options.nominal,
+        "terms": options.taylor,
+    }
+    poses = [_pose(text, robot) for text in options.pose]
+    return StepOptions(
+        joints=None if options.joints is None else [name.strip() for name in options.joints.split(",")],
+        voltages=None if options.volts is None else _volts(options.volts),
+        poses=np.array(poses) if poses else None,
+        way=options.solve,
+        emf_known=emf_known,
+        for_payload=options.for_payload,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+
+
+def _volts(text: str) -> list[float] | dict[str, list[float]]:
+    """`0.8,0.5` for all joints or `q1=0.8:0.5,q2=0.8:0.4`."""
+    try:
+        if "=" not in text:
+            return [float(part) for part in text.replace(":", ",").split(",")]
+        found = {}
+        for part in text.split(","):
+            name, _, steps = part.partition("=")
+            found[name.strip()] = [float(step) for step in steps.split(":")]
+        return found
+    except ValueError:
+        raise InputError(f"--volts {text}: expected voltages such as 0.8,0.5 or q1=0.8:0.5,q2=0.8:0.4") from None
+
+
+def _pose(text: str, robot: Robot) -> list[float]:
+    from dynident.run.verbs import _positions
+
+    given = _positions(text, "--pose")
+    for name in given:
+        if name not in robot.joint_names and name not in robot.position_names:
+            raise UnknownNameError("joint in --pose", name, robot.position_names)
+    pairs = zip(robot.joint_names, robot.position_names, strict=True)
+    return [given.get(name, given.get(variable, 0.0)) for name, variable in pairs]
+
+
+def _payload(payload: StepPayload | None) -> list[Quantity]:
+    """The numbers of a payload that are told."""
+    if payload is None:
+        return []
+    return [Quantity(x.name, x.value, x.std or 0.0, x.unit) for x in payload.numbers if x.value is not None]
+
+
+def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOptions, *, combine: bool) -> StepResult:
+    from dynident.logs import read_log
+    from dynident.run.verbs import _window
+
+    start, stop = _window(options.window)
+    records = []
+    for path in options.logs:
+        log = read_log(path, robot, columns=options.columns, start=start, stop=stop)
+        records.append(record_from_log(log, robot, motors, how.values))
+    return analyse(
+        robot,
+        motors,
+        records,
+        terms=how.terms,
+        way=how.way,
+        emf_known=how.emf_known,
+        values=how.values,
+        combine=combine,
+    )
+
+
+def _unloaded(folder: Path, robot: Robot) -> tuple[list[Inertia], dict[str, list[float]]]:
+    """Inertias and voltages of an earlier test."""
+    path = folder / "answer.json" if folder.is_dir() else folder
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        inertias, voltages = [], {}
+        for row in found["configurations"]:
+            motor = robot.joint_names.index(row["joint"])
+            inertias.append(Inertia(motor, np.array(row["pose"]), float(row["inertia"]), float(row["inertia_std"])))
+            voltages[row["joint"]] = [float(step["voltage"]) for step in row["steps"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(
+            f"--unloaded {folder}: expected the folder (answer.json) of a step test of {robot.name} with two voltages"
+        ) from None
+    return inertias, voltages
+
+
+def _inertias(result: StepResult) -> list[Inertia]:
+    return [
+        Inertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
+        for one in result.configurations
+        if one.numbers is not None
+    ]
+
+
+def _track(options: Namespace, robot: Robot, motors: Motors, made: Bench, result: StepResult) -> list[Tracking]:
+    """The feedforward check; a simulated machine is commanded at the paper's rate, and its drives do not saturate."""
+    if options.plant is not None:
+        return tracking_check(made, motors, result, options.computed)
+    strong = dataclasses.replace(motors, voltage_limit=np.inf)
+    plant = machine(options, robot, rate=TRACK_RATE, encoder=ENCODER, motors=strong)
+    folder = None if options.output is None else Path(options.output) / _TRACKS
+    if folder is not None and options.fresh and folder.is_dir():
+        shutil.rmtree(folder)
+    return tracking_check(Bench(plant, folder=folder), strong, result, options.computed)
+
+
+def _track_warnings(tracks: list[Tracking]) -> list[str]:
+    early = [one for one in tracks if "ran to its end" not in one.why]
+    return [f"feedforward check, {one.model}: {one.why}" for one in early]
+
+
+def _more(
+    result: StepResult, motors: Motors, source: str, tracks: list[Tracking], payload: StepPayload | None
+) -> dict[str, Any]:
+    robot, told = result.robot, result.combinations
+    own = motors.for_joints(robot.joint_names)
+    more: dict[str, Any] = {
+        "robot": robot.name,
+        "gain": [float(x) for x in np.asarray(own.torque_constant) / np.asarray(own.resistance)],
+        "motors": source,
+        "fit": "exact" if result.terms is None else f"taylor {result.terms}",
+        "configurations": [one.as_dict(robot) for one in result.configurations],
+        "combinations": None
+        if told is None
+        else {
+            "names": list(told.base.names),
+            "expressions": list(told.base.expressions),
+            "condition": told.condition,
+            "told": sum(told.told),
+        },
+        "electrical": [
+            {"joint": robot.joint_names[one.motor], "lag": one.lag, "record": one.record} for one in result.friction
+        ],
+        "notes": list(result.notes),
+    }
+    if payload is not None:
+        more["payload"] = [one.as_dict() for one in payload.numbers]
+    if tracks:
+        more["tracking"] = [
+            {
+                "model": one.model,
+                "joints": [robot.joint_names[j] for j in one.joints],
+                "position_error": [float(x) for x in one.worst],
+            }
+            for one in tracks
+        ]
+    return more
+
+
+def command(options: Namespace) -> str:
+    """The command that makes the same result again."""
+    words = ["dynident", "step", options.robot]
+    if options.logs:
+        words += ["--from", *options.logs]
+    skipped = ("robot", "verb", "logs", "json", "quiet", "fresh", "pose")
+    for name, value in vars(options).items():
+        if name in skipped or value in (None, False, "", []) or (name, value) == ("solve", "sequential"):
+            continue
+        option = f"--{name.replace('_', '-')}"
+        words += [option] if value is True else [option, str(value)]
+    for pose in options.pose:
+        words += ["--pose", pose]
+    return shlex.join(words)
+
+
+def _text(
+    result: StepResult, estimates: tuple[Quantity, ...], tracks: list[Tracking], payload: StepPayload | None
+) -> str:
+    """The page for people."""
+    from dynident.report.step import inertia_text, payload_text, tracking_text
+
+    lines = [f"Step voltage test of {result.robot.name}: {len(result.configurations)} configurations\n"]
+    lines.append(quantity_table(estimates))
+    lines += ["", inertia_text(result)]
+    if result.combinations is not None:
+        base = result.combinations.base
+        lines.append("\nCombinations:")
+        lines += [f"  {name} = {text}" for name, text in zip(base.names, base.expressions, strict=True)]
+    if payload is not None:
+        lines += ["", payload_text(payload)]
+    if tracks:
+        lines += ["", tracking_text(result.robot, tracks)]
+    lines += ["", *(f"Note: {note}." for note in result.notes)]
+    return "\n".join(lines).rstrip()
