@@ -105,6 +105,11 @@ if TYPE_CHECKING:
         solve_together as solve_together,
         torque_error_model as torque_error_model,
     )
+    from dynident.experiment.gravity import (
+        GravityMoments as GravityMoments,
+        gravity_from_logs as gravity_from_logs,
+        gravity_moments as gravity_moments,
+    )
     from dynident.export.exported import Exported as Exported, ExportError as ExportError
     from dynident.export.mjcf_file import export_mjcf as export_mjcf
     from dynident.export.urdf_file import export_urdf as export_urdf
@@ -346,6 +351,7 @@ _ROOMS = {
         "Validation",
         "validate",
     ),
+    "dynident.experiment.gravity": ("GravityMoments", "gravity_from_logs", "gravity_moments"),
     "dynident.export.exported": ("ExportError", "Exported"),
     "dynident.export.mjcf_file": ("export_mjcf",),
     "dynident.export.urdf_file": ("export_urdf",),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.estimate.estimate import Estimate
@@ -140,7 +141,7 @@ def moments_of_fit(base: GravityBase, fit: Estimate) -> tuple[dict[str, tuple[fl
     values = over @ fit.beta
     std = np.sqrt(np.maximum(np.diag(over @ fit.covariance @ over.T), 0.0))
     open_ones = ~fit.determined
-    known = ~(np.abs(over[:, open_ones]) > 1e-9).any(axis=1) if open_ones.any() else np.ones(base.n, dtype=bool)
+    known: NDArray[np.bool_] = np.abs(over[:, open_ones]).max(axis=1, initial=0.0) < 1e-9
     notes = []
     if not known.all():
         lost = ", ".join(name for name, fine in zip(base.names, known, strict=True) if not fine)
@@ -196,8 +197,8 @@ def _reason(
     turned = angle is not None and abs(angle) > _TURNED
     if turned and angle is not None and ratio is not None and abs(ratio - 1.0) < _SAME_LENGTH:
         return (
-            f"{what}: as long to {100.0 * abs(ratio - 1.0):.1f} %, but turned by {math.degrees(angle):.1f} degrees; one "
-            f"of the two has its link frame or its joint zero turned by that{_known_angle(robot, abs(angle))}"
+            f"{what}: as long to {100.0 * abs(ratio - 1.0):.1f} %, but turned by {math.degrees(angle):.1f} degrees; "
+            f"one of the two has its link frame or its joint zero turned by that{_known_angle(robot, abs(angle))}"
         )
     if not turned and ratio is not None and abs(ratio - 1.0) > _CLOSE:
         return (

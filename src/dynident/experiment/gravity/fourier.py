@@ -97,7 +97,7 @@ def fourier_fit(run: SlowRun, order: int) -> FourierFit:
     if np.abs(pushed).max() > EVEN:  # an oscillation rather than a constant speed
         averaged, names = np.column_stack([averaged, pushed]), [*names, "inertia"]
     torque, root = run.half_sum(run.tau), np.sqrt(run.weights)
-    project = np.linalg.pinv(averaged * root[:, None]) * root
+    project = np.asarray(np.linalg.pinv(averaged * root[:, None]) * root, dtype=np.float64)
     coefficients = project @ torque
     rest = root * (torque - averaged @ coefficients)
     freedom = max(len(rest) - len(coefficients), 1)

@@ -13,8 +13,9 @@ from dynident.blas import on_one_thread
 from dynident.checks import Array
 from dynident.dynamics.assembly import all_active, assembly
 from dynident.errors import InputError, UnknownNameError
+from dynident.experiment.gravity.slow_run import SETTLE
 from dynident.experiment.gravity.structure import GravityBase, Stage, gravity_columns, stages
-from dynident.experiment.gravity.sweep import Sweep
+from dynident.experiment.gravity.sweep import RAMP, Sweep
 from dynident.robot.model import Robot
 
 SPAN, SLIDE = math.pi / 3.0, 0.2  # [rad], [m] to either side, unless told otherwise
@@ -22,6 +23,7 @@ SPEED, SLIDE_SPEED = 0.2, 0.05  # [rad/s], [m/s]
 MOST_POSES = 4
 _MARGIN = 0.05  # [rad or m] kept from a limit
 _SHARE = 0.2  # of a joint's fastest speed, beyond which a sweep is not slow
+RUN_IN = 0.5 * RAMP + SETTLE + 0.2  # [s] at the sweep's speed, that each end is further away, to be at rest there
 _CHANGES = (math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)  # of held joints, to make weight show
 _ANGLES = 9  # at which a sweep is judged before it is made
 _ENOUGH = 0.05  # of gravity: how clearly the least clear moment must show
@@ -75,7 +77,8 @@ def plan_sweeps(
         poses: Where to hold the joints, by name or variable; the others are in the middle of their ranges. A swept
             joint's own entry is the middle of its sweep. Default: chosen so that every moment shows.
         least_poses: Sweeps of each joint, at different poses, at least.
-        span: Half the range of a sweep [rad or m]; default 60 degrees or 0.2 m.
+        span: Half the range over which torque is wanted [rad or m]; default 60 degrees or 0.2 m. A sweep goes a
+            little further, to come to its speed and to rest.
         speed: Default 0.2 rad/s or 0.05 m/s, and no more than a fifth of the joint's fastest.
     """
     for name, value in (("span", span), ("speed", speed)):
@@ -162,15 +165,13 @@ def _poses(robot: Robot, joint: int) -> list[Array]:
     return list(poses[fine])
 
 
-def _sweeps(
-    robot: Robot, joint: int, poses: Sequence[Array], span: float | None, speed: float | None
-) -> list[Sweep]:
+def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], span: float | None, speed: float | None) -> list[Sweep]:
     limits = robot.joints[robot.active[robot.moving[joint]]].limits
     slides = _slides(robot, joint)
-    half = span or (SLIDE if slides else SPAN)
     slow = speed or (SLIDE_SPEED if slides else SPEED)
     if speed is None and limits.velocity is not None:
         slow = min(slow, _SHARE * limits.velocity)
+    half = (span or (SLIDE if slides else SPAN)) + slow * RUN_IN
     low, high = _limits(robot, joint)
     found = []
     for pose in poses:
@@ -185,7 +186,10 @@ def _sweeps(
 
 def _shortened(robot: Robot, sweep: Sweep, span: float | None) -> list[str]:
     slides = _slides(robot, sweep.joint)
-    wanted, reached = 2.0 * (span or (SLIDE if slides else SPAN)), sweep.upper - sweep.lower
+    wanted, reached = (
+        2.0 * (span or (SLIDE if slides else SPAN)),
+        sweep.upper - sweep.lower - 2.0 * sweep.speed * RUN_IN,
+    )
     if reached > wanted - 1e-9:
         return []
     size = (lambda x: f"{x:.3g} m") if slides else (lambda x: f"{math.degrees(x):.0f} degrees")
@@ -196,7 +200,7 @@ def _shortened(robot: Robot, sweep: Sweep, span: float | None) -> list[str]:
 
 def _chosen(base: GravityBase, stage: Stage, choices: Mapping[int, list[Sweep]], least: int) -> tuple[Sweep, ...]:
     """For each joint the pose that shows most of what the stage adds, and further ones where one is not enough."""
-    rows = {j: [_rows(base, stage, sweep) for sweep in own] for j, own in choices.items()}
+    rows = {j: _rows(base, stage, own) for j, own in choices.items()}
     taken: list[tuple[int, int]] = []
     enough = _ENOUGH * float(np.linalg.norm(base.robot.gravity))
 
@@ -221,10 +225,15 @@ def _chosen(base: GravityBase, stage: Stage, choices: Mapping[int, list[Sweep]],
     return tuple(choices[j][k] for j, k in sorted(taken, key=lambda one: stage.joints.index(one[0])))
 
 
-def _rows(base: GravityBase, stage: Stage, sweep: Sweep) -> Array:
-    """Torque over the sweep per parameter that the stage adds; without its mean, which an offset would hide."""
-    q = np.tile(sweep.pose, (_ANGLES, 1))
-    q[:, sweep.joint] = np.linspace(sweep.lower, sweep.upper, _ANGLES)
+def _rows(base: GravityBase, stage: Stage, sweeps: Sequence[Sweep]) -> Array:
+    """Torque over sweeps of one joint per parameter that the stage adds, (n_sweeps, n_angles, n_fresh).
+
+    Without its mean over a sweep, which an offset would hide.
+    """
+    joint = sweeps[0].joint
+    q = np.repeat(np.array([sweep.pose for sweep in sweeps])[:, None], _ANGLES, axis=1)
+    q[:, :, joint] = [np.linspace(sweep.lower, sweep.upper, _ANGLES) for sweep in sweeps]
     fresh = [base.independent[i] for i in stage.fresh]
-    rows = gravity_columns(base.robot, q)[:, sweep.joint, fresh]
-    return rows if _slides(base.robot, sweep.joint) else rows - rows.mean(axis=0)
+    torque = gravity_columns(base.robot, q.reshape(-1, q.shape[2]))[:, joint, fresh]
+    rows = torque.reshape(len(sweeps), _ANGLES, len(fresh))
+    return rows if _slides(base.robot, joint) else rows - rows.mean(axis=1, keepdims=True)

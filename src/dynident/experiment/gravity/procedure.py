@@ -15,14 +15,14 @@ from dynident.experiment.answer import ExperimentError
 from dynident.experiment.bench import Bench, Bounds, Run
 from dynident.experiment.gravity.fourier import HIGHEST, FourierFit, best, fits, fourier_fit
 from dynident.experiment.gravity.friction import slow_friction
-from dynident.experiment.gravity.plan import Plan, describe, plan_sweeps
+from dynident.experiment.gravity.plan import RUN_IN, Plan, describe, plan_sweeps
 from dynident.experiment.gravity.recursion import solve
 from dynident.experiment.gravity.remarks import remarks, too_narrow
 from dynident.experiment.gravity.result import GravityMoments, JointRun
 from dynident.experiment.gravity.slow_run import SlowRun, slow_run, speeds, swept_alone
 from dynident.experiment.gravity.steady import Steady
 from dynident.experiment.gravity.structure import GravityBase, Stage, gravity_base, gravity_columns, stages, unweighed
-from dynident.experiment.gravity.sweep import RAMP, Sweep
+from dynident.experiment.gravity.sweep import Sweep
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.plant.controllers import Controller
 from dynident.plant.protocol import Plant
@@ -57,8 +57,8 @@ def gravity_moments(
             found too, so leave out inner joints only.
         poses: Where to hold the joints; default chosen so that every moment shows. See `plan_sweeps`.
         least_poses: Sweeps of each joint, at different poses, at least.
-        span: Half the range of a sweep [rad or m]; default 60 degrees or 0.2 m.
-        speed: Of the sweeps [rad/s or m/s]; default 0.2 or 0.05.
+        span: Half the range of a joint that turns [rad]; default 60 degrees. Joints that slide go 0.2 m either way.
+        speed: Of the sweeps [rad/s], default 0.2; joints that slide have a quarter of the number, in m/s.
         order: Of the Fourier series, 1 for rigid links; "auto" for the one that the residual asks for.
         control: What makes the machine follow a sweep; default a spring and damper at each joint on top of the torque
             that the robot's own values say. Torque is measured, that of the controller's model is never believed.
@@ -176,7 +176,7 @@ def _shorter(run: Run, sweep: Sweep, name: str) -> Sweep | None:
     if run.q[-1, sweep.joint] < sweep.pose[sweep.joint] and reached > sweep.pose[sweep.joint]:
         return None  # it came to an end on the way back, where it had been before
     upper = min(reached, sweep.upper) - _SHORTER
-    if upper - sweep.lower < max(_LEAST, 2.0 * RAMP * sweep.speed):
+    if upper - sweep.lower < max(_LEAST, 3.0 * RUN_IN * sweep.speed):
         return None
     pose = sweep.pose.copy()
     pose[sweep.joint] = 0.5 * (sweep.lower + upper)
@@ -188,8 +188,8 @@ def _slow(robot: Robot, run: Run, sweep: Sweep) -> SlowRun:
     if moved < 0.5 * (sweep.upper - sweep.lower):
         raise ExperimentError(
             f"sweep of joint {robot.joint_names[sweep.joint]}: it moved by {moved:.3g} where "
-            f"{sweep.upper - sweep.lower:.3g} was wanted; friction or a brake holds it: sweep faster (--speed), or with "
-            "a stiffer controller"
+            f"{sweep.upper - sweep.lower:.3g} was wanted; friction or a brake holds it: sweep faster (--speed), or "
+            "with a stiffer controller"
         )
     return slow_run(run.label, robot.joint_names, sweep.joint, run.time, run.q, joint_torque(robot, run.tau))
 

@@ -100,8 +100,8 @@ def _harmonics(base: GravityBase, one: JointRun) -> list[str]:
         if gone > _SHOWS * first and size > _SURE * std and fit.order > one.fit.order:
             found.append(
                 f"harmonic {fit.order} of {size:.3g} N·m (deviation {std:.2g}) takes the residual from "
-                f"{one.orders[0].rms:.2g} to {fit.rms:.2g} N·m, and rigid links have none: springs, cables, gears or an "
-                "axis that is not where the robot file says; see --order"
+                f"{one.orders[0].rms:.2g} to {fit.rms:.2g} N·m, and rigid links have none: springs, cables, gears or "
+                "an axis that is not where the robot file says; see --order"
             )
     return found[:1]
 

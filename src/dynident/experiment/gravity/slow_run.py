@@ -14,7 +14,7 @@ MOST_PLACES, FEWEST_PLACES = 60, 8  # angles at which both ways are compared
 _PER_PLACE = 4  # samples of each way that a place should have
 _EVEN_BAND, _WIDE_BAND = 0.08, 0.3  # share by which a cruising joint may be off its speed; of one that oscillates
 _MOST = 0.8  # share of the wide band's samples in the narrow one, from which on the speed is constant
-_SETTLE = 0.6  # [s] after the cruising speed is reached, in which the arm still swings
+SETTLE = 0.6  # [s] after the cruising speed is reached, in which the arm still swings
 _SLOW = 0.2  # share of it below which a joint sticks
 _STILL = 0.05  # share of the swept joint's speed below which another joint is held ..
 _STILL_SPEED = 0.01  # .. and speed that is always allowed [rad/s or m/s]
@@ -88,13 +88,15 @@ class SlowRun:
 
     def half_sum(self, values: Array) -> Array:
         """What both ways have in common at each place: weight and offset. (n_samples, ..) to (n_places, ..)."""
-        return 0.5 * (self._mean(values, self.ahead) + self._mean(values, ~self.ahead))
+        return 0.5 * (self.mean(values, ahead=True) + self.mean(values, ahead=False))
 
     def half_difference(self, values: Array) -> Array:
         """What changes sign with the way at each place: friction. (n_samples, ..) to (n_places, ..)."""
-        return 0.5 * (self._mean(values, self.ahead) - self._mean(values, ~self.ahead))
+        return 0.5 * (self.mean(values, ahead=True) - self.mean(values, ahead=False))
 
-    def _mean(self, values: Array, way: NDArray[np.bool_]) -> Array:
+    def mean(self, values: Array, *, ahead: bool) -> Array:
+        """Means at each place over one way, (n_samples, ..) to (n_places, ..)."""
+        way = self.ahead if ahead else ~self.ahead
         total = np.zeros((self.n_places, *values.shape[1:]))
         np.add.at(total, self.place[way], values[way])
         count = np.bincount(self.place[way], minlength=self.n_places)
@@ -128,8 +130,8 @@ def slow_run(label: str, names: tuple[str, ...], joint: int, time: Array, q: Arr
     sticking = _sticking(q[alone, joint], own[alone], cruise)
     if sticking > 0.5:
         raise ExperimentError(
-            f"{label}: joint {name} stands still {100.0 * sticking:.0f} % of the way (it sticks and slips), and at rest "
-            "friction is whatever holds the arm; sweep faster (--speed) or with a stiffer controller"
+            f"{label}: joint {name} stands still {100.0 * sticking:.0f} % of the way (it sticks and slips), and at "
+            "rest friction is whatever holds the arm; sweep faster (--speed) or with a stiffer controller"
         )
     keep = _settled(time, _cruising(alone, own, np.abs(ddq[:, joint]), cruise))
     ahead = dq[:, joint] > 0.0
@@ -169,12 +171,13 @@ def swept_alone(q: Array, dq: Array, joint: int) -> NDArray[np.bool_]:
     if not others:
         return np.ones(len(q), dtype=bool)
     limit = np.maximum(_STILL * np.abs(dq[:, joint]), _STILL_SPEED)
-    still = (np.abs(dq[:, others]) < limit[:, None]).all(axis=1)
+    still = np.abs(dq[:, others]).max(axis=1) < limit
     moving = still & (np.abs(dq[:, joint]) > _STILL_SPEED)
     if not moving.any():
         return still
     usual = np.median(q[moving][:, others], axis=0)
-    return np.asarray(still & (np.abs(q[:, others] - usual) < _HELD).all(axis=1))
+    near = np.abs(q[:, others] - usual).max(axis=1) < _HELD
+    return np.asarray(still & near, dtype=bool)
 
 
 def _cruising(alone: NDArray[np.bool_], speed: Array, push: Array, cruise: float) -> NDArray[np.bool_]:
@@ -194,8 +197,8 @@ def _settled(time: Array, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
     found = keep.copy()
     for first, last in edges.reshape(-1, 2):
         own = time[first:last]
-        if own[-1] - own[0] > 4.0 * _SETTLE:
-            found[first:last] = own - own[0] >= _SETTLE
+        if own[-1] - own[0] > 4.0 * SETTLE:
+            found[first:last] = own - own[0] >= SETTLE
     return found
 
 
