@@ -23,8 +23,8 @@ def gravity_html(found: GravityMoments, command: str = "") -> str:
     sections: dict[str, list[Html]] = {
         "Torque against angle": [
             paragraphs(
-                "Torque of each joint while it sweeps slowly there and back, the others held. Half the sum of both ways "
-                "holds the weight; the line is its Fourier series."
+                "Torque of each joint while it sweeps slowly there and back, the others held. Half the sum of both "
+                "ways holds the weight; the line is its Fourier series."
             ),
             *(_torque_chart(robot, one, k) for k, one in enumerate(found.runs)),
             _coefficients(found),
@@ -172,11 +172,11 @@ def _comparison(compared: Comparison) -> list[Html]:
         for name, own, std, other, more in compared.rows()
     ]
     parts = [table("Mass moments of both methods, as Table 5 of the paper", heads, rows)]
-    turns = [
-        [", ".join(one.names), "" if one.angle is None else f"{math.degrees(one.angle):.2f}°"]
-        + ["" if one.ratio is None else f"{one.ratio:.4f}", "yes" if one.agrees else "no"]
-        for one in compared.links
-    ]
+    turns = []
+    for one in compared.links:
+        angle = "" if one.angle is None else f"{math.degrees(one.angle):.2f}°"
+        ratio = "" if one.ratio is None else f"{one.ratio:.4f}"
+        turns.append([", ".join(one.names), angle, ratio, "yes" if one.agrees else "no"])
     heads = [Head("Link's moments"), Head("Angle between", True), Head("Ratio of lengths", True), Head("Agree")]
     parts.append(table("The two moment vectors of each link", heads, turns))
     told = [*(one.reason for one in compared.links if one.reason), *compared.notes]

@@ -6,7 +6,7 @@ import json
 import math
 import shlex
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from dynident.errors import InputError
 from dynident.run.experiment import _SIMULATED, bench, machine, tell, true_values
@@ -47,7 +47,7 @@ def _from_machine(options: Namespace, robot: Robot) -> GravityMoments:
     for name in ("columns", "window"):
         if getattr(options, name) is not None:
             raise InputError(f"--{name} belongs to logs: give them with --from LOG..")
-    how, order = _sweeps(options, robot), _order(options)
+    how, order = _sweeps(options), _order(options)
     plant = machine(options, robot, rate=_RATE, encoder=_ENCODER)
     simulated = options.plant is None and options.payload is None
     true = (true_values(options, robot) or robot.default_values) if simulated else None
@@ -73,7 +73,7 @@ def _plan(options: Namespace, robot: Robot) -> int:
 
     if options.logs:
         raise InputError("--plan is about sweeps of a machine; leave it out with --from")
-    plan = planned(robot, **_sweeps(options, robot))
+    plan = planned(robot, **_sweeps(options))
     lines = plan.lines(robot)
     if options.json:
         print(json.dumps({"sweeps": lines, "notes": list(plan.notes), "warnings": []}))
@@ -82,20 +82,17 @@ def _plan(options: Namespace, robot: Robot) -> int:
     return 0
 
 
-def _sweeps(options: Namespace, robot: Robot) -> dict[str, Any]:
+def _sweeps(options: Namespace) -> dict[str, Any]:
     """What shapes the sweeps."""
     from dynident.run.verbs import _positions, _positive
 
     _positive(options.span, "--span")
     _positive(options.speed, "--speed")
-    span = options.span
-    if span is not None and any(joint.kind == "revolute" for joint in robot.joints):
-        span = math.radians(span)
     return {
         "joints": _joints(options),
         "poses": [_positions(text, "--pose") for text in options.pose],
         "least_poses": 1 if options.poses is None else options.poses,
-        "span": span,
+        "span": None if options.span is None else math.radians(options.span),
         "speed": options.speed,
     }
 
@@ -107,7 +104,7 @@ def _joints(options: Namespace) -> list[str] | None:
 def _order(options: Namespace) -> Order:
     if options.order != "auto" and not options.order.isdecimal():
         raise InputError(f"--order {options.order}: expected auto or 1 to 3")
-    return cast("Order", "auto" if options.order == "auto" else int(options.order))
+    return "auto" if options.order == "auto" else int(options.order)
 
 
 def _text(found: GravityMoments) -> str:

@@ -21,9 +21,9 @@ def gravity_arguments(verb: ArgumentParser) -> None:
     verb.add_argument("--pose", action="append", default=[], metavar="q2=-1.2,..", help=help_pose)
     help_poses = "sweeps of each joint at different poses, at least (default 1)"
     verb.add_argument("--poses", type=int, default=None, metavar="N", help=help_poses)
-    help_span = "half the range of a sweep, in degrees (of a joint that slides: metres; default 60 or 0.2)"
+    help_span = "half the range of a joint that turns, in degrees (default 60; joints that slide go 0.2 m)"
     verb.add_argument("--span", type=float, default=None, metavar="DEGREES", help=help_span)
-    help_speed = "of the sweeps [rad/s or m/s] (default 0.2 or 0.05)"
+    help_speed = "of the sweeps [rad/s] (default 0.2; joints that slide have a quarter of it, in m/s)"
     verb.add_argument("--speed", type=float, default=None, metavar="SPEED", help=help_speed)
     help_order = "of the Fourier series, 1 to 3, or auto: by the residual (default 1, that of rigid links)"
     verb.add_argument("--order", default="1", metavar="N", help=help_order)

@@ -19,7 +19,7 @@ from dynident.experiment.gravity.sweep import RAMP, Sweep
 from dynident.robot.model import Robot
 
 SPAN, SLIDE = math.pi / 3.0, 0.2  # [rad], [m] to either side, unless told otherwise
-SPEED, SLIDE_SPEED = 0.2, 0.05  # [rad/s], [m/s]
+SPEED, SLIDE_SPEED = 0.2, 0.25  # [rad/s], and what of it joints that slide have [m/s]
 MOST_POSES = 4
 _MARGIN = 0.05  # [rad or m] kept from a limit
 _SHARE = 0.2  # of a joint's fastest speed, beyond which a sweep is not slow
@@ -77,9 +77,10 @@ def plan_sweeps(
         poses: Where to hold the joints, by name or variable; the others are in the middle of their ranges. A swept
             joint's own entry is the middle of its sweep. Default: chosen so that every moment shows.
         least_poses: Sweeps of each joint, at different poses, at least.
-        span: Half the range over which torque is wanted [rad or m]; default 60 degrees or 0.2 m. A sweep goes a
-            little further, to come to its speed and to rest.
-        speed: Default 0.2 rad/s or 0.05 m/s, and no more than a fifth of the joint's fastest.
+        span: Half the range over which torque of a joint that turns is wanted [rad]; default 60 degrees. A sweep goes
+            a little further, to come to its speed and to rest. Joints that slide go 0.2 m either way.
+        speed: Default 0.2 rad/s, and no more than a fifth of the joint's fastest; a quarter of it in m/s for joints
+            that slide.
     """
     for name, value in (("span", span), ("speed", speed)):
         if value is not None and not (math.isfinite(value) and value > 0.0):
@@ -167,11 +168,10 @@ def _poses(robot: Robot, joint: int) -> list[Array]:
 
 def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], span: float | None, speed: float | None) -> list[Sweep]:
     limits = robot.joints[robot.active[robot.moving[joint]]].limits
-    slides = _slides(robot, joint)
-    slow = speed or (SLIDE_SPEED if slides else SPEED)
+    slow = (speed or SPEED) * (SLIDE_SPEED if _slides(robot, joint) else 1.0)
     if speed is None and limits.velocity is not None:
         slow = min(slow, _SHARE * limits.velocity)
-    half = (span or (SLIDE if slides else SPAN)) + slow * RUN_IN
+    half = _half(robot, joint, span) + slow * RUN_IN
     low, high = _limits(robot, joint)
     found = []
     for pose in poses:
@@ -185,17 +185,19 @@ def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], span: float | None
 
 
 def _shortened(robot: Robot, sweep: Sweep, span: float | None) -> list[str]:
-    slides = _slides(robot, sweep.joint)
-    wanted, reached = (
-        2.0 * (span or (SLIDE if slides else SPAN)),
-        sweep.upper - sweep.lower - 2.0 * sweep.speed * RUN_IN,
-    )
+    wanted = 2.0 * _half(robot, sweep.joint, span)
+    reached = sweep.upper - sweep.lower - 2.0 * sweep.speed * RUN_IN
     if reached > wanted - 1e-9:
         return []
-    size = (lambda x: f"{x:.3g} m") if slides else (lambda x: f"{math.degrees(x):.0f} degrees")
-    return [
-        f"joint {robot.joint_names[sweep.joint]}: its limits shorten the range from {size(wanted)} to {size(reached)}"
-    ]
+    told = f"{wanted:.3g} m to {reached:.3g} m"
+    if not _slides(robot, sweep.joint):
+        told = f"{math.degrees(wanted):.0f} to {math.degrees(reached):.0f} degrees"
+    return [f"joint {robot.joint_names[sweep.joint]}: its limits shorten the range from {told}"]
+
+
+def _half(robot: Robot, joint: int, span: float | None) -> float:
+    """Half the range that is wanted of a joint [rad or m]."""
+    return SLIDE if _slides(robot, joint) else span or SPAN
 
 
 def _chosen(base: GravityBase, stage: Stage, choices: Mapping[int, list[Sweep]], least: int) -> tuple[Sweep, ...]:

@@ -171,13 +171,13 @@ def swept_alone(q: Array, dq: Array, joint: int) -> NDArray[np.bool_]:
     if not others:
         return np.ones(len(q), dtype=bool)
     limit = np.maximum(_STILL * np.abs(dq[:, joint]), _STILL_SPEED)
-    still = np.abs(dq[:, others]).max(axis=1) < limit
+    still: NDArray[np.bool_] = np.abs(dq[:, others]).max(axis=1) < limit
     moving = still & (np.abs(dq[:, joint]) > _STILL_SPEED)
     if not moving.any():
         return still
     usual = np.median(q[moving][:, others], axis=0)
-    near = np.abs(q[:, others] - usual).max(axis=1) < _HELD
-    return np.asarray(still & near, dtype=bool)
+    off: Array = np.abs(q[:, others] - usual).max(axis=1)
+    return still & (off < _HELD)
 
 
 def _cruising(alone: NDArray[np.bool_], speed: Array, push: Array, cruise: float) -> NDArray[np.bool_]:
