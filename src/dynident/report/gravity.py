@@ -129,7 +129,7 @@ def _coefficients(found: GravityMoments) -> Html:
     for one in found.runs:
         fit = one.fit
         ends, unit = _degrees(found.robot, one, np.array(fit.run.range))
-        cells: list[object] = [found.robot.joint_names[fit.run.joint], f"{ends[0]:.4g} to {ends[1]:.4g} {unit}"]
+        cells: list[object] = [found.robot.joint_names[fit.run.joint], f"{ends[0]:.0f} to {ends[1]:.0f} {unit}" if fit.order else f"{ends[0]:.3g} to {ends[1]:.3g} {unit}"]
         if fit.order:
             cells += [number(float(x), 4) for x in fit.coefficients[:3]]
             cells += [number(float(max(fit.std[1:3])), 2), f"{math.degrees(fit.harmonic(1)[2]):.1f}°"]

@@ -19,7 +19,7 @@ from dynident.experiment.gravity.plan import RUN_IN, Plan, describe, plan_sweeps
 from dynident.experiment.gravity.recursion import solve
 from dynident.experiment.gravity.remarks import remarks, too_narrow
 from dynident.experiment.gravity.result import GravityMoments, JointRun
-from dynident.experiment.gravity.slow_run import SlowRun, slow_run, speeds, swept_alone
+from dynident.experiment.gravity.slow_run import STILL_SPEED, SlowRun, slow_run, speeds, swept_alone
 from dynident.experiment.gravity.steady import Steady
 from dynident.experiment.gravity.structure import GravityBase, Stage, gravity_base, gravity_columns, stages, unweighed
 from dynident.experiment.gravity.sweep import Sweep
@@ -34,7 +34,7 @@ _BANDWIDTH, _PER_SAMPLE = 30.0, 0.25  # [rad/s] of the feedback; and what a samp
 _ROOM = 0.4  # [rad or m] that joints may be off the motion before a run is ended
 _LEAST = 0.35  # [rad or m] of a range that is shortened on the way
 _SHORTER = 0.05  # [rad or m] taken off where a run came to its end
-_PASSES = 0.1  # [rad or m] that a joint moves in a log to be looked at
+_PASSES, _LASTS = 0.1, 2.0  # [rad or m], [s] that a joint moves by itself in a log to be looked at
 
 
 def gravity_moments(
@@ -154,10 +154,10 @@ def _swept(bench: Bench, sweep: Sweep, control: Control, notes: list[str]) -> Sl
             f"{shorter.lower:.3f} .. {shorter.upper:.3f}"
         )
         sweep = shorter
-    raise ExperimentError(
-        f"sweep of joint {name}: {run.why}, and what is left of its range is too short; choose another pose, range or "
-        f"speed (planned: {describe(robot, sweep)})"
-    )
+    remedy = "what is left of its range is too short; choose another pose, range or speed"
+    if run.joint not in ("", name):
+        remedy = f"{run.joint} should have been held; choose a pose that loads it less, or another speed"
+    raise ExperimentError(f"sweep of joint {name}: {run.why}, and {remedy} (planned: {describe(robot, sweep)})")
 
 
 def _run(bench: Bench, sweep: Sweep, control: Control, label: str) -> Run:
@@ -201,12 +201,11 @@ def _runs_of(log: Log, base: GravityBase, wanted: Sequence[int], notes: list[str
     dq, _ = speeds(log.time, q)
     found = []
     for j in range(len(robot.moving)):
-        alone = swept_alone(q, dq, j) & (np.abs(dq[:, j]) > 0.0)
-        if not alone.any() or np.ptp(q[alone, j]) < _PASSES:
+        alone = swept_alone(q, dq, j) & (np.abs(dq[:, j]) > STILL_SPEED)
+        enough = np.count_nonzero(alone) * float(np.median(np.diff(log.time))) > _LASTS
+        if j not in wanted or not enough or np.ptp(q[alone, j]) < _PASSES:
             continue
         name = robot.joint_names[j]
-        if j not in wanted:
-            continue
         if not base.felt[j].any():
             notes.append(f"{label}: joint {name} {unweighed(base)[name]}")
             continue

@@ -14,6 +14,7 @@ from dynident.experiment.gravity.fourier import FourierFit
 from dynident.experiment.gravity.structure import GravityBase, Stage, gravity_columns
 
 _WEAK = 1e-3  # of gravity: a direction of moments that shows less than this is not determined
+_ABSENT = 1e-3  # share of the largest, below which a harmonic is not one of the weight
 _FLOOR = 1e-12  # share of the largest coefficient that is rounding
 
 
@@ -75,9 +76,12 @@ def _measured(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, Arr
     """What the coefficients are of the gravity base (n_rows, n), their values without what is known, their noise."""
     rows, weight, noise = [], [], []
     for fit in fits:
-        own = list(fit.weighing)
         torque = gravity_columns(base.robot, fit.run.q)[:, fit.run.joint]
-        made = fit.project[own] @ fit.run.half_sum(torque)  # (n_coefficients, n_columns)
+        made = fit.project @ fit.run.half_sum(torque)  # (n_coefficients, n_columns)
+        sizes = np.linalg.norm(made, axis=1)
+        # A harmonic that rigid links do not have was fitted to keep it out; it says nothing about them.
+        own = [i for i in fit.weighing if sizes[i] > _ABSENT * sizes[list(fit.weighing)].max()]
+        made = made[own]
         rows.append(made[:, list(base.independent)])
         weight.append(fit.coefficients[own] - made @ base.fixed)
         noise.append(fit.covariance[np.ix_(own, own)])

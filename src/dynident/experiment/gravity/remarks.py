@@ -16,7 +16,7 @@ NARROW, TOO_NARROW = 50.0, 400.0  # condition of 1, sin, cos: sweeps of +-26 and
 _STICKS = 0.05
 _UNEVEN = 0.1  # share by which the two speeds may differ
 _SURE = 4.0  # deviations of a harmonic that is there ..
-_SHOWS = 0.005  # .. and share of the first one that it must take off the residual to be worth a word
+_SHOWS = 0.003  # .. and share of the first one that it must take off the residual to be worth a word
 
 
 def too_narrow(base: GravityBase, own: Sequence[JointRun]) -> None:

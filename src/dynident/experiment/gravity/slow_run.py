@@ -17,7 +17,7 @@ _MOST = 0.8  # share of the wide band's samples in the narrow one, from which on
 SETTLE = 0.6  # [s] after the cruising speed is reached, in which the arm still swings
 _SLOW = 0.2  # share of it below which a joint sticks
 _STILL = 0.05  # share of the swept joint's speed below which another joint is held ..
-_STILL_SPEED = 0.01  # .. and speed that is always allowed [rad/s or m/s]
+STILL_SPEED = 0.01  # .. and speed that is always allowed [rad/s or m/s]
 _HELD = 0.05  # [rad or m] a held joint may be off its usual place
 _SMOOTH = 0.25  # [s] over which speed is told from positions
 _ENDS = 0.1  # share of the range at either end in which a joint may well stand still
@@ -122,7 +122,7 @@ def slow_run(label: str, names: tuple[str, ...], joint: int, time: Array, q: Arr
     alone = swept_alone(q, dq, joint)
     own = np.abs(dq[:, joint])
     cruise = float(np.percentile(own[alone], 90.0)) if alone.any() else 0.0
-    if cruise < _STILL_SPEED / 10.0 or np.ptp(q[alone, joint]) < 1e-3:
+    if cruise < STILL_SPEED / 10.0 or np.ptp(q[alone, joint]) < 1e-3:
         raise ExperimentError(
             f"{label}: joint {name} does not move by itself while the others are held; if friction holds it, sweep "
             "faster (--speed) or with a stiffer controller"
@@ -170,9 +170,9 @@ def swept_alone(q: Array, dq: Array, joint: int) -> NDArray[np.bool_]:
     others = [i for i in range(q.shape[1]) if i != joint]
     if not others:
         return np.ones(len(q), dtype=bool)
-    limit = np.maximum(_STILL * np.abs(dq[:, joint]), _STILL_SPEED)
+    limit = np.maximum(_STILL * np.abs(dq[:, joint]), STILL_SPEED)
     still: NDArray[np.bool_] = np.abs(dq[:, others]).max(axis=1) < limit
-    moving = still & (np.abs(dq[:, joint]) > _STILL_SPEED)
+    moving = still & (np.abs(dq[:, joint]) > STILL_SPEED)
     if not moving.any():
         return still
     usual = np.median(q[moving][:, others], axis=0)
@@ -203,9 +203,11 @@ def _settled(time: Array, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _sticking(q: Array, speed: Array, cruise: float) -> float:
-    """Share of the samples away from both ends at which the joint hardly moves."""
+    """Share of the samples away from both ends at which the joint hardly moves, from its first motion to its last."""
     margin = _ENDS * np.ptp(q)
     inside = (q > q.min() + margin) & (q < q.max() - margin)
+    moving = np.flatnonzero(speed > 0.5 * cruise)
+    inside[: moving[0]] = inside[moving[-1] :] = False
     return float(np.mean(speed[inside] < _SLOW * cruise)) if inside.any() else 1.0
 
 
