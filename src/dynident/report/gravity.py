@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dynident.experiment.gravity.comparison import Comparison
+from dynident.experiment.gravity.friction import frictions
 from dynident.experiment.gravity.result import GravityMoments, JointRun
 from dynident.report.charts import Curve, chart
 from dynident.report.experiment import experiment_html
@@ -108,7 +109,7 @@ def _torque_chart(robot: Robot, one: JointRun, k: int) -> Html:
 
 def _friction_chart(robot: Robot, one: JointRun, k: int) -> Html:
     run = one.fit.run
-    friction = run.half_difference(run.tau)
+    friction = frictions(one.fit)
     places, unit = _degrees(robot, one, run.angles)
     flat = np.full(2, one.friction.level)
     curves = [
@@ -129,7 +130,10 @@ def _coefficients(found: GravityMoments) -> Html:
     for one in found.runs:
         fit = one.fit
         ends, unit = _degrees(found.robot, one, np.array(fit.run.range))
-        cells: list[object] = [found.robot.joint_names[fit.run.joint], f"{ends[0]:.0f} to {ends[1]:.0f} {unit}" if fit.order else f"{ends[0]:.3g} to {ends[1]:.3g} {unit}"]
+        cells: list[object] = [
+            found.robot.joint_names[fit.run.joint],
+            f"{ends[0]:.0f} to {ends[1]:.0f} {unit}" if fit.order else f"{ends[0]:.3g} to {ends[1]:.3g} {unit}",
+        ]
         if fit.order:
             cells += [number(float(x), 4) for x in fit.coefficients[:3]]
             cells += [number(float(max(fit.std[1:3])), 2), f"{math.degrees(fit.harmonic(1)[2]):.1f}°"]

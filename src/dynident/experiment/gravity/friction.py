@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynident.blas import on_one_thread
+from dynident.checks import Array
 from dynident.experiment.gravity.fourier import FourierFit, alike
 
 _SURE = 4.0  # deviations from which on a slope is one
@@ -50,11 +51,17 @@ class SlowFriction:
         return {"level": self.level, "per_load": self.slope, "per_load_std": std, "depends_on_load": self.loaded}
 
 
+def frictions(fit: FourierFit) -> Array:
+    """(n_places,) half the difference of both ways, of what the fit leaves [N·m or N]: angles may differ a little."""
+    run = fit.run
+    return run.half_difference(run.tau - fit.torque(run.angle))
+
+
 @on_one_thread
 def slow_friction(fit: FourierFit) -> SlowFriction:
     """Friction of the run behind a fit."""
     run = fit.run
-    friction = run.half_difference(run.tau)
+    friction = frictions(fit)
     level = float(friction.mean())
     weight = fit.torque(run.angles)
     if fit.order:

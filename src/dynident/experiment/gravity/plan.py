@@ -234,7 +234,10 @@ def _rows(base: GravityBase, stage: Stage, sweeps: Sequence[Sweep]) -> Array:
     """
     joint = sweeps[0].joint
     q = np.repeat(np.array([sweep.pose for sweep in sweeps])[:, None], _ANGLES, axis=1)
-    q[:, :, joint] = [np.linspace(sweep.lower, sweep.upper, _ANGLES) for sweep in sweeps]
+    # Ends are for coming to speed and to rest; a sweep that is little more than ends still has a middle.
+    ends = [min(sweep.speed * RUN_IN, 0.4 * (sweep.upper - sweep.lower)) for sweep in sweeps]
+    pairs = zip(sweeps, ends, strict=True)
+    q[:, :, joint] = [np.linspace(sweep.lower + end, sweep.upper - end, _ANGLES) for sweep, end in pairs]
     fresh = [base.independent[i] for i in stage.fresh]
     torque = gravity_columns(base.robot, q.reshape(-1, q.shape[2]))[:, joint, fresh]
     rows = torque.reshape(len(sweeps), _ANGLES, len(fresh))
