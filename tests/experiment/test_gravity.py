@@ -120,7 +120,7 @@ class TestAverages:
 
     def test_one_way_only_is_refused(self):
         q = np.linspace(-1.0, 1.0, 1000)
-        with pytest.raises(ExperimentError, match="joint a moves one way only.*record both"):
+        with pytest.raises(ExperimentError, match=r"joint a moves one way only.*record both"):
             slow_run("up", ("a",), 0, 0.01 * np.arange(1000), q[:, None], q[:, None])
 
     def test_too_few_samples_are_refused(self):
@@ -135,7 +135,7 @@ class TestAverages:
         with pytest.raises(ExperimentError, match="joint a does not move by itself"):
             slow_run("rest", ("a",), 0, t, np.zeros((2000, 1)), np.zeros((2000, 1)))
         jumps = np.abs(np.round(10.0 - t) / 10.0 * 2.0 - 1.0)  # a fifth of a radian each second, at rest in between
-        with pytest.raises(ExperimentError, match="sticks and slips.*sweep faster"):
+        with pytest.raises(ExperimentError, match=r"sticks and slips.*sweep faster"):
             slow_run("jumps", ("a",), 0, t, jumps[:, None], jumps[:, None])
 
 
@@ -224,7 +224,7 @@ class TestLogs:
 
     def test_a_joint_along_gravity_is_refused_when_asked_for(self):
         robot = di.load_robot("ur10e")
-        with pytest.raises(ExperimentError, match="shoulder_pan has its axis parallel to gravity.*leave it out"):
+        with pytest.raises(ExperimentError, match=r"shoulder_pan has its axis parallel to gravity.*leave it out"):
             di.gravity_from_logs(robot, [], joints=["q1"])
 
     def test_an_order_that_is_none_is_refused(self, kr5):
@@ -274,7 +274,8 @@ class TestPlan:
 class TestMachine:
     def test_a_pendulum_that_nobody_weighed(self):
         robot = di.load_robot("pendulum-1")
-        heavy = {**robot.value_set("plant"), "MX1": 0.8, "MY1": 0.1, "ZZ1": 0.6}  # the controller does not know
+        more = {"M1": 2.0, "MX1": 0.8, "MY1": 0.1, "XX1": 0.05, "YY1": 0.6, "ZZ1": 0.6}  # the controller does not know
+        heavy = {**robot.value_set("plant"), **more}
         found = di.gravity_moments(MujocoPlant(robot, heavy, sample_time=4e-3, step=2e-3), speed=0.5, true=heavy)
         np.testing.assert_allclose(found.values, [0.8, 0.1], atol=1e-3)
         np.testing.assert_allclose(found.true, [0.8, 0.1])
@@ -302,14 +303,14 @@ class TestMachine:
 
     def test_a_held_joint_without_the_torque_is_named(self, kr5):
         plant = MujocoPlant(kr5, "plant", sample_time=0.012, step=2e-3, torque_limits=[900.0, 50.0, 50.0])
-        with pytest.raises(ExperimentError, match="joint3 reached its limit .* joint3 should have been held"):
+        with pytest.raises(ExperimentError, match=r"joint3 reached its limit .* joint3 should have been held"):
             di.gravity_moments(plant, joints=["q3"])
 
     def test_static_friction_that_holds_it_is_told(self):
         robot = di.load_robot("pendulum-1")
         stiff = robot.with_values("stuck", {**robot.value_set("plant"), "Fc1": 5.0})
         plant = MujocoPlant(stiff, "stuck", sample_time=4e-3, step=2e-3, breakaway=Breakaway(4.0))
-        with pytest.raises(ExperimentError, match="sticks and slips|friction or a brake holds it"):
+        with pytest.raises(ExperimentError, match=r"sticks and slips|friction or a brake holds it"):
             di.gravity_moments(plant, speed=0.1, span=0.15)
 
     def test_any_controller_will_do(self):
