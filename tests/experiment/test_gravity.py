@@ -313,6 +313,11 @@ class TestMachine:
         with pytest.raises(ExperimentError, match=r"sticks and slips|friction or a brake holds it"):
             di.gravity_moments(plant, speed=0.1, span=0.15)
 
+    def test_a_robot_without_masses_needs_a_controller(self):
+        robot = di.load_robot("pendulum-1").with_values("none", {})
+        with pytest.raises(di.InputError, match=r"joint1 moves no inertia.*control="):
+            di.gravity_moments(MujocoPlant(robot, "plant", sample_time=4e-3, step=2e-3))
+
     def test_any_controller_will_do(self):
         from dynident.plant import PD
 

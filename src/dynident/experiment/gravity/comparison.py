@@ -35,8 +35,8 @@ class LinkComparison:
         other: (k,) by the fit.
         other_std: (k,) deviations; zero where none are known.
         agrees: Whether they are the same within what is known of them.
-        angle: From the fit's vector to that of gravity [rad]; None but for two moments.
-        ratio: Length by gravity over length by the fit; None where that is zero.
+        angle: From the fit's vector to that of gravity [rad]; None but for two moments that are clearly there.
+        ratio: Length by gravity over length by the fit; None where one of them is not clearly there.
         reason: Why they differ, in words; empty if they agree.
     """
 
@@ -174,10 +174,10 @@ def _link(
     a, a_std = np.array([own[name] for name in names]).T
     b, b_std = np.array([other[name] for name in names]).T
     length, reference = float(np.linalg.norm(a)), float(np.linalg.norm(b))
-    angle = None
-    if len(names) == 2 and length > 0.0 and reference > 0.0:
-        angle = math.atan2(b[0] * a[1] - b[1] * a[0], float(a @ b))
-    ratio = length / reference if reference > 0.0 else None
+    # A vector that drowns in its deviations has neither direction nor length.
+    clear = length > _SURE * float(np.linalg.norm(a_std)) and reference > _SURE * float(np.linalg.norm(b_std))
+    angle = math.atan2(b[0] * a[1] - b[1] * a[0], float(a @ b)) if clear and len(names) == 2 else None
+    ratio = length / reference if clear else None
     room = _SURE * np.hypot(a_std, b_std)
     if not b_std.any():
         room = np.maximum(room, _CLOSE * max(length, reference))

@@ -112,7 +112,7 @@ def _place(robot: Robot, name: str, kind: str) -> int:
 
 
 def _given_pose(robot: Robot, pose: Mapping[str, float]) -> Array:
-    home = _home(robot)
+    held = home(robot)
     for name, value in pose.items():
         if not math.isfinite(value):
             raise InputError(f"pose: {name} is {value}; expected a finite number")
@@ -120,8 +120,8 @@ def _given_pose(robot: Robot, pose: Mapping[str, float]) -> Array:
         low, high = _limits(robot, i)
         if not low <= value <= high:
             raise InputError(f"pose: {name} is {value:g}, beyond its limits {low:g} to {high:g}")
-        home[i] = value
-    return home
+        held[i] = value
+    return held
 
 
 def _limits(robot: Robot, i: int) -> tuple[float, float]:
@@ -133,27 +133,27 @@ def _slides(robot: Robot, i: int) -> bool:
     return robot.joints[robot.active[robot.moving[i]]].kind == "prismatic"
 
 
-def _home(robot: Robot) -> Array:
+def home(robot: Robot) -> Array:
     """(n_moving,) the middle of each joint's range; zero for one that can make a whole turn."""
     if robot.closure is not None:
         return np.array(robot.closure.reference[list(robot.moving)])
-    home = np.zeros(len(robot.moving))
-    for i in range(len(home)):
+    middle = np.zeros(len(robot.moving))
+    for i in range(len(middle)):
         low, high = _limits(robot, i)
         if math.isfinite(high - low) and high - low < 2.0 * math.pi:
-            home[i] = 0.5 * (low + high)
-    return home
+            middle[i] = 0.5 * (low + high)
+    return middle
 
 
 def _poses(robot: Robot, joint: int) -> list[Array]:
     """The home pose, and those with one or two of the held joints elsewhere; few changes first."""
-    home = _home(robot)
+    middle = home(robot)
     changes: list[list[tuple[int, float]]] = [[]]
-    held = [i for i in range(len(home)) if i != joint and not _slides(robot, i)]
+    held = [i for i in range(len(middle)) if i != joint and not _slides(robot, i)]
     for count in (1, 2):
         for some in itertools.combinations(held, count):
             changes += [list(zip(some, by, strict=True)) for by in itertools.product(_CHANGES, repeat=count)]
-    poses = np.tile(home, (len(changes), 1))
+    poses = np.tile(middle, (len(changes), 1))
     fine = np.ones(len(changes), dtype=bool)
     for pose, change, row in zip(poses, changes, range(len(changes)), strict=True):
         for i, by in change:

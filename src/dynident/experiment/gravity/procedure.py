@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from dynident.checks import Array
-from dynident.dynamics.evaluate import joint_torque
+from dynident.dynamics.evaluate import joint_torque, mass_matrix
 from dynident.errors import InputError
 from dynident.experiment.answer import ExperimentError
 from dynident.experiment.bench import Bench, Bounds, Run
 from dynident.experiment.gravity.fourier import HIGHEST, FourierFit, best, fits, fourier_fit
 from dynident.experiment.gravity.friction import slow_friction
-from dynident.experiment.gravity.plan import RUN_IN, Plan, describe, plan_sweeps
+from dynident.experiment.gravity.plan import RUN_IN, Plan, describe, home, plan_sweeps
 from dynident.experiment.gravity.recursion import solve
 from dynident.experiment.gravity.remarks import remarks, too_narrow
 from dynident.experiment.gravity.result import GravityMoments, JointRun
@@ -84,6 +84,13 @@ def gravity_moments(
     return _moments(base, plan.stages, found, order, notes, None if true is None else base.values(true))
 
 
+def planned(robot: Robot, *, joints: Sequence[str] | None = None, **how: Any) -> Plan:
+    """What `gravity_moments` would do, without moving anything; options as there."""
+    base = gravity_base(robot)
+    _refuse_asked(base, joints)
+    return plan_sweeps(base, joints=joints, **how)
+
+
 def gravity_from_logs(
     robot: Robot, logs: Sequence[Log], *, order: Order = 1, joints: Sequence[str] | None = None
 ) -> GravityMoments:
@@ -133,6 +140,13 @@ def _refuse_asked(base: GravityBase, joints: Sequence[str] | None) -> None:
 
 def _spring(bench: Bench) -> Control:
     """The default controller; slower where samples are far apart."""
+    robot = bench.robot
+    own = np.diagonal(mass_matrix(robot, home(robot)[None])[0])
+    if not (own > 0.0).all():
+        raise InputError(
+            f"robot {robot.name}: joint {robot.joint_names[int(np.argmin(own))]} moves no inertia, so that a controller "
+            "cannot be made; give the links masses, however rough, or a controller of your own (control=)"
+        )
     bandwidth = min(_BANDWIDTH, _PER_SAMPLE / bench.plant.sample_time)
     return lambda robot, sweep: Steady(robot, sweep, bandwidth=bandwidth)
 
@@ -265,11 +279,3 @@ def _joint_run(base: GravityBase, run: SlowRun, order: Order) -> JointRun:
     else:
         chosen = every[order - 1]
     return JointRun(chosen, every, slow_friction(chosen))
-
-
-def planned(robot: Robot, **options: object) -> Plan:
-    """What `gravity_moments` would do, without moving anything; options as there."""
-    base = gravity_base(robot)
-    joints = options.get("joints")
-    _refuse_asked(base, joints)  # type: ignore[arg-type]
-    return plan_sweeps(base, **options)  # type: ignore[arg-type]
