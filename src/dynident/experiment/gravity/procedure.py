@@ -144,8 +144,8 @@ def _spring(bench: Bench) -> Control:
     own = np.diagonal(mass_matrix(robot, home(robot)[None])[0])
     if not (own > 0.0).all():
         raise InputError(
-            f"robot {robot.name}: joint {robot.joint_names[int(np.argmin(own))]} moves no inertia, so that a controller "
-            "cannot be made; give the links masses, however rough, or a controller of your own (control=)"
+            f"robot {robot.name}: joint {robot.joint_names[int(np.argmin(own))]} moves no inertia, and no controller "
+            "can be made; give the links masses, however rough, or a controller of your own (control=)"
         )
     bandwidth = min(_BANDWIDTH, _PER_SAMPLE / bench.plant.sample_time)
     return lambda robot, sweep: Steady(robot, sweep, bandwidth=bandwidth)
