@@ -105,6 +105,11 @@ if TYPE_CHECKING:
         solve_together as solve_together,
         torque_error_model as torque_error_model,
     )
+    from dynident.experiment.gravity import (
+        GravityMoments as GravityMoments,
+        gravity_from_logs as gravity_from_logs,
+        gravity_moments as gravity_moments,
+    )
     from dynident.experiment.step import (
         StepOptions as StepOptions,
         StepResult as StepResult,
@@ -352,6 +357,7 @@ _ROOMS = {
         "validate",
     ),
     "dynident.experiment.step": ("StepOptions", "StepResult", "step_test"),
+    "dynident.experiment.gravity": ("GravityMoments", "gravity_from_logs", "gravity_moments"),
     "dynident.export.exported": ("ExportError", "Exported"),
     "dynident.export.mjcf_file": ("export_mjcf",),
     "dynident.export.urdf_file": ("export_urdf",),

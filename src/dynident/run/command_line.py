@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from dynident._version import __version__
 from dynident.errors import DynidentError, suggestion
+from dynident.run.gravity_arguments import gravity_arguments
 from dynident.run.step_arguments import step_arguments
 
 _EPILOG = "Robots are files (.urdf, .xml, .yaml) or bundled names; `dynident inspect --list` shows those."
@@ -25,6 +26,7 @@ _VERBS = {
     "simulate": "a motion on the MuJoCo plant, logged as a controller would",
     "excite": "a motion that tells most about a robot's parameters within its limits",
     "step": "inertia and friction from steps of voltage, one joint at a time",
+    "gravity": "mass moments from slow motion of one joint at a time, on a machine or from logs",
 }
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
 
@@ -94,6 +96,7 @@ def _parser() -> _Parser:
     _simulate_arguments(verbs["simulate"])
     _excite_arguments(verbs["excite"])
     step_arguments(verbs["step"])
+    gravity_arguments(verbs["gravity"])
     for verb in verbs.values():
         verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser

@@ -123,7 +123,7 @@ def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
             kept = sum(len(run.time) > 0 for run in made.runs)
             if folder is None or not kept:
                 raise
-            raise type(error)(f"{error}; the {kept} runs so far are in {folder}") from None
+            raise type(error)(f"{error}; what was recorded so far is in {folder}") from None
 
 
 def tell(

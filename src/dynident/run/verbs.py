@@ -256,6 +256,13 @@ def run_step(options: Namespace) -> int:
     return run(options, _robot(options))
 
 
+def run_gravity(options: Namespace) -> int:
+    """`dynident gravity`."""
+    from dynident.run.gravity import run_gravity
+
+    return run_gravity(options, _robot(options))
+
+
 def _robot(options: Namespace) -> Robot:
     from dynident.robot import load_robot
 
