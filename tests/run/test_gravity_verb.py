@@ -94,5 +94,5 @@ def test_a_machine_of_one_s_own_that_fails_says_where_its_runs_are(tmp_path, cap
     assert main(words) == 2
     error = capsys.readouterr().err
     assert "the command of joint joint1 reached its limit" in error
-    assert f"the 1 runs so far are in {tmp_path / 'out' / 'runs'}" in error
+    assert f"what was recorded so far is in {tmp_path / 'out' / 'runs'}" in error
     assert len(list((tmp_path / "out" / "runs").glob("*.csv"))) == 1
