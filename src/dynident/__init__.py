@@ -169,6 +169,29 @@ if TYPE_CHECKING:
         write_csv as write_csv,
         write_ros as write_ros,
     )
+    from dynident.online import (
+        Change as Change,
+        OnlineIdentifier as OnlineIdentifier,
+        OnlineOptions as OnlineOptions,
+        OnlineState as OnlineState,
+        ParallelStructure as ParallelStructure,
+        Sample as Sample,
+        SeriesStructure as SeriesStructure,
+    )
+    from dynident.online.sources import (
+        PlantSource as PlantSource,
+        Replay as Replay,
+        Samples as Samples,
+        Source as Source,
+        SourceError as SourceError,
+        StandardInput as StandardInput,
+        TcpSource as TcpSource,
+        UdpSource as UdpSource,
+        open_source as open_source,
+    )
+    from dynident.online.stream_counters import Counters as Counters
+    from dynident.online.stream_state import StreamState as StreamState
+    from dynident.online.stream_states import stream as stream
     from dynident.plant import (
         MujocoPlant as MujocoPlant,
         UnstableError as UnstableError,
@@ -256,6 +279,20 @@ _ROOMS = {
         "read_log",
         "write_log",
     ),
+    "dynident.online.sources": (
+        "PlantSource",
+        "Replay",
+        "Samples",
+        "Source",
+        "SourceError",
+        "StandardInput",
+        "TcpSource",
+        "UdpSource",
+        "open_source",
+    ),
+    "dynident.online.stream_counters": ("Counters",),
+    "dynident.online.stream_state": ("StreamState",),
+    "dynident.online.stream_states": ("stream",),
     "dynident.plant": (
         "MujocoPlant",
         "UnstableError",
@@ -339,6 +376,15 @@ _ROOMS = {
         "nearest_physical",
         "physical_fit",
         "solve_together",
+    ),
+    "dynident.online": (
+        "Change",
+        "OnlineIdentifier",
+        "OnlineOptions",
+        "OnlineState",
+        "ParallelStructure",
+        "Sample",
+        "SeriesStructure",
     ),
     "dynident.signals": (
         "Observations",

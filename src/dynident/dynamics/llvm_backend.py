@@ -267,17 +267,20 @@ class LlvmKernel:
             targets.ctypes.data,
         )
 
-    def bound(self, inputs: Array, out: Array) -> Callable[[], None]:
+    def bound(self, inputs: Array, out: Array, places: Sequence[int] | None = None) -> Callable[[], None]:
         """The program tied to two arrays: each call fills `out` from what `inputs` holds by then.
 
         Args:
             inputs: (n_inputs, n_samples), C-contiguous float64.
-            out: (n_outputs, n_samples), C-contiguous float64.
+            out: (n_outputs, n_samples), C-contiguous float64; of any shape with `places`.
+            places: Where in `out` each output's samples begin, in doubles; default one after the other.
         """
-        n_samples = out.shape[1]
-        scratch, results = aligned(len(inputs) * ROW), aligned(len(out) * ROW)
+        n_samples, n_outputs = inputs.shape[1], len(self.program.outputs)
+        scratch, results = aligned(len(inputs) * ROW), aligned(n_outputs * ROW)
         pointers = inputs.ctypes.data + np.arange(len(inputs), dtype=np.int64) * inputs.strides[0]
-        strides, targets = np.ones(len(inputs), dtype=np.int64), np.arange(len(out), dtype=np.int64) * n_samples
+        strides, targets = np.ones(len(inputs), dtype=np.int64), np.arange(n_outputs, dtype=np.int64) * n_samples
+        if places is not None:
+            targets = np.array(places, dtype=np.int64)
         kept = (inputs, out, scratch, results, pointers, strides, targets)  # alive as long as the function is
         a = [x.ctypes.data for x in kept]
 

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -112,6 +112,26 @@ class ObservationModel:
         columns = np.zeros((len(self.felt_scales), len(inputs[0])))
         self._kernel(inputs, columns, self._felt)
         return columns
+
+    def bound(self, inputs: Array, slab: Array) -> Callable[[], None]:
+        """One sample at a time: each call writes its regressor into `slab` from what `inputs` holds by then.
+
+        Args:
+            inputs: (3 n_joints,) positions, speeds and accelerations, C-contiguous.
+            slab: (at least n columns, at least n_channels), C-contiguous; entries that no channel feels are left alone.
+        """
+        felt = [(column, channel) for channel, own in enumerate(self.layout.columns) for column in own]
+        if self.robot.closure is None and chosen_backend() != "numpy":
+            from dynident.dynamics.llvm_backend import LlvmKernel
+
+            places = [felt[line][0] * slab.shape[1] + felt[line][1] for line in self._felt]
+            return LlvmKernel(self.program).bound(inputs.reshape(-1, 1), slab, places)
+        columns, channels = (list(part) for part in zip(*felt, strict=True))
+
+        def run() -> None:
+            slab[columns, channels] = self.felt_columns([inputs[i : i + 1] for i in range(len(inputs))])[:, 0]
+
+        return run
 
     def segment_beside(
         self, arrays: list[Array], roots: Array | None, extra: Mapping[str, Array], label: str, offset: int

@@ -12,6 +12,7 @@ from typing import NoReturn
 from dynident._version import __version__
 from dynident.errors import DynidentError, suggestion
 from dynident.run.gravity_arguments import gravity_arguments
+from dynident.run.live_arguments import live_arguments
 from dynident.run.step_arguments import step_arguments
 
 _EPILOG = "Robots are files (.urdf, .xml, .yaml) or bundled names; `dynident inspect --list` shows those."
@@ -27,6 +28,7 @@ _VERBS = {
     "excite": "a motion that tells most about a robot's parameters within its limits",
     "step": "inertia and friction from steps of voltage, one joint at a time",
     "gravity": "mass moments from slow motion of one joint at a time, on a machine or from logs",
+    "live": "parameters or payload while the robot works",
 }
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
 
@@ -97,6 +99,7 @@ def _parser() -> _Parser:
     _excite_arguments(verbs["excite"])
     step_arguments(verbs["step"])
     gravity_arguments(verbs["gravity"])
+    live_arguments(verbs["live"], _TERMS)
     for verb in verbs.values():
         verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser

@@ -263,6 +263,13 @@ def run_gravity(options: Namespace) -> int:
     return run_gravity(options, _robot(options))
 
 
+def run_live(options: Namespace) -> int:
+    """`dynident live`."""
+    from dynident.run.live import run_live
+
+    return run_live(options)
+
+
 def _robot(options: Namespace) -> Robot:
     from dynident.robot import load_robot
 

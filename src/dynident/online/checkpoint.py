@@ -1,0 +1,98 @@
+"""Checkpoints: everything an on-line identification remembers, as plain numbers in one npz file."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from dynident.dynamics.terms import resolve_terms
+from dynident.errors import InputError
+from dynident.files import write_whole
+from dynident.identifiability.base import base_parameters
+from dynident.online.known import Known
+from dynident.online.options import OnlineOptions
+from dynident.online.structures import Structure
+from dynident.robot.model import Robot
+
+if TYPE_CHECKING:
+    from dynident.online.identifier import OnlineIdentifier
+
+FORMAT = "dynident on-line checkpoint 1"
+T = TypeVar("T", bound="OnlineIdentifier")
+
+
+def save(identifier: OnlineIdentifier, path: str | Path) -> None:
+    """Write a checkpoint; an older one stays until the new one is complete."""
+    content = packed(identifier)
+
+    def write(file: IO[bytes]) -> None:
+        file.write(content)
+
+    write_whole(path, write)
+
+
+def packed(identifier: OnlineIdentifier) -> bytes:
+    """What a checkpoint holds."""
+    known = identifier.known
+    head: dict[str, Any] = {
+        "format": FORMAT,
+        "robot": identifier.robot.fingerprint,
+        "terms": [term.key for term in known.base.terms],
+        "payload": identifier.payload,
+        "options": identifier.options.as_dict(),
+        "heard": list(identifier.heard),
+        "prior": known.words,
+    }
+    arrays: dict[str, Any] = {
+        "known.beta": known.beta,
+        "known.covariance": known.covariance,
+        "known.determined": known.determined,
+        "known.sigma": known.sigma,
+        **identifier.memory_arrays(),
+    }
+    buffer = io.BytesIO()
+    np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def load(cls: type[T], path: str | Path, robot: Robot, structure: Structure | None) -> T:
+    """Continue from a checkpoint.
+
+    Raises:
+        InputError: When the file is no checkpoint, is damaged, or belongs to another robot.
+    """
+    head, arrays = _read(path)
+    if head["robot"] != robot.fingerprint:
+        raise InputError(f"{path}: the checkpoint belongs to another robot than {robot.name}; give its own")
+    terms = resolve_terms(head["terms"])
+    base = base_parameters(robot, terms)
+    if arrays["known.beta"].shape != (base.n,):
+        raise InputError(f"{path}: the checkpoint has {len(arrays['known.beta'])} base parameters, the robot {base.n}")
+    beta, covariance, determined, sigma = (
+        arrays[f"known.{name}"] for name in ("beta", "covariance", "determined", "sigma")
+    )
+    known = Known(base, beta, covariance, determined, sigma, head["prior"])
+    identifier = cls.__new__(cls)
+    options = OnlineOptions(**head["options"])
+    identifier._start(robot, known, head["payload"], structure, options, tuple(head["heard"]))
+    identifier.restore_memory(arrays)
+    return identifier
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        head = json.loads(bytes(arrays.pop("head")))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such checkpoint") from None
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        raise InputError(f"{path}: is no checkpoint of an on-line identification ({error}); start anew") from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise InputError(f"{path}: is no '{FORMAT}'; start anew")
+    return head, arrays

@@ -1,0 +1,229 @@
+"""The engine behind `OnlineIdentifier`: motion in, rows into the track, changes found, values solved anew."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.estimate.around import RANK_TOLERANCE
+from dynident.online.causal import Filtered
+from dynident.online.changes import KINDS, MASS_SIGNIFICANT, Change, kind_of, suspicion
+from dynident.online.known import Known
+from dynident.online.memory import Stretch, raise_deviations, together
+from dynident.online.options import OnlineOptions
+from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadColumns
+from dynident.online.rows import RowMaker
+from dynident.online.solve import quick_values, row_variance, solved
+from dynident.online.structures import Structure
+from dynident.online.track import Track
+from dynident.online.watch import Watch
+from dynident.signals.fir import Mask
+
+LEAST_ROWS = 20.0  # per unknown, before errors are measured with new values
+RING_WINDOWS = 3.0  # a change can be noticed late, and lie before the window that shows it
+ERROR_SECONDS = 5.0  # of motion over which torque errors are averaged
+
+
+class Engine:
+    """Everything that counts in instants of motion.
+
+    Args:
+        known: The model and what is known about it.
+        columns: The unknowns of a payload, or None for the base parameters.
+        structure: Where the torque comes from.
+        options: All options.
+        sample_time: Time between instants [s].
+        box: Instants that make one row of each joint.
+    """
+
+    def __init__(
+        self,
+        known: Known,
+        columns: PayloadColumns | None,
+        structure: Structure,
+        options: OnlineOptions,
+        sample_time: float,
+        box: int,
+    ) -> None:
+        seconds = box * sample_time
+        n = len(known.base.robot.joint_names)
+        self.known, self.columns, self.options = known, columns, options
+        self.maker = RowMaker(known, None if columns is None else columns.chart, options.rest_speed, structure, box)
+        self.lean = leaning_rows(known, columns, options.lean)
+        self.detect = columns is not None if options.detect is None else options.detect
+        per = max(1, round(options.stretch_seconds(columns is not None) / seconds))
+        self._window = round(options.window / seconds)
+        ring = round(RING_WINDOWS * self._window) if self.detect else 0
+        n_cross = 0 if columns is None else known.base.n
+        self.track = Track(self.maker.k, n_cross, self.maker.slab, options.rule, per, ring, seconds)
+        self.watch = Watch(n, ERROR_SECONDS / seconds)
+        self.moved = np.zeros(n, dtype=bool)
+        self.changes: list[Change] = []
+        self.values = start_values(known, columns)
+        self._watched: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
+        self.time = -np.inf  # of the last instant, at rest or not
+
+    def take(self, time: float, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
+        """One instant of motion, (n_joints,) each; True when it completed a stretch."""
+        self.time = time
+        if not self.maker.add(q, dq, ddq, tau):
+            return False
+        self.moved |= self.maker.moving
+        made = self.maker.rows()
+        if made is None:  # at rest nothing is learnt and nothing forgotten
+            return self._close_at_rest()
+        slab, beside, count = made
+        n = len(q)
+        self.watch.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
+        if self.track.take(time, None if beside is slab else beside, slab, count):
+            self._complete()
+            return True
+        return False
+
+    def take_many(self, motion: Filtered) -> None:
+        """Many instants: the same as one after the other."""
+        box, n = self.maker.box, len(motion.time)
+        head = min(-self.maker.count % box, n)
+        tail = (n - head) % box
+        self._one_by_one(motion, range(head))
+        if n - tail > head:
+            parts = (motion.time, motion.q, motion.dq, motion.ddq, motion.tau)
+            self._boxes(Filtered(*(x[head : n - tail] for x in parts)))
+        self._one_by_one(motion, range(n - tail, n) if n - tail >= head else range(0))
+
+    def _one_by_one(self, motion: Filtered, which: range) -> None:
+        for i in which:
+            self.take(float(motion.time[i]), motion.q[i], motion.dq[i], motion.ddq[i], motion.tau[i])
+
+    def _boxes(self, motion: Filtered) -> None:
+        """Instants that fill whole boxes."""
+        moving, slab, beside, counts = self.maker.many(motion)
+        stamps = motion.time[self.maker.box - 1 :: self.maker.box]
+        self.moved |= moving.any(0)
+        place = 0
+        for run, rest in _runs(np.any(moving, axis=1)):
+            start = run.start
+            while start < run.stop:
+                size = min(self.track.room, run.stop - start)
+                own = slice(place, place + size)
+                self.time = float(stamps[start + size - 1])
+                mine = None if slab is beside else beside[:, own]
+                self._stretch(stamps[start : start + size], slab[:, own], mine, counts[own])
+                start, place = start + size, place + size
+            if rest:
+                self._close_at_rest()
+        self.time = float(motion.time[-1])
+
+    def _stretch(self, time: Array, slab: Array, beside: Array | None, counts: Array) -> None:
+        """Instants that fit the stretch in the making."""
+        torque = slab[-1] if beside is None else beside[-1]
+        self.watch.see_many(slab[-1] - np.tensordot(self.values, slab[:-1], 1), torque)
+        self.track.take_many(time, beside, slab, counts)
+        if self.track.room == 0:
+            self._complete()
+
+    def _close_at_rest(self) -> bool:
+        """A payload is picked at rest: rows before and after belong to different stretches."""
+        if not self.track.now.instants:
+            return False
+        self._complete()
+        return True
+
+    def _complete(self) -> None:
+        """A stretch is complete: forget, look for a change, and solve for what errors are measured with."""
+        track = self.track
+        track.close(self.watch.inflation)
+        if self.detect:
+            self._watched.append(self.watch.as_array())
+            while len(self._watched) > len(track.ring):
+                self._watched.popleft()
+            self._look_for_change()
+        if self.options.floor and track.old.instants:
+            floor = self.options.floor * np.abs(self.values)
+            raise_deviations(track.old, floor, row_variance(track.old, track.k) * self.watch.inflation)
+        whole = track.whole(cross=False)
+        if whole.rows >= LEAST_ROWS * track.k:  # errors of values that hardly stand on anything would say nothing
+            found = quick_values(whole, self.lean, self.watch.inflation)
+            self.values = self.values if found is None else found
+
+    def latest(self) -> Array | None:
+        """(k,) values by all rows so far, or None while they are not determined."""
+        return quick_values(self.track.whole(cross=False), self.lean, self.watch.inflation)
+
+    def _look_for_change(self) -> None:
+        track, least = self.track, self.options.least_mass
+        old, ring = track.before_ring(), list(track.ring)
+        n_tested = track.k if self.columns is None else PAYLOAD_UNKNOWNS
+        found = suspicion(old, ring, self._window, n_tested)
+        if found is None:
+            return
+        before, after = together([old, *ring[: found.first]], track.k), together(ring[found.last :], track.k)
+        alike = old.alike if old.instants else ring[0].alike
+        had, has = self._mass(before, alike), self._mass(after, alike)
+        doubt = float(np.hypot(had[1], has[1]))
+        if self.columns is not None and not abs(has[0] - had[0]) > max(MASS_SIGNIFICANT * doubt, least):
+            return
+        times = (float(after.start), float(before.stop), float(self.time))
+        self.changes.append(Change(*times, had[0], has[0], kind_of(had, has, least), found.statistic))
+        # The filters smear the change over a few instants that neither payload explains: one more stretch is dropped.
+        track.cut(min(found.last + 1, len(ring)))
+        self.watch.restore(self._watched[0])  # errors since the change were those of values that did not hold any more
+
+    def _mass(self, part: Stretch, alike: float) -> tuple[float, float]:
+        """Mass of the payload by some rows, and its deviation; zeros where no payload was asked for."""
+        if self.columns is None:
+            return 0.0, 0.0
+        found = solved(part, self.lean, alike, RANK_TOLERANCE)
+        return float(found.values[MASS]), float(found.std[MASS]) if found.determined[MASS] else np.inf
+
+    def as_arrays(self) -> dict[str, Any]:
+        """All that changes, as plain arrays."""
+        changes = [[*(getattr(one, name) for name in _NUMBERS), KINDS.index(one.kind)] for one in self.changes]
+        own = {
+            "values": self.values.copy(),
+            "moved": self.moved.copy(),
+            "watch": self.watch.as_array(),
+            "time": np.array(self.time),
+            "changes": np.array(changes, dtype=np.float64).reshape(len(changes), len(_NUMBERS) + 1),
+        }
+        own |= {f"box.{name}": value for name, value in self.maker.as_arrays().items()}
+        return own | {f"track.{name}": value for name, value in self.track.as_arrays().items()}
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Continue from what `as_arrays` gave."""
+        self.values, self.moved = np.array(arrays["values"]), np.array(arrays["moved"], dtype=bool)
+        self.watch.restore(arrays["watch"])
+        self.time = float(arrays["time"])
+        self.changes = []
+        for *numbers, kind in arrays["changes"]:
+            given = dict(zip(_NUMBERS, (float(x) for x in numbers), strict=True))
+            self.changes.append(Change(**given, kind=KINDS[int(kind)]))
+        for prefix, part in (("box.", self.maker), ("track.", self.track)):
+            part.restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
+
+
+_NUMBERS = ("time", "before", "found", "mass_before", "mass_after", "evidence")
+
+
+def leaning_rows(known: Known, columns: PayloadColumns | None, lean: float) -> Array:
+    """Rows that hold the unknowns near what is known, (m, k + 1)."""
+    if columns is not None:
+        return columns.lean
+    return np.asarray(np.sqrt(lean) * known.regularisation()) if lean else np.zeros((0, known.base.n + 1))
+
+
+def start_values(known: Known, columns: PayloadColumns | None) -> Array:
+    """(k,) values before the first row: no payload, or the robot as it is known."""
+    return np.array(known.beta) if columns is None else np.zeros(len(columns.names))
+
+
+def _runs(kept: Mask) -> list[tuple[slice, bool]]:
+    """Runs of instants that are kept, and whether rest follows each; an empty run where rest comes first."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], kept.astype(np.int8), [0]])))
+    found = [(slice(int(a), int(b)), bool(b < len(kept))) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    if len(kept) and not kept[0]:
+        found.insert(0, (slice(0, 0), True))
+    return found

@@ -1,0 +1,416 @@
+"""`OnlineIdentifier`: parameters, or a payload, while the robot works."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, as_samples
+from dynident.dynamics.terms import TermsLike
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.around import RANK_TOLERANCE
+from dynident.estimate.estimate import Estimate
+from dynident.estimate.physical_result import PhysicalParameters
+from dynident.information.information import Information
+from dynident.online.causal import MOST_FILLED, CausalFilter, Filtered
+from dynident.online.engine import Engine, start_values
+from dynident.online.grid import Regridder, irregular
+from dynident.online.known import Known, PriorLike, known_robot
+from dynident.online.memory import Stretch
+from dynident.online.options import OnlineOptions
+from dynident.online.payload import PayloadState, payload_columns, payload_state, payload_verdict, with_robot
+from dynident.online.projection import Projector, as_information
+from dynident.online.sample import Sample
+from dynident.online.solve import Solved, row_variance, solved
+from dynident.online.state import OnlineState
+from dynident.online.structures import SeriesStructure, Structure
+from dynident.online.verdict import MotionVerdict, Verdict
+from dynident.robot.model import Robot
+
+FIRST = 50  # samples whose stamps tell the sample time
+
+
+class OnlineIdentifier:
+    """Estimates a robot's base parameters, or what its tool carries, sample by sample.
+
+    Rows of all joints, weighted once and for all, go into one square-root factor; see `docs/reference/online.md`.
+
+    Args:
+        robot: The robot.
+        terms: Terms of the model, functions of the state alone; default those of the prior, or rigid, Ia, Fv, Fc, Fo.
+        prior: What is known: an `Estimate`, the name of one of the robot's value sets, values by name, or None.
+        payload: Estimate what the tool carries, with the robot as the prior has it.
+        sigma: (n_joints,) deviation of each joint's torque, for its weight; default the prior's residuals.
+        structure: Where the torque comes from; default the samples (input error).
+        **options: See `OnlineOptions`.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        terms: TermsLike = None,
+        prior: PriorLike = None,
+        payload: bool = False,
+        sigma: ArrayLike | None = None,
+        structure: Structure | None = None,
+        **options: Any,
+    ) -> None:
+        chosen = made_options(options)
+        heard = (prior.band, prior.signals.delay) if isinstance(prior, Estimate) else (None, 0.0)
+        self._start(robot, known_robot(robot, terms, prior, sigma), payload, structure, chosen, heard)
+
+    def _start(
+        self,
+        robot: Robot,
+        known: Known,
+        payload: bool,
+        structure: Structure | None,
+        options: OnlineOptions,
+        heard: tuple[float | None, float],
+    ) -> None:
+        self.robot, self.known, self.options, self.heard = robot, known, options, heard  # band and delay of the prior
+        self.structure: Structure = structure or SeriesStructure()
+        self._columns = payload_columns(known, options.session) if payload else None
+        self._judge = None if payload else MotionVerdict(known.base)
+        self._projector = Projector(known.base, options.project) if options.project and not payload else None
+        self._filter: CausalFilter | None = None
+        self._engine: Engine | None = None
+        self._grid: Regridder | None = None
+        self._waiting: list[tuple[float, Array, Array, Array | None]] = []
+        self.samples = 0
+        self._shape = (len(robot.joint_names),)
+        self._time = -np.inf
+        if options.sample_time is not None:
+            self._begin(options.sample_time, regrid=bool(options.regrid))
+
+    def _begin(self, sample_time: float, box: int | None = None, regrid: bool = False) -> None:
+        """The sample time is known: make the filters and all that counts in instants."""
+        filters = self.options.filters(sample_time, *self.heard)
+        self._grid = Regridder(sample_time, MOST_FILLED) if regrid else None
+        self._filter = CausalFilter(filters, len(self.robot.joint_names))
+        box = self.options.step(filters) if box is None else box
+        self._engine = Engine(self.known, self._columns, self.structure, self.options, sample_time, box)
+
+    @property
+    def payload(self) -> bool:
+        """Whether the unknowns are those of a payload."""
+        return self._columns is not None
+
+    # --- samples --------------------------------------------------------------------------------------------------
+
+    def update(self, sample: Sample) -> None:
+        """Take a sample.
+
+        Raises:
+            InputError: When a number is missing or not finite. Motion that tells nothing is no error.
+        """
+        q, tau, dq = self._checked(sample)
+        self.samples += 1
+        self._time = time = float(sample.time)
+        if self._filter is None:
+            self._queue(time, q, tau, dq)
+        else:
+            self._push(self._filter, time, q, tau, dq)
+
+    def _push(self, filters: CausalFilter, time: float, q: Array, tau: Array, dq: Array | None) -> None:
+        values = filters.signals(q, tau, dq)
+        if self._grid is None:
+            self._filtered(filters, time, values)
+        else:
+            for at, own in self._grid.push(time, values):
+                self._filtered(filters, at, own)
+
+    def _filtered(self, filters: CausalFilter, time: float, values: Array) -> None:
+        found = filters.push_one(time, values)
+        if found is None:
+            return
+        assert self._engine is not None
+        if self._engine.take(time - filters.delay_seconds, *filters.parts(found)) and self._projector is not None:
+            self._offer(self._projector, self._engine)
+
+    def _queue(self, time: float, q: Array, tau: Array, dq: Array | None) -> None:
+        """Hold the first samples until their stamps tell the sample time."""
+        self._waiting.append((time, q, tau, dq))
+        if len(self._waiting) < FIRST:
+            return
+        held, self._waiting = self._waiting, []
+        stamps = np.array([one[0] for one in held])
+        steps = np.diff(stamps)
+        if not (steps > 0.0).any():
+            return
+        sample_time = float(np.median(steps[steps > 0.0]))
+        regrid = irregular(stamps, sample_time) if self.options.regrid is None else self.options.regrid
+        self._begin(sample_time, regrid=regrid)
+        assert self._filter is not None
+        for one in held:
+            self._push(self._filter, *one)
+
+    def _checked(self, sample: Sample) -> tuple[Array, Array, Array | None]:
+        q, tau, dq = sample.q, sample.tau, sample.dq
+        total = sample.time
+        for given in (q, tau) if dq is None else (q, tau, dq):
+            if type(given) is not np.ndarray or given.shape != self._shape:
+                return self._second_look(sample)
+            total += sum(given.tolist())
+        # A finite sum is the usual case and cheap; one that overflows deserves a second look.
+        return (q, tau, dq) if math.isfinite(total) else self._second_look(sample)
+
+    def _second_look(self, sample: Sample) -> tuple[Array, Array, Array | None]:
+        if not np.isfinite(sample.time):
+            raise InputError(f"time of the sample is {sample.time}; expected a stamp in seconds")
+        q, tau = self._vector(sample, "q", sample.q), self._vector(sample, "tau", sample.tau)
+        return q, tau, None if sample.dq is None else self._vector(sample, "dq", sample.dq)
+
+    def _vector(self, sample: Sample, name: str, given: Array) -> Array:
+        values = np.asarray(given, dtype=np.float64)
+        if values.shape != self._shape:
+            raise InputError(f"{name} of the sample has shape {values.shape}; expected {self._shape}")
+        if not np.isfinite(values).all():
+            joint = self.robot.joint_names[int(np.argmin(np.isfinite(values)))]
+            raise InputError(f"{name} of {joint} is not finite at {sample.time:g} s; leave such samples out")
+        return values
+
+    def update_many(self, time: ArrayLike, q: ArrayLike, tau: ArrayLike, dq: ArrayLike | None = None) -> None:
+        """Take many samples at once: time (n,), the others (n, n_joints); the result is that of `update`."""
+        stamps = self._stamps(time)
+        names, n, first = self.robot.joint_names, len(stamps), 0
+        arrays = [as_samples(x, name, names, n) for x, name in ((q, "q"), (tau, "tau"))]
+        speeds = None if dq is None else as_samples(dq, "dq", names, n)
+        while self._filter is None and first < n:
+            own = None if speeds is None else speeds[first]
+            self._queue(float(stamps[first]), arrays[0][first], arrays[1][first], own)
+            first += 1
+        self.samples += n
+        self._time = float(stamps[-1]) if n else self._time
+        if self._filter is None:
+            return
+        rest = None if speeds is None else speeds[first:]
+        values = self._filter.signals(arrays[0][first:], arrays[1][first:], rest)
+        stamps = stamps[first:]
+        if self._grid is not None:
+            stamps, values = self._grid.push_many(stamps, values)
+        self._instants(self._filter.push_signals(stamps, values))
+
+    def update_motion(self, time: ArrayLike, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> None:
+        """Take motion whose derivatives are known: no filter, no delay; all (n, n_joints), every instant has rows."""
+        stamps, names = self._stamps(time), self.robot.joint_names
+        named = ((q, "q"), (dq, "dq"), (ddq, "ddq"), (tau, "tau"))
+        arrays = [as_samples(x, name, names, len(stamps)) for x, name in named]
+        if self._filter is None:
+            if len(stamps) < 2:
+                raise InputError("give sample_time when the first block of motion is a single instant")
+            self._begin(float(np.median(np.diff(stamps))), self.options.box or 1)
+        self.samples += len(stamps)
+        self._time = float(stamps[-1]) if len(stamps) else self._time
+        self._instants(Filtered(stamps, *arrays))
+
+    def _instants(self, motion: Filtered) -> None:
+        assert self._engine is not None
+        self._engine.take_many(motion)
+        if self._projector is not None:
+            self._offer(self._projector, self._engine)
+
+    def _stamps(self, time: ArrayLike) -> Array:
+        stamps = np.atleast_1d(np.asarray(time, dtype=np.float64))
+        if stamps.ndim != 1 or not np.isfinite(stamps).all():
+            raise InputError("time must be finite stamps, (n_samples,)")
+        return stamps
+
+    # --- results --------------------------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> Array:
+        """(k,) the values by all rows so far, without deviations; a fraction of the work of `state`."""
+        if self._engine is None:
+            return start_values(self.known, self._columns)
+        found = self._engine.latest()
+        return self._engine.values.copy() if found is None else found
+
+    def state(self) -> OnlineState:
+        """What is known now."""
+        source = self.known.base if self._columns is None else self._columns
+        engine = self._engine
+        whole = None if engine is None else engine.track.whole()
+        if engine is None or whole is None or not whole.instants:
+            return self._nothing(source.names, source.units)
+        tolerance = None if self._columns is None else RANK_TOLERANCE
+        found = solved(whole, engine.lean, engine.watch.inflation, tolerance)
+        found, payload, verdict = self._judged(engine, found, whole)
+        return OnlineState(
+            time=self._time,
+            delay=self._delay,
+            names=source.names,
+            units=source.units,
+            values=found.values,
+            std=found.std,
+            determined=found.determined,
+            verdict=verdict,
+            joints=self.robot.joint_names,
+            torque_error=engine.watch.errors * self.known.sigma,
+            relative_error=engine.watch.relative,
+            payload=payload,
+            changes=tuple(engine.changes),
+            samples=self.samples,
+            rows=whole.rows,
+            counters=self.counters,
+            physical=self._latest_physical(),
+            physical_time=None if self._projector is None else self._projector.time,
+        )
+
+    def _judged(self, engine: Engine, found: Solved, whole: Stretch) -> tuple[Solved, PayloadState | None, Verdict]:
+        if self._judge is not None:
+            return found, None, self._judge.judge(found, whole.rows, engine.moved)
+        found = dataclasses.replace(found, covariance=with_robot(found, whole.cross, self.known))
+        payload = payload_state(found, found.covariance, self.options.least_mass)
+        return found, payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
+
+    def _nothing(self, names: tuple[str, ...], units: tuple[str, ...]) -> OnlineState:
+        """The state before any motion."""
+        values = start_values(self.known, self._columns)
+        std = np.full(len(values), np.inf)
+        if self._columns is None and self.known.anything:
+            std = np.where(self.known.determined, np.sqrt(np.maximum(np.diag(self.known.covariance), 0.0)), np.inf)
+        words = "no joint has moved so far; move the robot" if self.samples else "no sample so far"
+        nan = np.full(len(self.robot.joint_names), np.nan)
+        return OnlineState(
+            time=self._time,
+            delay=self._delay,
+            names=names,
+            units=units,
+            values=values,
+            std=std,
+            determined=np.zeros(len(values), dtype=bool),
+            verdict=Verdict(False, words),
+            joints=self.robot.joint_names,
+            torque_error=nan,
+            relative_error=nan,
+            payload=None,
+            changes=(),
+            samples=self.samples,
+            rows=0.0,
+            counters=self.counters,
+        )
+
+    @property
+    def _delay(self) -> float:
+        if self._filter is None:
+            return 0.0
+        return self._filter.delay_seconds + (0.0 if self._grid is None else 2.0 * self._grid.step)
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """Samples that were late or repeated, filled in, and times that the filters started anew."""
+        own = self._filter
+        if own is None:
+            return {}
+        late, filled = (0, 0) if self._grid is None else (self._grid.late, self._grid.filled)
+        return {"late": own.late + late, "filled": own.filled + filled, "restarts": own.restarts}
+
+    def information(self) -> Information:
+        """All rows so far over the base parameters, joints stacked, with the rows that hold them near the prior.
+
+        Raises:
+            InputError: With a payload, whose rows are over other unknowns, or before the first samples.
+        """
+        if self._columns is not None or self._engine is None:
+            raise InputError("rows over base parameters exist without payload and after the first samples")
+        return self._information(self._engine)
+
+    def _information(self, engine: Engine) -> Information:
+        whole = engine.track.whole()
+        scale = np.sqrt(row_variance(whole, engine.maker.k) * engine.watch.inflation)
+        return as_information(self.known.base, whole, engine.lean * scale)
+
+    def physical(self, **options: Any) -> PhysicalParameters:
+        """Physical parameters nearest to the estimate as it is now; see `physical_fit` for the options."""
+        from dynident.estimate.physical_fit import physical_fit
+
+        return physical_fit(self.information(), self.known.base, **options)
+
+    def _offer(self, projector: Projector, engine: Engine) -> None:
+        if projector.due(engine.time):
+            projector.offer(engine.time, self._information(engine))
+
+    def _latest_physical(self) -> PhysicalParameters | None:
+        if self._projector is None:
+            return None
+        self._projector.collect()
+        return self._projector.latest
+
+    def close(self) -> None:
+        """End the thread of projections, if there is one."""
+        if self._projector is not None:
+            self._projector.collect(wait=True)
+            self._projector.close()
+
+    # --- files ----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write a checkpoint (.npz, plain numbers); see `load`."""
+        from dynident.online.checkpoint import save
+
+        save(self, path)
+
+    def checkpoint(self) -> bytes:
+        """What `save` writes, for those who write it themselves."""
+        from dynident.online.checkpoint import packed
+
+        return packed(self)
+
+    def memory_arrays(self) -> dict[str, Any]:
+        """All that changes with samples as plain arrays: filters, rows, and samples that wait for a sample time."""
+        width = len(self.robot.joint_names)
+        rows = [[time, *q, *tau, *(np.full(width, np.nan) if dq is None else dq)] for time, q, tau, dq in self._waiting]
+        arrays: dict[str, Any] = {
+            "waiting": np.array(rows, dtype=np.float64).reshape(len(rows), 1 + 3 * width),
+            "counts": np.array([self.samples, self._time]),
+        }
+        if self._filter is not None and self._engine is not None:
+            sample_time, box = self._filter.options.sample_time, self._engine.maker.box
+            arrays["start"] = np.array([sample_time, box, self._grid is not None])
+            arrays |= {f"grid.{name}": x for name, x in (self._grid.as_arrays() if self._grid else {}).items()}
+            arrays |= {f"filter.{name}": x for name, x in self._filter.as_arrays().items()}
+            arrays |= {f"engine.{name}": x for name, x in self._engine.as_arrays().items()}
+        return arrays
+
+    def restore_memory(self, arrays: dict[str, Any]) -> None:
+        """Continue from what `memory_arrays` gave."""
+        self.samples, self._time = int(arrays["counts"][0]), float(arrays["counts"][1])
+        n = len(self.robot.joint_names)
+        self._waiting = [
+            (float(row[0]), row[1 : 1 + n], row[1 + n : 1 + 2 * n], None if np.isnan(row[-1]) else row[1 + 2 * n :])
+            for row in arrays["waiting"]
+        ]
+        if "start" not in arrays:
+            return
+        self._begin(float(arrays["start"][0]), int(arrays["start"][1]), bool(arrays["start"][2]))
+        for prefix, part in (("filter.", self._filter), ("engine.", self._engine), ("grid.", self._grid)):
+            if part is not None:
+                part.restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
+
+    @classmethod
+    def load(cls, path: str | Path, robot: Robot, structure: Structure | None = None) -> OnlineIdentifier:
+        """Continue from a checkpoint, with the filters as full as they were.
+
+        Raises:
+            InputError: When the file is no checkpoint, or belongs to another robot.
+        """
+        from dynident.online.checkpoint import load
+
+        return load(cls, path, robot, structure)
+
+
+def made_options(given: dict[str, Any]) -> OnlineOptions:
+    """Options by name; an unknown one is refused."""
+    valid = [field.name for field in dataclasses.fields(OnlineOptions)]
+    for name in given:
+        if name not in valid:
+            raise UnknownNameError("option", name, valid)
+    return OnlineOptions(**given)

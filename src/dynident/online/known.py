@@ -1,0 +1,125 @@
+"""What is known before the first sample: an identified robot, a set of values, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, frozen
+from dynident.dynamics.terms import TermsLike, along_terms, resolve_terms
+from dynident.errors import InputError
+from dynident.estimate.estimate import Estimate
+from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.identifiability.states import random_states
+from dynident.robot.model import Robot
+from dynident.signals.fir import Mask
+
+PriorLike = Estimate | str | Mapping[str, float] | None
+VALUE_SHARE = 0.3  # of a value or of a typical one: how far a value without a deviation may be off
+NOISE_SHARE = 0.01  # of a joint's typical torque: its deviation where nothing is known about it
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The robot as it is known beforehand.
+
+    Attributes:
+        base: The base parameters of the model.
+        beta: (n,) values; zero where nothing is known.
+        covariance: (n, n) of them; zero for values that are taken as exact.
+        determined: (n,) which of them are known.
+        sigma: (n_joints,) deviation of each joint's torque, the fixed weight of its rows [N·m or N].
+        words: Where this comes from.
+    """
+
+    base: BaseParameters
+    beta: Array
+    covariance: Array
+    determined: Mask
+    sigma: Array
+    words: str
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.determined.any())
+
+    def regularisation(self) -> Array:
+        """Rows that hold the values with their deviations, (n_determined, n + 1); see `lean` of the options."""
+        places = np.flatnonzero(self.determined)
+        if not len(places):
+            return np.zeros((0, self.base.n + 1))
+        covariance = self.covariance[np.ix_(places, places)].copy()
+        typical = np.median(np.abs(self.beta[places])) or 1.0
+        exact = np.diag(covariance) <= 0.0
+        covariance[exact, exact] = (VALUE_SHARE * np.maximum(np.abs(self.beta[places][exact]), typical)) ** 2
+        # Scaled to a correlation first: parameters differ by orders of magnitude.
+        std = np.sqrt(np.diag(covariance))
+        values, vectors = np.linalg.eigh(covariance / np.outer(std, std))
+        kept = values > 1e-12 * values[-1]
+        half = (vectors[:, kept] / np.sqrt(values[kept])).T / std
+        rows = np.zeros((len(half), self.base.n + 1))
+        rows[:, places] = half
+        rows[:, -1] = half @ self.beta[places]
+        return rows
+
+
+def known_robot(robot: Robot, terms: TermsLike, prior: PriorLike, sigma: ArrayLike | None) -> Known:
+    """What an estimate, a set of values or nothing says.
+
+    Raises:
+        InputError: When terms follow the motion along time, or the prior belongs to another robot.
+    """
+    if isinstance(prior, Estimate):
+        return _from_estimate(robot, terms, prior, sigma)
+    base = base_parameters(robot, terms)
+    _check_terms(base)
+    n = base.n
+    beta, determined, words = np.zeros(n), np.zeros(n, dtype=bool), "nothing is known beforehand"
+    if prior is not None:
+        beta, determined = base.base_values(prior), np.ones(n, dtype=bool)
+        words = f"values '{prior}' of the robot" if isinstance(prior, str) else "given values"
+    chosen = typical_noise(base, beta if prior is not None else None) if sigma is None else _deviations(robot, sigma)
+    return Known(base, frozen(beta), frozen(np.zeros((n, n))), determined, frozen(chosen), words)
+
+
+def _from_estimate(robot: Robot, terms: TermsLike, fit: Estimate, sigma: ArrayLike | None) -> Known:
+    if fit.robot.fingerprint != robot.fingerprint:
+        raise InputError(f"the prior was identified for another robot than {robot.name}; give the robot of the fit")
+    if terms is not None and [term.key for term in resolve_terms(terms)] != [term.key for term in fit.base.terms]:
+        raise InputError("the terms differ from those of the prior; leave terms away to use the prior's")
+    _check_terms(fit.base)
+    chosen = np.maximum(fit.sigma, 1e-12) if sigma is None else _deviations(robot, sigma)
+    covariance = np.where(np.outer(fit.determined, fit.determined), fit.covariance, 0.0)
+    beta = np.where(fit.determined, fit.beta, 0.0)
+    return Known(fit.base, frozen(beta), frozen(covariance), fit.determined, frozen(chosen), f"{fit!r}")
+
+
+def _check_terms(base: BaseParameters) -> None:
+    along = along_terms(base.terms)
+    if along:
+        raise InputError(
+            f"term {along[0].key} follows the motion along time, which the on-line model does not; identify with "
+            "friction='basic', or name terms among rigid, Ia, Fv, Fc, Fo"
+        )
+
+
+def _deviations(robot: Robot, sigma: ArrayLike) -> Array:
+    values = np.asarray(sigma, dtype=np.float64)
+    if values.shape != (len(robot.joint_names),) or not (np.isfinite(values) & (values > 0.0)).all():
+        raise InputError(f"sigma must be one positive deviation for each of {', '.join(robot.joint_names)}")
+    return values
+
+
+def typical_noise(base: BaseParameters, beta: Array | None) -> Array:
+    """(n_joints,) a small share of each joint's typical torque by the values at hand; one where there are none."""
+    if beta is None:
+        if base.robot.default_values not in base.robot.values:
+            return np.ones(len(base.robot.joint_names))
+        beta = base.base_values(None)
+    torque = base.regressor(*random_states(base.robot, 50)) @ beta
+    size = np.sqrt(np.mean(torque**2, axis=0))
+    return np.where(size > 0.0, NOISE_SHARE * size, NOISE_SHARE * (size.max() or 1.0 / NOISE_SHARE))

@@ -1,0 +1,129 @@
+"""What the tool carries, while the robot works: the columns of the off-line method around a robot that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.payload_fit import PAYLOAD_NAMES, SESSIONS, payload_matrix
+from dynident.estimate.payload_numbers import MASS_SHARE, NONE_SHARE, PayloadNumber, payload_numbers
+from dynident.online.known import Known
+from dynident.online.solve import Solved
+from dynident.online.verdict import Verdict, too_early
+from dynident.robot.parameters import LINK_UNITS
+from dynident.signals.fir import Mask
+
+PAYLOAD_UNKNOWNS = 10  # they come first, friction of the session follows
+MASS = 9  # place of the mass among the unknowns
+FRICTION_SHARE = 0.3  # of a friction parameter: how far that of the session may be off
+
+
+@dataclass(frozen=True)
+class PayloadColumns:
+    """The unknowns of a payload: its ten standard parameters, and friction that the session has of its own.
+
+    Attributes:
+        chart: (n, k) from the unknowns to base parameters.
+        names: Of the unknowns.
+        units: Of the unknowns.
+        lean: (m, k + 1) rows that hold the session's friction near that of the known robot.
+    """
+
+    chart: Array
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    lean: Array
+
+
+def payload_columns(known: Known, session: str) -> PayloadColumns:
+    """The unknowns.
+
+    Raises:
+        InputError: When the robot has no tool, or nothing is known about it.
+        UnknownNameError: For another session.
+    """
+    if not known.anything:
+        raise InputError("a payload is found beside a known robot; give prior: an Estimate, or the name of a value set")
+    if session not in SESSIONS:
+        raise UnknownNameError("session friction", session, SESSIONS)
+    base = known.base
+    symbols = [base.columns[j].symbol for j in base.independent]
+    own = [symbol in SESSIONS[session] for symbol in symbols]
+    free = [i for i in range(base.n) if own[i] or not known.determined[i]]
+    chart = np.hstack([payload_matrix(base), np.eye(base.n)[:, free]])
+    leaning = [i for i in free if known.determined[i]]
+    lean = np.zeros((len(leaning), chart.shape[1] + 1))
+    for row, i in enumerate(leaning):
+        others = [abs(known.beta[j]) for j in range(base.n) if symbols[j] == symbols[i]]
+        size = max(abs(known.beta[i]), float(np.median(others)), 1e-12)
+        lean[row, 10 + free.index(i)] = 1.0 / (FRICTION_SHARE * size)
+    names = (*PAYLOAD_NAMES, *(f"session {base.names[i]}" for i in free))
+    return PayloadColumns(chart, names, (*LINK_UNITS, *(base.units[i] for i in free)), lean)
+
+
+@dataclass(frozen=True)
+class PayloadState:
+    """The payload as it is known now.
+
+    Attributes:
+        numbers: mass, cx .. cz, Ixx .. Iyz in the tool frame; what the motion does not support has no value.
+        mass: As estimated, whether supported or not [kg].
+        mass_std: Its deviation [kg].
+        present: Whether there is a payload; None while that cannot be told.
+        warnings: Why numbers are withheld.
+    """
+
+    numbers: tuple[PayloadNumber, ...]
+    mass: float
+    mass_std: float
+    present: bool | None
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; what is withheld is None."""
+        return {
+            "estimates": [one.as_dict() for one in self.numbers],
+            "present": self.present,
+            "warnings": list(self.warnings),
+        }
+
+
+def with_robot(found: Solved, cross: Array, known: Known) -> Array:
+    """(k, k) covariance of the unknowns, with what the known robot's own uncertainty adds.
+
+    An error of the base parameters moves the unknowns by S = -C A'W, with C the inverse and A'W the cross products.
+    """
+    S = -found.inverse @ cross
+    return np.asarray(found.covariance + S @ known.covariance @ S.T)
+
+
+def payload_state(found: Solved, covariance: Array, least_mass: float) -> PayloadState:
+    """The numbers and whether there is a payload at all."""
+    numbers, warnings = payload_numbers(
+        found.values[:10], covariance[:10, :10], found.open_directions[:10], found.sizes[:10]
+    )
+    mass, std = float(found.values[MASS]), float(np.sqrt(max(covariance[MASS, MASS], 0.0)))
+    present: bool | None = None
+    if found.determined[MASS]:
+        if numbers[0].value is not None:
+            present = True
+        elif mass <= NONE_SHARE * std and std <= least_mass:
+            present = False
+    return PayloadState(numbers, mass, std, present, warnings)
+
+
+def payload_verdict(state: PayloadState, found: Solved, rows: float, moved: Mask, names: tuple[str, ...]) -> Verdict:
+    """Whether the motion supports the mass, or the absence of one."""
+    early = too_early(rows, len(found.values), moved, names)
+    if early is not None:
+        return early
+    if state.present is None:
+        return Verdict(False, state.warnings[0] if state.warnings else "the motion does not determine the mass")
+    if not state.present:
+        return Verdict(True, f"no payload: mass {state.mass:.3g} kg with a deviation of {state.mass_std:.2g} kg")
+    share = 100.0 * state.mass_std / state.mass
+    return Verdict(True, f"mass known within {share:.2g} % (at most {100.0 * MASS_SHARE:.0f} %)")

@@ -1,0 +1,165 @@
+"""Motion into rows: the stacked rows of all joints at one instant, weighted once and for all, over the unknowns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.backend import chosen_backend
+from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.information.observation_model import observation_model
+from dynident.online.causal import Filtered
+from dynident.online.known import Known
+from dynident.online.structures import SeriesStructure, Structure
+from dynident.signals.fir import Mask
+
+
+class RowMaker:
+    """Makes rows over base parameters, or over fewer unknowns around known values.
+
+    Columns and torque are averaged over the instants of a box, which is the parallel filtering of Gautier et al. 1995
+    with the simplest of filters: both sides of the equations pass it, columns that jump with the sign of a speed too.
+
+    Args:
+        known: The model, and the weight of each joint.
+        chart: (n, k) from the unknowns to base parameters, which are then looked for around the known values; None for
+            the base parameters themselves.
+        rest_speed: A joint slower than this is at rest [rad/s or m/s].
+        structure: Where the torque comes from.
+        box: Instants that make one row of each joint.
+    """
+
+    def __init__(self, known: Known, chart: Array | None, rest_speed: float, structure: Structure, box: int) -> None:
+        base = known.base
+        self.rest_speed, self.structure, self.box = rest_speed, structure, box
+        self.model = observation_model(base.robot, base.terms, "base")
+        self.n, self.n_joints = base.n, len(base.robot.joint_names)
+        self.k = self.n if chart is None else chart.shape[1]
+        # Dry friction holds a joint at rest with any torque below its own; without it a joint at rest tells the truth.
+        self.dry = any(term.name == "Fc" for term in base.terms)
+        self._roots = 1.0 / known.sigma
+        self._turn: Array | None = None
+        if chart is not None:  # [W | tau] becomes [W chart | tau - W beta]
+            self._turn = np.zeros((self.k + 1, self.n + 1))
+            self._turn[:-1, :-1], self._turn[-1, :-1], self._turn[-1, -1] = chart.T, -known.beta, 1.0
+        self._plain = isinstance(structure, SeriesStructure) and not self.model.known
+        padded = _padded(self.n_joints)
+        self._inputs, self._weights = np.zeros(3 * self.n_joints), np.zeros(padded)
+        self._raw, self._sum, self._slab = (_aligned(self.n + 1, padded) for _ in range(3))
+        self._short = _aligned(self.k + 1, padded)
+        self._fill = self.model.bound(self._inputs, self._raw)
+        self.slab = self._slab if chart is None else self._short  # where `rows` puts them
+        self.count = 0  # instants in the box so far
+        self.moving = np.ones(self.n_joints, dtype=bool)  # which joints moved at all of them
+
+    def add(self, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
+        """One more instant, (n_joints,) each; True when the box is full: `rows` is then to be called."""
+        n, inputs = self.n_joints, self._inputs
+        self.moving &= np.abs(dq) > self.rest_speed
+        self.count += 1
+        if self.moving.any():
+            inputs[:n], inputs[n : 2 * n], inputs[2 * n :] = q, dq, ddq
+            self._fill()
+            self._raw[-1, :n] = tau if self._plain else self._torque(q[None], dq[None], ddq[None], tau[None])[0]
+            if self.box > 1:
+                self._sum += self._raw
+        return self.count >= self.box
+
+    def rows(self) -> tuple[Array, Array, int] | None:
+        """Rows of a full box over the unknowns and over base parameters, (.., padded n_joints), and how many they are.
+
+        None when no joint moved throughout. The arrays are written over by the next call.
+        """
+        moving, self.count = self.moving, 0
+        if not moving.any():
+            self._sum[:] = 0.0
+            self.moving = np.ones(self.n_joints, dtype=bool)
+            return None
+        roots = self._roots / self.box
+        self._weights[: self.n_joints] = roots * moving if self.dry else roots
+        np.multiply(self._sum if self.box > 1 else self._raw, self._weights, out=self._slab)
+        count = int(np.count_nonzero(moving)) if self.dry else self.n_joints
+        self._sum[:] = 0.0
+        self.moving = np.ones(self.n_joints, dtype=bool)
+        if self._turn is None:
+            return self._slab, self._slab, count
+        np.matmul(self._turn, self._slab, out=self._short)
+        return self._short, self._slab, count
+
+    def many(self, motion: Filtered) -> tuple[Mask, Array, Array, Array]:
+        """Rows of whole boxes, (n_boxes * box, n_joints) of motion.
+
+        Returns:
+            (n_boxes, n_joints) joints that moved throughout, rows over the unknowns and over base parameters,
+            (.., n_kept, n_joints) for boxes with any, and (n_kept,) how many rows each has.
+        """
+        moving: Mask = np.all((np.abs(motion.dq) > self.rest_speed).reshape(-1, self.box, self.n_joints), axis=1)
+        kept = moving.any(1)
+        chosen = np.repeat(kept, self.box)
+        q, dq, ddq = (x[chosen] for x in (motion.q, motion.dq, motion.ddq))
+        rows = np.zeros((self.n + 1, len(q), self.n_joints))
+        if len(q):
+            felt = self.model.felt_columns([*q.T, *dq.T, *ddq.T])
+            first = 0
+            for channel, own in enumerate(self.model.layout.columns):
+                rows[list(own), :, channel] = felt[first : first + len(own)]
+                first += len(own)
+            rows[-1] = self._torque(q, dq, ddq, motion.tau[chosen])
+        rows = rows.reshape(self.n + 1, -1, self.box, self.n_joints).mean(2)
+        rows *= self._roots * moving[kept] if self.dry else self._roots
+        counts = moving[kept].sum(1) if self.dry else np.full(rows.shape[1], self.n_joints)
+        return moving, rows if self._turn is None else np.tensordot(self._turn, rows, 1), rows, counts
+
+    def as_arrays(self) -> dict[str, Any]:
+        """The box in the making, for checkpoints."""
+        return {"sum": self._sum.copy(), "moving": self.moving.copy(), "count": np.array(self.count)}
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Continue from what `as_arrays` gave."""
+        self._sum[:] = arrays["sum"]
+        self.moving, self.count = np.array(arrays["moving"], dtype=bool), int(arrays["count"])
+
+    def _torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
+        """Torque for the right-hand side, without what parameters of fixed value make."""
+        torque = self.structure.torque(q, dq, ddq, tau)
+        if not self.model.known:
+            return torque
+        return np.asarray(torque - inverse_dynamics(self.model.robot, q, dq, ddq, self.model.terms, self.model.known))
+
+
+def _padded(n: int) -> int:
+    """Rows filled up to whole vectors of the processor."""
+    if chosen_backend() == "numpy":
+        return n
+    from dynident.dynamics.vector_ir import lanes
+
+    return -(-n // lanes()) * lanes()
+
+
+def _aligned(rows: int, columns: int) -> Array:
+    """Zeros that begin on a cache line."""
+    if chosen_backend() == "numpy":
+        return np.zeros((rows, columns))
+    from dynident.dynamics.llvm_backend import aligned
+
+    return aligned(rows * columns).reshape(rows, columns)
+
+
+def absorber(R: Array, slab: Array) -> Callable[[], None]:
+    """A function that absorbs what a slab (p, padded n_rows) holds by then into R; the slab is destroyed."""
+    if chosen_backend() == "numpy":
+        from dynident.information.absorb import absorb
+
+        return lambda: absorb(R, slab)
+    from dynident.information.householder import absorb_function
+
+    run, p, rows = absorb_function(), len(R), slab.shape[1]
+    target, source = R.ctypes.data, slab.ctypes.data
+
+    def absorbed() -> None:
+        run(target, p, source, rows, rows, p)
+
+    return absorbed

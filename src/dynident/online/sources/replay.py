@@ -1,0 +1,130 @@
+"""Logs as streams: any file that dynident reads, in bounded memory, at any speed."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from os import PathLike
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.logs.log import Log, check_locked, joint_positions, joint_speeds, row_torques
+from dynident.logs.memory import LogWarning
+from dynident.logs.read import Columns, stream_log
+from dynident.logs.source import LogSource
+from dynident.logs.stream import LogFile
+from dynident.online.sources.pace import check_speed, paced
+from dynident.online.sources.source import BEYOND, LATEST, Samples
+from dynident.online.stream_counters import Tally
+from dynident.robot.model import Robot
+
+BETWEEN_LOGS = 1.0  # [s] from the end of a log to the start of the next: a pause, which nobody differentiates across
+AnyLog = LogSource | str | PathLike[str]
+
+
+class Replay:
+    """One log, or several one after the other, as if the robot was at work.
+
+    Rows that a reader of logs would refuse the whole file for (numbers that are not finite, time that runs back) are
+    counted and left out, as in any other stream. The first log keeps its stamps; the others follow it.
+
+    Args:
+        robot: The robot.
+        logs: The logs, or paths of them.
+        speed: 1 as recorded, 10 ten times as fast, infinity as fast as possible.
+        columns: Column file or mapping for files with other column names.
+        start: Leave out samples before this time of each log [s].
+        stop: Leave out samples after this time of each log [s].
+
+    Raises:
+        LogError: Naming the file and what it lacks.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        logs: AnyLog | Sequence[AnyLog],
+        *,
+        speed: float = math.inf,
+        columns: Columns = None,
+        start: float | None = None,
+        stop: float | None = None,
+    ) -> None:
+        several = list(logs) if isinstance(logs, list | tuple) else [logs]
+        self.robot, self.speed, self.tally = robot, check_speed(speed), Tally()
+        self._window = (-math.inf if start is None else start, math.inf if stop is None else stop)
+        self._logs: list[LogSource] = [
+            log if hasattr(log, "blocks") else _opened(log, robot, columns)  # type: ignore[arg-type,misc]
+            for log in several
+        ]
+        self.label = ", ".join(log.label for log in self._logs)
+        self._until = -math.inf
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of results should know about the logs."""
+        return tuple(words for log in self._logs for words in getattr(log, "warnings", ()))
+
+    def blocks(self) -> Iterator[Samples | None]:
+        """All samples that can be used."""
+        for block in paced(self._samples(), self.speed):
+            self.tally.received += 0 if block is None else len(block)
+            yield block
+
+    def skip(self, until: float) -> None:
+        """Leave out samples with stamps up to this [s]."""
+        self._until = until
+
+    def close(self) -> None:
+        """Nothing to give back: files are open only while they are read."""
+
+    def _samples(self) -> Iterator[Samples]:
+        """The samples of all logs on one clock."""
+        shift, last = 0.0, None
+        for log in self._logs:
+            first = True
+            for rows in _raw(log):
+                block = self._sound(rows)
+                if first and last is not None and len(block):
+                    shift = last + BETWEEN_LOGS - float(block.time[0])
+                first = first and not len(block)
+                block = replace(block, time=block.time + shift) if shift else block
+                last = float(block.time[-1]) if len(block) else last
+                new = block.time > self._until
+                if new.any():
+                    yield block if new.all() else block.chosen(new)
+
+    def _sound(self, rows: Log) -> Samples:
+        """The rows of the window whose numbers can be used."""
+        check_locked(rows, self.robot)
+        parts = [joint_positions(rows, self.robot), row_torques(rows, self.robot)]
+        speeds = joint_speeds(rows, self.robot)
+        values = np.hstack(parts if speeds is None else [*parts, speeds])
+        good = (np.abs(values) <= BEYOND).all(axis=1) & (np.abs(rows.time) <= LATEST)
+        if not good.all():
+            count = int((~good).sum())
+            self.tally.received += count
+            self.tally.refuse(f"{rows.label}: has numbers that are not finite", count)
+        good &= (rows.time >= self._window[0]) & (rows.time <= self._window[1])
+        block = Samples(rows.time, parts[0], parts[1], speeds)
+        return block if good.all() else block.chosen(good)
+
+
+def _opened(path: str | PathLike[str], robot: Robot, columns: Columns) -> LogFile:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # they can be had from the source
+        # One pass needs no copy of a text's numbers for the next.
+        return replace(stream_log(path, robot, columns=columns), kept=None)
+
+
+def _raw(log: LogSource) -> Iterator[Log]:
+    """A log's rows as they are, where it can give them so."""
+    if not isinstance(log, LogFile):
+        yield from log.blocks()
+        return
+    for block in log.rows():
+        channels: dict[str, Array] = dict(zip(log.names, block[1:], strict=True))
+        yield Log(log.source, "", block[0], channels, log.unused, log.role, log.label)

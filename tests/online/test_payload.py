@@ -1,0 +1,116 @@
+"""A payload on a known arm: found, its pick and release noticed, withheld where the motion does not tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.estimate.payload_numbers import classical_numbers
+from tests.online.made import BODY, TERMS, arm, feed, motion, torque
+
+RATE = 250.0
+TRUTH = classical_numbers(BODY.standard)
+
+
+def payload(**options):
+    return di.OnlineIdentifier(arm(), terms=TERMS, prior=arm().default_values, payload=True, **options)
+
+
+def run(identifier, loads, *, seconds=10.0, noise=0.01, every=None):
+    """One motion after the other, with or without the body; the states on the way."""
+    states = []
+    for number, load in enumerate(loads):
+        t, q, dq, ddq = motion(seconds, RATE, start=seconds * number)
+        tau = torque(arm(), q, dq, ddq, load=load, noise=noise, seed=number)
+        step = len(t) if every is None else round(every * RATE)
+        for first in range(0, len(t), step):
+            part = slice(first, first + step)
+            identifier.update_many(t[part], q[part], tau[part])
+            states.append(identifier.state())
+    return states
+
+
+def test_all_ten_numbers_within_their_deviations():
+    (state,) = run(payload(sigma=np.full(6, 0.2)), [BODY])
+    assert state.verdict.enough
+    assert state.payload.present
+    off = [(one.value - x) / one.std for one, x in zip(state.payload.numbers, TRUTH, strict=True) if one.value]
+    assert len(off) >= 4
+    assert np.abs(off).max() < 4.0
+    assert state.payload.mass == pytest.approx(2.5, rel=0.01)
+
+
+def test_samples_and_blocks_agree():
+    t, q, dq, ddq = motion(4.0, RATE)
+    tau = torque(arm(), q, dq, ddq, load=BODY, noise=0.01)
+    one, many = payload(), payload()
+    feed(one, t, q, tau)
+    many.update_many(t, q, tau)
+    np.testing.assert_allclose(one.state().values, many.state().values, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(one.state().std, many.state().std, rtol=1e-6)
+
+
+def test_pick_and_release_are_found_with_their_times():
+    states = run(payload(), [None, BODY, None], every=2.5)
+    pick, release = states[-1].changes
+    assert (pick.kind, release.kind) == ("pick", "release")
+    for change, at in ((pick, 10.0), (release, 20.0)):
+        assert change.before - 0.3 < at < change.time + 0.3
+        assert change.time - change.before < 1.0
+        assert at < change.found < at + 2.5
+    assert pick.mass_before == pytest.approx(0.0, abs=0.1)
+    # Half a second before the end of each part the old payload has left no trace.
+    assert [round(states[i].payload.mass, 1) for i in (3, 7, 11)] == [0.0, 2.5, 0.0]
+    assert [states[i].payload.present for i in (3, 7, 11)] == [False, True, False]
+    assert "no payload" in states[3].verdict.reason
+
+
+def test_steady_payloads_are_left_alone():
+    assert run(payload(), [BODY] * 4)[-1].changes == ()
+    assert run(payload(), [None] * 4)[-1].changes == ()
+
+
+def test_friction_of_the_session_is_told_apart():
+    plain, own = payload(), payload(session="friction")
+    t, q, dq, ddq = motion(10.0, RATE)
+    drifted = {f"Fv{i}": 1.3 * float(arm().value_set()[f"Fv{i}"]) for i in (1, 2, 3, 4, 5, 6)}
+    tau = torque(arm(), q, dq, ddq, load=BODY, noise=0.005, **drifted)
+    for one in (plain, own):
+        one.update_many(t, q, tau)
+    off = [abs(one.state().payload.mass / 2.5 - 1.0) for one in (plain, own)]
+    assert off[1] < 0.01
+    assert own.state().names[10].startswith("session ")
+
+
+def test_motion_of_the_wrist_alone_does_not_tell_and_says_so():
+    t, q, dq, ddq = motion(8.0, RATE)
+    held = [np.where(np.arange(6) == 5, x, x[:1] * (i == 0)) for i, x in enumerate((q, dq, ddq))]
+    found = payload()
+    found.update_many(t, held[0], torque(arm(), *held, load=BODY, noise=0.01))
+    state = found.state()
+    assert not state.verdict.enough
+    assert state.payload.present is None
+    assert "mass" in state.verdict.reason
+    assert state.payload.numbers[0].value is None
+
+
+def test_checkpoints_keep_payload_and_changes(tmp_path):
+    whole, first = payload(), payload()
+    run(whole, [None, BODY])
+    run(first, [None])
+    first.save(tmp_path / "c.npz")
+    second = di.OnlineIdentifier.load(tmp_path / "c.npz", arm())
+    t, q, dq, ddq = motion(10.0, RATE, start=10.0)
+    tau = torque(arm(), q, dq, ddq, load=BODY, noise=0.01, seed=1)
+    second.update_many(t[:2000], q[:2000], tau[:2000])
+    second.save(tmp_path / "c.npz")
+    third = di.OnlineIdentifier.load(tmp_path / "c.npz", arm())
+    third.update_many(t[2000:], q[2000:], tau[2000:])
+    assert third.state().changes == whole.state().changes != ()
+    np.testing.assert_allclose(third.state().values, whole.state().values, rtol=1e-7, atol=1e-9)
+
+
+def test_a_payload_needs_a_known_robot():
+    with pytest.raises(di.InputError, match="give prior"):
+        di.OnlineIdentifier(arm(), terms=TERMS, payload=True)
