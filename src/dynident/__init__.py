@@ -105,6 +105,11 @@ if TYPE_CHECKING:
         solve_together as solve_together,
         torque_error_model as torque_error_model,
     )
+    from dynident.experiment.velocity import (
+        VelocityFriction as VelocityFriction,
+        velocity_friction as velocity_friction,
+        velocity_friction_from_logs as velocity_friction_from_logs,
+    )
     from dynident.export.exported import Exported as Exported, ExportError as ExportError
     from dynident.export.mjcf_file import export_mjcf as export_mjcf
     from dynident.export.urdf_file import export_urdf as export_urdf
@@ -329,6 +334,11 @@ _ROOMS = {
         "nearest_physical",
         "physical_fit",
         "solve_together",
+    ),
+    "dynident.experiment.velocity": (
+        "VelocityFriction",
+        "velocity_friction",
+        "velocity_friction_from_logs",
     ),
     "dynident.signals": (
         "Observations",

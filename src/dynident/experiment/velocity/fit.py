@@ -161,4 +161,3 @@ def _misfit(residual: Array, scatter: Array, size: Array, rank: int, blocks: Seq
     ratio = float(np.sum((residual / scatter) ** 2) / spare)
     chance = float(f.sf(ratio, spare, sum(n - 1 for n in blocks)))
     return Misfit(rms, scatter, size, ratio, chance)
-

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.checks import Array
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN
@@ -21,6 +23,7 @@ from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.observe import observe
 
+Samples = NDArray[np.intp]  # numbers of samples
 REST = 0.01  # [rad/s] below which a joint rests and its friction has no sign
 _AVERAGE = 0.2  # [s] over which the change of speed is looked at
 _CHANGE = 0.2  # [1/s] share of the speed by which it may change in a second to count as held
@@ -28,6 +31,7 @@ _TRIM = 0.1  # [s] left out at either end of a stretch
 _SHORTEST = 0.25  # [s] of a stretch that is used
 _HELD_SHARE = 0.4  # share of the moving time from which a log is one of held speeds
 _OPPOSITE = 0.05  # share by which two speeds may differ to be each other's opposite
+_WOUND = 0.01  # [rad] from a reversal within which gears wind up and filters mix both directions
 _BINS = 8  # of speed, in each direction, for logs that sweep
 _FEWEST = 3  # samples of a bin in a pass, and passes of a bin
 
@@ -76,17 +80,17 @@ def velocity_friction_from_logs(
     for group in joint_groups(robot, joints):
         found = [_points(group, one, known is not None) for one in tracks]
         points = [point for own, _ in found for point in own]
-        notes += [note for _, note in found if note and points]
+        notes += [note for own, note in found if note and own]
         left_out += [note for _, note in found if note and not points]
         if points:
             fits.append(fit_friction(group, points, laws))
         elif joints is not None:
             left_out.append(f"{' and '.join(group.joints)}: no log shows it moving alone at speeds that can be used")
     if not fits:
-        reasons = "; ".join(dict.fromkeys(left_out)) or "no joint moves alone in them"
+        reasons = "; ".join(list(dict.fromkeys(left_out))[:2]) or "no joint moves alone in them"
         raise ExperimentError(f"the logs tell no friction at constant velocity: {reasons}")
-    told = (tuple(dict.fromkeys(one)) for one in (left_out, notes))
-    return VelocityFriction(robot.name, words(gravity, fit), tuple(fits), (), *told)
+    without, told = (tuple(dict.fromkeys(one)) for one in (left_out, notes))
+    return VelocityFriction(robot.name, words(gravity, fit), tuple(fits), (), without, told)
 
 
 def _tracks(log: LogSource, robot: Robot, fit: Estimate | None, known: Known | None) -> list[_Track]:
@@ -99,7 +103,7 @@ def _tracks(log: LogSource, robot: Robot, fit: Estimate | None, known: Known | N
             time, q, dq, ddq, tau, inner = (np.concatenate(own) for own in zip(*parts, strict=True))
             rest = tau if known is None else tau - known(q, dq, ddq)
             inside = np.asarray(inner, dtype=bool)
-            found.append(_Track(log.label, *(x[inside] for x in (time, q, dq, ddq, rest))))
+            found.append(_Track(Path(log.label).name, *(x[inside] for x in (time, q, dq, ddq, rest))))
             parts = []
     return [track for track in found if len(track.time) > BLOCKS]
 
@@ -124,7 +128,7 @@ def _points(group: Group, track: _Track, known: bool) -> tuple[list[Point], str]
     return points, note if points else f"{track.log}: {name} makes too few passes at each speed"
 
 
-def _passes(group: Group, track: _Track) -> list[Array]:
+def _passes(group: Group, track: _Track) -> list[Samples]:
     """Sample numbers of stretches in which the group moves alone, every element in one direction."""
     units = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
     own = track.dq[:, list(group.places)]
@@ -137,7 +141,7 @@ def _passes(group: Group, track: _Track) -> list[Array]:
     return [run for run in runs if kind[run[0]] and len(run) > BLOCKS]
 
 
-def _held(group: Group, track: _Track, samples: Array) -> list[Array]:
+def _held(group: Group, track: _Track, samples: Samples) -> list[Samples]:
     """Parts of a pass in which the speed is held, without their ends."""
     step = float(np.median(np.diff(track.time)))
     width = max(1, round(_AVERAGE / step))
@@ -153,7 +157,7 @@ def _held(group: Group, track: _Track, samples: Array) -> list[Array]:
     return [samples[part] for part in parts if len(part) >= least]
 
 
-def _stretch(group: Group, track: _Track, samples: Array) -> Stretch:
+def _stretch(group: Group, track: _Track, samples: Samples) -> Stretch:
     places = list(group.places)
     return Stretch(track.log, track.time[samples], track.q[samples][:, places], track.rest[samples][:, places])
 
@@ -175,7 +179,7 @@ def _paired(stretches: Sequence[Stretch]) -> list[Point]:
     return points
 
 
-def _swept(group: Group, track: _Track, passes: Sequence[Array]) -> list[Point]:
+def _swept(group: Group, track: _Track, passes: Sequence[Samples]) -> list[Point]:
     """Friction in bins of speed, each direction by itself, one number per pass."""
     (place,) = group.places
     top = max(float(np.abs(track.dq[own, place]).max()) for own in passes)
@@ -183,14 +187,15 @@ def _swept(group: Group, track: _Track, passes: Sequence[Array]) -> list[Point]:
     edges[0] = REST
     step = float(np.median(np.diff(track.time)))
     found: dict[tuple[float, int], list[tuple[float, float, int]]] = {}
-    for own in passes:
+    for whole in passes:
+        own = _slipping(track.q[:, place], whole, _WOUND * (METRES_PER_RADIAN if group.units[0] == "m/s" else 1.0))
         speed = track.dq[own, place]
         bins = np.searchsorted(edges, np.abs(speed), side="right") - 1
         for k in range(_BINS):
             inside = own[bins == k]
             if len(inside) >= _FEWEST:
                 means = (float(track.dq[inside, place].mean()), float(track.rest[inside, place].mean()), len(inside))
-                found.setdefault((float(np.sign(speed[0])), k), []).append(means)
+                found.setdefault((float(np.sign(means[0])), k), []).append(means)
     points = []
     for key in sorted(found):
         rows = np.array(found[key])
@@ -199,3 +204,8 @@ def _swept(group: Group, track: _Track, passes: Sequence[Array]) -> list[Point]:
             points.append(Point(track.log, np.array([mean]), rows[:, 1:2], False, float(rows[:, 2].sum() * step)))
     return points
 
+
+def _slipping(q: Array, samples: Samples, far: float) -> Samples:
+    """The samples of a pass that are this far from either end of it."""
+    own = q[samples]
+    return np.asarray(samples[(np.abs(own - own[0]) > far) & (np.abs(own - own[-1]) > far)])

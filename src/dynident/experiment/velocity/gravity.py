@@ -26,7 +26,7 @@ def known_torque(robot: Robot, gravity: Gravity, fit: Estimate | None) -> Known 
 
     Args:
         robot: The robot.
-        gravity: Where it comes from without a fit: "cancel", "model" (the robot's own values) or "none" (there is none).
+        gravity: Where it comes from without a fit: "cancel", "model" (the robot's own values) or "none".
         fit: An estimate of the same robot, whose links and rotors are believed.
     """
     if gravity not in get_args(Gravity):

@@ -107,7 +107,9 @@ def joint_groups(robot: Robot, wanted: Sequence[str] | None = None) -> tuple[Gro
 def _group(robot: Robot, own: set[int], elements: list[Element]) -> Group:
     if len(own) > MOST_JOINTS:
         names = ", ".join(robot.joint_names[i] for i in sorted(own))
-        raise InputError(f"{names} share friction; velocity steps are for one joint or two, lock one of them (--locked)")
+        raise InputError(
+            f"{names} share friction; velocity steps are for one joint or two, lock one of them (--locked)"
+        )
     mine = [one for one in elements if set(np.flatnonzero(motion_of(robot, one)).tolist()) & own]
     return Group(robot, tuple(sorted(own)), tuple(mine))
 

@@ -29,15 +29,15 @@ def quiet_pose(group: Group, bounds: Bounds, span: Array, given: Mapping[str, fl
         given: Positions of other joints by name or variable, which are kept.
     """
     robot = group.robot
-    low = np.where(np.isinf(bounds.lower), np.minimum(-_FREE, bounds.upper - 2 * _FREE), bounds.lower)
-    high = np.where(np.isinf(bounds.upper), np.maximum(_FREE, low + 2 * _FREE), bounds.upper)
+    lower = np.where(np.isinf(bounds.lower), np.minimum(-_FREE, bounds.upper - 2 * _FREE), bounds.lower)
+    upper = np.where(np.isinf(bounds.upper), np.maximum(_FREE, lower + 2 * _FREE), bounds.upper)
     # The middle half: far from the ends, where cables pull and nobody expects a joint.
-    drawn = np.random.default_rng(0).uniform(0.25, 0.75, (_TRIES, len(low)))
-    poses = low + np.vstack([np.full(len(low), 0.5), drawn]) * (high - low)
+    drawn = np.random.default_rng(0).uniform(0.25, 0.75, (_TRIES, len(lower)))
+    poses = lower + np.vstack([np.full(len(lower), 0.5), drawn]) * (upper - lower)
     for place, position in _given(group, given, bounds).items():
         poses[:, place] = position
     poses[:, list(group.places)] = span.mean(axis=1)
-    grids = np.meshgrid(*[np.linspace(*own, _PLACES) for own in span])
+    grids = np.meshgrid(*[np.linspace(low, high, _PLACES) for low, high in span.tolist()])
     points = np.stack([grid.ravel() for grid in grids], axis=1)
     every = np.repeat(poses, len(points), axis=0)
     every[:, list(group.places)] = np.tile(points, (len(poses), 1))

@@ -71,7 +71,9 @@ def velocity_friction(
     for group in groups:  # all are planned before anything moves
         pose = quiet_pose(group, bench.bounds, joint_range(group, bench.bounds, ranges), at)
         wanted = _speeds(group, speeds)
-        plans.append((group, pose, *plan_levels(group, bench.bounds, pose, speeds=wanted, ranges=ranges, timing=timing)))
+        plans.append(
+            (group, pose, *plan_levels(group, bench.bounds, pose, speeds=wanted, ranges=ranges, timing=timing))
+        )
     steps.total = sum(len(levels) for _, _, levels, _ in plans)
     fits: list[VelocityFit] = []
     poses: list[Array] = []
@@ -103,7 +105,9 @@ def _speeds(group: Group, given: Speeds | None) -> list[Sequence[float]] | None:
         return None
     for own, name in zip(found, group.variables, strict=True):
         if not own:
-            raise ExperimentError(f"{name} is coupled with {', '.join(group.variables)} and has no speeds; give them too")
+            raise ExperimentError(
+                f"{name} is coupled with {', '.join(group.variables)} and has no speeds; give them too"
+            )
     return found
 
 
@@ -152,7 +156,7 @@ class _Steps:
             stretches.append(stretch)
         if self.known is not None:
             return [one_way(one) for one in stretches], ""
-        point = both_ways(*stretches)
+        point = both_ways(stretches[0], stretches[1])
         return ([], "the ways there and back share no positions") if point is None else ([point], "")
 
 

@@ -102,7 +102,7 @@ def _doubts(fit: VelocityFit, shape: Shape | None) -> list[str]:
         worst = int(np.argmax(misfit.rms / misfit.scatter))
         text = (
             f"{where}: the model misses {misfit.rms[worst]:.2g} of {misfit.friction[worst]:.3g} (RMS, "
-            f"{fit.group.outputs[worst]}), {misfit.rms[worst] / misfit.scatter[worst]:.2g} times the scatter of the points"
+            f"{fit.group.outputs[worst]}), {misfit.rms[worst] / misfit.scatter[worst]:.2g} times the scatter of a point"
         )
         found.append(f"{text}; {shape.words}" if shape is not None else text)
     drives = _driving(fit)

@@ -68,7 +68,7 @@ def residual_shape(fit: VelocityFit) -> Shape | None:
         if fit.residual.size <= len(fit.names) + len(fit.group.elements) * len(laws):
             return None
         tried = fit_friction(fit.group, fit.points, laws)
-        if tried.rank < len(tried.names):  # as when no point is slow enough to see it
+        if tried.rank < len(tried.names) or not _sensible(tried):  # as when no point is slow enough to see it
             continue
         explains = 1.0 - _square(tried) / before
         if explains > max(_EXPLAINS, 0.0 if best is None else best.explains):
@@ -86,3 +86,10 @@ def _slowest(fit: VelocityFit) -> tuple[int, int]:
     speeds = [float(np.abs(point.speed).min()) for point in fit.points]
     slowest = int(np.argmin(speeds))
     return slowest, int(np.argmax(np.abs(fit.residual[slowest] / fit.misfit.scatter)))
+
+
+def _sensible(fit: VelocityFit) -> bool:
+    """Whether Stribeck friction falls and smoothed friction rises with speed; the other laws bend either way."""
+    if fit.laws[0].name not in ("stribeck", "sign"):
+        return True
+    return sum(fit[name] for name in fit.names if name.startswith(fit.laws[0].name)) > 0.0
