@@ -48,8 +48,8 @@ def _verdict(found: VelocityFriction) -> str:
     if not missed:
         return f"{text}: the model fits within the scatter."
     if len(missed) == len(joints):
-        return f"{text}: viscous and Coulomb friction are not all of it."
-    return f"{text}: viscous and Coulomb friction are all of it, but not for {_listed(missed)}."
+        return f"{text}: viscous and Coulomb friction are not all there is."
+    return f"{text}: viscous and Coulomb friction are all there is, except on {_listed(missed)}."
 
 
 def _facts(found: VelocityFriction) -> list[str]:

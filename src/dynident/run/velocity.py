@@ -67,8 +67,8 @@ def _on_machine(options: Namespace, robot: Robot, joints: list[str] | None, how:
             raise InputError(f"--{name} is for logs; give some with --from")
     if options.plant is not None and not options.at:
         raise InputError(
-            "--plant: say where the other joints are held with --at; the poses that simulated machines get know nothing "
-            "of what stands around yours"
+            "--plant: say where the other joints are held with --at; poses for simulated machines know nothing of what "
+            "stands around yours"
         )
     _positive(options.bandwidth, "--bandwidth")
     times = {name: getattr(options, name) for name in _TIMES if getattr(options, name) is not None}
@@ -85,7 +85,7 @@ def _truth(options: Namespace, robot: Robot) -> Mapping[str, float]:
     from dynident.plant.effects import read_effects
     from dynident.run.simulate import parse_effects
 
-    found = dict(robot.value_set(true_values(options, robot)))
+    found = {**dict.fromkeys(robot.parameter_names, 0.0), **robot.value_set(true_values(options, robot))}
     dry = {element.label: element.names["Fc"] for element in robot.elements if "Fc" in element.names}
     for effect in read_effects(robot, None if options.effects is None else parse_effects(options.effects)):
         name = dry.get(effect.label, effect.name) if effect.law == "stop" else effect.name

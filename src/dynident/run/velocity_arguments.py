@@ -28,7 +28,7 @@ def friction_arguments(verb: ArgumentParser) -> None:
     help_cruise = "longest time at a speed (default 1)"
     verb.add_argument("--cruise", type=float, default=None, metavar="SECONDS", help=help_cruise)
     verb.add_argument("--ramp", type=float, default=None, metavar="SECONDS", help="from rest to a speed (default 0.3)")
-    help_settle = "at a speed before it is measured (default 0.15)"
+    help_settle = "at a speed before it is measured (default 0.2)"
     verb.add_argument("--settle", type=float, default=None, metavar="SECONDS", help=help_settle)
     help_bandwidth = "of the feedback that moves and holds the joints (default 30)"
     verb.add_argument("--bandwidth", type=float, default=None, metavar="RAD/S", help=help_bandwidth)

@@ -82,7 +82,7 @@ class VelocityFit:
     @property
     def rank(self) -> int:
         """Number of combinations that the points determine."""
-        return len(self.names) - self.open.shape[1]
+        return len(self.names) - int(self.open.shape[1])
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -152,12 +152,12 @@ def _readable(directions: Array) -> Array:
 
 
 def _misfit(residual: Array, scatter: Array, size: Array, rank: int, blocks: Sequence[int]) -> Misfit:
-    from scipy.stats import f
+    from scipy.special import fdtrc  # scipy.stats would take seconds to import
 
     spare = residual.size - rank
     rms = np.sqrt(np.mean(residual**2, axis=0))
     if spare < 1:
         return Misfit(rms, scatter, size, 1.0, None)
     ratio = float(np.sum((residual / scatter) ** 2) / spare)
-    chance = float(f.sf(ratio, spare, sum(n - 1 for n in blocks)))
+    chance = float(fdtrc(spare, sum(n - 1 for n in blocks) * residual.shape[1], ratio))
     return Misfit(rms, scatter, size, ratio, chance)

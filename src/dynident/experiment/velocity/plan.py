@@ -35,7 +35,7 @@ class Timing:
     """
 
     ramp: float = 0.3
-    settle: float = 0.15
+    settle: float = 0.2
     cruise: float = 1.0
     least: float = 0.2
     rest: float = 0.1
