@@ -16,7 +16,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_answer_runs_and_page(folder, capsys):
-    words = ["friction", "cylindrical", "--joints", "q1", "--speeds", "0.5,1", "--cruise", "0.7", "-o", "out"]
+    words = ["friction", "cylindrical", "--joints", "q1", "--speeds", "0.5,1", "-o", "out"]
     assert main([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {one["name"] for one in found["estimates"]} == {"Fv1", "Fc1"}
@@ -63,7 +63,20 @@ def test_bad_input_is_one_clear_line(folder, capsys, words, fragment):
 
 
 def test_an_experiment_without_an_answer_tells_where_its_runs_are(folder, capsys):
-    words = ["friction", "ur10e", "--joints", "q6", "--speeds", "0.02,0.05", "--breakaway", "30", "-o", "out", "--cruise", "0.7"]
+    words = [
+        "friction",
+        "ur10e",
+        "--joints",
+        "q6",
+        "--speeds",
+        "0.02,0.05",
+        "--breakaway",
+        "30",
+        "-o",
+        "out",
+        "--cruise",
+        "0.7",
+    ]
     assert main(words) == 2
     told = capsys.readouterr()
     assert "no run could be used; q6_+0.02: wrist_3 does not" in told.err

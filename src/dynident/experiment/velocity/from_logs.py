@@ -115,10 +115,12 @@ def _points(group: Group, track: _Track, known: bool) -> tuple[list[Point], str]
         return [], ""
     held = [one for own in passes for one in _held(group, track, own)]
     moving = sum(len(own) for own in passes)
+    name = " and ".join(group.joints)
     if sum(len(one) for one in held) >= _HELD_SHARE * moving:
         stretches = [_stretch(group, track, one) for one in held]
-        return ([one_way(one) for one in stretches] if known else _paired(stretches)), ""
-    name = " and ".join(group.joints)
+        points = [one_way(one) for one in stretches] if known else _paired(stretches)
+        alone = f"{track.log}: {name} holds no speed in both directions, so gravity must be known: give a fit (--fit)"
+        return points, "" if points else alone
     if len(group.places) > 1:
         return [], f"{track.log}: {name} do not hold their speeds; two coupled joints must"
     if not known:
