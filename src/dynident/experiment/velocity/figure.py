@@ -104,7 +104,7 @@ def _line(fit: VelocityFit, row: int, level: float, top: float) -> tuple[Array, 
     base, slope = np.full(n, level), np.zeros(n)
     base[row], slope[row] = 0.0, 1.0
     at, rise = (fit.group.directions @ inverse @ x for x in (base, slope))
-    turns = sorted({float(-a / b) for a, b in zip(at, rise, strict=True) if b and abs(a / b) < top})
+    turns = sorted({float(-a / b) + 0.0 for a, b in zip(at, rise, strict=True) if b and abs(a / b) < top})
     edges, tiny = [-top, *turns, top], 1e-6 * top
     speeds: list[Array] = []
     line: list[Array] = []

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.checks import Array, frozen
+from dynident.dynamics.friction_terms import METRES_PER_RADIAN
 from dynident.errors import InputError
 from dynident.experiment.bench import Bounds
 from dynident.experiment.velocity.groups import Group
@@ -24,14 +25,15 @@ _UNLIKE = 0.05  # share of the largest speed below which two elements count as r
 
 @dataclass(frozen=True)
 class Timing:
-    """How a run goes in time, all [s].
+    """How a run goes in time.
 
     Attributes:
-        ramp: From rest to the speed.
-        settle: At the speed before it is measured, on either way.
-        cruise: Longest time at the speed; less where the range is short.
-        least: Shortest time that is measured.
-        rest: Before each way.
+        ramp: From rest to the speed [s].
+        settle: At the speed before it is measured, on either way [s].
+        cruise: Time at the speed [s]; less where the range is short, more where a slow joint needs longer to settle.
+        least: Shortest time that is measured [s].
+        rest: Before each way [s].
+        wind: Way over which the feedback winds up against friction before a joint follows [rad; a tenth in m].
     """
 
     ramp: float = 0.3
@@ -39,12 +41,13 @@ class Timing:
     cruise: float = 1.0
     least: float = 0.2
     rest: float = 0.1
+    wind: float = 0.02
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0.0):
-                raise InputError(f"{name} is {value} s; expected a positive time")
+                raise InputError(f"{name} is {value}; expected a positive number")
         if self.cruise < self.shortest:
             raise InputError(
                 f"cruise is {self.cruise:g} s; at least {self.shortest:g} s, twice settle and least, must be at speed"
@@ -55,6 +58,10 @@ class Timing:
         """Least time at speed that leaves something to measure."""
         return 2.0 * self.settle + self.least
 
+    def settling(self, slowness: float) -> float:
+        """Time to settle of joints that take so long for a radian [s/rad]."""
+        return max(self.settle, self.wind * slowness)
+
 
 class ThereAndBack:
     """A straight line in joint space, there and back at one speed, with smooth ramps.
@@ -64,10 +71,14 @@ class ThereAndBack:
         speed: (n,) speed on the way there; zero for joints that are held.
         cruise: Time at that speed [s].
         timing: Ramps and rests.
+        settle: Time at that speed before it is measured [s]; None for that of the timing.
     """
 
-    def __init__(self, start: ArrayLike, speed: ArrayLike, cruise: float, timing: Timing) -> None:
+    def __init__(
+        self, start: ArrayLike, speed: ArrayLike, cruise: float, timing: Timing, settle: float | None = None
+    ) -> None:
         self.start, self.speed, self.cruise, self.timing = frozen(start), frozen(speed), cruise, timing
+        self.settle = timing.settle if settle is None else settle
         self._way = 2.0 * timing.ramp + cruise
         self.duration = 3.0 * timing.rest + 2.0 * self._way
 
@@ -76,7 +87,7 @@ class ThereAndBack:
         """From when to when the speed is constant and settled, there and back [s]; both over the same positions."""
         first = self.timing.rest + self.timing.ramp
         back = first + self._way + self.timing.rest
-        inside = (self.timing.settle, self.cruise - self.timing.settle)
+        inside = (self.settle, self.cruise - self.settle)
         return (first + inside[0], first + inside[1]), (back + inside[0], back + inside[1])
 
     def sample(self, t: ArrayLike, /) -> tuple[Array, Array, Array]:
@@ -173,7 +184,7 @@ def plan_levels(
     wanted = _wanted(group, most, speeds)
     levels, left_out = [], []
     for speed in wanted:
-        problem = _problem(group, speed, limits, most, timing)
+        problem = _problem(group, speed, limits, most, span, timing)
         if problem and speeds is not None and len(group.places) == 1:
             raise InputError(problem)
         if problem:
@@ -204,7 +215,7 @@ def _wanted(group: Group, most: Array, speeds: Sequence[Sequence[float]] | None)
     return sorted((inverse @ pair for pair in pairs), key=lambda speed: float(np.abs(speed).max()))
 
 
-def _problem(group: Group, speed: Array, limits: Array, most: Array, timing: Timing) -> str:
+def _problem(group: Group, speed: Array, limits: Array, most: Array, span: Array, timing: Timing) -> str:
     """Why a set of speeds cannot be run; empty if it can."""
     at = ", ".join(f"{name} {one:.3g}" for name, one in zip(group.variables, speed, strict=True))
     elements = np.abs(group.directions @ speed)
@@ -219,15 +230,28 @@ def _problem(group: Group, speed: Array, limits: Array, most: Array, timing: Tim
                 f"{at}: the range of {name} is too short to reach this speed and hold it for {timing.shortest:g} s; at "
                 f"most {most[k]:.4g} {group.units[k]}, or widen the range, or shorten ramp and settle"
             )
+    settle = _settle(group, speed, timing)
+    if _longest(speed, span, timing) < 2.0 * settle + timing.least:
+        return f"{at}: the range is too short to settle, which takes {settle:.3g} s so slowly; widen the range"
     return ""
 
 
+def _settle(group: Group, speed: Array, timing: Timing) -> float:
+    """Time to settle at a speed [s]."""
+    radian = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
+    return timing.settling(float(np.max(radian / np.abs(speed))))
+
+
+def _longest(speed: Array, span: Array, timing: Timing) -> float:
+    """Time at a speed that the range allows [s]."""
+    return float(np.min((span[:, 1] - span[:, 0]) / np.abs(speed))) - timing.ramp
+
+
 def _level(group: Group, speed: Array, span: Array, pose: Array, timing: Timing) -> Level:
-    with np.errstate(divide="ignore"):
-        longest = float(np.min((span[:, 1] - span[:, 0]) / np.abs(speed))) - timing.ramp
-    cruise = min(timing.cruise, longest)
+    settle = _settle(group, speed, timing)
+    cruise = min(timing.cruise + 2.0 * (settle - timing.settle), _longest(speed, span, timing))
     start, whole = np.array(pose), np.zeros(len(pose))
     whole[list(group.places)] = speed
     start[list(group.places)] = span.mean(axis=1) - 0.5 * speed * (cruise + timing.ramp)
     label = "-".join(f"{name}_{one:+.3g}" for name, one in zip(group.variables, speed, strict=True))
-    return Level(label, frozen(speed), ThereAndBack(start, whole, cruise, timing))
+    return Level(label, frozen(speed), ThereAndBack(start, whole, cruise, timing, settle))

@@ -119,7 +119,7 @@ def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:
         if apart.mean() > _SHARE_APART:
             return (
                 f"{name} does not keep its speed: between {local.min():.2g} and {local.max():.2g} instead of "
-                f"{mean:.2g} (sticks and slips)"
+                f"{mean:.2g} (sticks and slips, or takes longer to settle)"
             )
     return ""
 
