@@ -92,9 +92,10 @@ def _residual(fit: VelocityFit, row: int, key: str) -> Html:
     zero = np.array([min(speed.min(), 0.0), max(speed.max(), 0.0)])
     curves = [
         Curve("parts of each run", spread, np.concatenate(parts), "dots"),
-        Curve("mean of each run", speed[order], fit.residual[order, row], "residual"),
         Curve("model", zero, np.zeros(2), "predicted"),
     ]
+    if len(fit.group.places) == 1:  # two joints pass each speed several times, and a line would go up and down there
+        curves.append(Curve("mean of each run", speed[order], fit.residual[order, row], "residual"))
     title = f"Measured minus model, {fit.group.outputs[row]}"
     return chart(title, curves, x_unit=unit, y_unit=_torque_unit(fit), key=key)
 

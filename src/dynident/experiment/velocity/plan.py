@@ -41,7 +41,7 @@ class Timing:
     cruise: float = 1.0
     least: float = 0.2
     rest: float = 0.1
-    wind: float = 0.02
+    wind: float = 0.04
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
