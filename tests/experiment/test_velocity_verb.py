@@ -50,7 +50,7 @@ def test_answer_runs_and_page(folder, capsys):
         ("ur10e --from a.csv --speeds 1", "--speeds is for runs on a machine"),
         ("ur10e --from a.csv", "a.csv"),
         ("ur10e --fit nowhere", "nowhere"),
-        ("ur10e --plant arm.py:plant", "say where the other joints are held with --at"),
+        ("ur10e --plant arm.py:plant", "say where q1, q2, q3, q4, q5, q6 are held with --at"),
         ("ur10e --joints q1 --friction stop(0.001)", "does not show at constant velocity"),
     ],
 )
@@ -63,22 +63,30 @@ def test_bad_input_is_one_clear_line(folder, capsys, words, fragment):
 
 
 def test_an_experiment_without_an_answer_tells_where_its_runs_are(folder, capsys):
-    words = [
-        "friction",
-        "ur10e",
-        "--joints",
-        "q6",
-        "--speeds",
-        "0.02,0.05",
-        "--breakaway",
-        "30",
-        "-o",
-        "out",
-        "--cruise",
-        "0.7",
-    ]
+    locked = "q1=0,q2=-1.57,q3=0,q4=0,q5=0"
+    words = ["friction", "ur10e", "--locked", locked, "--speeds", "0.15,0.2", "--breakaway", "30", "-o", "out"]
     assert main(words) == 2
     told = capsys.readouterr()
-    assert "no run could be used; q6_+0.02: wrist_3 does not" in told.err
-    assert "the 2 runs so far are in out/runs" in told.err
-    assert len(list((folder / "out" / "runs").iterdir())) == 2
+    assert "no run could be used; q6_+0.15: the command of joint wrist_3 reached its limit" in told.err
+    assert "runs so far are in out/runs" in told.err
+    assert len(list((folder / "out" / "runs").iterdir())) == 1
+
+
+OWN = """
+from dynident.plant import MujocoPlant
+
+def machine(robot):
+    return MujocoPlant(robot, {**robot.value_set(), "Fv1": 0.5, "Fc1": 1.0}, sample_time=2e-3)
+"""
+
+
+def test_a_machine_of_the_users_own(folder, capsys):
+    (folder / "own.py").write_text(OWN)
+    words = ["friction", "pendulum-1", "--plant", "own.py:machine", "--speeds", "0.5,1", "--range", "q1=-1.2:1.2"]
+    assert main([*words, "--json"]) == 0
+    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)["estimates"]}
+    assert found["Fc1"]["value"] == pytest.approx(1.0, abs=0.01)
+    assert found["Fv1"]["value"] == pytest.approx(0.5, abs=0.01)
+    assert "true" not in found["Fc1"]  # nobody knows
+    assert main([*words, "--noise", "1"]) == 2
+    assert "leave it out with --plant" in capsys.readouterr().err

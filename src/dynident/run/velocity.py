@@ -65,19 +65,32 @@ def _on_machine(options: Namespace, robot: Robot, joints: list[str] | None, how:
     for name in ("columns", "window"):
         if getattr(options, name) is not None:
             raise InputError(f"--{name} is for logs; give some with --from")
-    if options.plant is not None and not options.at:
-        raise InputError(
-            "--plant: say where the other joints are held with --at; poses for simulated machines know nothing of what "
-            "stands around yours"
-        )
+    at = _positions(options.at, "--at")
+    if options.plant is not None:
+        _check_pose(robot, joints, at)
     _positive(options.bandwidth, "--bandwidth")
     times = {name: getattr(options, name) for name in _TIMES if getattr(options, name) is not None}
     how |= {"speeds": parse_speeds(options.speeds), "ranges": parse_ranges(options.range)}
-    how |= {"at": _positions(options.at, "--at"), "timing": Timing(**times)}
+    how |= {"at": at, "timing": Timing(**times)}
     how |= {} if options.bandwidth is None else {"bandwidth": options.bandwidth}
     with bench(options, machine(options, robot, rate=_RATE, encoder=_COUNTS)) as made:
         found = velocity_friction(made, joints, **how)
     return dataclasses.replace(found, true=_truth(options, robot) if options.plant is None else {})
+
+
+def _check_pose(robot: Robot, joints: list[str] | None, at: Mapping[str, float]) -> None:
+    """On a machine of the user's own every joint that is held must be told where: nobody else knows what is around."""
+    from dynident.experiment.velocity.groups import joint_groups
+
+    groups = joint_groups(robot, joints)
+    alone = set(groups[0].places) if len(groups) == 1 else set()
+    named = list(zip(robot.position_names, robot.joint_names, strict=True))
+    missing = [v for i, (v, j) in enumerate(named) if i not in alone and v not in at and j not in at]
+    if missing:
+        raise InputError(
+            f"--plant: say where {', '.join(missing)} are held with --at; poses for simulated machines know nothing of "
+            "what stands around yours"
+        )
 
 
 def _truth(options: Namespace, robot: Robot) -> Mapping[str, float]:

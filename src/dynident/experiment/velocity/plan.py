@@ -84,10 +84,11 @@ class ThereAndBack:
 
     @property
     def windows(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """From when to when the speed is constant and settled, there and back [s]; both over the same positions."""
+        """From when to when the speed is constant and settled, there and back [s]; most positions are on both ways."""
         first = self.timing.rest + self.timing.ramp
         back = first + self._way + self.timing.rest
-        inside = (self.settle, self.cruise - self.settle)
+        # To the very end: a joint that lags behind passes the positions of the other way later than wanted.
+        inside = (self.settle, self.cruise)
         return (first + inside[0], first + inside[1]), (back + inside[0], back + inside[1])
 
     def sample(self, t: ArrayLike, /) -> tuple[Array, Array, Array]:
