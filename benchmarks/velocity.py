@@ -24,7 +24,7 @@ from dynident.plant import Breakaway, MujocoPlant, Sensors
 
 DATA = Path(os.environ.get("DYNIDENT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 NOISE = np.array([20.0, 20.0, 0.6, 0.6, 0.6, 20.0])  # [N·m]
-CASES = {  # joint, effects, breakaway, pose of the other joints
+CASES = {  # joint, effects, breakaway
     "nothing else": ("q2", {}, None),
     "stop0.3_5 = 1 N·m": ("q5", {"stop0.3_5": 1.0}, None),
     "stribeck0.2_5 = 1.5 N·m": ("q5", {"stribeck0.2_5": 1.5}, None),
@@ -94,7 +94,7 @@ def ur10e() -> None:
         robot = robot.lock(**{key: value for key, value in held.items() if key != joint})
         sensors = Sensors(resolution=2.0 * np.pi / 2**17, torque_noise=0.5)
         plant = MujocoPlant(robot, "plant", sample_time=2e-3, sensors=sensors, effects=effects, breakaway=breakaway)
-        found = di.velocity_friction(plant, [joint], speeds=[0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 1.8])
+        found = di.velocity_friction(plant, [joint], speeds=[0.03, 0.1, 0.25, 0.5, 1.0, 1.8])
         number, fit = joint[1:], found.fits[0]
         values = [
             f"{found[s + number].value:.3f} ± {found[s + number].std:.3f} ({robot.value_set()[s + number]:g})"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array
-from dynident.dynamics.friction_terms import METRES_PER_RADIAN, Moving, PointwiseLaw
+from dynident.dynamics.friction_terms import METRES_PER_RADIAN, SMOOTHING, Moving, PointwiseLaw
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError
 from dynident.experiment.velocity.groups import Group
@@ -82,7 +82,11 @@ def friction_columns(
 def _law_columns(law: PointwiseLaw, label: str, v: Array, *, sliding: bool) -> list[tuple[str, str, Array]]:
     nothing = np.zeros((0, len(v)))
     moving = Moving(np.zeros((1, len(v))), v[None], nothing, nothing, restart=True)
-    found = law.at(moving, np.array([[METRES_PER_RADIAN if sliding else 1.0]]))
+    radian = METRES_PER_RADIAN if sliding else 1.0
+    found = law.at(moving, np.array([[radian]]))
+    if law.name == "stribeck":
+        # Its sign is smoothed about standstill for filtered logs; a joint that keeps its speed slips for certain.
+        found = [phi / np.abs(np.tanh(v / radian / SMOOTHING)) for phi in found]
     kinds = law.kinds()
     return [
         (f"{kind.symbol}_{label}", kind.sliding_unit if sliding else kind.unit, phi[0])
