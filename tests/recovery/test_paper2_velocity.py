@@ -115,7 +115,7 @@ def test_further_robot_viscous_and_coulomb_friction_against_gravity():
 
 
 def test_further_robot_stribeck_friction_is_seen_and_named():
-    found, true = ur10e({"stribeck0.2_5": 1.5}, "q5", [0.1, 0.2, 0.4, 1.0, 2.5], LOCKED)
+    found, true = ur10e({"stribeck0.2_5": 1.5}, "q5", [0.1, 0.25, 1.0, 2.5], LOCKED)
     assert found.fits[0].misfit.matters
     (shape,) = found.shapes
     assert shape.law == "stribeck(0.2)"
