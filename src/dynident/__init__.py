@@ -115,6 +115,11 @@ if TYPE_CHECKING:
         StepResult as StepResult,
         step_test as step_test,
     )
+    from dynident.experiment.velocity import (
+        VelocityFriction as VelocityFriction,
+        velocity_friction as velocity_friction,
+        velocity_friction_from_logs as velocity_friction_from_logs,
+    )
     from dynident.export.exported import Exported as Exported, ExportError as ExportError
     from dynident.export.mjcf_file import export_mjcf as export_mjcf
     from dynident.export.urdf_file import export_urdf as export_urdf
@@ -385,6 +390,11 @@ _ROOMS = {
         "ParallelStructure",
         "Sample",
         "SeriesStructure",
+    ),
+    "dynident.experiment.velocity": (
+        "VelocityFriction",
+        "velocity_friction",
+        "velocity_friction_from_logs",
     ),
     "dynident.signals": (
         "Observations",

@@ -7,7 +7,7 @@ import pytest
 
 import dynident as di
 from dynident.experiment.bench import Bench, Bounds
-from dynident.plant import Motors, MujocoPlant, OpenLoop
+from dynident.plant import Motors, MujocoPlant, OpenLoop, Sensors
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +88,11 @@ def test_a_folder_with_runs_is_not_mixed_with_new_ones(robot, tmp_path):
     (tmp_path / "001-old.csv").write_text("t,q1\n")
     with pytest.raises(di.InputError, match="earlier experiment"):
         Bench(MujocoPlant(robot, "plant"), folder=tmp_path)
+
+
+def test_runs_do_not_share_their_noise(robot):
+    bench = Bench(MujocoPlant(robot, "plant", sensors=Sensors(position_noise=1e-3), seed=4))
+    one, other = (bench.run(push(0.0), 0.1, [0.1]) for _ in range(2))
+    assert np.abs(one.q - other.q).max() > 1e-4
+    again = Bench(MujocoPlant(robot, "plant", sensors=Sensors(position_noise=1e-3), seed=4)).run(push(0.0), 0.1, [0.1])
+    np.testing.assert_array_equal(one.q, again.q)

@@ -17,6 +17,7 @@ from dynident.errors import InputError
 from dynident.logs.log import Log, channel_names
 from dynident.logs.write import write_log
 from dynident.plant.controllers import Controller
+from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.protocol import Plant, Reading, UnstableError
 from dynident.robot.model import Robot
 
@@ -183,6 +184,8 @@ class Bench:
         if not (math.isfinite(duration) and n >= 1):
             raise InputError(f"{label}: {duration} s at {plant.sample_time} s per sample gives no sample")
         state = start if isinstance(start, tuple) else (start, None)
+        if isinstance(plant, MujocoPlant):
+            plant.seed += 1  # it repeats its noise after each reset; what all runs share would look like the machine
         plant.reset(*state)
         controller.start(plant.sample_time)
         apply = plant.apply_voltage if controller.quantity == "voltage" else plant.apply_torque

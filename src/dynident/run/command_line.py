@@ -14,6 +14,7 @@ from dynident.errors import DynidentError, suggestion
 from dynident.run.gravity_arguments import gravity_arguments
 from dynident.run.live_arguments import live_arguments
 from dynident.run.step_arguments import step_arguments
+from dynident.run.velocity_arguments import friction_arguments
 
 _EPILOG = "Robots are files (.urdf, .xml, .yaml) or bundled names; `dynident inspect --list` shows those."
 _VERBS = {
@@ -29,6 +30,7 @@ _VERBS = {
     "step": "inertia and friction from steps of voltage, one joint at a time",
     "gravity": "mass moments from slow motion of one joint at a time, on a machine or from logs",
     "live": "parameters or payload while the robot works",
+    "friction": "friction of joints from runs at constant velocities",
 }
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
 
@@ -100,6 +102,7 @@ def _parser() -> _Parser:
     step_arguments(verbs["step"])
     gravity_arguments(verbs["gravity"])
     live_arguments(verbs["live"], _TERMS)
+    friction_arguments(verbs["friction"])
     for verb in verbs.values():
         verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser

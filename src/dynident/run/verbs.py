@@ -270,6 +270,13 @@ def run_live(options: Namespace) -> int:
     return run_live(options)
 
 
+def run_friction(options: Namespace) -> int:
+    """`dynident friction`."""
+    from dynident.run.velocity import run_velocity
+
+    return run_velocity(options)
+
+
 def _robot(options: Namespace) -> Robot:
     from dynident.robot import load_robot
 

@@ -1,0 +1,55 @@
+"""Coupled friction from velocity steps, as in Gautier, Khalil, Restrepo 1995, section 3 (Fig. 2).
+
+Joints 5 and 6 of the SR400 share friction: motor 6 turns with both. They go at constant speeds, there and back, so that
+gravity cancels; the friction of motor 5 jumps by twice Fs6 where joint 6 stands (qm6' = q5').
+Replace the simulated plant with your own (`dynident.plant.Plant`), and the joints and speeds with yours.
+Run: python examples/sr400_velocity.py
+"""
+
+import numpy as np
+
+import dynident as di
+from dynident.experiment.velocity.figure import section
+from dynident.experiment.velocity.fit import fit_friction
+from dynident.plant import Sensors
+
+NOISE = [20.0, 20.0, 0.6, 0.6, 0.6, 20.0]  # [N·m] of motors 1, 2, 4, 5, 6, 7
+SPEEDS = {"q5": [1.0, 3.0], "q6": [0.8, 2.4]}  # [rad/s] of motors 5 and 6, on the joint side
+
+
+def measure() -> di.VelocityFriction:
+    """Eight runs on the MuJoCo plant with noise and 16-bit positions."""
+    robot = di.load_robot("sr400")
+    sensors = Sensors(resolution=2.0 * np.pi / 2**16, torque_noise=np.array(NOISE))
+    plant = di.MujocoPlant(robot, "plant", sample_time=2e-3, sensors=sensors)
+    return di.velocity_friction(plant, ["q5", "q6"], speeds=SPEEDS)
+
+
+def figure_2(found: di.VelocityFriction) -> None:
+    """Friction of motor 5 against its speed while motor 6 turns at 2.4 rad/s, measured and by the model."""
+    one = section(found.fits[0], 0, 2.4)
+    inside = np.isfinite(one.line)
+    line = np.interp(one.speed, one.line_speed[inside], one.line[inside])
+    print("\nq5' [rad/s]  measured  model [N·m]")
+    for v, measured, model in sorted(zip(one.speed, one.torque, line, strict=True)):
+        print(f"{v:11.2f}  {measured:8.3f}  {model:5.3f}")
+    for at, height in one.jumps:
+        print(f"jump of {height:.3f} N·m at q5' = {at:.2f}")
+
+
+def one_sign_only(found: di.VelocityFriction) -> None:
+    """What the runs tell in which joints 5 and 6 turn the same way."""
+    fit = found.fits[0]
+    same = [point for point in fit.points if point.speed[0] * point.speed[1] > 0.0]
+    alone = fit_friction(fit.group, same)
+    print(f"\nq5' q6' > 0 only: rank {alone.rank} of 6, not determined: {', '.join(alone.undetermined)}")
+
+
+if __name__ == "__main__":
+    result = measure()
+    truth = di.load_robot("sr400").value_set("plant")
+    for own in result.estimates:
+        print(f"{own.name:5} {own.value:8.4f} +- {own.std:.4f} {own.unit:10} true {truth[own.name]:g}")
+    figure_2(result)
+    one_sign_only(result)
+    print(*result.warnings, sep="\n")

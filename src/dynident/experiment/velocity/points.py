@@ -1,0 +1,170 @@
+"""Friction at one speed: the torque of a steady stretch without what gravity does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array, frozen
+
+BLOCKS = 8  # parts of a stretch whose means tell the scatter
+FEWEST_SAMPLES = 5  # in each of them
+_LOCAL = 0.02  # [s] over which the speed of the moment is looked at
+_COUNTS = 10.0  # steps of the encoder that a joint moves meanwhile, at least
+_APART = 0.5  # share of the mean speed by which that of the moment may differ
+_SHARE_APART = 0.05  # share of the time in which it may differ more
+_STUCK = 0.1  # share of the wanted speed below which a joint does not move
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Samples at a speed that is meant to be constant.
+
+    Attributes:
+        run: Name of the run or log.
+        time: (m,) [s].
+        q: (m, n) positions of the joints under test [rad or m].
+        tau: (m, n) torque at their actuated coordinates [N·m or N], without gravity where that is known.
+    """
+
+    run: str
+    time: Array
+    q: Array
+    tau: Array
+
+    @property
+    def speed(self) -> Array:
+        """(n,) slope of the positions: speeds that sensors tell are biased on many machines."""
+        return slopes(self.time, self.q)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Friction at one speed.
+
+    Attributes:
+        run: Name of the run or log.
+        speed: (n,) joint speeds [rad/s or m/s].
+        blocks: (k, n) friction at the actuated coordinates in parts of the stretch, or on repeated passes [N·m or N].
+        odd: Whether it is half the difference of both directions: then friction at the opposite speed is the opposite,
+            and an offset has cancelled with gravity.
+        seconds: Time that was measured.
+    """
+
+    run: str
+    speed: Array
+    blocks: Array
+    odd: bool
+    seconds: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "speed", frozen(self.speed))
+        object.__setattr__(self, "blocks", frozen(self.blocks))
+
+    @property
+    def torque(self) -> Array:
+        """(n,) mean friction."""
+        return np.asarray(self.blocks.mean(axis=0))
+
+    @property
+    def scatter(self) -> Array:
+        """(n,) deviation of the parts."""
+        return np.asarray(self.blocks.std(axis=0, ddof=1))
+
+    @property
+    def std(self) -> Array:
+        """(n,) deviation of the mean."""
+        return np.asarray(self.scatter / np.sqrt(len(self.blocks)))
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "run": self.run,
+            "speed": self.speed.tolist(),
+            "friction": self.torque.tolist(),
+            "scatter": self.scatter.tolist(),
+            "std": self.std.tolist(),
+            "both_ways": self.odd,
+            "seconds": self.seconds,
+        }
+
+
+def slopes(time: Array, q: Array) -> Array:
+    """(n,) least-squares slopes of signals (m, n) over time."""
+    t = time - time.mean()
+    return np.asarray(t @ q / (t @ t))
+
+
+def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:
+    """Why a stretch is not one of constant speed; empty if it is.
+
+    Args:
+        stretch: The samples.
+        wanted: (n,) speeds that were asked for.
+        names: Of the joints.
+    """
+    if len(stretch.time) < BLOCKS * FEWEST_SAMPLES:
+        return f"has {len(stretch.time)} samples at constant speed; at least {BLOCKS * FEWEST_SAMPLES} are needed"
+    rate = (len(stretch.time) - 1) / (stretch.time[-1] - stretch.time[0])
+    for k, (name, mean) in enumerate(zip(names, stretch.speed, strict=True)):
+        if abs(mean) < _STUCK * abs(wanted[k]) or mean * wanted[k] < 0.0:
+            return f"{name} does not move: {mean:.2g} instead of {wanted[k]:.3g}"
+        q = stretch.q[:, k]
+        step = max(round(_LOCAL * rate), int(np.ceil(_COUNTS * _resolution(q) / abs(mean) * rate)), 1)
+        step = min(step, len(q) // 4)
+        local = (q[step:] - q[:-step]) * rate / step
+        apart = np.abs(local / mean - 1.0) > _APART
+        if apart.mean() > _SHARE_APART:
+            return (
+                f"{name} does not keep its speed: between {local.min():.2g} and {local.max():.2g} instead of "
+                f"{mean:.2g} (sticks and slips, or takes longer to settle)"
+            )
+    return ""
+
+
+def _resolution(q: Array) -> float:
+    """Step of the encoder: the least change between samples that is more than rounding."""
+    changes = np.abs(np.diff(q))
+    changes = changes[changes > 1e-9]
+    return float(changes.min(initial=np.inf)) if len(changes) < len(q) - 1 else 0.0
+
+
+def one_way(stretch: Stretch) -> Point:
+    """Friction of a stretch whose gravity is known or none."""
+    parts = np.array_split(stretch.tau, BLOCKS)
+    seconds = float(stretch.time[-1] - stretch.time[0])
+    return Point(stretch.run, stretch.speed, np.array([part.mean(axis=0) for part in parts]), False, seconds)
+
+
+def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
+    """Half the difference of torque there and back, position by position.
+
+    Gravity, offset and the squares of speeds are the same on both ways and cancel; friction changes its sign.
+
+    Args:
+        there: One way.
+        back: The other, over the same positions.
+        fewest: Samples of each that every part of the positions must have.
+
+    Returns:
+        The point at the speed of the way there; None where the stretches share too few positions.
+    """
+    line = there.speed / np.linalg.norm(there.speed)
+    along = [one.q @ line for one in (there, back)]
+    low, high = (f(g(x) for x in along) for f, g in ((max, np.min), (min, np.max)))
+    if not high > low:
+        return None
+    edges = np.linspace(low, high, BLOCKS + 1)
+    means, count = [], len(there.time)
+    for one, x in zip((there, back), along, strict=True):
+        place = np.searchsorted(edges, x, side="right") - 1
+        inside = [one.tau[place == k] for k in range(BLOCKS)]
+        count = min(count, min(len(part) for part in inside))
+        if count < fewest:
+            return None
+        means.append(np.array([part.mean(axis=0) for part in inside]))
+    speed = 0.5 * (there.speed - back.speed)
+    seconds = float((high - low) / np.linalg.norm(speed))
+    return Point(there.run, speed, 0.5 * (means[0] - means[1]), True, seconds)
