@@ -68,7 +68,7 @@ def test_an_experiment_without_an_answer_tells_where_its_runs_are(folder, capsys
     assert main(words) == 2
     told = capsys.readouterr()
     assert "no run could be used; q6_+0.15: the command of joint wrist_3 reached its limit" in told.err
-    assert "runs so far are in out/runs" in told.err
+    assert "what was recorded so far is in out/runs" in told.err
     assert len(list((folder / "out" / "runs").iterdir())) == 1
 
 
