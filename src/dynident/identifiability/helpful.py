@@ -13,10 +13,12 @@ from dynident.dynamics.terms import state_terms
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.model import Robot
 
-Way = Literal["held in other poses", "turned steadily", "accelerated"]
+Way = Literal["held in other poses", "turned slowly", "turned steadily", "accelerated"]
+_MOVING: tuple[Way, ...] = ("turned slowly", "turned steadily", "accelerated")
 _POSES = 48  # of the other joints, at random within the limits
 _WORTH = 0.3  # of the best way, from which another is worth telling
 _SPEED, _ACCELERATION = 1.0, 4.0  # [rad/s or m/s] and their rate, where the robot states no limit
+_SLOW = (-2.7, -1.3)  # powers of ten of the speed's share that is slow: where dry friction is not yet constant
 _REACH = np.pi  # [rad or m] on each side of a joint without limits
 
 
@@ -39,7 +41,7 @@ class Help:
 def helpful_motions(base: BaseParameters, direction: Array, sigma: Array, seed: int = 0) -> tuple[Help, ...]:
     """What to move so that torque depends more on a combination of base parameters, best first.
 
-    Each joint is held, turned at constant speed and accelerated by itself, the others in random poses; the way is as
+    Each joint is held, turned slowly, at half its speed limit, and accelerated by itself, the others in random poses; the way is as
     good as the torque which the combination causes, in deviations of each joint's noise. Terms with memory along the
     motion have no part in it.
 
@@ -58,7 +60,7 @@ def helpful_motions(base: BaseParameters, direction: Array, sigma: Array, seed: 
     found = [
         Help(name, way, _strength(base, direction, sigma, poses, joint, way, speed))
         for joint, name in enumerate(names)
-        for way in ("turned steadily", "accelerated")
+        for way in _MOVING
     ]
     held = _strength(base, direction, sigma, poses, 0, "held in other poses", speed)
     best = max([held, *(one.share for one in found)])
@@ -78,8 +80,11 @@ def _strength(
     from dynident.dynamics.evaluate import regressor
 
     dq, ddq = np.zeros_like(poses), np.zeros_like(poses)
+    both_ways = np.where(np.arange(len(poses)) % 2, 1.0, -1.0) * speed[joint]
     if way == "turned steadily":
-        dq[:, joint] = np.where(np.arange(len(poses)) % 2, 1.0, -1.0) * speed[joint]
+        dq[:, joint] = both_ways
+    if way == "turned slowly":
+        dq[:, joint] = both_ways * np.logspace(*_SLOW, len(poses))
     if way == "accelerated":
         ddq[:, joint] = _ACCELERATION * speed[joint]
     terms = state_terms(base.terms)
