@@ -41,9 +41,9 @@ class Help:
 def helpful_motions(base: BaseParameters, direction: Array, sigma: Array, seed: int = 0) -> tuple[Help, ...]:
     """What to move so that torque depends more on a combination of base parameters, best first.
 
-    Each joint is held, turned slowly, at half its speed limit, and accelerated by itself, the others in random poses; the way is as
-    good as the torque which the combination causes, in deviations of each joint's noise. Terms with memory along the
-    motion have no part in it.
+    Each joint is held, turned slowly, at half its speed limit, and accelerated by itself, the others in random poses;
+    the way is as good as the torque which the combination causes, in deviations of each joint's noise. Terms with
+    memory along the motion have no part in it.
 
     Args:
         base: The base parameters.

@@ -14,7 +14,7 @@ from dynident.report.markup import Head, Html, bullets, element, paragraphs, sec
 from dynident.report.motion_plots import Deviation, deviations_plot
 from dynident.report.words import counted, number
 
-_WEAKEST = 6  # directions that are shown
+_WEAKEST = 12  # directions that are shown
 _SHOWN = 24  # parameters in the plot
 _STANDS_OUT = 3.0  # certainty lost to other parameters from which a combination is worth a row
 _PART = 0.4  # correlation from which a parameter is named
@@ -24,7 +24,7 @@ _ENDS = (1e-4, 10.0)  # of the plot's scale
 
 def excitation_section(estimate: Estimate) -> Html:
     """Which combinations are weak, and what to move."""
-    rows = [_row(estimate, one) for one in _weak(estimate)]
+    rows = _rows(estimate)
     told = (
         f"Rank {estimate.rank} of {len(estimate.names)}; condition number {number(estimate.condition, 3)} of the "
         "weighted data with scaled columns."
@@ -39,7 +39,7 @@ def excitation_section(estimate: Estimate) -> Html:
         )
         heads = [Head("Combination", class_="text"), Head("Certainty lost", True)]
         heads.append(Head("Motion that would help", class_="text"))
-        parts += [paragraphs(more), table("Weakest combinations, worst first", heads, rows)]
+        parts += [paragraphs(more), table("Weakest combinations", heads, rows)]
     else:
         parts.append(paragraphs("No parameter is hard to tell from the others: the motion was rich enough."))
     if estimate.undetermined:
@@ -93,17 +93,33 @@ def _weak(estimate: Estimate) -> list[_Weak]:
     return found
 
 
-def _row(estimate: Estimate, weak: _Weak) -> list[object]:
+def _rows(estimate: Estimate) -> list[list[object]]:
+    """A row for each weak combination; the same one in the friction of several joints is told once."""
     sigma = np.where(np.isfinite(estimate.sigma) & (estimate.sigma > 0.0), estimate.sigma, 1.0)
-    lost = "open" if weak.times == float("inf") else f"{number(weak.times, 2)} ×"
-    return [_combination(estimate, weak.shares), lost, _words(helpful_motions(estimate.base, weak.direction, sigma))]
+    rows: list[list[object]] = []
+    friction: dict[tuple[str, ...], tuple[list[str], float]] = {}
+    for weak in _weak(estimate):
+        named = [int(i) for i in np.argsort(-np.abs(weak.shares)) if abs(weak.shares[i]) >= _PART][:_NAMED]
+        columns = [estimate.base.columns[estimate.base.independent[i]] for i in named]
+        sign = np.sign(weak.shares[named[0]]) if named else 1.0
+        ways = ["up" if sign * weak.shares[i] > 0 else "down" for i in named]
+        places = dict.fromkeys(column.place for column in columns)
+        if len(places) == 1 and all(column.term not in ("rigid", "Ia") for column in columns):
+            key = tuple(f"{column.symbol} {way}" for column, way in zip(columns, ways, strict=True))
+            joints, times = friction.get(key, ([], 0.0))
+            friction[key] = ([*joints, *places], max(times, weak.times))
+            continue
+        told = ", ".join(f"{estimate.names[i]} {way}" for i, way in zip(named, ways, strict=True))
+        rows.append([told, _lost(weak.times), _words(helpful_motions(estimate.base, weak.direction, sigma))])
+    # Laws of friction differ in how they depend on speed and on the way since a reversal; both must vary.
+    advice = "many speeds from very slow to fast, with reversals"
+    for parts, (joints, times) in friction.items():
+        rows.append([f"{', '.join(parts)}: friction of {', '.join(joints)}", _lost(times), advice])
+    return rows
 
 
-def _combination(estimate: Estimate, shares: Array) -> str:
-    """Its largest parts, such as `Fc2 up, Fo2 down`."""
-    order = [int(i) for i in np.argsort(-np.abs(shares)) if abs(shares[i]) >= _PART][:_NAMED]
-    sign = np.sign(shares[order[0]]) if order else 1.0
-    return ", ".join(f"{estimate.names[i]} {'up' if sign * shares[i] > 0 else 'down'}" for i in order)
+def _lost(times: float) -> str:
+    return "open" if times == float("inf") else f"{number(times, 2)} ×"
 
 
 def _words(ways: Sequence[Help]) -> str:

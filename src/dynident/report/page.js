@@ -2,7 +2,7 @@
 // Everything below is an addition: without scripts the page shows the same numbers and pictures.
 "use strict";
 
-const SVG = "http://www.w3.org/2000/svg";
+const SVG = (document.querySelector("svg") || {}).namespaceURI;
 const all = (selector, within) => [...(within || document).querySelectorAll(selector)];
 
 function made(tag, attributes, ...children) {

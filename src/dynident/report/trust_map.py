@@ -25,7 +25,9 @@ def trust_map(estimate: Estimate) -> Html:
     symbols = [s for s in (*LINK_SYMBOLS, *_ELEMENTS) if any(c.symbol == s for c in base.columns)]
     places = list(dict.fromkeys(c.place for c in base.columns if c.symbol in symbols))
     labels = {str(joint.number): f"{joint.number} {joint.name}" for joint in base.robot.joints}
-    head = element("tr", element("th", "Link, by its joint"), *(element("th", s, scope="col") for s in symbols))
+    head = element(
+        "tr", element("th", "Link, by its joint", scope="col"), *(element("th", s, scope="col") for s in symbols)
+    )
     names = {(c.place, c.symbol): c.name for c in base.columns}
     rows = [
         element(
@@ -35,7 +37,8 @@ def trust_map(estimate: Estimate) -> Html:
         )
         for place in places
     ]
-    grid = element("table", element("thead", head), element("tbody", *rows), class_="map")
+    caption = element("caption", element("span", "Marks of trust, by link and parameter"))
+    grid = element("table", caption, element("thead", head), element("tbody", *rows), class_="map")
     key = [
         *(("good", "●", "known to 5 %"), ("fair", "◑", "known to 15 %"), ("weak", "○", "less well")),
         *(("none", "✕", "not told by this data"), ("sum", "+", "only in a sum: hover or focus to see it")),
