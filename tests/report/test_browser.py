@@ -59,7 +59,8 @@ def test_the_robot_turns_by_mouse_and_by_keys(page):
 
 
 def test_bodies_keep_their_outline_when_the_script_draws_them(page):
-    outlines = "[...document.querySelectorAll('figure.robot ellipse')].map(e => [+e.getAttribute('rx'), +e.getAttribute('ry')])"
+    ellipses = "[...document.querySelectorAll('figure.robot ellipse')]"
+    outlines = f"{ellipses}.map(e => ['rx', 'ry'].map(name => +e.getAttribute(name)))"
     page.run("document.querySelector('figure.robot button').click()")
     drawn = page.run(outlines)
     assert len(drawn) == 6

@@ -136,7 +136,7 @@ function makeTurnable(figure) {
   });
   const look = (name, y, p) => button(name, `Look ${name}`, () => { yaw = y; pitch = p; zoom = 1; draw(); });
   const bodies = button("bodies", "Show or hide the bodies", () => svg.classList.toggle("bare"));
-  const names = button("names", "Show or hide the names", () => svg.classList.toggle("nameless"));
+  const names = button("numbers", "Show or hide the numbers of joints", () => svg.classList.toggle("nameless"));
   const near = (name, factor) => button(name, factor > 1 ? "Closer" : "Farther", () => { zoom *= factor; draw(); });
   figure.append(
     made("p", { class: "tools" }, look("from an angle", yaw0, pitch0), look("front", 0, 0), look("side", -90, 0),
@@ -159,6 +159,13 @@ function ticks(low, high, most) {
   const found = [];
   for (let i = Math.ceil(low / step); i <= Math.floor(high / step); i++) found.push(i * step);
   return [found, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))];
+}
+
+// Zero and the largest round number that lies clearly below another, on both sides.
+function around(most) {
+  const power = 10 ** Math.floor(Math.log10(0.9 * most));
+  const edge = power * Math.max(...[1, 2, 3, 4, 5, 6, 8].filter((factor) => factor * power <= 0.9 * most));
+  return [[-edge, 0, edge], Math.max(0, -Math.floor(Math.log10(power) + 1e-9))];
 }
 
 class Plot {
@@ -251,7 +258,7 @@ class Plot {
     const edge = this.width - this.right;
     const words = (text, x, y, kind) => made("text", { x, y, class: kind }, text);
     scales.forEach(([a, b], f) => {
-      const [marks, digits] = ticks(a, b, f ? 3 : 5);
+      const [marks, digits] = f ? around(most) : ticks(a, b, 5);
       for (const v of marks) {
         grid.append(made("path", { d: `M${this.left} ${down(f, v)}H${edge}`, class: Math.abs(v) < 1e-12 ? "zero" : "grid" }));
         grid.append(words(v.toFixed(digits), this.left - 10, down(f, v) + 8, "end"));

@@ -22,7 +22,7 @@ from dynident.robot.parameters import to_classical
 HEIGHT = 640
 YAW, PITCH = -55.0, 22.0  # [deg] from where the picture is seen first
 _EDGE = 24
-_NEAR = 0.12  # beside the robot's size, below which names would run into each other
+_NEAR = 0.04  # beside the robot's size, below which numbers would run into each other
 _LINES = 6  # of the ground, each way
 _BENT = (0.4, -0.9, 1.1, -0.6, 0.7, 0.3)  # [rad] a pose in which no link hides another
 _AXIS = 0.16  # length of the base frame's axes beside the robot's size
@@ -124,7 +124,8 @@ def robot_view(robot: Robot, shown: Sequence[Body], key: str) -> Html:
     )
     drawn = picture(f"{robot.name} in space", f"{told}.", parts, HEIGHT, key)
     about = f"{middle[0]:.4f},{middle[1]:.4f},{middle[2]:.4f},{scale:.3f},{YAW},{PITCH}"
-    return element("figure", drawn, class_="robot", data_view=about)
+    names = ", ".join(f"{joint.number} {joint.name}" for joint in robot.joints)
+    return element("figure", drawn, element("figcaption", f"Joints: {names}."), class_="robot", data_view=about)
 
 
 @dataclass(frozen=True)
@@ -177,15 +178,15 @@ def _segments(robot: Robot, q: Array) -> Array:
 
 
 def _labels(robot: Robot, places: Array, size: float) -> list[tuple[Array, str]]:
-    """Names of joints at their places; those that coincide share a line."""
+    """Numbers of joints at their places; those that coincide share a line."""
     found: list[tuple[Array, list[str]]] = []
     for place, joint in zip(places, robot.joints, strict=True):
-        near = [names for other, names in found if np.linalg.norm(other - place) < _NEAR * size]
+        near = [numbers for other, numbers in found if np.linalg.norm(other - place) < _NEAR * size]
         if near:
-            near[0].append(joint.name)
+            near[0].append(str(joint.number))
         else:
-            found.append((place, [joint.name]))
-    return [(place, ", ".join(names)) for place, names in found]
+            found.append((place, [str(joint.number)]))
+    return [(place, ", ".join(numbers)) for place, numbers in found]
 
 
 def _ground(points: Array) -> list[Array]:

@@ -135,7 +135,7 @@ button.sort:focus-visible { outline: 2px solid var(--link); outline-offset: 2px;
 th[aria-sort="ascending"] .sort::after { content: " ▲"; } th[aria-sort="descending"] .sort::after { content: " ▼"; }
 .panels.single { grid-template-columns: 1fr; }
 [hidden] { display: none !important; }
-figure.robot { margin: 0; max-width: 860px; }
+figure.robot { margin: 0; max-width: 860px; } figure.robot figcaption { font-size: 0.9rem; color: var(--soft); }
 figure.robot svg {
   background: var(--box); border: 1px solid var(--line); border-radius: 8px; cursor: grab; touch-action: pan-y;
   user-select: none;
