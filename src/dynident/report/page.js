@@ -141,7 +141,7 @@ function makeTurnable(figure) {
   figure.append(
     made("p", { class: "tools" }, look("from an angle", yaw0, pitch0), look("front", 0, 0), look("side", -90, 0),
       look("above", -90, 90), near("+", 1.25), near("−", 0.8), bodies, names),
-    made("p", { class: "soft" }, "Drag to turn, or use the arrow keys."),
+    made("p", { class: "tools soft" }, "Drag to turn, or use the arrow keys."),
   );
 }
 
