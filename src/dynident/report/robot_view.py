@@ -22,6 +22,7 @@ from dynident.robot.parameters import to_classical
 HEIGHT = 640
 YAW, PITCH = -55.0, 22.0  # [deg] from where the picture is seen first
 _EDGE = 24
+_WIDEST = 1.4  # times the robot's size that bodies may make the picture
 _NEAR = 0.04  # beside the robot's size, below which numbers would run into each other
 _LINES = 6  # of the ground, each way
 _BENT = (0.4, -0.9, 1.1, -0.6, 0.7, 0.3)  # [rad] a pose in which no link hides another
@@ -107,6 +108,8 @@ def robot_view(robot: Robot, shown: Sequence[Body], key: str) -> Html:
     every = np.concatenate([ends.reshape(-1, 3), joints, np.zeros((1, 3)), *(body.center[None] for body in shown)])
     middle = 0.5 * (every.min(0) + every.max(0))
     size = max(float(np.linalg.norm(every - middle, axis=1).max()), 1e-3)
+    reach = [np.linalg.norm(body.center - middle) + np.linalg.norm(body.axes, axis=0).max() for body in shown]
+    size = min(max([size, *reach]), _WIDEST * size)
     scale = (HEIGHT / 2 - _EDGE) / size
     view = View(middle, scale)
     arrows = _AXIS * size * np.eye(3)
