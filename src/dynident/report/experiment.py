@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dynident._version import __version__
 from dynident.experiment.answer import Quantity
 from dynident.report.markup import Head, Html, bullets, element, paragraphs, section, table
-from dynident.report.page import page_head
+from dynident.report.page import document
 from dynident.report.words import number
 
 
@@ -46,8 +46,7 @@ def experiment_html(
         main.append(section("again", "Again", element("code", command, class_="command")))
     links = [element("a", heading, href=f"#{key}") for heading, key in keys.items()]
     header = element("header", element("h1", title), element("nav", *links, aria_label="Sections"))
-    body = element("body", header, element("main", *main), element("footer", f"dynident {__version__}"))
-    return f"<!DOCTYPE html>\n{element('html', page_head(title), body, lang='en')}\n"
+    return document(title, header, element("main", *main), element("footer", f"dynident {__version__}"))
 
 
 def quantities(estimates: Sequence[Quantity], caption: str = "Estimates with their deviations") -> Html:

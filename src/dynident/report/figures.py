@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from dynident.checks import Array
+from dynident.dynamics.evaluate import joint_torque
 from dynident.estimate.accuracy import TorqueErrors
+from dynident.estimate.bands import LEVEL, half_width
+from dynident.estimate.estimate import Estimate
 from dynident.robot.model import Robot
 
 _FLAT = 1e-12  # share of a joint's torque below which its variation is rounding
@@ -40,6 +43,12 @@ def left_out_per_joint(crossed: Mapping[str, Any]) -> Array:
     shares = np.array([fold["per_channel"] for fold in crossed["folds"]], dtype=float)
     told = shares > 0.0  # a fold in which a joint has no rows leaves exactly nothing
     return np.where(told.any(0), np.where(told, shares, 0.0).sum(0) / np.maximum(told.sum(0), 1), np.nan)
+
+
+def band_halves(estimate: Estimate) -> Array:
+    """(n_joints,) half width of the torque bands: what predictions deviate on data that was left out [N·m or N]."""
+    sums = joint_torque(estimate.robot, np.eye(len(estimate.robot.joint_names))).T
+    return np.asarray(half_width(LEVEL) * np.sqrt(sums**2 @ np.nan_to_num(estimate.levels) ** 2))
 
 
 def torque_units(robot: Robot) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dynident.motion.excite import ExcitingMotion
 from dynident.report.figures import torque_units
 from dynident.report.markup import Head, Html, element, joined, paragraphs, section, table
 from dynident.report.motion_plots import Curve, Deviation, deviations_plot, harmonics_plot, joint_plot
-from dynident.report.page import page_head
+from dynident.report.page import document
 from dynident.report.views import VIEWS, scene, view
 from dynident.report.words import counted, number, option, percent
 from dynident.robot.model import Robot
@@ -66,8 +66,7 @@ def motion_html(motion: ExcitingMotion, robot: Robot, command: str = "") -> str:
         element("p", _facts(motion), class_="soft"),
         element("nav", *links, aria_label="Sections"),
     )
-    body = element("body", header, element("main", *main), element("footer", f"dynident {__version__}"))
-    return f"<!DOCTYPE html>\n{element('html', page_head(title, _CSS), body, lang='en')}\n"
+    return document(title, header, element("main", *main), element("footer", f"dynident {__version__}"), css=_CSS)
 
 
 _LINKS = {

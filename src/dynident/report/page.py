@@ -1,20 +1,24 @@
-"""`report_html`: an estimate as one HTML file that needs nothing else, neither network nor script."""
+"""`report_html`: an estimate as one HTML file that needs nothing else; without scripts it can still be read."""
 
 from __future__ import annotations
 
 from dynident.estimate.estimate import Estimate
-from dynident.report import checkup, friction, provenance, sections
+from dynident.report import checkup, excitation, friction, physicality, provenance, residuals, sections
 from dynident.report.markup import Html, element, escaped, joined
+from dynident.report.script import policy, script_element
 from dynident.report.style import CSS
 from dynident.report.words import counted
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # whatever a name in a file says, nothing is fetched or run
 _LINKS = {
     "warnings": "Warnings",
+    "robot": "Robot",
     "errors": "Errors",
     "torque": "Torque",
     "friction": "Friction",
     "parameters": "Parameters",
+    "excitation": "Excitation",
+    "residuals": "Residuals",
+    "physicality": "Physicality",
     "decisions": "Decisions",
     "data": "Data",
     "check": "Check",
@@ -34,13 +38,18 @@ def report_html(estimate: Estimate, command: str = "") -> str:
     Returns:
         The page, to be written as UTF-8.
     """
+    bodies = physicality.Bodies.of(estimate)
     main = [
         sections.verdict_section(estimate),
         sections.warnings_section(estimate),
+        physicality.robot_section(estimate, bodies),
         sections.errors_section(estimate),
         sections.torque_section(estimate),
         friction.friction_section(estimate),
         sections.parameters_section(estimate),
+        excitation.excitation_section(estimate),
+        residuals.residuals_section(estimate),
+        physicality.physicality_section(estimate, bodies),
         provenance.notes_section(estimate),
         provenance.data_section(estimate),
         checkup.check_section(estimate),
@@ -49,25 +58,21 @@ def report_html(estimate: Estimate, command: str = "") -> str:
         provenance.options_section(estimate, command),
     ]
     title = f"{estimate.robot.name}: identified dynamics"
-    body = element(
-        "body",
-        _header(estimate, joined(main)),
-        element("main", *main),
-        element("footer", f"dynident {estimate.version}".strip()),
-    )
-    return f"<!DOCTYPE html>\n{element('html', page_head(title), body, lang='en')}\n"
+    footer = element("footer", f"dynident {estimate.version}".strip())
+    return document(title, _header(estimate, joined(main)), element("main", *main), footer)
 
 
-def page_head(title: str, css: str = "") -> Html:
-    """Head of a page that fetches and runs nothing; `css` adds to the common style."""
-    return element(
+def document(title: str, *body: Html, css: str = "") -> str:
+    """A whole page that fetches nothing and runs nothing but the common script; `css` adds to the common style."""
+    head = element(
         "head",
         element("meta", charset="utf-8"),
-        Html(f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">\n'),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{escaped(policy())}">\n'),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
         element("style", Html(CSS + css)),
     )
+    return f"<!DOCTYPE html>\n{element('html', head, element('body', *body, script_element()), lang='en')}\n"
 
 
 def _header(estimate: Estimate, main: str) -> Html:

@@ -57,23 +57,27 @@ class Frame:
         return np.asarray(np.rint(self.top + (self.y[1] - np.asarray(value)) / (self.y[1] - self.y[0]) * self.height))
 
 
-def torque_plot(trace: Trace, joint: int, *, name: str, unit: str, key: str, columns: int) -> Html:
+def shown_time(time: Array) -> Array:
+    """Stamps as plots have them: those of a clock count from the first."""
+    return time - time[0] if len(time) and abs(time[0]) > _CLOCK else time
+
+
+def torque_plot(trace: Trace, joint: int, *, half: float, name: str, unit: str, key: str, columns: int) -> Html:
     """The plot of one joint.
 
     Args:
         trace: Torque of a log.
         joint: Index of the joint.
+        half: Half width of the band around the prediction; 0 for none.
         name: Of joint and log, for those who cannot see the plot.
         unit: Of the torque.
         key: Start of ids that are unique on the page.
         columns: Points of a line are thinned to two per column, its lowest and highest.
     """
-    time, measured, predicted = trace.time, trace.measured[joint], trace.predicted[joint]
-    if len(time) and abs(time[0]) > _CLOCK:
-        time = time - time[0]
+    time, measured, predicted = shown_time(trace.time), trace.measured[joint], trace.predicted[joint]
     residual = measured - predicted
     x = span(time, 0.0)
-    upper = Frame(*_TORQUE, x, span(np.concatenate([measured, predicted])))
+    upper = Frame(*_TORQUE, x, span(np.concatenate([measured, predicted - half, predicted + half])))
     most = max(abs(end) for end in span(residual))
     lower = Frame(*_RESIDUAL, x, (-most, most))
     described = (
@@ -86,6 +90,7 @@ def torque_plot(trace: Trace, joint: int, *, name: str, unit: str, key: str, col
         element("desc", described, id=f"{key}d"),
         axes(upper, ticks(*upper.y, 5)),
         axes(lower, [-_round(most), 0.0, _round(most)], seconds=True),
+        element("path", d=_band(upper, time, predicted, half, columns), class_="band") if half > 0.0 else "",
         *(
             element("path", d=path(frame, time, values, columns), class_=kind)
             for frame, values, kind in (
@@ -97,7 +102,18 @@ def torque_plot(trace: Trace, joint: int, *, name: str, unit: str, key: str, col
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
         aria_labelledby=f"{key}t {key}d",
+        data_frame=" ".join(map(str, (WIDTH, LEFT, RIGHT, *_TORQUE, *_RESIDUAL))),
     )
+
+
+def _band(frame: Frame, time: Array, predicted: Array, half: float, columns: int) -> str:
+    """The band around a prediction: there along its upper edge, back along the lower one, stretch by stretch."""
+    drawn = []
+    for own in _pieces(time, predicted, columns):
+        x = np.concatenate([time[own], time[own][::-1]])
+        y = np.concatenate([predicted[own] + half, predicted[own][::-1] - half])
+        drawn.append(_steps(frame.across(x), frame.down(y)) + "z")
+    return "".join(drawn)
 
 
 def _ends(values: Array) -> str:

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from dynident.checks import Array
 from dynident.estimate.accuracy import TorqueErrors, Trace, together
+from dynident.estimate.bands import LEVEL
 from dynident.estimate.estimate import Estimate
 from dynident.logs.labels import short_names
-from dynident.report.figures import fit, left_out_per_joint, per_joint, relative, rmse, torque_units
+from dynident.report.figures import band_halves, fit, left_out_per_joint, per_joint, relative, rmse, torque_units
 from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
 from dynident.report.plots import columns_for, torque_plot
+from dynident.report.traces import traces_data
+from dynident.report.trust_map import trust_map
 from dynident.report.verdict import TRUST, Trust, trust_counts, trust_of, verdict
 from dynident.report.words import counted, number, percent, quantity, sentence
 
@@ -156,6 +159,7 @@ def torque_section(estimate: Estimate) -> Html:
             for kind, words in (
                 ("measured", "measured (wide line)"),
                 ("predicted", "predicted (thin line)"),
+                ("band", f"where {100.0 * LEVEL:.0f} % of the torque of data left out lay around the prediction"),
                 ("residual", "residual, measured minus predicted, on a scale of its own"),
             )
         ),
@@ -168,7 +172,7 @@ def torque_section(estimate: Estimate) -> Html:
     parts: list[Html] = list(_logs(estimate, labels[:MOST_LOGS]))
     if len(labels) > MOST_LOGS:
         parts.append(paragraphs(f"{counted(len(labels) - MOST_LOGS, 'more log')} not shown.", class_="soft"))
-    return section("torque", "Torque over time", rest, legend, *parts)
+    return section("torque", "Torque over time", rest, legend, *parts, traces_data(estimate, labels[:MOST_LOGS]))
 
 
 def _logs(estimate: Estimate, labels: list[str]) -> Iterator[Html]:
@@ -192,10 +196,13 @@ def _names(estimate: Estimate) -> dict[str, str]:
 
 def _panels(estimate: Estimate, trace: Trace, label: str, place: int, columns: int) -> Iterator[Html]:
     joints, units = estimate.robot.joint_names, torque_units(estimate.robot)
+    halves = band_halves(estimate)
     for j, (joint, unit) in enumerate(zip(joints, units, strict=True)):
         name = f"{joint} in {label}"
-        plot = torque_plot(trace, j, name=name, unit=unit, key=f"plot{place}-{j}", columns=columns)
-        yield element("figure", element("figcaption", joint, " ", element("span", f"[{unit}]")), plot)
+        key = f"plot{place}-{j}"
+        plot = torque_plot(trace, j, half=halves[j], name=name, unit=unit, key=key, columns=columns)
+        caption = element("figcaption", joint, " ", element("span", f"[{unit}]"))
+        yield element("figure", caption, plot, data_log=place, data_joint=j)
 
 
 def parameters_section(estimate: Estimate) -> Html:
@@ -228,5 +235,11 @@ def parameters_section(estimate: Estimate) -> Html:
         )
     caption = f"{counted(len(rows), 'base parameter')}, links from the base outwards"
     return section(
-        "parameters", "Parameters", paragraphs(text), element("ul", *key, class_="key"), table(caption, heads, rows)
+        "parameters",
+        "Parameters",
+        trust_map(estimate),
+        element("h3", "Base parameters"),
+        paragraphs(text),
+        element("ul", *key, class_="key"),
+        table(caption, heads, rows),
     )

@@ -11,13 +11,15 @@ CSS = """
   color-scheme: light dark;
   --paper: #ffffff; --box: #f5f7f9; --line: #d4dae0; --text: #1b2026; --soft: #57616c; --link: #0a58a0;
   --measured: #a9b4bf; --dots: #93a1ae; --predicted: #00508c; --residual: #b34700;
-  --good: #00694c; --fair: #0a5f9e; --weak: #8a5300; --none: #6a2c70; --alert: #fff4e0; --alert-edge: #c47f00;
+  --good: #00694c; --fair: #9a6200; --weak: #b3261e; --none: #6a2c70; --glow: #00508c22;
+  --alert: #fff4e0; --alert-edge: #c47f00;
 }
 @media screen and (prefers-color-scheme: dark) {
   :root {
     --paper: #14181c; --box: #1d2329; --line: #39424b; --text: #e6eaee; --soft: #a3aeb9; --link: #7cc0f5;
     --measured: #66727e; --dots: #76838f; --predicted: #7cc8ff; --residual: #ffa04d;
-    --good: #4fd1a5; --fair: #7cc0f5; --weak: #f0b429; --none: #dba3e0; --alert: #33290f; --alert-edge: #d99a1f;
+    --good: #4fd1a5; --fair: #f0b429; --weak: #ff8a80; --none: #dba3e0; --glow: #7cc8ff2e;
+    --alert: #33290f; --alert-edge: #d99a1f;
   }
 }
 * { box-sizing: border-box; }
@@ -113,6 +115,43 @@ svg .measured { stroke: var(--measured); stroke-width: 6; }
 svg .predicted { stroke: var(--predicted); stroke-width: 2.2; }
 svg .dots { stroke: var(--dots); stroke-width: 8; } svg .model { stroke-width: 4; }
 svg .residual { stroke: var(--residual); stroke-width: 2; }
+svg .band { fill: var(--glow); stroke: none; } .legend .band { height: 12px; background: var(--glow); }
+svg .bar { fill: var(--predicted); } svg .bar.open { fill: none; stroke: var(--none); stroke-width: 2; }
+svg .name { fill: var(--text); }
+svg .picked { fill: var(--glow); } svg[data-frame] { cursor: crosshair; touch-action: pan-y; user-select: none; }
+.tools { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin: 8px 0; max-width: none; }
+button, select {
+  font: inherit; font-size: 0.9rem; color: var(--text); background: var(--box); border: 1px solid var(--line);
+  border-radius: 6px; padding: 4px 10px; min-height: 32px; cursor: pointer;
+}
+button:hover, select:hover { border-color: var(--soft); }
+button:focus-visible, select:focus-visible, a:focus-visible, svg:focus-visible, [tabindex]:focus-visible {
+  outline: 2px solid var(--link); outline-offset: 1px;
+}
+button.sort {
+  all: unset; cursor: pointer; font: inherit; font-weight: 600;
+}
+button.sort:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
+th[aria-sort="ascending"] .sort::after { content: " ▲"; } th[aria-sort="descending"] .sort::after { content: " ▼"; }
+.panels.single { grid-template-columns: 1fr; }
+[hidden] { display: none !important; }
+figure.robot { margin: 0; max-width: 860px; } figure.robot figcaption { font-size: 0.9rem; color: var(--soft); }
+figure.robot svg {
+  background: var(--box); border: 1px solid var(--line); border-radius: 8px; cursor: grab; touch-action: pan-y;
+  user-select: none;
+}
+svg .link { stroke: var(--text); stroke-width: 9; }
+svg .dot { fill: var(--predicted); stroke: var(--paper); stroke-width: 2; }
+svg .body { fill: var(--glow); stroke: var(--predicted); stroke-width: 2.5; }
+svg .body.open { stroke-dasharray: 10 7; }
+svg .axis { stroke-width: 4; stroke: var(--soft); }
+svg.bare .body { display: none; } svg.nameless text { display: none; }
+figure.bars { margin: 14px 0; max-width: 760px; } figure.bars figcaption { font-size: 0.9rem; font-weight: 600; }
+table.map { width: auto; } table.map th, table.map td { text-align: center; padding: 3px 8px; }
+table.map tbody th { text-align: left; white-space: nowrap; }
+.cell { font-weight: 600; } .cell.good { color: var(--good); } .cell.fair { color: var(--fair); }
+.cell.weak { color: var(--weak); } .cell.none { color: var(--none); } .cell.sum, .cell.no { color: var(--soft); }
+.key b.cell { display: inline-block; min-width: 1.4em; }
 details { margin: 12px 0; border: 1px solid var(--line); border-radius: 6px; padding: 0 14px; }
 details > summary { cursor: pointer; padding: 9px 0; font-weight: 600; overflow-wrap: anywhere; }
 details[open] { padding-bottom: 14px; }
@@ -135,7 +174,7 @@ footer { margin-top: 44px; padding-bottom: 30px; color: var(--soft); font-size: 
   @page { margin: 14mm; }
   body { font-size: 10.5pt; }
   header, main, footer { max-width: none; padding: 0; }
-  nav { display: none; }
+  nav, .tools { display: none; }
   h2, h3, figcaption { break-after: avoid; }
   tr, figure, .verdict { break-inside: avoid; }
   thead { display: table-header-group; }

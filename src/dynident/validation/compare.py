@@ -21,7 +21,7 @@ from dynident.signals.rows import row_step
 
 END_SECONDS = 0.2  # left out at the ends of a stretch, where filters lack samples
 _STANDING_OUT = 0.1  # share of lags outside their 95 % bounds that still passes for white
-MOST_POINTS = 1500  # of a trace, for plots
+MOST_POINTS = 3000  # of a trace, for plots
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,236 @@
+"""The robot in space as an SVG that can be turned: links as lines, bodies as the ellipsoids that move like them.
+
+Every part carries its place in the base frame (`data-p`, and `data-a` for the axes of an ellipsoid), so that a script
+can draw it from another side; without one the picture stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.motion.geometry import LinkPoints, link_capsules
+from dynident.report.markup import Html, element
+from dynident.report.motion_plots import picture
+from dynident.report.plots import WIDTH
+from dynident.robot.model import Robot
+from dynident.robot.parameters import to_classical
+
+HEIGHT = 640
+YAW, PITCH = -55.0, 22.0  # [deg] from where the picture is seen first
+_EDGE = 24
+_WIDEST = 1.4  # times the robot's size that bodies may make the picture
+_NEAR = 0.04  # beside the robot's size, below which numbers would run into each other
+_LINES = 6  # of the ground, each way
+_BENT = (0.4, -0.9, 1.1, -0.6, 0.7, 0.3)  # [rad] a pose in which no link hides another
+_AXIS = 0.16  # length of the base frame's axes beside the robot's size
+
+
+@dataclass(frozen=True)
+class Body:
+    """An ellipsoid of even density with the mass and inertia of a link.
+
+    Attributes:
+        label: Of the link.
+        center: (3,) in the base frame [m].
+        axes: (3, 3) half axes as columns, in the base frame [m].
+        mass: [kg].
+        settled: Whether the data, rather than physics or a prior, settles it.
+    """
+
+    label: str
+    center: Array
+    axes: Array
+    mass: float
+    settled: bool
+
+
+def pose(robot: Robot) -> Array:
+    """A bent pose within the limits, (n_moving,)."""
+    q = []
+    for k, i in enumerate(robot.moving):
+        joint = robot.joints[robot.active[i]]
+        low = -np.inf if joint.limits.lower is None else joint.limits.lower
+        high = np.inf if joint.limits.upper is None else joint.limits.upper
+        wanted = _BENT[k % len(_BENT)] if joint.kind != "prismatic" else 0.3
+        if not low <= wanted <= high and np.isfinite([low, high]).all():
+            wanted = low + (0.6 if k % 2 else 0.4) * (high - low)
+        q.append(float(np.clip(wanted, low, high)))
+    return np.array(q)
+
+
+def half_axes(chi: Array) -> tuple[Array, Array] | None:
+    """Centre (3,) and half axes (3, 3) of the ellipsoid of a link, in its frame; None where there is no body.
+
+    A solid ellipsoid of mass m with half axes a, b, c has I_x = m (b² + c²) / 5.
+    """
+    mass, center, inertia = to_classical(chi)
+    if not mass > 0.0:
+        return None
+    moments, turned = np.linalg.eigh(inertia)
+    squares = 2.5 * (moments.sum() - 2.0 * moments) / mass
+    if squares.min() <= 0.0:
+        return None
+    return center, turned * np.sqrt(squares)
+
+
+def bodies(robot: Robot, links: Array, settled: Sequence[bool], q: Array) -> list[Body]:
+    """The ellipsoids of all links that are bodies.
+
+    Args:
+        robot: The robot.
+        links: (n_links, 10) standard parameters.
+        settled: Whether the data settles each link's body.
+        q: (n_moving,) pose.
+    """
+    found = [(i, ellipsoid) for i, chi in enumerate(links) if (ellipsoid := half_axes(chi)) is not None]
+    if not found:
+        return []
+    indices = [i for i, _ in found for _ in range(4)]
+    places = np.concatenate([[center, *(center + axes.T)] for _, (center, axes) in found])
+    points = _points(robot, indices, places, q).reshape(-1, 4, 3)
+    result = []
+    for (i, _), (center, *ends) in zip(found, points, strict=True):
+        joint = robot.joints[i]
+        axes = (np.array(ends) - center).T
+        result.append(Body(f"link {joint.number} ({joint.link})", center, axes, float(links[i, 9]), settled[i]))
+    return result
+
+
+def robot_view(robot: Robot, shown: Sequence[Body], key: str) -> Html:
+    """The robot in a bent pose."""
+    q = pose(robot)
+    ends = _segments(robot, q)
+    joints = _points(robot, list(range(len(robot.joints))), np.zeros((len(robot.joints), 3)), q)
+    every = np.concatenate([ends.reshape(-1, 3), joints, np.zeros((1, 3)), *(body.center[None] for body in shown)])
+    middle = 0.5 * (every.min(0) + every.max(0))
+    size = max(float(np.linalg.norm(every - middle, axis=1).max()), 1e-3)
+    reach = [np.linalg.norm(body.center - middle) + np.linalg.norm(body.axes, axis=0).max() for body in shown]
+    size = min(max([size, *reach]), _WIDEST * size)
+    scale = (HEIGHT / 2 - _EDGE) / size
+    view = View(middle, scale)
+    arrows = _AXIS * size * np.eye(3)
+    parts = [_path(view, line, "grid") for line in _ground(every)]
+    parts += [
+        _path(view, np.array([np.zeros(3), arrow]), f"axis {name}") for name, arrow in zip("xyz", arrows, strict=True)
+    ]
+    parts += [_text(view, 1.25 * arrow, name) for name, arrow in zip("xyz", arrows, strict=True)]
+    parts += [_ellipse(view, body) for body in shown]
+    parts += [_path(view, segment, "link") for segment in ends]
+    parts += [_dot(view, place) for place in joints]
+    parts += [_text(view, place, text) for place, text in _labels(robot, joints, size)]
+    told = f"{robot.name} with {len(robot.joints)} joints; " + "; ".join(
+        f"{body.label} {body.mass:.3g} kg at {', '.join(f'{x:.2f}' for x in body.center)} m" for body in shown
+    )
+    drawn = picture(f"{robot.name} in space", f"{told}.", parts, HEIGHT, key)
+    about = f"{middle[0]:.4f},{middle[1]:.4f},{middle[2]:.4f},{scale:.3f},{YAW},{PITCH}"
+    names = ", ".join(f"{joint.number} {joint.name}" for joint in robot.joints)
+    return element("figure", drawn, element("figcaption", f"Joints: {names}."), class_="robot", data_view=about)
+
+
+@dataclass(frozen=True)
+class View:
+    """Where places of the base frame lie in the picture.
+
+    Attributes:
+        middle: (3,) what the robot turns about [m].
+        scale: Units of the view box per metre.
+    """
+
+    middle: Array
+    scale: float
+
+    @property
+    def onto(self) -> Array:
+        """(2, 3) right and up of the picture."""
+        yaw, pitch = np.radians(YAW), np.radians(PITCH)
+        return np.array(
+            [
+                [-np.sin(yaw), np.cos(yaw), 0.0],
+                [-np.sin(pitch) * np.cos(yaw), -np.sin(pitch) * np.sin(yaw), np.cos(pitch)],
+            ]
+        )
+
+    def place(self, points: Array) -> Array:
+        """(..., 2) in the view box."""
+        away = (points - self.middle) @ self.onto.T * self.scale
+        return np.asarray(np.array([WIDTH / 2, HEIGHT / 2]) + away * np.array([1.0, -1.0]))
+
+    def outline(self, axes: Array) -> tuple[float, float, float]:
+        """Half axes [view box] and turn [deg] of the ellipse that an ellipsoid's outline is: that of (P A)(P A)'."""
+        flat = self.scale * np.diag([1.0, -1.0]) @ self.onto @ axes
+        squares, turned = np.linalg.eigh(flat @ flat.T)
+        small, large = np.sqrt(np.maximum(squares, 0.0))
+        return float(large), float(small), float(np.degrees(np.arctan2(turned[1, 1], turned[0, 1])))
+
+
+def _points(robot: Robot, links: Sequence[int], places: Array, q: Array) -> Array:
+    """(n_points, 3) in the base frame."""
+    return np.asarray(LinkPoints(robot, links, places).at(q[None])[:, 0])
+
+
+def _segments(robot: Robot, q: Array) -> Array:
+    """(n_segments, 2, 3) from each joint to the joints that its link carries, and to the tool."""
+    capsules = link_capsules(robot, 0.0)
+    links = [one.link for one in capsules for _ in range(2)]
+    places = np.array([end for one in capsules for end in (one.first, one.second)])
+    return _points(robot, links, places, q).reshape(-1, 2, 3)
+
+
+def _labels(robot: Robot, places: Array, size: float) -> list[tuple[Array, str]]:
+    """Numbers of joints at their places; those that coincide share a line."""
+    found: list[tuple[Array, list[str]]] = []
+    for place, joint in zip(places, robot.joints, strict=True):
+        near = [numbers for other, numbers in found if np.linalg.norm(other - place) < _NEAR * size]
+        if near:
+            near[0].append(str(joint.number))
+        else:
+            found.append((place, [str(joint.number)]))
+    return [(place, ", ".join(numbers)) for place, numbers in found]
+
+
+def _ground(points: Array) -> list[Array]:
+    """A grid below everything, as lines (2, 3)."""
+    low, high = points.min(0), points.max(0)
+    middle, half = 0.5 * (low + high), 0.6 * max(float((high - low)[:2].max()), 1e-3)
+    along = np.linspace(-half, half, _LINES)
+    x, y, z = middle[0], middle[1], low[2]
+    lines = [np.array([[x + a, y - half, z], [x + a, y + half, z]]) for a in along]
+    return lines + [np.array([[x - half, y + a, z], [x + half, y + a, z]]) for a in along]
+
+
+def _data(points: Array) -> str:
+    return " ".join(f"{x:.4f}" for x in np.ravel(points))
+
+
+def _path(view: View, points: Array, kind: str) -> Html:
+    (x0, y0), (x1, y1) = np.rint(view.place(points)).astype(int)
+    return element("path", d=f"M{x0} {y0}L{x1} {y1}", class_=kind, data_p=_data(points))
+
+
+def _dot(view: View, point: Array) -> Html:
+    x, y = np.rint(view.place(point)).astype(int)
+    return element("circle", cx=x, cy=y, r=9, class_="dot", data_p=_data(point))
+
+
+def _text(view: View, point: Array, text: str) -> Html:
+    x, y = np.rint(view.place(point)).astype(int)
+    return element("text", text, x=x + 14, y=y - 10, data_p=_data(point))
+
+
+def _ellipse(view: View, body: Body) -> Html:
+    x, y = view.place(body.center)
+    large, small, turn = view.outline(body.axes)
+    return element(
+        "ellipse",
+        element("title", f"{body.label}: {body.mass:.3g} kg"),
+        rx=f"{large:.1f}",
+        ry=f"{max(small, 1.0):.1f}",
+        transform=f"translate({x:.1f} {y:.1f}) rotate({turn:.1f})",
+        class_="body" if body.settled else "body open",
+        data_p=_data(body.center),
+        data_a=_data(body.axes),
+    )

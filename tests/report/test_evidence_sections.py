@@ -1,0 +1,85 @@
+"""Excitation, residual tests, trust map and physicality say what the numbers say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.estimate.accuracy import Trace
+from dynident.report.excitation import excitation_section
+from dynident.report.physicality import Bodies, physicality_section
+from dynident.report.residuals import residuals_section
+from dynident.report.trust_map import trust_map
+from tests.report.test_page import make_log
+
+
+@pytest.fixture(scope="module")
+def estimate():
+    robot = di.load_robot("pendulum-2")
+    return di.identify(robot, [make_log(robot, 1)], friction="basic", check="off")
+
+
+def test_parameters_that_trade_against_each_other_are_told_together(estimate):
+    names = estimate.names
+    i, j = names.index("Fv1"), names.index("Fc1")
+    covariance = np.diag(np.diag(estimate.covariance))
+    covariance[i, j] = covariance[j, i] = -0.999 * np.sqrt(covariance[i, i] * covariance[j, j])
+    page = excitation_section(replace(estimate, covariance=covariance, open_directions=None))
+    (row,) = re.findall(r"<tr><th[^>]*>([^<]*)</th>", page.split("<tbody>")[1])
+    assert row in ("Fv up, Fc down: friction of 1", "Fc up, Fv down: friction of 1")
+    assert "22 ×" in page  # 1/sqrt(1 - 0.999²)
+    independent = replace(estimate, covariance=np.diag(np.diag(covariance)), open_directions=None)
+    assert "rich enough" in excitation_section(independent)
+
+
+def test_an_open_direction_comes_first(estimate):
+    direction = np.zeros((len(estimate.names), 1))
+    direction[estimate.names.index("ZZR1")] = 1.0
+    page = excitation_section(replace(estimate, open_directions=direction))
+    first = page.split("<tbody>")[1].split("</tr>")[0]
+    assert "ZZR1 up" in first
+    assert "open" in first
+    assert "accelerated" in first
+
+
+def residual_page(estimate, residual, predicted):
+    n = len(predicted)
+    trace = Trace(np.arange(n) * 0.01, np.stack([predicted + residual] * 2), np.stack([predicted] * 2))
+    return residuals_section(replace(estimate, traces={"one": trace}, validation={}))
+
+
+def test_residuals_are_read_by_their_shape(estimate):
+    rng = np.random.default_rng(0)
+    predicted, noise = 10.0 * rng.normal(size=4000), rng.normal(size=4000)
+    assert residual_page(estimate, noise, predicted).count("like noise") == 2
+    assert residual_page(estimate, noise + 0.1 * predicted, predicted).count("torque scale") == 2
+    assert residual_page(estimate, noise + 1.0, predicted).count("offset") == 2
+    rare = np.where(rng.uniform(size=4000) < 0.01, 10.0, 0.0)
+    assert residual_page(estimate, noise + rare, predicted).count("rare large errors") == 2
+    assert residuals_section(replace(estimate, traces={})) == ""
+
+
+def test_every_standard_parameter_has_its_mark(estimate):
+    page = trust_map(estimate)
+    categories = estimate.base.categories
+    shown = [c for c in estimate.base.columns if c.term in ("rigid", "Ia", "Fv", "Fc", "Fo")]
+    assert page.count('<td class="cell') == len(shown)
+    assert page.count("has no effect on any joint torque") == 2 * sum(
+        categories[c.name] == "no effect" for c in shown
+    )  # for those who point at it and those who cannot
+    assert "is part of" in page
+
+
+def test_bodies_that_cannot_exist_are_told(estimate):
+    fine = physicality_section(estimate, Bodies.of(estimate))
+    assert "belong to bodies that can exist" in fine
+    beta = estimate.beta.copy()
+    beta[estimate.names.index("ZZ2" if "ZZ2" in estimate.names else "ZZR2")] = -1.0
+    wrong = replace(estimate, beta=beta)
+    page = physicality_section(wrong, Bodies.of(wrong))
+    assert "farther from anything that can exist" in page
+    assert "What speaks against it" in page
