@@ -54,7 +54,8 @@ def page(room: str, names: list[str]) -> str:
     order = ("function", "class", "exception")
     for name in sorted(names, key=lambda one: order.index(kind(one))):
         lines += [f".. auto{kind(name)}:: {name}"]
-        lines += ["   :members:", "   :show-inheritance:"] if kind(name) == "class" else []
+        lines += ["   :members:"] if kind(name) == "class" else []
+        lines += ["   :show-inheritance:"] if getattr(getattr(di, name), "__bases__", (object,)) != (object,) else []
         lines += [""]
     return "\n".join(lines)
 
