@@ -57,7 +57,7 @@ def test_commands_run(path, capsys, tmp_path, monkeypatch, request):
     if path.parent == HOW_TO and any(re.search(r" fit( |$)", block, re.MULTILINE) for block in blocks(path, "sh")):
         (tmp_path / "fit").symlink_to(request.getfixturevalue("demo_fit"))
     for block in blocks(path, "sh"):
-        for line in block.splitlines():
+        for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words and words[0] == "dynident":
                 assert main(words[1:]) == 0, line
