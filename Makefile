@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+DOCS_STAMP := $(VENV)/.docs-ready
 
-.PHONY: setup demo test test-full lint bench clean
+.PHONY: setup demo docs test test-full lint bench clean
 
 setup: $(STAMP)
 
@@ -32,6 +33,15 @@ test: lint
 
 test-full: lint
 	$(BIN)/pytest
+
+# Sphinx is installed for those who ask for it; it reads only pages that have changed since.
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@touch $(DOCS_STAMP)
+
+docs: $(DOCS_STAMP)
+	@$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/docs
+	@echo "Documentation: build/docs/index.html"
 
 # `make bench PLOT=docs/scaling.svg` redraws the picture of the documentation.
 PLOT ?= build/scaling.svg

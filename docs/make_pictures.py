@@ -1,9 +1,14 @@
-"""Draws the pictures of the documentation from the real commands: `.venv/bin/python docs/make_pictures.py`."""
+"""Draws the pictures of the documentation from the real commands: `.venv/bin/python docs/make_pictures.py`.
+
+The picture of the report is taken in headless Chromium; without one it stays as it is.
+"""
 
 from __future__ import annotations
 
 import io
 import re
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +20,12 @@ import dynident as di
 from dynident.report.identification import print_estimate
 from dynident.report.inspection import inspection
 from dynident.report.motion import motion_html
+from dynident.report.page import report_html
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))  # the browser lives with the tests
+
+from tests.report import browser  # noqa: E402
 
 # rich's own template fetches a font from the network; a picture should not.
 SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -83,8 +92,33 @@ def draw_motion() -> None:
     (HERE / "excite.svg").write_text(whole + "\n")
 
 
+# Verdict, robot and two joints of the motion that was held out, side by side; nothing else of the page is touched.
+REPORT_STYLE = """
+body, header, main { max-width: none; margin: 0; padding: 0; } body { padding: 20px 26px; }
+header nav, .soft, p, button, select, label { display: none !important; } header h1 { margin: 0 0 14px; }
+main { display: grid; grid-template-columns: 620px 1fr; grid-template-rows: auto 1fr; gap: 14px 34px; }
+main > section { display: none; border-top: 0; padding: 0; margin: 0 !important; }
+#verdict, #robot, #torque, #verdict p { display: block !important; } #verdict { padding: 4px 18px 14px; }
+#torque { grid-column: 2; grid-row: 1 / 3; } #robot svg { width: 100%; }
+#robot h2, #robot figcaption, #torque > div:not(.shown), footer { display: none; }
+#torque figure:nth-child(n + 3) { display: none; } #torque .panels { grid-template-columns: 1fr; gap: 0; }
+#torque h2 { margin: 0; } #torque h3 { margin: 8px 0; } #torque .legend { margin: 8px 0; }
+"""
+
+
+def draw_report(fit: di.Estimate) -> None:
+    """Write docs/report.png: parts of the report of the demo, as a browser shows them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        path.write_text(report_html(fit), encoding="utf-8")
+        with browser.Page(path, width=1320, height=940) as page:
+            page.run("document.querySelector('#torque h3').parentElement.className = 'shown'")
+            page.run(f"document.querySelector('style').append(`{REPORT_STYLE}`)")
+            page.picture(HERE / "report.png")
+
+
 def main() -> None:
-    """Write docs/inspect.svg, docs/identify.svg and docs/excite.svg."""
+    """Write docs/inspect.svg, docs/identify.svg, docs/excite.svg and docs/report.png."""
     draw_motion()
     base = di.base_parameters(di.load_robot("sr400"), "rigid,Ia,Fv,Fc")
     draw("dynident inspect sr400 --terms rigid,Ia,Fv,Fc", "inspect", inspection(base).print)
@@ -95,6 +129,8 @@ def main() -> None:
     fit = di.identify(robot, logs)
     title = "dynident identify arm.yaml fourier_1.csv.gz fourier_2.csv.gz --validation wandering.csv.gz -o fit"
     draw(title, "identify", lambda console: print_estimate(fit, console), lines=40)
+    if browser.find():
+        draw_report(fit)
 
 
 if __name__ == "__main__":

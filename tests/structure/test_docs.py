@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+import dynident as di
 from dynident.run.command_line import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TUTORIAL = ROOT / "docs" / "tutorial-inspect.md"
+HOW_TO = ROOT / "docs" / "how-to"
+SHOWN = re.compile(r"^dynident ([a-z]+)", re.MULTILINE)
+
+
+def shown(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 def blocks(path: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", path.read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", PAGES, ids=shown)
 def test_python_blocks_run(path, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     names: dict = {}
@@ -27,8 +35,18 @@ def test_python_blocks_run(path, capsys, monkeypatch):
         exec(compile(block, str(path), "exec"), names)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
-def test_commands_run(path, capsys, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def demo_fit(tmp_path_factory):
+    """The folder `fit` of the how-to pages: a quick identification of the demo."""
+    folder = tmp_path_factory.mktemp("demo") / "fit"
+    demo = ROOT / "examples" / "demo"
+    words = ["identify", str(demo / "arm.yaml"), str(demo / "fourier_1.csv.gz"), "--friction", "basic", "--quiet"]
+    assert main([*words, "-o", str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("path", PAGES, ids=shown)
+def test_commands_run(path, capsys, tmp_path, monkeypatch, request):
     from tests.robots import random_urdf
 
     monkeypatch.chdir(tmp_path)
@@ -36,8 +54,10 @@ def test_commands_run(path, capsys, tmp_path, monkeypatch):
     (tmp_path / "arm.urdf").write_text(random_urdf(1))
     for block in blocks(TUTORIAL, "yaml"):
         (tmp_path / "arm.yaml").write_text(block)
+    if path.parent == HOW_TO and any(re.search(r" fit( |$)", block, re.MULTILINE) for block in blocks(path, "sh")):
+        (tmp_path / "fit").symlink_to(request.getfixturevalue("demo_fit"))
     for block in blocks(path, "sh"):
-        for line in block.splitlines():
+        for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words and words[0] == "dynident":
                 assert main(words[1:]) == 0, line
@@ -45,8 +65,42 @@ def test_commands_run(path, capsys, tmp_path, monkeypatch):
 
 def test_links_lead_somewhere():
     for path in PAGES:
-        for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_every_verb_is_shown_by_a_command_that_runs(capsys):
+    used = {verb for path in PAGES for block in blocks(path, "sh") for verb in SHOWN.findall(block)}
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    verbs = set(re.findall(r"^    ([a-z]+) ", capsys.readouterr().out, re.MULTILINE))
+    assert len(verbs) >= 9
+    assert verbs <= used, f"no page shows {sorted(verbs - used)}"
+
+
+def test_every_how_to_is_listed_and_short():
+    listed = (HOW_TO / "index.md").read_text()
+    pages = [path for path in HOW_TO.glob("*.md") if path.stem != "index"]
+    assert len(pages) >= 14
+    for path in pages:
+        assert f"]({path.name})" in listed
+        assert f"\n{path.stem}\n" in listed
+        assert "**When**" in path.read_text()
+        assert len(path.read_text().splitlines()) <= 45, f"{path.name} is more than half a page"
+
+
+def test_every_public_name_is_in_the_api_reference(tmp_path):
+    spec = importlib.util.spec_from_file_location("api_pages", ROOT / "docs" / "api_pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (tmp_path / "removed.rst").write_text("a room that is no more")
+    module.write_pages(tmp_path)
+    text = {path.stem: path.read_text() for path in tmp_path.glob("*.rst")}
+    assert "removed" not in text
+    found = [name for page in text.values() for name in re.findall(r"^\.\. auto[a-z]+:: (\w+)$", page, re.MULTILINE)]
+    assert sorted(found) == sorted(set(di.__all__) - {"__version__"})
+    assert set(re.findall(r"^   ([a-z]+)$", text.pop("index"), re.MULTILINE)) == set(text)
+    assert all(getattr(di, name).__doc__ for name in found)
 
 
 def test_the_program_on_the_page_is_the_one_that_is_compiled():

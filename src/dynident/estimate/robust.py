@@ -68,7 +68,7 @@ LOSSES = {
 class RobustLeastSquares(Estimator):
     r"""An M-estimate: rows with large residuals count less, on top of the weights of the channels.
 
-    .. math:: \sum_j \sum_i w_{ij}\, \psi\big((y_{ij} - w_{ij}^T \beta) / s_j\big) / s_j = 0
+    .. math:: \sum_j \sum_i w_{ij}\, \psi((y_{ij} - w_{ij}^T \beta) / s_j) / s_j = 0
 
     solved by weighting every row with psi(u) / u and repeating, one pass over the rows for each round. The deviation
     s_j of a channel is the median absolute residual over 0.6745, of all its rows or of MOST_RESIDUALS evenly spaced

@@ -1,0 +1,78 @@
+"""Pages of the API reference: one for each room, with every public name of dynident.
+
+Sphinx calls `write_pages` before it reads; the pages themselves are not kept.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import dynident as di
+
+HEADINGS = {
+    "robot": "Robots",
+    "dynamics": "Equations",
+    "logs": "Logs",
+    "identifiability": "What can be identified",
+    "information": "Information",
+    "motion": "Motions",
+    "plant": "Plants",
+    "signals": "Signals",
+    "estimate": "Estimation",
+    "experiment": "Special experiments",
+    "online": "On-line",
+    "check": "The log doctor",
+    "validation": "Validation",
+    "export": "Export",
+    "report": "Report",
+    "run": "Whole runs",
+    "errors": "Errors",
+}  # room: heading, in the order data flows
+
+
+def names_by_room() -> dict[str, list[str]]:
+    """Public names of each room, {room: names in alphabetical order}; rooms without any are left out."""
+    found: dict[str, list[str]] = {room: [] for room in HEADINGS}
+    for name, module in di._ROOM_OF.items():
+        found[module.split(".")[1]].append(name)
+    return {room: sorted(names, key=str.lower) for room, names in found.items() if names}
+
+
+def kind(name: str) -> str:
+    """The directive of Sphinx that documents a public name."""
+    value = getattr(di, name)
+    if not inspect.isclass(value):
+        return "function"
+    return "exception" if issubclass(value, BaseException) else "class"
+
+
+def page(room: str, names: list[str]) -> str:
+    """A room's page: functions first, then records, then errors and warnings."""
+    title = f"{HEADINGS[room]}: ``dynident.{room}``"
+    lines = [title, "=" * len(title), "", ".. currentmodule:: dynident", ""]
+    order = ("function", "class", "exception")
+    for name in sorted(names, key=lambda one: order.index(kind(one))):
+        lines += [f".. auto{kind(name)}:: {name}"]
+        lines += ["   :members:"] if kind(name) == "class" else []
+        lines += ["   :show-inheritance:"] if getattr(getattr(di, name), "__bases__", (object,)) != (object,) else []
+        lines += [""]
+    return "\n".join(lines)
+
+
+def write_pages(folder: Path) -> None:
+    """Write index.rst and a page for each room; pages that would not change keep their time."""
+    folder.mkdir(exist_ok=True)
+    rooms = names_by_room()
+    pages = {room: page(room, names) for room, names in rooms.items()}
+    listed = "\n".join(f"   {room}" for room in rooms)
+    pages["index"] = (
+        "API\n===\n\nEvery public name, ``import dynident as di`` and then ``di.NAME``, by the room it lives in.\n\n"
+        f".. toctree::\n   :maxdepth: 2\n\n{listed}\n"
+    )
+    for stale in set(folder.glob("*.rst")) - {folder / f"{name}.rst" for name in pages}:
+        stale.unlink()
+    for name, text in pages.items():
+        path = folder / f"{name}.rst"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
