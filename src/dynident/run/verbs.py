@@ -80,12 +80,28 @@ def _symbolic(options: Namespace) -> int:
 
 def run_identify(options: Namespace) -> int:
     """`dynident identify`."""
+    files = [("robot", options.robot), *([("columns", options.columns)] if options.columns else [])]
+    estimate = identified(options, _command(options), files)
+    if options.json:
+        print(json.dumps(identify_answer(estimate, Path(options.output)), allow_nan=False))
+    elif not options.quiet:
+        print_identified(estimate, Path(options.output))
+    return 0
+
+
+def identified(options: Namespace, command: str, files: Sequence[tuple[str, str]]) -> Estimate:
+    """Identify, and write fit and report.
+
+    Args:
+        options: Of `dynident identify`.
+        command: The command that makes the same result again.
+        files: What each file besides the logs is, and its path.
+    """
     from dynident.estimate.recipes import parse_friction
     from dynident.files import write_text
-    from dynident.report.identification import print_estimate
-    from dynident.report.inspection import page_console
     from dynident.report.page import report_html
     from dynident.run.identify import identify
+    from dynident.run.provenance import made_by
 
     out = Path(options.output)
     if out.exists() and not out.is_dir():
@@ -109,15 +125,20 @@ def run_identify(options: Namespace) -> int:
     except DynidentError:
         _undo(store, before)
         raise
+    estimate = made_by(estimate, command, files)
     estimate.save(out)
-    write_text(out / "report.html", report_html(estimate, command=_command(options)))
-    if options.json:
-        print(json.dumps(_answer(estimate, out), allow_nan=False))
-    elif not options.quiet:
-        console = page_console()
-        print_estimate(estimate, console)
-        console.print(f"Model:  {out / 'fit.yaml'}\nReport: {out / 'report.html'}", soft_wrap=True)
-    return 0
+    write_text(out / "report.html", report_html(estimate))
+    return estimate
+
+
+def print_identified(estimate: Estimate, out: Path) -> None:
+    """The page of an identification, and where its files are."""
+    from dynident.report.identification import print_estimate
+    from dynident.report.inspection import page_console
+
+    console = page_console()
+    print_estimate(estimate, console)
+    console.print(f"Model:  {out / 'fit.yaml'}\nReport: {out / 'report.html'}", soft_wrap=True)
 
 
 def _undo(store: Path, before: set[Path]) -> None:
@@ -373,14 +394,16 @@ def _command(options: Namespace) -> str:
     ):
         value = getattr(options, name)
         if value is not None and (name, value) not in (("estimator", "weighted"), ("check", "stop")):
-            words += [f"--{name.replace('_', '-')}", str(value)]
+            option = f"--{name.replace('_', '-')}"
+            # A window may begin with a minus, which must not stand alone.
+            words += [f"{option}={value}"] if str(value).startswith("-") else [option, str(value)]
     for name in ("differentiator", "locked"):
         if getattr(options, name):
             words += [f"--{name}", getattr(options, name)]
     return shlex.join(words)
 
 
-def _answer(estimate: Estimate, out: Path) -> dict[str, Any]:
+def identify_answer(estimate: Estimate, out: Path) -> dict[str, Any]:
     """The answer of `identify --json`."""
     from dynident.estimate.friction_summary import drift_notes, friction_summary
 
