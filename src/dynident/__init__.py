@@ -181,7 +181,9 @@ if TYPE_CHECKING:
         observe as observe,
     )
     from dynident.validation import (
+        FitComparison as FitComparison,
         Validation as Validation,
+        compare_fits as compare_fits,
         validate as validate,
     )
 
@@ -343,7 +345,9 @@ _ROOMS = {
         "preview",
     ),
     "dynident.validation": (
+        "FitComparison",
         "Validation",
+        "compare_fits",
         "validate",
     ),
     "dynident.export.exported": ("ExportError", "Exported"),

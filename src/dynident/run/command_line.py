@@ -11,6 +11,8 @@ from typing import NoReturn
 
 from dynident._version import __version__
 from dynident.errors import DynidentError, suggestion
+from dynident.run.report_arguments import compare_arguments, report_arguments
+from dynident.run.run_arguments import demo_arguments, init_arguments, run_arguments
 
 _EPILOG = "Robots are files (.urdf, .xml, .yaml) or bundled names; `dynident inspect --list` shows those."
 _VERBS = {
@@ -21,6 +23,11 @@ _VERBS = {
     "predict": "torque of a log from position and time",
     "payload": "mass, centre and inertia of what the tool carries",
     "export": "an identified model as URDF, MJCF, YAML or C",
+    "report": "the page of a stored fit, made anew",
+    "compare": "two runs or more side by side: errors, parameters, data, options",
+    "init": "a run file, with comments, from a robot and its logs",
+    "run": "what a run file says: identify, validate, export, report",
+    "demo": "everything once, on logs that come with dynident",
     "simulate": "a motion on the MuJoCo plant, logged as a controller would",
     "excite": "a motion that tells most about a robot's parameters within its limits",
 }
@@ -89,6 +96,11 @@ def _parser() -> _Parser:
     _predict_arguments(verbs["predict"])
     _payload_arguments(verbs["payload"])
     _export_arguments(verbs["export"])
+    report_arguments(verbs["report"])
+    compare_arguments(verbs["compare"])
+    init_arguments(verbs["init"])
+    run_arguments(verbs["run"])
+    demo_arguments(verbs["demo"])
     _simulate_arguments(verbs["simulate"])
     _excite_arguments(verbs["excite"])
     for verb in verbs.values():

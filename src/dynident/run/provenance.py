@@ -45,7 +45,7 @@ def provenance(options: Any) -> Mapping[str, Any]:
     return ReadOnlyDict({"versions": versions(), "options": given})
 
 
-def made_by(estimate: Estimate, command: str, files: Iterable[tuple[str, str]]) -> Estimate:
+def made_by(estimate: Estimate, command: str, files: Iterable[tuple[str, str]], told: Iterable[str] = ()) -> Estimate:
     """The estimate with the command that made it.
 
     Args:
@@ -53,10 +53,13 @@ def made_by(estimate: Estimate, command: str, files: Iterable[tuple[str, str]]) 
         command: As it can be typed again.
         files: What each file besides the logs is, and its path; one that does not exist, such as the name of a bundled
             robot, has no hash.
+        told: Warnings about its making.
     """
     listed = [{"what": what, "path": path, "sha256": _digest(path)} for what, path in files]
     return dataclasses.replace(
-        estimate, provenance=ReadOnlyDict({"command": command, "files": listed, **(estimate.provenance or {})})
+        estimate,
+        warnings=(*estimate.warnings, *told),
+        provenance=ReadOnlyDict({"command": command, "files": listed, **(estimate.provenance or {})}),
     )
 
 

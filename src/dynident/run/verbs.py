@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dynident.errors import DynidentError, InputError
+from dynident.run.demo import run_demo as run_demo
+from dynident.run.init import run_init as run_init
+from dynident.run.run import run_run as run_run
+from dynident.run.stored import run_compare as run_compare, run_report as run_report
 
 if TYPE_CHECKING:
     from dynident.estimate.estimate import Estimate
@@ -89,13 +93,16 @@ def run_identify(options: Namespace) -> int:
     return 0
 
 
-def identified(options: Namespace, command: str, files: Sequence[tuple[str, str]]) -> Estimate:
+def identified(
+    options: Namespace, command: str, files: Sequence[tuple[str, str]], told: Sequence[str] = ()
+) -> Estimate:
     """Identify, and write fit and report.
 
     Args:
         options: Of `dynident identify`.
         command: The command that makes the same result again.
         files: What each file besides the logs is, and its path.
+        told: Warnings that the result is to carry.
     """
     from dynident.estimate.recipes import parse_friction
     from dynident.files import write_text
@@ -125,7 +132,7 @@ def identified(options: Namespace, command: str, files: Sequence[tuple[str, str]
     except DynidentError:
         _undo(store, before)
         raise
-    estimate = made_by(estimate, command, files)
+    estimate = made_by(estimate, command, files, told)
     estimate.save(out)
     write_text(out / "report.html", report_html(estimate))
     return estimate

@@ -264,7 +264,9 @@ def _remarks(
     others = [one.name for one in parameters if one.shared and not one.alike]
     if others:
         shown = ", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else "")
-        found.append(f"the same name stands for different sums: {shown}; their differences are not changes of the robot")
+        found.append(
+            f"the same name stands for different sums: {shown}; their differences are not changes of the robot"
+        )
     keys = [{record.digest for record in fit.data} for fit in fits]
     if any(keys[0] & other for other in keys[1:]):
         found.append(
