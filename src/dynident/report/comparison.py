@@ -28,8 +28,8 @@ from dynident.validation.fits import FitComparison
 
 _LINKS = {"errors": "Errors", "parameters": "Parameters", "runs": "Runs", "options": "Options", "data": "Data"}
 _MARKS = {"changed": ("●●●", "weak"), "perhaps": ("●●○", "fair"), "agrees": ("●○○", "good")}
-_NAME, _BAR, _GAP, _RIGHT = 250, 26, 20, 130  # of the bars: room for names, thickness, between joints, for numbers
-_CSS = "svg .bar.other { fill: var(--residual); }"  # every second run; letters tell them apart without colours, too
+_NAME, _BAR, _GAP, _RIGHT = 250, 32, 20, 130  # of the bars: room for names, thickness, between joints, for numbers
+_CSS = "svg .bar.other { fill: var(--residual); }"  # all but the first run; letters tell them apart, too
 _OVER = 1.02  # of the longest bar, to the end of the scale
 
 
@@ -128,7 +128,7 @@ def _bars(found: FitComparison, caption: str) -> Html:
             parts.append(element("text", name, x=_NAME - 12, y=down + _BAR - 5, class_="end"))
             if math.isfinite(share):
                 long = max(across(share) - _NAME, 2)
-                looks = "bar" if k % 2 == 0 else "bar other"
+                looks = "bar" if k == 0 else "bar other"
                 parts.append(element("rect", x=_NAME, y=down + 2, width=long, height=_BAR - 5, class_=looks))
                 parts.append(element("text", percent(share), x=_NAME + long + 8, y=down + _BAR - 5))
     told = "; ".join(
@@ -200,7 +200,7 @@ def _runs(found: FitComparison) -> Html:
 
 
 def _options(found: FitComparison) -> Html:
-    rows = differing_options(found)
+    rows = [[sentence(name).rstrip("."), *values] for name, values in differing_options(found)]
     if not rows:
         return section("options", "Options", paragraphs("All options are the same."))
     heads = [Head("Option"), *(Head(name, class_="text") for name in found.names)]

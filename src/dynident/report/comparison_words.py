@@ -64,6 +64,10 @@ def headline(found: FitComparison) -> str:
     judged = judgement(found)
     if not found.judged:
         return _parameter_words(found)
+    if not found.one_band:
+        bands = [f" up to {number(errors.band, 3)} Hz" for errors in found.errors]
+        parts = zip(found.names, judged.totals, bands, strict=True)
+        return f"Torque error in different bands: {', '.join(f'{name} {percent(x)}{b}' for name, x, b in parts)}"
     listed = ", ".join(f"{name} {percent(x)}" for name, x in zip(found.names, judged.totals, strict=True))
     known = [(x, name) for x, name in zip(judged.totals, found.names, strict=True) if np.isfinite(x)]
     if len(known) < len(found.names):
@@ -98,6 +102,8 @@ def _parameter_words(found: FitComparison) -> str:
     common, changed = len(found.common), len(found.changed)
     if not common:
         return "The runs have no parameter in common"
+    if all(x in (None, 0.0) for one in found.common for x in one.differences):
+        return f"All {common} common parameters are equal"
     if not changed:
         return f"None of {counted(common, 'common parameter')} changed by more than chance explains"
     return f"{changed} of {counted(common, 'common parameter')} changed by more than chance explains"
@@ -169,7 +175,7 @@ def log_names(found: FitComparison) -> dict[str, str]:
 
 def z_words(value: float | None) -> str:
     """A distance in deviations, with its sign."""
-    return UNKNOWN if value is None else f"{value:+.1f}".replace("-", "−")
+    return UNKNOWN if value is None else f"{value:+.1f}"
 
 
 def cells(values: Sequence[Any], shown: Any) -> list[str]:

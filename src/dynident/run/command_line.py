@@ -47,6 +47,11 @@ class _Parser(argparse.ArgumentParser):
         if "invalid choice: " in message and "argument VERB" in message:
             word = message.split("invalid choice: ")[1].split(" (choose")[0][1:-1]
             message = f"unknown verb '{word}'{suggestion(word, _VERBS)}"
+        elif ": invalid choice: '" in message:
+            option, rest = message.removeprefix("argument ").split(": invalid choice: '", 1)
+            word, _, choices = rest.partition("' (choose from ")
+            valid = [choice.strip().strip("'") for choice in choices.rstrip(")").split(",")]
+            message = f"{option}: unknown choice '{word}'{suggestion(word, valid)}"
         elif "unrecognized arguments: " in message:
             word = message.split("unrecognized arguments: ")[1].split(" ")[0]
             known = list(dict.fromkeys(option for action in self._every_action() for option in action.option_strings))
@@ -105,6 +110,8 @@ def _parser() -> _Parser:
     _excite_arguments(verbs["excite"])
     for verb in verbs.values():
         verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    for name in ("predict", "export", "simulate"):  # those that write a file; the others answer on the terminal
+        verbs[name].add_argument("--quiet", action="store_true", help="nothing on the terminal")
     return parser
 
 

@@ -115,9 +115,7 @@ def _split(looked: Sequence[FoundLog], judges: set[Path], given: Sequence[str]) 
     if not judges:
         chosen, why = [one for one in used if _JUDGES.search(one.path.name)], "by their names"
         if len(chosen) in (0, len(used)):
-            chosen, why = (
-                (used[-1:], "the last log; choose one whose motion is of another kind") if used[1:] else ([], "")
-            )
+            chosen, why = (used[-1:], "the last one; better is a motion of another kind") if used[1:] else ([], "")
     training = tuple(one for one in used if one not in chosen)
     if not training:
         reasons = "; ".join(f"{one.path.name}: {one.reason}" for one in left_out[:5])

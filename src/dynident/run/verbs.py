@@ -206,7 +206,7 @@ def run_predict(options: Namespace) -> int:
         )
     if options.json:
         print(json.dumps({"file": options.output, "samples": count, "warnings": doubts}))
-    else:
+    elif not options.quiet:
         print("\n".join([f"{options.output}: torque at {count} stamps", *(f"Warning: {doubt}" for doubt in doubts)]))
     return 0
 
@@ -225,6 +225,8 @@ def run_simulate(options: Namespace) -> int:
     write_log(run.log, options.output)
     if options.json:
         print(json.dumps({"robot": robot.name, "log": str(options.output), **run.as_dict()}, allow_nan=False))
+        return 0
+    if options.quiet:
         return 0
     worst, place = max((far, place) for place, far in enumerate(run.tracking.tolist()))
     print(f"{options.output}: {len(run.log)} samples at {run.log.rate:.6g} Hz, {run.log.duration:.6g} s")

@@ -22,6 +22,7 @@ from dynident.validation.changes import ParameterChange, parameter_changes
 from dynident.validation.validate import validate
 
 CHANCE = 0.05  # probability that any of the parameters is called changed though none is
+_SAME_BAND = 1.02  # ratio of bands up to which errors are taken to be in the same one
 _Key = tuple[str, float, float]  # of the part of a file that a log is: hash, start, duration
 
 
@@ -109,6 +110,12 @@ class FitComparison:
     def errors(self) -> tuple[TorqueErrors, ...]:
         """Errors of each run on all logs that every run was judged with; empty without such logs."""
         return tuple(map(together, zip(*(log.errors for log in self.judged), strict=True)))
+
+    @property
+    def one_band(self) -> bool:
+        """Whether errors on the common logs are in the same band, without which they say little beside each other."""
+        bands = [one.band for log in self.judged for one in log.errors]
+        return not bands or max(bands) <= _SAME_BAND * min(bands)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; relative errors are fractions."""
@@ -241,9 +248,10 @@ def _options_of(fit: Estimate) -> dict[str, Any]:
         "estimator": fit.estimator,
         **fit.estimator_options,
         **signals,
-        "band": signals["band"] or f"{fit.band:.3g} Hz, from the motion",
+        "band": f"{fit.band:.3g} Hz" + (", from the motion" if signals["band"] is None else ""),
+        "delay": f"{1e3 * fit.signals.delay:.4g} ms",
         "essential": (known.get("options") or {}).get("essential"),
-        **({} if fit.check is None else {"check": fit.check.get("verdict")}),
+        **({} if fit.check is None else {"verdict of the check": fit.check.get("verdict")}),
         **(known.get("versions") or {"dynident": fit.version}),
     }
 
@@ -273,10 +281,13 @@ def _remarks(
             "the runs share training data; deviations of the difference are taken as of independent runs and are then "
             "too large: what changed did change, what agrees may still differ"
         )
-    bands = [log.errors for log in judged if len({round(one.band, 6) for one in log.errors}) > 1]
-    if bands:
-        told = ", ".join(f"{name} {one.band:.3g} Hz" for name, one in zip(names, bands[0], strict=True))
-        found.append(f"errors are in different bands ({told}); judge all runs with the same logs to compare them")
+    bands = [max(one.band for one in own) for own in zip(*(log.errors for log in judged), strict=True)]
+    if bands and max(bands) > _SAME_BAND * min(bands):
+        told = ", ".join(f"{name} {band:.3g} Hz" for name, band in zip(names, bands, strict=True))
+        found.append(
+            f"errors on the common logs are in different bands ({told}), and a narrower band has smaller errors: give "
+            "the logs themselves (--validation LOG.., logs=) to judge all runs in one band"
+        )
     for log in judged:
         if log.seen:
             runs = ", ".join(names[place] for place in log.seen)
