@@ -11,7 +11,7 @@ from typing import Any
 
 from dynident.errors import InputError
 
-_LOGS = ("arm.yaml", "fourier_1.csv.gz", "fourier_2.csv.gz", "wandering.csv.gz", "payload.csv.gz")
+LOGS = ("arm.yaml", "fourier_1.csv.gz", "fourier_2.csv.gz", "wandering.csv.gz", "payload.csv.gz")
 
 
 def demo_folder() -> Path:
@@ -22,7 +22,7 @@ def demo_folder() -> Path:
     """
     package = Path(str(resources.files("dynident")))
     for folder in (package / "run" / "demo_logs", package.parents[1] / "examples" / "demo"):
-        if all((folder / name).is_file() for name in _LOGS):
+        if all((folder / name).is_file() for name in LOGS):
             return folder
     raise InputError("the logs of the demo are not there; install dynident again, or take examples/demo of its source")
 
@@ -35,7 +35,7 @@ def run_demo(options: Namespace) -> int:
     from dynident.run.run import _parsed
     from dynident.run.verbs import identified, identify_answer, print_identified
 
-    arm, first, second, other, loaded = (str(demo_folder() / name) for name in _LOGS)
+    arm, first, second, other, loaded = (str(demo_folder() / name) for name in LOGS)
     out = Path(options.output)
     words = ["identify", arm, first, second, "-o", str(out), "--validation", other]
     identify = _parsed(words, json=options.json, quiet=options.quiet)

@@ -27,6 +27,7 @@ from dynident.export.mjcf_file import export_mjcf
 from dynident.export.urdf_file import export_urdf
 from dynident.export.yaml_file import export_yaml
 from dynident.files import check_target
+from dynident.report.prose import print_prose
 
 _PLAIN_TERMS = ("Fv", "Fc")
 _FORMS = ("urdf", "mjcf", "yaml", "c")
@@ -110,10 +111,13 @@ def print_exported(written: Sequence[Exported | CExport], bodies: Sequence[Physi
         print(found.table())
         print()
         for words in found.sentences():
-            print(words)
+            print_prose(words)
         print()
     for one in written:
-        print(one.summary() if isinstance(one, Exported) else _c_summary(one))
+        if isinstance(one, Exported):
+            print_prose(one.summary())
+        else:
+            _print_c(one)
 
 
 def export_answer(written: Sequence[Exported | CExport], bodies: Sequence[PhysicalParameters]) -> dict[str, Any]:
@@ -152,9 +156,14 @@ def _file(one: Exported | CExport) -> dict[str, Any]:
     }
 
 
-def _c_summary(one: CExport) -> str:
-    head = f"C ({one.number}) written to {', '.join(str(path) for path in one.files)}"
-    return "\n".join([head, *(f"  {line}" for line in one.table().splitlines())])
+def _print_c(one: CExport) -> None:
+    """Files, operations of each function, and what was found by compiling them."""
+    print_prose(f"C ({one.number}) written to {', '.join(str(path) for path in one.files)}")
+    for line in one.table().splitlines():
+        if "  " in line.strip():  # a row of the table, not a sentence
+            print(f"  {line}")
+        else:
+            print_prose(f"  {line}")
 
 
 def _note(fit: Estimate, bodies: PhysicalParameters) -> str:
