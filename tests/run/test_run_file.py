@@ -133,7 +133,8 @@ def test_values_are_taken_as_they_are_written(here):
 def test_the_demo_finds_what_its_arm_carries(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     found = answer(capsys, "demo", "-o", "shown")
-    assert found["payload"]["mass"] == pytest.approx(2.0, abs=0.02)
+    mass = next(one for one in found["payload"]["estimates"] if one["name"] == "mass")
+    assert mass["value"] == pytest.approx(2.0, abs=0.02)
     assert found["identify"]["train"]["relative_error"] < 0.01
     assert Path("shown/report.html").stat().st_size > 100_000
     assert di.load_estimate("shown").provenance["command"] == "dynident demo -o shown"

@@ -31,9 +31,9 @@ def run_demo(options: Namespace) -> int:
     """`dynident demo`."""
     from dynident.estimate.payload import identify_payload
     from dynident.logs import read_log
+    from dynident.run.identify_verb import identified, identify_answer, print_identified
     from dynident.run.payload import _print as print_payload
     from dynident.run.run import _parsed
-    from dynident.run.verbs import identified, identify_answer, print_identified
 
     arm, first, second, other, loaded = (str(demo_folder() / name) for name in LOGS)
     out = Path(options.output)

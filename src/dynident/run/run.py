@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def run_run(options: Namespace) -> int:
     """`dynident run`."""
     from dynident.run.export import export_answer, export_into, print_exported
+    from dynident.run.identify_verb import identified, identify_answer, print_identified
     from dynident.run.run_file import read_run_file
-    from dynident.run.verbs import identified, identify_answer, print_identified
 
     plan = read_run_file(options.file)
     common = {"json": options.json, "quiet": options.quiet}
