@@ -101,6 +101,9 @@ def test_other_terms_and_robots_are_compared_by_name(pair, tmp_path):
     assert named["Fo1"].values[1] is None
     assert not named["ZZR1"].alike  # with the rotor's inertia and without
     assert change_words(found, named["ZZR1"]) == "another sum"
+    far = replace(named["ZZR1"], deviations=(None, 50.0))
+    assert replace(found, parameters=(far,)).changed == ()
+    assert replace(found, parameters=(replace(far, alike=True),)).changed[0].name == "ZZR1"
     assert named["Fv1"].alike
     assert found.differing["terms"][1] == ["rigid", "Fv", "Fc(0.02)"]
 

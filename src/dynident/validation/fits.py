@@ -92,8 +92,8 @@ class FitComparison:
 
     @property
     def changed(self) -> tuple[ParameterChange, ...]:
-        """Parameters that changed by more than chance explains, the most certain first."""
-        found = [one for one in self.parameters if one.largest > self.threshold]
+        """Parameters that changed by more than chance explains, the most certain first; other sums are no change."""
+        found = [one for one in self.parameters if one.alike and one.largest > self.threshold]
         return tuple(sorted(found, key=lambda one: -one.largest))
 
     @property
