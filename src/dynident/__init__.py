@@ -219,7 +219,9 @@ if TYPE_CHECKING:
         observe as observe,
     )
     from dynident.validation import (
+        FitComparison as FitComparison,
         Validation as Validation,
+        compare_fits as compare_fits,
         validate as validate,
     )
 
@@ -409,7 +411,9 @@ _ROOMS = {
         "preview",
     ),
     "dynident.validation": (
+        "FitComparison",
         "Validation",
+        "compare_fits",
         "validate",
     ),
     "dynident.experiment.step": ("StepOptions", "StepResult", "step_test"),

@@ -215,7 +215,7 @@ class TestDamage:
         for key in data.keys() - {"name"}:  # the robot has its name
             less = {name: value for name, value in data.items() if name != key}
             (saved / "fit.yaml").write_text(yaml.safe_dump(less))
-            named = "" if key == "check" else f".*{key}"  # not every fit has one
+            named = "" if key in ("check", "provenance") else f".*{key}"  # not every fit has one
             self.refused(saved, "format is None" if key == "format" else f"damaged{named}")
 
     @pytest.mark.parametrize("wrong", [None, "words", [], {"odd": 1}])

@@ -116,6 +116,7 @@ class Estimate:
         friction_view: Friction in the model and in the training data, thinned for plots; None without friction.
         check: What the check of the training logs found, as plain data; None where it was left out.
         open_directions: (n, k) combinations of parameters that the data says nothing about; None if there are none.
+        provenance: Command, files, options as given and versions, as plain data; None where nothing was recorded.
         version: Version of dynident.
     """
 
@@ -148,6 +149,7 @@ class Estimate:
     friction_view: FrictionView | None = None
     check: Mapping[str, Any] | None = None
     open_directions: Array | None = None
+    provenance: Mapping[str, Any] | None = None
     version: str = ""
 
     def __post_init__(self) -> None:

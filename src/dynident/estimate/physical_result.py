@@ -211,13 +211,17 @@ class PhysicalParameters:
 
 
 def link_table(links: Sequence[LinkBody]) -> str:
-    """Bodies as text."""
-    lines = [f"{'link':<24}{'mass [kg]':>10}  {'centre [m]':<26}{'principal inertias [kg·m²]':<32}{'margin':>8}"]
+    """Bodies as text, within 80 columns where names are short."""
+    wide = max((len(one.label) for one in links), default=0) + 1
+    heads = f"{'mass [kg]':>9} {'centre [m]':>23} {'principal inertias [kg·m²]':>26} {'margin':>7}"
+    lines = [f"{'link':<{wide}}{heads}"]
     for one in links:
-        center = " ".join(f"{x:8.4f}" for x in one.center)
-        principal = " ".join(f"{x:9.3g}" for x in one.principal)
-        limit = "  at the limit" if one.at_limit else ""
-        lines.append(f"{one.label:<24}{one.mass:>10.3f}  {center}  {principal}  {one.margin:>8.2g}{limit}")
+        center = " ".join(f"{x:7.3f}" for x in one.center)
+        principal = " ".join(f"{x:8.3g}" for x in one.principal)
+        limit = "*" if one.at_limit else ""
+        lines.append(f"{one.label:<{wide}}{one.mass:>9.3f} {center} {principal} {one.margin:>7.2g}{limit}")
+    if any(one.at_limit for one in links):
+        lines.append("* at the limit of what can exist")
     return "\n".join(lines)
 
 

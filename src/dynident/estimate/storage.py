@@ -98,6 +98,7 @@ def _text(estimate: Estimate) -> str:
         "warnings": list(estimate.warnings),
         **({} if estimate.friction is None else {"friction": dict(estimate.friction)}),
         **({} if estimate.check is None else {"check": dict(estimate.check)}),
+        **({} if estimate.provenance is None else {"provenance": dict(estimate.provenance)}),
         **({"eliminated": [dict(one) for one in estimate.eliminated]} if estimate.eliminated else {}),
         "robot": robot_to_data(estimate.robot),
     }
@@ -211,6 +212,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         check=data.get("check"),
         friction_view=FrictionView.from_stored(arrays, len(joints)),
         eliminated=tuple(dict(one) for one in data.get("eliminated", ())),
+        provenance=data.get("provenance"),
         version=str(data["dynident"]),
     )
 

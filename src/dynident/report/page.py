@@ -33,11 +33,12 @@ def report_html(estimate: Estimate, command: str = "") -> str:
 
     Args:
         estimate: What to report; every number of the page comes from it.
-        command: The command that makes the same result again; left out when empty.
+        command: The command that makes the same result again; default the one that the estimate remembers.
 
     Returns:
         The page, to be written as UTF-8.
     """
+    command = command or str((estimate.provenance or {}).get("command", ""))
     bodies = physicality.Bodies.of(estimate)
     main = [
         sections.verdict_section(estimate),

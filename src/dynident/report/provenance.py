@@ -179,11 +179,23 @@ def options_section(estimate: Estimate, command: str) -> Html:
         ("Rank", f"{estimate.rank} of {counted(len(estimate.names), 'parameter')}"),
         ("Condition number", f"{number(estimate.condition, 3)}, of weighted data with scaled columns"),
         *((_words(name), option(value)) for name, value in signals.items()),
-        ("dynident", estimate.version or "version not recorded"),
+        *_recorded(estimate),
     ]
     listed = element("dl", *(part for name, value in rows for part in (element("dt", name), element("dd", value))))
     again = [paragraphs("The same result again:"), element("code", command, class_="command")] if command else []
     return section("options", "Options and provenance", listed, *again)
+
+
+def _recorded(estimate: Estimate) -> list[tuple[str, object]]:
+    """Options as given, files with their hashes, and versions, as far as the estimate remembers them."""
+    known = estimate.provenance or {}
+    rows: list[tuple[str, object]] = [("Options given", option(known["options"]))] if known.get("options") else []
+    for file in known.get("files", ()):
+        digest = str(file["sha256"])
+        shown = element("code", digest[:_DIGEST], title=digest) if digest else "bundled with dynident"
+        rows.append((f"File: {file['what']}", joined([file["path"], " ", shown])))
+    named = {"dynident": estimate.version or "version not recorded", **known.get("versions", {})}
+    return [*rows, *named.items()]
 
 
 def _words(name: str) -> str:

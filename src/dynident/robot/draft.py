@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynident.checks import Array
+from dynident.errors import suggestion
 from dynident.robot.expressions import LARGEST_NUMBER, ExpressionError, linear_form, quoted
 from dynident.robot.loop_check import checked_closure
 from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Loop, Robot, TorqueSource, Transform
@@ -327,8 +328,10 @@ def unknown_parameter(name: str, robot: Robot) -> str:
     """The message for a parameter name the robot does not have."""
     links = ", ".join(LINK_SYMBOLS)
     numbers = ", ".join(str(joint.number) for joint in robot.joints)
-    elements = ", ".join(name for element in robot.elements for name in element.names.values())
-    return f"unknown parameter '{name}' (links {numbers} have {links}; elements have {elements})"
+    others = [own for element in robot.elements for own in element.names.values()]
+    every = [f"{symbol}{joint.number}" for joint in robot.joints for symbol in LINK_SYMBOLS] + others
+    near = suggestion(name, every).split(" (valid")[0]  # which would list all of them
+    return f"unknown parameter '{name}'{near} (links {numbers} have {links}; elements have {', '.join(others)})"
 
 
 __all__ = ["BASE", "DEFAULT_GRAVITY", "Draft", "ElementSpec", "LoopCheck", "unknown_parameter"]

@@ -13,6 +13,8 @@ from dynident._version import __version__
 from dynident.errors import DynidentError, suggestion
 from dynident.run.gravity_arguments import gravity_arguments
 from dynident.run.live_arguments import live_arguments
+from dynident.run.report_arguments import compare_arguments, report_arguments
+from dynident.run.run_arguments import demo_arguments, init_arguments, run_arguments
 from dynident.run.step_arguments import step_arguments
 from dynident.run.velocity_arguments import friction_arguments
 
@@ -25,6 +27,11 @@ _VERBS = {
     "predict": "torque of a log from position and time",
     "payload": "mass, centre and inertia of what the tool carries",
     "export": "an identified model as URDF, MJCF, YAML or C",
+    "report": "the page of a stored fit, made anew",
+    "compare": "two runs or more side by side: errors, parameters, data, options",
+    "init": "a run file, with comments, from a robot and its logs",
+    "run": "what a run file says: identify, validate, export, report",
+    "demo": "everything once, on logs that come with dynident",
     "simulate": "a motion on the MuJoCo plant, logged as a controller would",
     "excite": "a motion that tells most about a robot's parameters within its limits",
     "step": "inertia and friction from steps of voltage, one joint at a time",
@@ -48,6 +55,11 @@ class _Parser(argparse.ArgumentParser):
         if "invalid choice: " in message and "argument VERB" in message:
             word = message.split("invalid choice: ")[1].split(" (choose")[0][1:-1]
             message = f"unknown verb '{word}'{suggestion(word, _VERBS)}"
+        elif ": invalid choice: '" in message:
+            option, rest = message.removeprefix("argument ").split(": invalid choice: '", 1)
+            word, _, choices = rest.partition("' (choose from ")
+            valid = [choice.strip().strip("'") for choice in choices.rstrip(")").split(",")]
+            message = f"{option}: unknown choice '{word}'{suggestion(word, valid)}"
         elif "unrecognized arguments: " in message:
             word = message.split("unrecognized arguments: ")[1].split(" ")[0]
             known = list(dict.fromkeys(option for action in self._every_action() for option in action.option_strings))
@@ -97,6 +109,11 @@ def _parser() -> _Parser:
     _predict_arguments(verbs["predict"])
     _payload_arguments(verbs["payload"])
     _export_arguments(verbs["export"])
+    report_arguments(verbs["report"])
+    compare_arguments(verbs["compare"])
+    init_arguments(verbs["init"])
+    run_arguments(verbs["run"])
+    demo_arguments(verbs["demo"])
     _simulate_arguments(verbs["simulate"])
     _excite_arguments(verbs["excite"])
     step_arguments(verbs["step"])
@@ -105,6 +122,8 @@ def _parser() -> _Parser:
     friction_arguments(verbs["friction"])
     for verb in verbs.values():
         verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    for name in ("predict", "export", "simulate"):  # those that write a file; the others answer on the terminal
+        verbs[name].add_argument("--quiet", action="store_true", help="nothing on the terminal")
     return parser
 
 

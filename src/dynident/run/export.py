@@ -27,6 +27,7 @@ from dynident.export.mjcf_file import export_mjcf
 from dynident.export.urdf_file import export_urdf
 from dynident.export.yaml_file import export_yaml
 from dynident.files import check_target
+from dynident.report.prose import print_prose
 
 _PLAIN_TERMS = ("Fv", "Fc")
 _FORMS = ("urdf", "mjcf", "yaml", "c")
@@ -45,6 +46,26 @@ _BELONGS = {
 
 def run_export(options: Namespace) -> int:
     """`dynident export`."""
+    written: list[Exported | CExport] = []
+    bodies: list[PhysicalParameters] = []
+    try:
+        export_into(options, written, bodies)
+    finally:  # also when a later format was refused: those before it are there
+        if written and options.json:
+            print(json.dumps(export_answer(written, bodies), allow_nan=False))
+        elif written and not options.quiet:
+            print_exported(written, bodies)
+    return 0
+
+
+def export_into(options: Namespace, written: list[Exported | CExport], bodies: list[PhysicalParameters]) -> None:
+    """Write the files that the options ask for.
+
+    Args:
+        options: Of `dynident export`.
+        written: Takes each file as soon as it is there.
+        bodies: Takes the bodies behind them, where a format needs those.
+    """
     wanted = [form for form in _FORMS if getattr(options, form) is not None]
     if not wanted:
         raise InputError("export needs at least one of --urdf F, --mjcf F, --yaml F, --c DIR")
@@ -52,14 +73,10 @@ def run_export(options: Namespace) -> int:
     bounds = parsed_bounds(options.mass, options.total_mass)
     fit = load_estimate(options.fit)
     check_targets(options, wanted)
-    bodies = physical_fit(fit, prior=options.prior, bounds=bounds) if wanted != ["c"] else None
-    written: list[Exported | CExport] = []
-    try:
-        for form in wanted:
-            written.append(_WRITERS[form](fit, bodies, options))
-    finally:
-        _report(written, bodies, options)
-    return 0
+    if wanted != ["c"]:
+        bodies.append(physical_fit(fit, prior=options.prior, bounds=bounds))
+    for form in wanted:
+        written.append(_WRITERS[form](fit, bodies[0] if bodies else None, options))
 
 
 def check_options(options: Namespace, wanted: Sequence[str]) -> None:
@@ -88,28 +105,27 @@ def check_targets(options: Namespace, wanted: Sequence[str]) -> None:
         taken[place] = f"also the file of --{form}"
 
 
-def _report(written: Sequence[Exported | CExport], bodies: PhysicalParameters | None, options: Namespace) -> None:
-    """What was written, also when a later format was refused: those before it are there."""
-    if not written:
-        return
-    if options.json:
-        print(json.dumps(_answer(written, bodies), allow_nan=False))
-        return
-    if bodies is not None:
-        print(bodies.table())
+def print_exported(written: Sequence[Exported | CExport], bodies: Sequence[PhysicalParameters]) -> None:
+    """The bodies, and what was written."""
+    for found in bodies:
+        print(found.table())
         print()
-        for words in bodies.sentences():
-            print(words)
+        for words in found.sentences():
+            print_prose(words)
         print()
     for one in written:
-        print(one.summary() if isinstance(one, Exported) else _c_summary(one))
+        if isinstance(one, Exported):
+            print_prose(one.summary())
+        else:
+            _print_c(one)
 
 
-def _answer(written: Sequence[Exported | CExport], bodies: PhysicalParameters | None) -> dict[str, Any]:
+def export_answer(written: Sequence[Exported | CExport], bodies: Sequence[PhysicalParameters]) -> dict[str, Any]:
+    """The answer of `export --json`."""
     return {
         "files": [_file(one) for one in written],
-        "physical": None if bodies is None else bodies.as_dict(),
-        "warnings": [] if bodies is None else [str(one) for one in bodies.contradictions],
+        "physical": bodies[0].as_dict() if bodies else None,
+        "warnings": [str(one) for found in bodies for one in found.contradictions],
     }
 
 
@@ -140,9 +156,14 @@ def _file(one: Exported | CExport) -> dict[str, Any]:
     }
 
 
-def _c_summary(one: CExport) -> str:
-    head = f"C ({one.number}) written to {', '.join(str(path) for path in one.files)}"
-    return "\n".join([head, *(f"  {line}" for line in one.table().splitlines())])
+def _print_c(one: CExport) -> None:
+    """Files, operations of each function, and what was found by compiling them."""
+    print_prose(f"C ({one.number}) written to {', '.join(str(path) for path in one.files)}")
+    for line in one.table().splitlines():
+        if "  " in line.strip():  # a row of the table, not a sentence
+            print(f"  {line}")
+        else:
+            print_prose(f"  {line}")
 
 
 def _note(fit: Estimate, bodies: PhysicalParameters) -> str:

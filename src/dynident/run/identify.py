@@ -39,6 +39,7 @@ from dynident.logs.source import LogSource, as_logs, log_warnings
 from dynident.robot.model import Robot
 from dynident.run.folds import left_out_in_turn
 from dynident.run.friction import chosen_friction
+from dynident.run.provenance import provenance
 from dynident.run.store import factor_of_log
 from dynident.signals.observe import Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, filter_time, too_short
@@ -201,6 +202,7 @@ class _Run:
             friction_view=friction_view(model, train),
             check=None if checkup is None else checkup.as_dict(),
             open_directions=None if kept is not None or fitted.determined_.all() else open_directions(fitted),
+            provenance=provenance(self.options),
             version=__version__,
         )
 

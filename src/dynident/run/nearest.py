@@ -50,16 +50,17 @@ def _answer(near: NearestPhysical, robot: str, name: str) -> dict[str, Any]:
 
 def _print(near: NearestPhysical, robot: str, name: str) -> None:
     from dynident.estimate.physical_result import link_table
+    from dynident.report.prose import print_prose
 
     if near.feasible:
-        print(f"Values '{name}' of {robot} belong to a robot that can exist; the nearest is the same.\n")
+        print_prose(f"Values '{name}' of {robot} belong to a robot that can exist; the nearest is the same.\n")
     else:
-        print(f"Values '{name}' of {robot} belong to no robot. The nearest that can exist is {near.distance:.3g} away")
-        print(f"({near.metric}).\n")
+        away = f"The nearest that can exist is {near.distance:.3g} away ({near.metric})."
+        print_prose(f"Values '{name}' of {robot} belong to no robot. {away}\n")
         total = max(sum(max(strain, 0.0) for strain in near.strains.values()), 1e-300)
         causes = [(strain / total, place) for place, strain in near.strains.items() if strain > _MATTERS * total]
-        print("Caused by " + ", ".join(f"{place} {100.0 * share:.0f} %" for share, place in sorted(causes)[::-1]))
+        print_prose("Caused by " + ", ".join(f"{place} {100.0 * share:.0f} %" for share, place in sorted(causes)[::-1]))
         moved = sorted(near.moved.items(), key=lambda pair: -abs(pair[1]))[:_SHOWN]
-        print("Moved most: " + ", ".join(f"{key} {value:+.4g}" for key, value in moved) + "\n")
+        print_prose("Moved most: " + ", ".join(f"{key} {value:+.4g}" for key, value in moved) + "\n")
     print(link_table(near.links))
-    print(f"\nWhat the values leave open is settled by the {near.prior}.")
+    print_prose(f"\nWhat the values leave open is settled by the {near.prior}.")

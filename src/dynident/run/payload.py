@@ -36,14 +36,16 @@ def run_payload(options: Namespace) -> int:
 
 def _print(found: PayloadEstimate, robot: str) -> None:
     """The page an engineer reads."""
+    from dynident.report.prose import print_prose
+
     how = {
         "loaded": f"from loaded runs of {robot} as identified",
         "joint": f"from loaded and unloaded runs of {robot} together",
     }
     print(f"Payload {how[found.method]}\n")
     print(found.table())
-    print("\nIn the tool frame; inertia about the centre of mass, entries of the matrix with their sign.")
+    print_prose("\nIn the tool frame; inertia about the centre of mass, entries of the matrix with their sign.")
     for note in found.notes:
-        print(f"Note: {note}")
+        print_prose(f"Note: {note}")
     for warning in found.warnings:
         print(f"dynident: {warning}", file=sys.stderr)

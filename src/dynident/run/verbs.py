@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dynident.errors import DynidentError, InputError
+from dynident.errors import InputError
+from dynident.run.demo import run_demo as run_demo
+from dynident.run.identify_verb import run_identify as run_identify
+from dynident.run.init import run_init as run_init
+from dynident.run.run import run_run as run_run
+from dynident.run.stored import run_compare as run_compare, run_report as run_report
 
 if TYPE_CHECKING:
-    from dynident.estimate.estimate import Estimate
-    from dynident.estimate.estimator import Estimator
     from dynident.logs import LogSource
     from dynident.robot import Robot
     from dynident.run.identify import Progress
-
-_FACTORS = "factors"  # folder beside fit.yaml that keeps what finished logs said
 
 
 def run_inspect(options: Namespace) -> int:
@@ -78,57 +77,6 @@ def _symbolic(options: Namespace) -> int:
     return 0
 
 
-def run_identify(options: Namespace) -> int:
-    """`dynident identify`."""
-    from dynident.estimate.recipes import parse_friction
-    from dynident.files import write_text
-    from dynident.report.identification import print_estimate
-    from dynident.report.inspection import page_console
-    from dynident.report.page import report_html
-    from dynident.run.identify import identify
-
-    out = Path(options.output)
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file; -o needs a folder for fit.yaml and report.html")
-    if options.friction is not None:
-        parse_friction(options.friction)  # a name that is not known is refused before any log is looked at
-    robot = _robot(options)
-    roles = [(options.logs, "train"), (options.validation, "validation")]
-    logs = [log for paths, role in roles for log in _logs(paths, robot, options, role)]
-    store = out / _FACTORS
-    if options.fresh and store.is_dir():
-        for file in store.glob("*.npz"):
-            file.unlink()
-    before = set(store.glob("*.npz"))
-    try:
-        with _progress(options.quiet or options.json) as progress:
-            estimate = identify(robot, logs, store=store, progress=progress, **_identify_options(options, robot))
-    except KeyboardInterrupt:
-        kept = len(set(store.glob("*.npz")))
-        raise KeyboardInterrupt(f"factors of finished logs kept in {store}: {kept}; the same command goes on") from None
-    except DynidentError:
-        _undo(store, before)
-        raise
-    estimate.save(out)
-    write_text(out / "report.html", report_html(estimate, command=_command(options)))
-    if options.json:
-        print(json.dumps(_answer(estimate, out), allow_nan=False))
-    elif not options.quiet:
-        console = page_console()
-        print_estimate(estimate, console)
-        console.print(f"Model:  {out / 'fit.yaml'}\nReport: {out / 'report.html'}", soft_wrap=True)
-    return 0
-
-
-def _undo(store: Path, before: set[Path]) -> None:
-    """Bad input leaves nothing behind: factors that this run has written, and folders that it has made."""
-    for file in set(store.glob("*.npz")) - before:
-        file.unlink()
-    for folder in (store, store.parent):
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-
-
 def run_validate(options: Namespace) -> int:
     """`dynident validate`."""
     from dynident.estimate.storage import load_estimate
@@ -139,7 +87,8 @@ def run_validate(options: Namespace) -> int:
     fit = load_estimate(options.fit)
     logs = _logs(options.logs, fit.robot, options, "validation")
     _positive(options.band, "--band")
-    found = validate(fit, logs, band=options.band)
+    with _progress(options.json) as progress:
+        found = validate(fit, logs, band=options.band, progress=progress)
     if options.json:
         print(json.dumps(found.as_dict(), allow_nan=False))
     else:
@@ -178,7 +127,7 @@ def run_predict(options: Namespace) -> int:
         )
     if options.json:
         print(json.dumps({"file": options.output, "samples": count, "warnings": doubts}))
-    else:
+    elif not options.quiet:
         print("\n".join([f"{options.output}: torque at {count} stamps", *(f"Warning: {doubt}" for doubt in doubts)]))
     return 0
 
@@ -197,6 +146,8 @@ def run_simulate(options: Namespace) -> int:
     write_log(run.log, options.output)
     if options.json:
         print(json.dumps({"robot": robot.name, "log": str(options.output), **run.as_dict()}, allow_nan=False))
+        return 0
+    if options.quiet:
         return 0
     worst, place = max((far, place) for place, far in enumerate(run.tracking.tolist()))
     print(f"{options.output}: {len(run.log)} samples at {run.log.rate:.6g} Hz, {run.log.duration:.6g} s")
@@ -332,28 +283,6 @@ def _window(text: str | None) -> tuple[float | None, float | None]:
     return start, stop
 
 
-def _identify_options(options: Namespace, robot: Robot) -> dict[str, Any]:
-    """The options that were given; defaults stay where they are defined."""
-    _positive(options.band, "--band")
-    _positive(options.essential, "--essential")
-    names = ("terms", "friction", "essential", "band", "delay", "speed", "rest_speed", "differentiator", "check")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if options.estimator != "prior" and options.prior_std is not None:
-        raise InputError("--prior-std belongs to --estimator prior")
-    given["estimator"] = _prior(robot, options.prior_std) if options.estimator == "prior" else options.estimator
-    return given
-
-
-def _prior(robot: Robot, share: float | None) -> Estimator:
-    from dynident.estimate.estimators import PriorLeastSquares
-
-    _positive(share, "--prior-std")
-    values = robot.value_set()
-    if not any(values.values()):
-        raise InputError(f"--estimator prior: robot {robot.name} has no values of its own to start from")
-    return PriorLeastSquares(values=values, std=0.5 if share is None else share)
-
-
 def _positive(value: float | None, name: str) -> None:
     if value is not None and not (math.isfinite(value) and value > 0.0):
         raise InputError(f"{name} is {value}; expected a positive number")
@@ -378,57 +307,3 @@ def _progress(silent: bool) -> Iterator[Progress | None]:
             bar.update(tasks[what], completed=done, total=total)
 
         yield show
-
-
-def _command(options: Namespace) -> str:
-    """The command that makes the same result again."""
-    words = ["dynident", "identify", options.robot, *options.logs, "-o", options.output]
-    if options.validation:
-        words += ["--validation", *options.validation]
-    for name in (
-        "columns",
-        "window",
-        "terms",
-        "friction",
-        "estimator",
-        "prior_std",
-        "essential",
-        "band",
-        "delay",
-        "speed",
-        "rest_speed",
-        "check",
-    ):
-        value = getattr(options, name)
-        if value is not None and (name, value) not in (("estimator", "weighted"), ("check", "stop")):
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    for name in ("differentiator", "locked"):
-        if getattr(options, name):
-            words += [f"--{name}", getattr(options, name)]
-    return shlex.join(words)
-
-
-def _answer(estimate: Estimate, out: Path) -> dict[str, Any]:
-    """The answer of `identify --json`."""
-    from dynident.estimate.friction_summary import drift_notes, friction_summary
-
-    return {
-        "robot": estimate.robot.name,
-        "rank": estimate.rank,
-        "condition": estimate.condition if math.isfinite(estimate.condition) else None,
-        "parameters": estimate.rows(),
-        "undetermined": list(estimate.undetermined),
-        "eliminated": [dict(one) for one in estimate.eliminated],
-        "deviations": estimate.covariance_kind,
-        "train": estimate.train.as_dict(),
-        "nominal": None if estimate.nominal is None else estimate.nominal.as_dict(),
-        "validation": {label: errors.as_dict() for label, errors in estimate.validation.items()},
-        "cross_validation": estimate.cross_validation,
-        "friction": None if estimate.friction is None else dict(estimate.friction),
-        "friction_drift": list(drift_notes(estimate)),
-        "equivalent_friction": None if estimate.friction_view is None else friction_summary(estimate).rows(),
-        "signals": {"band": estimate.band, "delay": estimate.signals.delay, "speed": estimate.signals.speed},
-        "notes": list(estimate.notes),
-        "warnings": list(estimate.warnings),
-        "files": {"fit": str(out / "fit.yaml"), "report": str(out / "report.html")},
-    }

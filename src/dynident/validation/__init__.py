@@ -2,6 +2,16 @@
 
 from dynident.validation.compare import Comparison, compare
 from dynident.validation.cross import CrossValidation, cross_validate
+from dynident.validation.fits import FitComparison, compare_fits
 from dynident.validation.validate import Validation, validate
 
-__all__ = ["Comparison", "CrossValidation", "Validation", "compare", "cross_validate", "validate"]
+__all__ = [
+    "Comparison",
+    "CrossValidation",
+    "FitComparison",
+    "Validation",
+    "compare",
+    "compare_fits",
+    "cross_validate",
+    "validate",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,13 +84,20 @@ class Validation:
         }
 
 
-def validate(fit: Estimate, logs: LogSource | Sequence[LogSource], *, band: float | None = None) -> Validation:
+def validate(
+    fit: Estimate,
+    logs: LogSource | Sequence[LogSource],
+    *,
+    band: float | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Validation:
     """Predict the torque of logs from position and time and compare it with what was measured.
 
     Args:
         fit: The estimate.
         logs: One log or several.
         band: Band in which both are compared [Hz]; default that of the training, or what the rate of a log allows.
+        progress: Called with what is being done, and how much of it is done.
 
     Raises:
         InputError: When there is no log, or one has no torque.
@@ -101,10 +108,15 @@ def validate(fit: Estimate, logs: LogSource | Sequence[LogSource], *, band: floa
     observed = [
         fit.observe(log).with_options(band=fit.band) if band is None else fit.observe(log, band) for log in given
     ]
-    comparisons = tuple(compare([fit.model], one) for one in observed)
+    told = progress or (lambda what, done, total: None)
+    comparisons = []
+    for number, one in enumerate(observed):
+        told("comparing", number, len(observed))
+        comparisons.append(compare([fit.model], one))
+    told("comparing", len(observed), len(observed))
     return Validation(
         joints=fit.robot.joint_names,
-        comparisons=comparisons,
+        comparisons=tuple(comparisons),
         coverage=coverage(fit, observed),
         white=tuple(bool(x) for x in np.all([one.white for one in comparisons], axis=0)),
         seen=tuple(one.log.label for one in observed if any(record.overlaps(one) for record in fit.data)),

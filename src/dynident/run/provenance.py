@@ -1,0 +1,87 @@
+"""Where a result comes from: versions, files with their hashes, options as given, and the command that made it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+from dynident._version import __version__
+from dynident.dynamics.term import Term
+from dynident.estimate.estimate import Estimate
+from dynident.estimate.estimator import Estimator
+from dynident.records import ReadOnlyDict
+
+_PART = 1 << 20  # bytes that are read at once
+
+
+def versions() -> dict[str, str]:
+    """Of the software that numbers depend on."""
+    return {
+        "dynident": __version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+    }
+
+
+def provenance(options: Any) -> Mapping[str, Any]:
+    """What an estimate remembers of its making, besides the hashes of its logs.
+
+    Args:
+        options: Dataclass of options; those that differ from their defaults are kept, as plain data.
+    """
+    given = {
+        field.name: _plain(getattr(options, field.name))
+        for field in dataclasses.fields(options)
+        if getattr(options, field.name) is not field.default and getattr(options, field.name) != field.default
+    }
+    return ReadOnlyDict({"versions": versions(), "options": given})
+
+
+def made_by(estimate: Estimate, command: str, files: Iterable[tuple[str, str]], told: Iterable[str] = ()) -> Estimate:
+    """The estimate with the command that made it.
+
+    Args:
+        estimate: The estimate.
+        command: As it can be typed again.
+        files: What each file besides the logs is, and its path; one that does not exist, such as the name of a bundled
+            robot, has no hash.
+        told: Warnings about its making.
+    """
+    listed = [{"what": what, "path": path, "sha256": _digest(path)} for what, path in files]
+    return dataclasses.replace(
+        estimate,
+        warnings=(*estimate.warnings, *told),
+        provenance=ReadOnlyDict({"command": command, "files": listed, **(estimate.provenance or {})}),
+    )
+
+
+def _digest(path: str) -> str:
+    """SHA-256 of a file; empty where there is none."""
+    if not Path(path).is_file():
+        return ""
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while part := file.read(_PART):
+            found.update(part)
+    return found.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """An option as YAML can hold it."""
+    if isinstance(value, Term):
+        return value.key
+    if isinstance(value, Estimator):
+        return type(value).__name__  # its own options stand with the estimator
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

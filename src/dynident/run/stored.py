@@ -1,0 +1,84 @@
+"""`dynident report` and `dynident compare`: pages from stored fits."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from argparse import Namespace
+from pathlib import Path
+
+from dynident.errors import InputError
+
+
+def run_report(options: Namespace) -> int:
+    """`dynident report`."""
+    from dynident.estimate.storage import fit_path, load_estimate
+    from dynident.files import check_target, write_text
+    from dynident.report.page import report_html
+    from dynident.report.verdict import verdict
+
+    target = _page(options.output) if options.output else fit_path(options.fit).parent / "report.html"
+    fit = load_estimate(options.fit)
+    check_target(target)
+    page = report_html(fit)
+    write_text(target, page)
+    command = str((fit.provenance or {}).get("command", ""))
+    if options.json:
+        answer = {"fit": str(fit_path(options.fit)), "robot": fit.robot.name, "report": str(target)}
+        found = {"verdict": verdict(fit).headline, "command": command, "bytes": len(page.encode())}
+        print(json.dumps({**answer, **found}))
+    elif not options.quiet:
+        print(f"{fit.robot.name}: {verdict(fit).headline}")
+        print(f"Report: {target}")
+        if not command:
+            print("The fit does not say which command made it, so the report does not either.")
+    return 0
+
+
+def run_compare(options: Namespace) -> int:
+    """`dynident compare`."""
+    from dynident.estimate.storage import load_estimate
+    from dynident.files import check_target, write_text
+    from dynident.report.comparison import comparison_html
+    from dynident.report.comparison_page import print_comparison
+    from dynident.report.inspection import page_console
+    from dynident.run.verbs import _logs
+    from dynident.validation.fits import compare_fits
+
+    if len(options.fits) < 2:
+        raise InputError(f"{options.fits[0]}: compare needs another FIT beside it")
+    if options.quiet and options.output is None and not options.json:
+        raise InputError("--quiet leaves nothing to do; add -o F.html or --json, or leave it out")
+    if options.output is not None:
+        check_target(_page(options.output))
+    if not options.validation and (options.columns or options.window):
+        raise InputError("--columns and --window belong to --validation LOG..")
+    fits = [load_estimate(path) for path in options.fits]
+    logs = _logs(options.validation, fits[0].robot, options, "validation")
+    found = compare_fits(fits, logs=logs)
+    if options.output is not None:
+        write_text(options.output, comparison_html(found, _command(options)))
+    if options.json:
+        sources = {"sources": list(options.fits), "page": options.output}
+        print(json.dumps({**sources, **found.as_dict()}, allow_nan=False))
+    elif not options.quiet:
+        console = page_console()
+        print_comparison(found, console, options.fits, every=options.all)
+        if options.output is not None:
+            console.print(f"Page: {options.output}", soft_wrap=True)
+    return 0
+
+
+def _page(path: str) -> Path:
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: -o writes a page; give it a name that ends in .html")
+    return Path(path)
+
+
+def _command(options: Namespace) -> str:
+    """The command that makes the page again."""
+    words = ["dynident", "compare", *options.fits]
+    words += ["--validation", *options.validation] if options.validation else []
+    words += ["--columns", options.columns] if options.columns else []
+    words += [f"--window={options.window}"] if options.window else []
+    return shlex.join([*words, "-o", options.output])
