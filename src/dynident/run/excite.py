@@ -36,7 +36,7 @@ def run(options: Namespace, robot: Robot) -> int:
 
     _check_targets(options)
     given = _given(options, robot)
-    with _progress(options.quiet or options.json) as progress:
+    with progress_bar(options.quiet or options.json) as progress:
         motion = excite(robot, progress=progress, **given)
     motion.save(options.output)
     rate = ExciteOptions.rate if options.rate is None else options.rate
@@ -82,7 +82,7 @@ def _check_targets(options: Namespace) -> None:
 
 def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
     """The options that were given; defaults stay where they are defined."""
-    from dynident.run.verbs import _positions
+    from dynident.run.shared import parse_positions
 
     given = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
     for name in ("noise", "acceleration"):
@@ -90,7 +90,7 @@ def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
             numbers = _numbers(getattr(options, name), f"--{name}")
             given[name] = numbers[0] if len(numbers) == 1 else numbers
     if options.start:
-        given["start"] = _positions(options.start, "--start")
+        given["start"] = parse_positions(options.start, "--start")
     boxes = [_numbers(text, "--box") for text in options.box]
     for text, box in zip(options.box, boxes, strict=True):
         if len(box) != 6:
@@ -113,7 +113,7 @@ def _numbers(text: str, option: str) -> list[float]:
 
 
 @contextmanager
-def _progress(silent: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
+def progress_bar(silent: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
     """A progress bar with the best criterion so far, on a terminal only."""
     if silent or not sys.stderr.isatty():
         yield None

@@ -109,12 +109,12 @@ def _own_plant(text: str, robot: Robot) -> Plant:
 def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
     """The bench of an experiment; an error on it tells where the runs so far are."""
     from dynident.experiment.bench import Bench
-    from dynident.run.verbs import _progress
+    from dynident.run.shared import progress_bar
 
     folder = None if options.output is None else Path(options.output) / _RUNS
     if folder is not None and options.fresh and folder.is_dir():
         shutil.rmtree(folder)
-    with _progress(options.quiet or options.json) as progress:
+    with progress_bar(options.quiet or options.json) as progress:
         shown: Progress | None = progress
         made = Bench(plant, folder=folder, progress=shown, **how)
         try:

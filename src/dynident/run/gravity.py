@@ -58,12 +58,12 @@ def _from_machine(options: Namespace, robot: Robot) -> GravityMoments:
 def _from_logs(options: Namespace, robot: Robot) -> GravityMoments:
     from dynident.experiment.gravity import gravity_from_logs
     from dynident.logs import read_log
-    from dynident.run.verbs import _window
+    from dynident.run.shared import parse_window
 
     for name in (*_SIMULATED, *_SWEEPS):
         if getattr(options, name):
             raise InputError(f"--{name} shapes a machine or its sweeps; leave it out with --from")
-    start, stop = _window(options.window)
+    start, stop = parse_window(options.window)
     logs = [read_log(path, robot, columns=options.columns, start=start, stop=stop) for path in options.logs]
     return gravity_from_logs(robot, logs, order=_order(options), joints=_joints(options))
 
@@ -84,13 +84,13 @@ def _plan(options: Namespace, robot: Robot) -> int:
 
 def _sweeps(options: Namespace) -> dict[str, Any]:
     """What shapes the sweeps."""
-    from dynident.run.verbs import _positions, _positive
+    from dynident.run.shared import check_positive, parse_positions
 
-    _positive(options.span, "--span")
-    _positive(options.speed, "--speed")
+    check_positive(options.span, "--span")
+    check_positive(options.speed, "--speed")
     return {
         "joints": _joints(options),
-        "poses": [_positions(text, "--pose") for text in options.pose],
+        "poses": [parse_positions(text, "--pose") for text in options.pose],
         "least_poses": 1 if options.poses is None else options.poses,
         "span": None if options.span is None else math.radians(options.span),
         "speed": options.speed,

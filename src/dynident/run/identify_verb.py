@@ -47,23 +47,23 @@ def identified(
     from dynident.report.page import report_html
     from dynident.run.identify import identify
     from dynident.run.provenance import made_by
-    from dynident.run.verbs import _logs, _progress, _robot
+    from dynident.run.shared import logs_of, progress_bar, robot_of
 
     out = Path(options.output)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: is a file; -o needs a folder for fit.yaml and report.html")
     if options.friction is not None:
         parse_friction(options.friction)  # a name that is not known is refused before any log is looked at
-    robot = _robot(options)
+    robot = robot_of(options)
     roles = [(options.logs, "train"), (options.validation, "validation")]
-    logs = [log for paths, role in roles for log in _logs(paths, robot, options, role)]
+    logs = [log for paths, role in roles for log in logs_of(paths, robot, options, role)]
     store = out / _FACTORS
     if options.fresh and store.is_dir():
         for file in store.glob("*.npz"):
             file.unlink()
     before = set(store.glob("*.npz"))
     try:
-        with _progress(options.quiet or options.json) as progress:
+        with progress_bar(options.quiet or options.json) as progress:
             estimate = identify(robot, logs, store=store, progress=progress, **_identify_options(options, robot))
     except KeyboardInterrupt:
         kept = len(set(store.glob("*.npz")))
@@ -98,10 +98,10 @@ def _undo(store: Path, before: set[Path]) -> None:
 
 def _identify_options(options: Namespace, robot: Robot) -> dict[str, Any]:
     """The options that were given; defaults stay where they are defined."""
-    from dynident.run.verbs import _positive
+    from dynident.run.shared import check_positive
 
-    _positive(options.band, "--band")
-    _positive(options.essential, "--essential")
+    check_positive(options.band, "--band")
+    check_positive(options.essential, "--essential")
     names = ("terms", "friction", "essential", "band", "delay", "speed", "rest_speed", "differentiator", "check")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.estimator != "prior" and options.prior_std is not None:
@@ -112,9 +112,9 @@ def _identify_options(options: Namespace, robot: Robot) -> dict[str, Any]:
 
 def _prior(robot: Robot, share: float | None) -> Estimator:
     from dynident.estimate.estimators import PriorLeastSquares
-    from dynident.run.verbs import _positive
+    from dynident.run.shared import check_positive
 
-    _positive(share, "--prior-std")
+    check_positive(share, "--prior-std")
     values = robot.value_set()
     if not any(values.values()):
         raise InputError(f"--estimator prior: robot {robot.name} has no values of its own to start from")

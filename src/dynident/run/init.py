@@ -21,7 +21,7 @@ def run_init(options: Namespace) -> int:
     from dynident.run.found_logs import split_logs
     from dynident.run.init_text import run_file_text
     from dynident.run.run_file import read_run_file
-    from dynident.run.verbs import _progress
+    from dynident.run.shared import progress_bar
 
     target = Path(options.output)
     check_target(target)
@@ -32,7 +32,7 @@ def run_init(options: Namespace) -> int:
     if target.resolve() == Path(options.robot).resolve():
         raise InputError(f"{target}: is the robot itself; give the run file another name with -o")
     robot = load_robot(options.robot)
-    with _progress(options.quiet or options.json) as progress:
+    with progress_bar(options.quiet or options.json) as progress:
         split = split_logs(
             options.logs, robot, validation=options.validation, columns=options.columns, progress=progress
         )

@@ -68,7 +68,7 @@ def _known(options: Namespace) -> Robot | Estimate:
     """The robot, or the identification that was given."""
     from dynident.estimate.storage import load_estimate
     from dynident.robot import load_robot
-    from dynident.run.verbs import _positions
+    from dynident.run.shared import parse_positions
 
     if (options.robot is None) == (options.fit is None):
         raise InputError("live needs either --robot ROBOT or --fit FIT, an identification of the robot")
@@ -77,7 +77,7 @@ def _known(options: Namespace) -> Robot | Estimate:
             raise InputError("--locked belongs to --robot; a fit has its own locked joints")
         return load_estimate(options.fit)
     robot = load_robot(options.robot)
-    locked = _positions(options.locked)
+    locked = parse_positions(options.locked)
     return robot.lock(**locked) if locked else robot
 
 
@@ -94,7 +94,7 @@ def _source(options: Namespace, known: Robot | Estimate) -> Source:
     """Where samples come from."""
     from dynident.estimate.estimate import Estimate
     from dynident.online.sources import open_source
-    from dynident.run.verbs import _window
+    from dynident.run.shared import parse_window
 
     robot = known.robot if isinstance(known, Estimate) else known
     first, *others = options.sources
@@ -110,7 +110,7 @@ def _source(options: Namespace, known: Robot | Estimate) -> Source:
     for name in _PLANT_OPTIONS:
         if getattr(options, name) is not None:
             raise InputError(f"--{name.replace('_', '-')} belongs to plant:MOTION; {first} is another source")
-    start, stop = _window(options.window)
+    start, stop = parse_window(options.window)
     return open_source(
         options.sources if others else first,
         robot,

@@ -20,12 +20,12 @@ def run_payload(options: Namespace) -> int:
     """
     from dynident.estimate.payload import identify_payload
     from dynident.estimate.storage import load_estimate
-    from dynident.run.verbs import _logs, _positive
+    from dynident.run.shared import check_positive, logs_of
 
-    _positive(options.band, "--band")
+    check_positive(options.band, "--band")
     fit = load_estimate(options.fit)
-    loaded = _logs(options.logs, fit.robot, options, "validation")
-    unloaded = _logs(options.unloaded, fit.robot, options, "validation")
+    loaded = logs_of(options.logs, fit.robot, options, "validation")
+    unloaded = logs_of(options.unloaded, fit.robot, options, "validation")
     found = identify_payload(fit, loaded, unloaded=unloaded, session=options.session, band=options.band)
     if options.json:
         print(json.dumps(found.as_dict(), allow_nan=False))

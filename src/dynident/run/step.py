@@ -117,9 +117,9 @@ def _volts(text: str) -> list[float] | dict[str, list[float]]:
 
 
 def _pose(text: str, robot: Robot) -> list[float]:
-    from dynident.run.verbs import _positions
+    from dynident.run.shared import parse_positions
 
-    given = _positions(text, "--pose")
+    given = parse_positions(text, "--pose")
     for name in given:
         if name not in robot.joint_names and name not in robot.position_names:
             raise UnknownNameError("joint in --pose", name, robot.position_names)
@@ -136,9 +136,9 @@ def _payload(payload: StepPayload | None) -> list[Quantity]:
 
 def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOptions, *, combine: bool) -> StepResult:
     from dynident.logs import read_log
-    from dynident.run.verbs import _window
+    from dynident.run.shared import parse_window
 
-    start, stop = _window(options.window)
+    start, stop = parse_window(options.window)
     records = []
     for path in options.logs:
         log = read_log(path, robot, columns=options.columns, start=start, stop=stop)

@@ -42,7 +42,7 @@ def run_compare(options: Namespace) -> int:
     from dynident.report.comparison import comparison_html
     from dynident.report.comparison_page import print_comparison
     from dynident.report.inspection import page_console
-    from dynident.run.verbs import _logs
+    from dynident.run.shared import logs_of
     from dynident.validation.fits import compare_fits
 
     if len(options.fits) < 2:
@@ -54,7 +54,7 @@ def run_compare(options: Namespace) -> int:
     if not options.validation and (options.columns or options.window):
         raise InputError("--columns and --window belong to --validation LOG..")
     fits = [load_estimate(path) for path in options.fits]
-    logs = _logs(options.validation, fits[0].robot, options, "validation")
+    logs = logs_of(options.validation, fits[0].robot, options, "validation")
     found = compare_fits(fits, logs=logs)
     if options.output is not None:
         write_text(options.output, comparison_html(found, _command(options)))

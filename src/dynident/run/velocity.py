@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynident.errors import InputError
 from dynident.run.experiment import bench, machine, tell, true_values
-from dynident.run.verbs import _logs, _positions, _positive, _robot
+from dynident.run.shared import check_positive, logs_of, parse_positions, robot_of
 
 if TYPE_CHECKING:
     from dynident.estimate.estimate import Estimate
@@ -33,7 +33,7 @@ def run_velocity(options: Namespace) -> int:
     Args:
         options: See `friction_arguments`.
     """
-    robot, fit = _robot(options), _fit(options)
+    robot, fit = robot_of(options), _fit(options)
     joints = None if options.joints is None else [name.strip() for name in options.joints.split(",") if name.strip()]
     how: dict[str, Any] = {"gravity": options.gravity, "fit": fit, "friction": options.friction}
     if fit is not None and options.gravity != "cancel":
@@ -54,7 +54,7 @@ def _from_logs(options: Namespace, robot: Robot, joints: list[str] | None, how: 
     for name in _ON_A_MACHINE:
         if getattr(options, name) not in (None, ""):
             raise InputError(f"--{name} is for runs on a machine; leave it out with --from")
-    logs = _logs(options.logs, robot, options, "validation")
+    logs = logs_of(options.logs, robot, options, "validation")
     return velocity_friction_from_logs(robot, logs, joints, **how)
 
 
@@ -65,10 +65,10 @@ def _on_machine(options: Namespace, robot: Robot, joints: list[str] | None, how:
     for name in ("columns", "window"):
         if getattr(options, name) is not None:
             raise InputError(f"--{name} is for logs; give some with --from")
-    at = _positions(options.at, "--at")
+    at = parse_positions(options.at, "--at")
     if options.plant is not None:
         _check_pose(robot, joints, at)
-    _positive(options.bandwidth, "--bandwidth")
+    check_positive(options.bandwidth, "--bandwidth")
     times = {name: getattr(options, name) for name in _TIMES if getattr(options, name) is not None}
     how |= {"speeds": parse_speeds(options.speeds), "ranges": parse_ranges(options.range)}
     how |= {"at": at, "timing": Timing(**times)}

@@ -1,0 +1,102 @@
+"""What verbs share: options into robots, logs, windows and positions, and a progress bar."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dynident.errors import InputError
+
+if TYPE_CHECKING:
+    from dynident.logs import LogSource
+    from dynident.robot import Robot
+    from dynident.run.identify import Progress
+
+
+def robot_of(options: Namespace) -> Robot:
+    """The robot of `robot`, with the joints of `locked` held."""
+    from dynident.robot import load_robot
+
+    robot = load_robot(options.robot)
+    locked = parse_positions(options.locked)
+    return robot.lock(**locked) if locked else robot
+
+
+def parse_positions(text: str, option: str = "--locked") -> dict[str, float]:
+    """Joint positions from `q4=0.5,q1=pi/2`."""
+    from dynident.robot.expressions import ExpressionError, evaluate
+
+    positions: dict[str, float] = {}
+    for part in filter(None, (item.strip() for item in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"{option} {part}: expected joint=position, such as q4=0.5")
+        if name.strip() in positions:
+            word = "locked" if option == "--locked" else "given"
+            raise InputError(f"{option} {part}: {name.strip()} is {word} twice")
+        try:
+            positions[name.strip()] = evaluate(value.strip(), {})
+        except ExpressionError as error:
+            raise InputError(f"{option} {part}: {error}") from None
+    return positions
+
+
+def logs_of(
+    paths: Sequence[str], robot: Robot, options: Namespace, role: Any, *, positions_only: bool = False
+) -> list[LogSource]:
+    """Logs by path, read as `columns` and `window` say."""
+    from dynident.logs import LogWarning, open_log
+
+    start, stop = parse_window(options.window)
+    how: dict[str, Any] = {"columns": options.columns, "start": start, "stop": stop, "role": role}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # every answer carries what the logs have to say
+        return [open_log(path, robot, **how, positions_only=positions_only) for path in paths]
+
+
+def parse_window(text: str | None) -> tuple[float | None, float | None]:
+    """Start and stop from `2:8.5`, either of which may be left out."""
+    if text is None:
+        return None, None
+    first, colon, last = text.partition(":")
+    try:
+        start, stop = (float(part) if part.strip() else None for part in (first, last))
+    except ValueError:
+        colon = ""
+    if not colon or not all(x is None or math.isfinite(x) for x in (start, stop)):
+        raise InputError(f"--window {text}: expected START:STOP in seconds, such as 2:8.5 or 2:")
+    if start is not None and stop is not None and start >= stop:
+        raise InputError(f"--window {text}: starts at {start:g} s and stops at {stop:g} s; expected START before STOP")
+    return start, stop
+
+
+def check_positive(value: float | None, name: str) -> None:
+    """Refuse a number that is given and not positive."""
+    if value is not None and not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"{name} is {value}; expected a positive number")
+
+
+@contextmanager
+def progress_bar(silent: bool) -> Iterator[Progress | None]:
+    """A progress bar on stderr, on a terminal only."""
+    if silent or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield show
