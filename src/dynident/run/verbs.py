@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from dynident.errors import InputError
 from dynident.run.demo import run_demo as run_demo
@@ -14,9 +14,6 @@ from dynident.run.init import run_init as run_init
 from dynident.run.run import run_run as run_run
 from dynident.run.shared import check_positive, logs_of, parse_window, progress_bar, robot_of
 from dynident.run.stored import run_compare as run_compare, run_report as run_report
-
-if TYPE_CHECKING:
-    pass
 
 
 def run_inspect(options: Namespace) -> int:
