@@ -16,6 +16,7 @@ from dynident.errors import UnknownNameError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.bands import LEVEL, banded_blocks, covariance_root, half_width
 from dynident.estimate.friction_view import FrictionView
+from dynident.estimate.motion_view import MotionView
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.identifiability.base import BaseParameters
 from dynident.logs.source import LogSource, PositionsOnly, as_logs
@@ -114,6 +115,7 @@ class Estimate:
         reference: (10 n_links,) standard parameters of the links that load-dependent terms are linear around, or None.
         friction: Which friction was chosen and on what evidence, as plain data; None where the user gave the terms.
         friction_view: Friction in the model and in the training data, thinned for plots; None without friction.
+        motion_view: Derivatives of a stretch of the first training log, raw and filtered.
         check: What the check of the training logs found, as plain data; None where it was left out.
         open_directions: (n, k) combinations of parameters that the data says nothing about; None if there are none.
         provenance: Command, files, options as given and versions, as plain data; None where nothing was recorded.
@@ -147,6 +149,7 @@ class Estimate:
     reference: Array | None = None
     friction: Mapping[str, Any] | None = None
     friction_view: FrictionView | None = None
+    motion_view: MotionView | None = None
     check: Mapping[str, Any] | None = None
     open_directions: Array | None = None
     provenance: Mapping[str, Any] | None = None

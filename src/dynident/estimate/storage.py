@@ -18,6 +18,7 @@ from dynident.errors import DynidentError, RobotFileError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.friction_view import FrictionView
+from dynident.estimate.motion_view import MotionView
 from dynident.files import write_text, write_whole
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
@@ -60,6 +61,8 @@ def save(estimate: Estimate, path: str | Path) -> None:
         arrays["open"] = estimate.open_directions
     if estimate.friction_view is not None:
         arrays |= estimate.friction_view.stored()
+    if estimate.motion_view is not None:
+        arrays |= estimate.motion_view.stored()
     for number, trace in enumerate(estimate.traces.values()):
         arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured, trace.predicted])
     arrays["text"] = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)
@@ -211,6 +214,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         friction=data.get("friction"),
         check=data.get("check"),
         friction_view=FrictionView.from_stored(arrays, len(joints)),
+        motion_view=MotionView.from_stored(arrays, len(joints)),
         eliminated=tuple(dict(one) for one in data.get("eliminated", ())),
         provenance=data.get("provenance"),
         version=str(data["dynident"]),

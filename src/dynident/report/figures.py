@@ -55,3 +55,8 @@ def torque_units(robot: Robot) -> tuple[str, ...]:
     """Unit of each moving joint's torque."""
     kinds = [robot.joints[robot.active[i]].kind for i in robot.moving]
     return tuple("N" if kind == "prismatic" else "N·m" for kind in kinds)
+
+
+def position_units(robot: Robot) -> tuple[str, ...]:
+    """Unit of each moving joint's position."""
+    return tuple("m" if unit == "N" else "rad" for unit in torque_units(robot))

@@ -8,7 +8,8 @@ import numpy as np
 
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.logs.labels import short_names
-from dynident.report.figures import torque_units
+from dynident.report.charts import Curve, chart
+from dynident.report.figures import position_units, torque_units
 from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
 from dynident.report.words import counted, number, option, percent, quantity, sentence, whole
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, differentiator_table
@@ -99,7 +100,28 @@ def differentiators_section(estimate: Estimate) -> Html:
         "Differentiation",
         paragraphs(text),
         table(f"Differentiators at the rate and band of {first}", heads, rows),
+        _derivatives(estimate, first),
     )
+
+
+def _derivatives(estimate: Estimate, log: str) -> Html:
+    """Plain differences of positions beside what the equations use, for some seconds of the first log."""
+    view = estimate.motion_view
+    if view is None:
+        return Html("")
+    charts = []
+    for j, (name, unit) in enumerate(zip(estimate.robot.joint_names, position_units(estimate.robot), strict=True)):
+        for what, raw, used, each in (
+            ("speed", view.raw_speed[j], view.speed[j], f"{unit}/s"),
+            ("acceleration", view.raw_acceleration[j], view.acceleration[j], f"{unit}/s²"),
+        ):
+            curves = [
+                Curve("differences of positions", view.raw_time, raw),
+                Curve("in use", view.time, used, "predicted"),
+            ]
+            charts.append(chart(f"{name}: {what}", curves, x_unit="s", y_unit=each, key=f"{what}{j}"))
+    summary = f"Raw and filtered derivatives, {number(float(np.ptp(view.time)), 2)} s of {log}"
+    return element("details", element("summary", summary), element("div", *charts, class_="panels"))
 
 
 def correlation_section(estimate: Estimate) -> Html:

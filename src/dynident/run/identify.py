@@ -26,6 +26,7 @@ from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.friction_view import friction_view
+from dynident.estimate.motion_view import motion_view
 from dynident.estimate.open_directions import open_directions
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.priors import PriorLeastSquares
@@ -200,6 +201,7 @@ class _Run:
             reference=reference,
             friction=None if friction is None else friction.as_dict(),
             friction_view=friction_view(model, train),
+            motion_view=motion_view(train[0]),
             check=None if checkup is None else checkup.as_dict(),
             open_directions=None if kept is not None or fitted.determined_.all() else open_directions(fitted),
             provenance=provenance(self.options),

@@ -1,0 +1,58 @@
+"""The stretch that the report shows: differences of the log beside the filtered motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.estimate.motion_view import SECONDS, MotionView, motion_view
+from dynident.signals.observe import observe
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return di.load_robot("pendulum-2")
+
+
+def log_of(time, noise=0.0):
+    q = np.column_stack([np.sin(2.0 * time), 0.5 * np.cos(3.0 * time)])
+    q += noise * np.random.default_rng(0).normal(size=q.shape)
+    return di.Log("made", "0" * 64, time, {"q1": q[:, 0], "q2": q[:, 1], "tau1": 0 * time, "tau2": 0 * time})
+
+
+def test_both_follow_the_motion_and_filtering_is_the_quieter_one(robot):
+    view = motion_view(observe(log_of(np.arange(0.0, 20.0, 0.005), 1e-5), robot))
+    assert view.time[0] >= 2.0
+    assert np.ptp(view.time) == pytest.approx(SECONDS, abs=0.05)
+    np.testing.assert_allclose(view.speed[0], 2.0 * np.cos(2.0 * view.time), atol=0.02)
+    np.testing.assert_allclose(view.acceleration[1], -4.5 * np.cos(3.0 * view.time), atol=0.1)
+    raw = np.abs(view.raw_acceleration[1] + 4.5 * np.cos(3.0 * view.raw_time)).max()
+    filtered = np.abs(view.acceleration[1] + 4.5 * np.cos(3.0 * view.time)).max()
+    assert raw > 5.0 * filtered
+
+
+def test_it_is_stored_and_read_again(robot):
+    view = motion_view(observe(log_of(np.arange(0.0, 20.0, 0.005)), robot))
+    again = MotionView.from_stored(view.stored(), 2)
+    for name in MotionView.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(view, name), getattr(again, name))
+    assert MotionView.from_stored({}, 2) is None
+
+
+def test_repeated_stamps_make_no_infinite_speed(robot):
+    time = np.repeat(np.arange(0.0, 20.0, 0.01), 2)
+    view = motion_view(observe(log_of(time), robot))
+    assert np.isfinite(view.raw_speed).all()
+    assert np.abs(view.raw_speed).max() < 2.1
+
+
+def test_a_fit_keeps_it_and_the_report_shows_it(robot, tmp_path):
+    from dynident.report.page import report_html
+    from tests.report.test_page import make_log
+
+    fit = di.identify(robot, [make_log(robot, 1)], friction="basic", check="off")
+    fit.save(tmp_path)
+    stored = di.load_estimate(tmp_path)
+    np.testing.assert_array_equal(stored.motion_view.raw_speed, fit.motion_view.raw_speed)
+    assert report_html(stored).count("differences of positions") >= 4
