@@ -1,0 +1,200 @@
+r"""The gravity stage by extrapolation: swings with over-estimates tell where the swing would vanish.
+
+About a pose the machine obeys ``M x'' + (K - K~) x = 0``, with K the slope of its weight and K~ that of the model. The
+product of the squared frequencies is det(K - K~) / det M. It is linear in each weight of an upright chain, whatever the
+inertia, and zero where that weight is right: so a few swings with different weights are extrapolated to zero, and
+nothing has to creep towards the fall. For other robots the same determinant is fitted, and the position that the arm
+swings about adds ``g(q) = g~(q)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.experiment.bench import Bench
+from dynident.experiment.oscillation.groups import Local, SwingModel, local, nominals
+from dynident.experiment.oscillation.solver import Solved, gauss_newton
+from dynident.experiment.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
+from dynident.experiment.oscillation.starts import amplitude_for, mixed_start, natural_modes, quantum_of, top
+from dynident.experiment.oscillation.swing import Law, Swing, swing
+
+_TRIES = 5  # times the over-estimate is raised before it is called a fall
+_LOWERED = 0.45  # share of the over-estimate that a single weight keeps in its own run
+_NEARER = 0.2  # over-estimate of later rounds
+_ROUND_OFF = 1e-5  # deviation of a logarithm that no swing betters
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A swing as the fit uses it: its equations, the values sent, the logarithm of its product, its mean position."""
+
+    about: Local
+    sent: Array
+    log_product: float
+    log_std: float
+    mean_std: Array
+
+
+def gravity_stage(
+    bench: Bench, model: SwingModel, options: StageOptions | None = None, *, pose: Array | None = None
+) -> StageResult:
+    """Find the weights of a machine from its swings.
+
+    Args:
+        bench: The machine.
+        model: The model, with the gravity groups to find.
+        options: How.
+        pose: (n_moving,) where to look for the upright pose; default everywhere.
+
+    Raises:
+        ExperimentError: When it falls at once, does not swing, has no upright pose or needs too much torque.
+    """
+    how = options or StageOptions()
+    search = _Search(bench, model, how, top(model, bench.bounds, pose))
+    solved, values = None, search.begin()
+    for number in range(how.rounds):
+        before = values
+        search.round(values, how.factor if number == 0 else 1.0 + _NEARER, number)
+        solved = search.solve(values)
+        values = solved.values[:-1]
+        known = np.isfinite(solved.std[:-1])
+        scale = np.abs(values[known]).max(initial=1e-12)
+        if number and np.abs(values - before)[known].max(initial=0.0) < how.tolerance * scale:
+            break
+    assert solved is not None
+    return search.result(solved)
+
+
+class _Search:
+    def __init__(self, bench: Bench, model: SwingModel, how: StageOptions, pose: Array) -> None:
+        self.bench, self.model, self.how, self.pose = bench, model, how, pose
+        self.nominal = nominals(model.gravity)
+        self.amplitude = amplitude_for(0.0, how.amplitude)
+        self.seen: list[Seen] = []
+        self.steps: list[Step] = []
+
+    def begin(self) -> Array:
+        """Values to begin with: the description's, raised until the machine swings."""
+        values = self.nominal
+        for attempt in range(_TRIES):
+            one = self._swing(values * self.how.factor, values, f"gravity-begin-{attempt + 1}")
+            if one.state in ("held", "saturated"):
+                break
+            if one.state != "falls":
+                if one.modes is not None:
+                    self._centre(one)
+                return values
+            values = values * self.how.factor
+        advice = {
+            "held": "natural oscillation needs friction far below the weight's error; use dynident gravity instead",
+            "saturated": "lower --factor, or lock joints",
+            "falls": "under-estimates fall: raise --factor, or check the description's masses and joint zeros",
+        }
+        raise refuse("gravity", one, advice[one.state])
+
+    def round(self, values: Array, factor: float, number: int) -> None:
+        """One swing with every weight raised, and one for each weight raised less."""
+        sent = [factor * values]
+        about = local(self.model, self.pose)
+        for k in range(len(values)):
+            if self._felt(about, k) and values[k]:
+                less = factor * values
+                less[k] = (1.0 + _LOWERED * (factor - 1.0)) * values[k]
+                sent.append(less)
+        for place, one in enumerate(sent):
+            self.bench.progress("gravity stage", number * len(sent) + place, self.how.rounds * len(sent))
+            self._measure(one, values, f"gravity-{number + 1}-{place + 1}")
+
+    def _felt(self, about: Local, k: int) -> bool:
+        slope = about.stiffness @ self.model.gravity[k].direction
+        return bool(np.abs(slope).max() * abs(self.nominal[k]) > 1e-6 * np.abs(about.stiffness @ self.model.chi).max())
+
+    def _measure(self, sent: Array, values: Array, label: str) -> None:
+        one = self._swing(sent, values, label)
+        if one.state == "unclear":  # a longer look tells close modes apart
+            one = self._swing(sent, values, f"{label}-longer", 2.5)
+        if one.modes is None or one.state != "swings":
+            if one.state == "falls" and len(self.seen) > len(sent):
+                return  # that weight alone went too low; the other swings tell
+            advice = {
+                "held": "friction holds it; use dynident gravity instead",
+                "unclear": "try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity",
+            }
+            raise refuse("gravity", one, advice.get(one.state, "raise --factor or check the description"))
+        far = float(np.abs(one.modes.mean - self.pose).max())
+        bend = float((one.modes.size.max(axis=1) ** 2).sum()) / 8.0 + 0.0 * far
+        # A swing of finite size is slower than a small one by its square over 16; so much may be wrong.
+        std = np.hypot(one.modes.log_product_std, np.hypot(bend, _ROUND_OFF))
+        about = local(self.model, np.asarray(one.modes.mean))
+        spread = one.modes.mean_std + 0.5 * one.modes.size.max(axis=0) ** 2 * self.amplitude + 1e-9
+        self.seen.append(Seen(about, sent, one.modes.log_product, float(std), spread))
+        self._centre(one)
+
+    def _centre(self, one: Swing) -> None:
+        """Swing about where the machine really does, and by as much as its encoders need."""
+        assert one.modes is not None
+        if np.abs(one.modes.mean - self.pose).max() < 0.5 * self.how.reach:
+            self.pose = np.asarray(one.modes.mean)
+        self.amplitude = amplitude_for(quantum_of(one.run.q), self.how.amplitude)
+
+    def _swing(self, sent: Array, values: Array, label: str, longer: float = 1.0) -> Swing:
+        about = local(self.model, self.pose)
+        mass = about.mass @ self.model.chi
+        stiffness = about.stiffness @ (self.model.weight(values) - self.model.weight(sent))
+        squares = natural_modes(mass, stiffness)[0]
+        start = mixed_start(mass, stiffness, self.amplitude)
+        slowest = float(squares[squares > 0.0].min(initial=np.inf))
+        length = longer * duration_for(
+            slowest if np.isfinite(slowest) else 1.0, self.how.periods, self.bench.plant.sample_time
+        )
+        law = Law(self.model, self.model.weight(sent), self.model.chi, 0.0, self.pose)
+        fastest = 3.0 * float(np.sqrt(np.abs(squares).max()))
+        one = swing(self.bench, law, start, length, label=label, fastest=fastest, reach=self.how.reach)
+        self.steps.append(step_of(one, sent))
+        return one
+
+    def solve(self, start: Array) -> Solved:
+        """Weights, and one number for the inertia, that fit every product and every mean position."""
+        sizes = np.abs(self.nominal)
+        scale = np.append(np.where(sizes > 0.0, sizes, sizes.max() * 0.1), 1.0)
+        lowest = np.min([one.sent / np.where(start == 0.0, 1.0, start) for one in self.seen], axis=0)
+        begin = np.where(start == 0.0, 0.0, start * np.minimum(1.0, 0.9 * lowest))
+        guess = self.seen[0].log_product - self._expected(begin, self.seen[0])
+        return gauss_newton(self._residual, np.append(begin, guess), scale)
+
+    def _expected(self, values: Array, one: Seen) -> float:
+        """Logarithm of det(K - K~) over the model's det M; not a number where it would fall."""
+        slope = one.about.stiffness @ (self.model.weight(values) - self.model.weight(one.sent))
+        if np.linalg.eigvalsh(0.5 * (slope + slope.T)).min() <= 0.0:
+            return float("nan")
+        mass = one.about.mass @ self.model.chi
+        return float(np.linalg.slogdet(slope)[1] - np.linalg.slogdet(mass)[1])
+
+    def _residual(self, unknown: Array) -> Array:
+        values, shift = unknown[:-1], unknown[-1]
+        rest = []
+        for one in self.seen:
+            rest.append([(one.log_product - self._expected(values, one) - shift) / one.log_std])
+            error = self.model.weight(values) - self.model.weight(one.sent)
+            slope = np.abs(one.about.stiffness @ error).max(axis=1)
+            rest.append((one.about.weight @ error) / (slope * one.mean_std.max() + 1e-12))
+        return np.concatenate(rest)
+
+    def result(self, solved: Solved) -> StageResult:
+        values, std = solved.values[:-1], solved.std[:-1]
+        names = [one.name for one, s in zip(self.model.gravity, std, strict=True) if not np.isfinite(s)]
+        warnings = []
+        if names:
+            warnings.append(
+                f"gravity stage: swings about this pose do not tell {', '.join(names)}; they keep the description's values"
+            )
+        notes = (f"{len(self.seen)} swings fitted, misfit {solved.misfit:.2g} of their deviations",)
+        return StageResult(
+            *("gravity", "extrapolate", self.model.gravity, values, std, tuple(self.steps)),
+            notes=notes,
+            warnings=tuple(warnings),
+            poses=self.pose[None],
+        )
