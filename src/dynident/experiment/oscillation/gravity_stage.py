@@ -16,14 +16,15 @@ import numpy as np
 from dynident.checks import Array
 from dynident.experiment.bench import Bench
 from dynident.experiment.oscillation.groups import Local, SwingModel, local, nominals
+from dynident.experiment.oscillation.natural import AHEAD
 from dynident.experiment.oscillation.solver import Solved, gauss_newton
 from dynident.experiment.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
 from dynident.experiment.oscillation.starts import amplitude_for, mixed_start, natural_modes, quantum_of, top
-from dynident.experiment.oscillation.swing import Law, Swing, swing
+from dynident.experiment.oscillation.swing import Law, Swing, swing, systematic
 
 _TRIES = 5  # times the over-estimate is raised before it is called a fall
-_LOWERED = 0.45  # share of the over-estimate that a single weight keeps in its own run
-_NEARER = 0.2  # over-estimate of later rounds
+_LOWERED = 0.5  # share of the over-estimate that a single weight keeps in its own run
+_NEARER = 0.3  # over-estimate of later rounds
 _ROUND_OFF = 1e-5  # deviation of a logarithm that no swing betters
 
 
@@ -124,10 +125,7 @@ class _Search:
                 "unclear": "try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity",
             }
             raise refuse("gravity", one, advice.get(one.state, "raise --factor or check the description"))
-        far = float(np.abs(one.modes.mean - self.pose).max())
-        bend = float((one.modes.size.max(axis=1) ** 2).sum()) / 8.0 + 0.0 * far
-        # A swing of finite size is slower than a small one by its square over 16; so much may be wrong.
-        std = np.hypot(one.modes.log_product_std, np.hypot(bend, _ROUND_OFF))
+        std = np.linalg.norm([one.modes.log_product_std, systematic(one, self.amplitude), _ROUND_OFF])
         about = local(self.model, np.asarray(one.modes.mean))
         spread = one.modes.mean_std + 0.5 * one.modes.size.max(axis=0) ** 2 * self.amplitude + 1e-9
         self.seen.append(Seen(about, sent, one.modes.log_product, float(std), spread))
@@ -170,7 +168,9 @@ class _Search:
         slope = one.about.stiffness @ (self.model.weight(values) - self.model.weight(one.sent))
         if np.linalg.eigvalsh(0.5 * (slope + slope.T)).min() <= 0.0:
             return float("nan")
-        mass = one.about.mass @ self.model.chi
+        # The law sees the position at the next sample without the acceleration until then, which acts as inertia.
+        late = AHEAD * self.bench.plant.sample_time**2 * (one.about.stiffness @ self.model.weight(one.sent))
+        mass = one.about.mass @ self.model.chi + late
         return float(np.linalg.slogdet(slope)[1] - np.linalg.slogdet(mass)[1])
 
     def _residual(self, unknown: Array) -> Array:

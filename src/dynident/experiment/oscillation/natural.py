@@ -14,7 +14,7 @@ from dynident.robot.model import Robot
 
 # Of the acceleration times the squared sample time: 1/2 gets to the next sample, and 1/12 less makes up for torque that
 # goes there in a straight line, which is the mean of neighbours and so too small by that where it is curved.
-_AHEAD = 1 / 2 - 1 / 12
+AHEAD = 1 / 2 - 1 / 12
 
 
 class NaturalControl:
@@ -63,5 +63,5 @@ class NaturalControl:
         if self.kp == 0.0:
             return np.array(self._law(*(q + h * dq).tolist(), *dq.tolist(), *[0.0] * len(q)))
         push = -self.kp * (q - self._target)
-        later, speed = q + h * dq + _AHEAD * h * h * push, dq + h * push
+        later, speed = q + h * dq + AHEAD * h * h * push, dq + h * push
         return np.array(self._law(*later.tolist(), *speed.tolist(), *(-self.kp * (later - self._target)).tolist()))

@@ -14,7 +14,7 @@ from dynident.experiment.answer import ExperimentError, Quantity
 from dynident.experiment.oscillation.groups import Group
 from dynident.experiment.oscillation.swing import REACH, Swing
 
-PERIODS = 6.0  # of the slowest mode in a run
+PERIODS = 4.0  # of the slowest mode in a run
 _SHORTEST, _LONGEST = 2.0, 120.0  # [s]
 
 
@@ -35,7 +35,7 @@ class StageOptions:
     amplitude: float | None = None
     reach: float = REACH
     periods: float = PERIODS
-    rounds: int = 3
+    rounds: int = 2
     tolerance: float = 2e-4
 
     def __post_init__(self) -> None:

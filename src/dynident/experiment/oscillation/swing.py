@@ -11,10 +11,12 @@ from dynident.experiment.bench import Bench, Run
 from dynident.experiment.oscillation.groups import SwingModel
 from dynident.experiment.oscillation.modes import Modes, fit_modes
 from dynident.experiment.oscillation.natural import NaturalControl
+from dynident.experiment.oscillation.starts import quantum_of
 
 REACH = np.radians(12.0)  # [rad or m] a swing that goes this far from where it should is a fall
 _BAND = 0.03  # share of the start: what moves less about its end is at rest
 _TURNS = 3  # changes of side that make a swing
+_ROUNDED = 0.1  # of a rounding step over the amplitude: what rounded positions do to a logarithm, by trial
 
 
 @dataclass(frozen=True)
@@ -121,3 +123,13 @@ def turns(x: Array, band: float) -> int:
     """How often a signal changes sides, counted only beyond a band about zero."""
     sides = np.sign(x[np.abs(x) > band])
     return int(np.count_nonzero(np.diff(sides)))
+
+
+def systematic(one: Swing, amplitude: float) -> float:
+    """What may be wrong with the logarithm of a squared frequency, or of their product, beyond noise.
+
+    A swing of finite size is slower than a small one by its square over 16, and rounded positions come back as torque.
+    """
+    assert one.modes is not None
+    bend = float((one.modes.size.max(axis=1) ** 2).sum()) / 8.0
+    return float(np.hypot(bend, _ROUNDED * quantum_of(one.run.q) / amplitude))
