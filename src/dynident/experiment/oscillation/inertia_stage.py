@@ -17,6 +17,7 @@ from dynident.checks import Array
 from dynident.errors import InputError
 from dynident.experiment.bench import Bench, Bounds
 from dynident.experiment.oscillation.groups import Local, SwingModel, local, nominals
+from dynident.experiment.oscillation.natural import AHEAD
 from dynident.experiment.oscillation.solver import Solved, gauss_newton
 from dynident.experiment.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
 from dynident.experiment.oscillation.starts import amplitude_for, mixed_start, natural_modes, quantum_of
@@ -27,6 +28,7 @@ SMALLER = np.radians(0.1)  # [rad or m] amplitude unless the encoders need more
 _ROUND_OFF = 1e-5
 _APART = 0.03  # gap of neighbouring modes, in the logarithm of their squares, that a short run tells apart
 _CANDIDATES = 40
+_TRIALS = 40
 _WIDE = 1.2  # [rad or m] set-points lie within this of the middle
 _NARROW = 0.15  # spread of the estimates that later rounds send
 
@@ -88,24 +90,25 @@ def choose_set_points(model: SwingModel, bounds: Bounds, weight: Array, count: i
     middle = np.clip(np.zeros(n), lower, upper)
     rng = np.random.default_rng(1)
     margin = 0.1 * (upper - lower)
-    others = rng.uniform(np.maximum(lower + margin, middle - _WIDE), np.minimum(upper - margin, middle + _WIDE), (_CANDIDATES, n))
+    near, far = np.maximum(lower + margin, middle - _WIDE), np.minimum(upper - margin, middle + _WIDE)
+    others = rng.uniform(near, far, (_CANDIDATES, n))
     poses = [middle, *others]
-    sent = spread(model, weight, [local(model, middle)], nominals(model.inertia), 0.4)
-    slopes = [_slopes(model, weight, local(model, pose), sent) for pose in poses]
+    values = nominals(model.inertia)
+    sent = spread(model, weight, [local(model, middle)], values, 0.4)
+    slopes = [_slopes(model, weight, local(model, pose), sent, values) for pose in poses]
     wanted = (max(2, -(-p // n) + 1) if n > 1 else 1) if count is None else count
     chosen = [0]
     while len(chosen) < wanted:
         scores = []
         for j in range(len(poses)):
             J = np.concatenate([slopes[i] for i in (*chosen, j)])
-            scores.append(float(np.log(np.linalg.svd(J, compute_uv=False) ** 2 + 1e-9).sum()) if j not in chosen else -np.inf)
+            scores.append(-np.inf if j in chosen else _told(J))
         chosen.append(int(np.argmax(scores)))
     return [np.asarray(poses[j]) for j in chosen]
 
 
-def _slopes(model: SwingModel, weight: Array, about: Local, sent: Array) -> Array:
+def _slopes(model: SwingModel, weight: Array, about: Local, sent: Array, values: Array) -> Array:
     """(n, n_groups) how the logarithms of the squares change with relative changes of the machine's inertias."""
-    values = nominals(model.inertia)
     sizes = np.where(np.abs(values) > 0.0, np.abs(values), np.abs(values).max() * 0.1)
     columns = []
     for k in range(len(values)):
@@ -116,25 +119,44 @@ def _slopes(model: SwingModel, weight: Array, about: Local, sent: Array) -> Arra
     return np.nan_to_num(np.stack(columns, axis=1))
 
 
-def _logs(model: SwingModel, weight: Array, about: Local, values: Array, sent: Array, kp: float) -> Array:
-    """Logarithms of the squared frequencies, rising; not numbers where the inertia is impossible."""
+def _logs(
+    model: SwingModel, weight: Array, about: Local, values: Array, sent: Array, kp: float, sample_time: float = 0.0
+) -> Array:
+    """Logarithms of the squared frequencies, rising; not numbers where the inertia is impossible.
+
+    The law predicts the state at the next sample with the acceleration u; where the machine's differs, what is missing
+    acts as a little inertia and stiffness, in proportion to the squared sample time.
+    """
     mass, other = about.mass @ model.motion(values, weight), about.mass @ model.motion(sent, weight)
     if np.linalg.eigvalsh(mass).min() <= 0.0 or np.linalg.eigvalsh(other).min() <= 0.0:
         return np.full(len(mass), np.nan)
-    return np.log(natural_modes(mass, kp * other)[0])
+    late = AHEAD * sample_time**2 * (kp * other - about.stiffness @ weight)
+    return np.log(np.abs(natural_modes(mass - late, kp * (other - late))[0]))
 
 
 def spread(model: SwingModel, weight: Array, about: Sequence[Local], values: Array, width: float) -> Array:
-    """Over-estimates of inertias that keep the modes apart at all set-points, each at most `width` more."""
+    """Over-estimates of inertias, each at most `width` more, that keep modes apart and tell the parameters best.
+
+    The same factor for all would do neither: at the right proportions every mode has the same frequency.
+    """
     rng = np.random.default_rng(2)
-    best, widest = (1.0 + width) * values, -np.inf
-    for trial in range(60):
-        sent = values * (1.0 + (width if trial == 0 else width * rng.uniform(0.1, 1.0, len(values))))
+    best, highest = (1.0 + width) * values, -np.inf
+    for _ in range(_TRIALS):
+        sent = values * (1.0 + width * rng.uniform(0.05, 1.0, len(values)))
         logs = [_logs(model, weight, one, values, sent, 1.0) for one in about]
-        gap = min((float(np.diff(one).min(initial=np.inf)) for one in logs), default=np.inf)
-        if all(np.isfinite(one).all() for one in logs) and gap > widest:
-            best, widest = sent, gap
+        if not all(np.isfinite(one).all() for one in logs):
+            continue
+        J = np.concatenate([_slopes(model, weight, one, sent, values) for one in about])
+        gap = min(float(np.diff(one).min(initial=_APART)) for one in logs)
+        score = _told(J) + 4.0 * np.log(min(gap, _APART) + 1e-9)
+        if score > highest:
+            best, highest = sent, score
     return np.asarray(best)
+
+
+def _told(J: Array) -> float:
+    """How much slopes tell about all parameters together."""
+    return float(np.log(np.linalg.svd(J, compute_uv=False) ** 2 + 1e-9).sum())
 
 
 class _Search:
@@ -195,9 +217,11 @@ class _Search:
         sizes = np.abs(nominals(self.model.inertia))
         scale = np.where(sizes > 0.0, sizes, sizes.max() * 0.1)
 
+        h = self.bench.plant.sample_time
+
         def residual(values: Array) -> Array:
             rows = [
-                (one.logs - _logs(self.model, self.weight, one.about, values, one.sent, self.kp)) / one.std
+                (one.logs - _logs(self.model, self.weight, one.about, values, one.sent, self.kp, h)) / one.std
                 for one in self.seen
             ]
             return np.concatenate(rows)
