@@ -20,12 +20,11 @@ from dynident.experiment.oscillation.natural import AHEAD
 from dynident.experiment.oscillation.solver import Solved, gauss_newton
 from dynident.experiment.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
 from dynident.experiment.oscillation.starts import amplitude_for, mixed_start, natural_modes, quantum_of, top
-from dynident.experiment.oscillation.swing import Law, Swing, swing, systematic
+from dynident.experiment.oscillation.swing import Law, Swing, swing as run_swing, systematic
 
 _TRIES = 5  # times the over-estimate is raised before it is called a fall
 _LOWERED = 0.5  # share of the over-estimate that a single weight keeps in its own run
 _NEARER = 0.3  # over-estimate of later rounds
-_ROUND_OFF = 1e-5  # deviation of a logarithm that no swing betters
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def gravity_stage(
         ExperimentError: When it falls at once, does not swing, has no upright pose or needs too much torque.
     """
     how = options or StageOptions()
-    search = _Search(bench, model, how, top(model, bench.bounds, pose))
+    search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
     solved, values = None, search.begin()
     for number in range(how.rounds):
         before = values
@@ -69,7 +68,9 @@ def gravity_stage(
     return search.result(solved)
 
 
-class _Search:
+class GravitySearch:
+    """The runs of a gravity stage and what they have told so far."""
+
     def __init__(self, bench: Bench, model: SwingModel, how: StageOptions, pose: Array) -> None:
         self.bench, self.model, self.how, self.pose = bench, model, how, pose
         self.nominal = nominals(model.gravity)
@@ -81,7 +82,7 @@ class _Search:
         """Values to begin with: the description's, raised until the machine swings."""
         values = self.nominal
         for attempt in range(_TRIES):
-            one = self._swing(values * self.how.factor, values, f"gravity-begin-{attempt + 1}")
+            one = self.swing(values * self.how.factor, values, f"gravity-begin-{attempt + 1}")
             if one.state in ("held", "saturated"):
                 break
             if one.state != "falls":
@@ -101,7 +102,7 @@ class _Search:
         sent = [factor * values]
         about = local(self.model, self.pose)
         for k in range(len(values)):
-            if self._felt(about, k) and values[k]:
+            if self.felt(about, k) and values[k]:
                 less = factor * values
                 less[k] = (1.0 + _LOWERED * (factor - 1.0)) * values[k]
                 sent.append(less)
@@ -109,14 +110,15 @@ class _Search:
             self.bench.progress("gravity stage", number * len(sent) + place, self.how.rounds * len(sent))
             self._measure(one, values, f"gravity-{number + 1}-{place + 1}")
 
-    def _felt(self, about: Local, k: int) -> bool:
+    def felt(self, about: Local, k: int) -> bool:
+        """Whether a weight changes the swing about a pose."""
         slope = about.stiffness @ self.model.gravity[k].direction
         return bool(np.abs(slope).max() * abs(self.nominal[k]) > 1e-6 * np.abs(about.stiffness @ self.model.chi).max())
 
     def _measure(self, sent: Array, values: Array, label: str) -> None:
-        one = self._swing(sent, values, label)
+        one = self.swing(sent, values, label)
         if one.state == "unclear":  # a longer look tells close modes apart
-            one = self._swing(sent, values, f"{label}-longer", 2.5)
+            one = self.swing(sent, values, f"{label}-longer", 2.5)
         if one.modes is None or one.state != "swings":
             if one.state == "falls" and len(self.seen) > len(sent):
                 return  # that weight alone went too low; the other swings tell
@@ -125,7 +127,7 @@ class _Search:
                 "unclear": "try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity",
             }
             raise refuse("gravity", one, advice.get(one.state, "raise --factor or check the description"))
-        std = np.linalg.norm([one.modes.log_product_std, systematic(one, self.amplitude), _ROUND_OFF])
+        std = np.hypot(one.modes.log_product_std, systematic(one, self.amplitude))
         about = local(self.model, np.asarray(one.modes.mean))
         spread = one.modes.mean_std + 0.5 * one.modes.size.max(axis=0) ** 2 * self.amplitude + 1e-9
         self.seen.append(Seen(about, sent, one.modes.log_product, float(std), spread))
@@ -138,7 +140,8 @@ class _Search:
             self.pose = np.asarray(one.modes.mean)
         self.amplitude = amplitude_for(quantum_of(one.run.q), self.how.amplitude)
 
-    def _swing(self, sent: Array, values: Array, label: str, longer: float = 1.0) -> Swing:
+    def swing(self, sent: Array, values: Array, label: str, longer: float = 1.0) -> Swing:
+        """A swing with every mode in it, long enough for the slowest one if `values` are about right."""
         about = local(self.model, self.pose)
         mass = about.mass @ self.model.chi
         stiffness = about.stiffness @ (self.model.weight(values) - self.model.weight(sent))
@@ -150,7 +153,7 @@ class _Search:
         )
         law = Law(self.model, self.model.weight(sent), self.model.chi, 0.0, self.pose)
         fastest = 3.0 * float(np.sqrt(np.abs(squares).max()))
-        one = swing(self.bench, law, start, length, label=label, fastest=fastest, reach=self.how.reach)
+        one = run_swing(self.bench, law, start, length, label=label, fastest=fastest, reach=self.how.reach)
         self.steps.append(step_of(one, sent))
         return one
 
@@ -184,6 +187,7 @@ class _Search:
         return np.concatenate(rest)
 
     def result(self, solved: Solved) -> StageResult:
+        """The weights as a result."""
         values, std = solved.values[:-1], solved.std[:-1]
         names = [one.name for one, s in zip(self.model.gravity, std, strict=True) if not np.isfinite(s)]
         warnings = []

@@ -25,7 +25,6 @@ from dynident.experiment.oscillation.swing import Law, Swing, swing, systematic
 
 MERGED = 1e-3  # |w²/kp - 1| at which the modes count as one
 SMALLER = np.radians(0.1)  # [rad or m] amplitude unless the encoders need more
-_ROUND_OFF = 1e-5
 _APART = 0.03  # gap of neighbouring modes, in the logarithm of their squares, that a short run tells apart
 _CANDIDATES = 40
 _TRIALS = 40
@@ -181,8 +180,7 @@ class _Search:
                 one = self._swing(about, sent, values, f"{label}-longer", longer=4.0)
             if one.modes is None or one.state != "swings":
                 raise refuse("inertia", one, _ADVICE[one.state])
-            off = np.hypot(systematic(one, self.amplitude), _ROUND_OFF)
-            std = np.hypot(one.modes.square_std / one.modes.square, off)
+            std = np.hypot(one.modes.square_std / one.modes.square, systematic(one, self.amplitude))
             self.seen.append(Seen(about, sent, np.log(one.modes.square), std))
             if self.how.amplitude is None:
                 self.amplitude = max(self.amplitude, amplitude_for(quantum_of(one.run.q)) if quantum_of(one.run.q) else 0.0)

@@ -17,6 +17,8 @@ REACH = np.radians(12.0)  # [rad or m] a swing that goes this far from where it 
 _BAND = 0.03  # share of the start: what moves less about its end is at rest
 _TURNS = 3  # changes of side that make a swing
 _ROUNDED = 0.1  # of a rounding step over the amplitude: what rounded positions do to a logarithm, by trial
+_SAMPLED = 0.03  # of the squared sample time in radians of the fastest mode, by trial
+_LEAST = 1e-5  # deviation of a logarithm that no swing betters
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,12 @@ def turns(x: Array, band: float) -> int:
 def systematic(one: Swing, amplitude: float) -> float:
     """What may be wrong with the logarithm of a squared frequency, or of their product, beyond noise.
 
-    A swing of finite size is slower than a small one by its square over 16, and rounded positions come back as torque.
+    A swing of finite size is slower than a small one by its square over 16, rounded positions come back as torque, and
+    what sampling does is put right up to a small part.
     """
     assert one.modes is not None
     bend = float((one.modes.size.max(axis=1) ** 2).sum()) / 8.0
-    return float(np.hypot(bend, _ROUNDED * quantum_of(one.run.q) / amplitude))
+    rounded = _ROUNDED * quantum_of(one.run.q) / amplitude
+    step = float(one.run.time[1] - one.run.time[0])
+    sampled = _SAMPLED * float(one.modes.square.max()) * step**2
+    return float(np.linalg.norm([bend, rounded, sampled, _LEAST]))
