@@ -105,6 +105,8 @@ if TYPE_CHECKING:
         solve_together as solve_together,
         torque_error_model as torque_error_model,
     )
+    from dynident.experiment.oscillation.oscillate import Oscillation as Oscillation, oscillate as oscillate
+    from dynident.experiment.oscillation.sensitivity import sensitivity as sensitivity
     from dynident.export.exported import Exported as Exported, ExportError as ExportError
     from dynident.export.mjcf_file import export_mjcf as export_mjcf
     from dynident.export.urdf_file import export_urdf as export_urdf
@@ -346,6 +348,8 @@ _ROOMS = {
         "Validation",
         "validate",
     ),
+    "dynident.experiment.oscillation.oscillate": ("Oscillation", "oscillate"),
+    "dynident.experiment.oscillation.sensitivity": ("sensitivity",),
     "dynident.export.exported": ("ExportError", "Exported"),
     "dynident.export.mjcf_file": ("export_mjcf",),
     "dynident.export.urdf_file": ("export_urdf",),

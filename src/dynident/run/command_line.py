@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from dynident._version import __version__
 from dynident.errors import DynidentError, suggestion
+from dynident.run.oscillate_arguments import oscillate_arguments
 
 _EPILOG = "Robots are files (.urdf, .xml, .yaml) or bundled names; `dynident inspect --list` shows those."
 _VERBS = {
@@ -23,6 +24,7 @@ _VERBS = {
     "export": "an identified model as URDF, MJCF, YAML or C",
     "simulate": "a motion on the MuJoCo plant, logged as a controller would",
     "excite": "a motion that tells most about a robot's parameters within its limits",
+    "oscillate": "weights and inertias from natural oscillations",
 }
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
 
@@ -91,6 +93,7 @@ def _parser() -> _Parser:
     _export_arguments(verbs["export"])
     _simulate_arguments(verbs["simulate"])
     _excite_arguments(verbs["excite"])
+    oscillate_arguments(verbs["oscillate"])
     for verb in verbs.values():
         verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser

@@ -249,6 +249,13 @@ def run_excite(options: Namespace) -> int:
     return run(options, _robot(options))
 
 
+def run_oscillate(options: Namespace) -> int:
+    """`dynident oscillate`."""
+    from dynident.run.oscillate import run_oscillate
+
+    return run_oscillate(options, _robot(options))
+
+
 def _robot(options: Namespace) -> Robot:
     from dynident.robot import load_robot
 

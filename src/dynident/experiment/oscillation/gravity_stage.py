@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array
+from dynident.experiment.answer import ExperimentError
 from dynident.experiment.bench import Bench
 from dynident.experiment.oscillation.groups import Local, SwingModel, local, nominals
 from dynident.experiment.oscillation.natural import AHEAD
@@ -23,8 +24,15 @@ from dynident.experiment.oscillation.starts import amplitude_for, mixed_start, n
 from dynident.experiment.oscillation.swing import Law, Swing, swing as run_swing, systematic
 
 _TRIES = 5  # times the over-estimate is raised before it is called a fall
-_LOWERED = 0.5  # share of the over-estimate that a single weight keeps in its own run
-_NEARER = 0.3  # over-estimate of later rounds
+_LOWERED = (0.5, 0.8)  # share of the over-estimate that a single weight keeps in its own run
+_NEARER = 1.3  # over-estimate of later rounds
+
+_ADVICE = {
+    "held": "natural oscillation needs friction far below the error of the weight; use dynident gravity instead",
+    "saturated": "lower --factor, or lock joints",
+    "falls": "under-estimates fall: raise --factor, or check the masses and joint zeros of the description",
+    "unclear": "try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity",
+}
 
 
 @dataclass(frozen=True)
@@ -57,14 +65,20 @@ def gravity_stage(
     solved, values = None, search.begin()
     for number in range(how.rounds):
         before = values
-        search.round(values, how.factor if number == 0 else 1.0 + _NEARER, number)
+        wanted = (how.factor, how.factor**2) if number == 0 else (_NEARER, how.factor)
+        if not any(search.round(values, factor, number) for factor in wanted):
+            search.warnings.append(f"gravity stage: round {number + 1} falls with what the rounds before found")
+            break
         solved = search.solve(values)
         values = solved.values[:-1]
         known = np.isfinite(solved.std[:-1])
         scale = np.abs(values[known]).max(initial=1e-12)
         if number and np.abs(values - before)[known].max(initial=0.0) < how.tolerance * scale:
             break
-    assert solved is not None
+    if solved is None:
+        raise ExperimentError(
+            f"gravity stage: the machine swings at first and falls after; {_ADVICE['falls']} ({search.steps[-1].label})"
+        )
     return search.result(solved)
 
 
@@ -77,6 +91,7 @@ class GravitySearch:
         self.amplitude = amplitude_for(0.0, how.amplitude)
         self.seen: list[Seen] = []
         self.steps: list[Step] = []
+        self.warnings: list[str] = []
 
     def begin(self) -> Array:
         """Values to begin with: the description's, raised until the machine swings."""
@@ -90,48 +105,44 @@ class GravitySearch:
                     self._centre(one)
                 return values
             values = values * self.how.factor
-        advice = {
-            "held": "natural oscillation needs friction far below the weight's error; use dynident gravity instead",
-            "saturated": "lower --factor, or lock joints",
-            "falls": "under-estimates fall: raise --factor, or check the description's masses and joint zeros",
-        }
-        raise refuse("gravity", one, advice[one.state])
+        raise refuse("gravity", one, _ADVICE[one.state])
 
-    def round(self, values: Array, factor: float, number: int) -> None:
-        """One swing with every weight raised, and one for each weight raised less."""
-        sent = [factor * values]
+    def round(self, values: Array, factor: float, number: int) -> bool:
+        """One swing with every weight raised, and one for each weight raised less; False if the first one falls."""
         about = local(self.model, self.pose)
-        for k in range(len(values)):
-            if self.felt(about, k) and values[k]:
+        felt = [k for k in range(len(values)) if values[k] and self.felt(about, k)]
+        label = f"gravity-{number + 1}"
+        if not self._measure(factor * values, values, f"{label}-1"):
+            return False
+        for place, k in enumerate(felt):
+            self.bench.progress("gravity stage", number * len(felt) + place, self.how.rounds * len(felt))
+            for share in _LOWERED:  # less, where that weight alone brings it down
                 less = factor * values
-                less[k] = (1.0 + _LOWERED * (factor - 1.0)) * values[k]
-                sent.append(less)
-        for place, one in enumerate(sent):
-            self.bench.progress("gravity stage", number * len(sent) + place, self.how.rounds * len(sent))
-            self._measure(one, values, f"gravity-{number + 1}-{place + 1}")
+                less[k] = (1.0 + share * (factor - 1.0)) * values[k]
+                if self._measure(less, values, f"{label}-{self.model.gravity[k].name}-{share:g}"):
+                    break
+        return True
 
     def felt(self, about: Local, k: int) -> bool:
         """Whether a weight changes the swing about a pose."""
         slope = about.stiffness @ self.model.gravity[k].direction
         return bool(np.abs(slope).max() * abs(self.nominal[k]) > 1e-6 * np.abs(about.stiffness @ self.model.chi).max())
 
-    def _measure(self, sent: Array, values: Array, label: str) -> None:
+    def _measure(self, sent: Array, values: Array, label: str) -> bool:
+        """A swing for the fit; False when it falls."""
         one = self.swing(sent, values, label)
         if one.state == "unclear":  # a longer look tells close modes apart
             one = self.swing(sent, values, f"{label}-longer", 2.5)
+        if one.state == "falls":
+            return False
         if one.modes is None or one.state != "swings":
-            if one.state == "falls" and len(self.seen) > len(sent):
-                return  # that weight alone went too low; the other swings tell
-            advice = {
-                "held": "friction holds it; use dynident gravity instead",
-                "unclear": "try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity",
-            }
-            raise refuse("gravity", one, advice.get(one.state, "raise --factor or check the description"))
+            raise refuse("gravity", one, _ADVICE[one.state])
         std = np.hypot(one.modes.log_product_std, systematic(one, self.amplitude))
         about = local(self.model, np.asarray(one.modes.mean))
         spread = one.modes.mean_std + 0.5 * one.modes.size.max(axis=0) ** 2 * self.amplitude + 1e-9
         self.seen.append(Seen(about, sent, one.modes.log_product, float(std), spread))
         self._centre(one)
+        return True
 
     def _centre(self, one: Swing) -> None:
         """Swing about where the machine really does, and by as much as its encoders need."""
@@ -190,10 +201,11 @@ class GravitySearch:
         """The weights as a result."""
         values, std = solved.values[:-1], solved.std[:-1]
         names = [one.name for one, s in zip(self.model.gravity, std, strict=True) if not np.isfinite(s)]
-        warnings = []
+        warnings = list(self.warnings)
         if names:
             warnings.append(
-                f"gravity stage: swings about this pose do not tell {', '.join(names)}; they keep the description's values"
+                f"gravity stage: swings about this pose do not tell {', '.join(names)}; they keep what the description "
+                "has"
             )
         notes = (f"{len(self.seen)} swings fitted, misfit {solved.misfit:.2g} of their deviations",)
         return StageResult(

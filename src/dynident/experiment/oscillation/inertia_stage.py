@@ -182,8 +182,9 @@ class _Search:
                 raise refuse("inertia", one, _ADVICE[one.state])
             std = np.hypot(one.modes.square_std / one.modes.square, systematic(one, self.amplitude))
             self.seen.append(Seen(about, sent, np.log(one.modes.square), std))
-            if self.how.amplitude is None:
-                self.amplitude = max(self.amplitude, amplitude_for(quantum_of(one.run.q)) if quantum_of(one.run.q) else 0.0)
+            quantum = quantum_of(one.run.q)
+            if self.how.amplitude is None and quantum:
+                self.amplitude = max(self.amplitude, amplitude_for(quantum))
 
     def _swing(
         self, about: Local, sent: Array, values: Array, label: str, *, longer: float = 1.0, count: int | None = None
@@ -246,7 +247,8 @@ class _Search:
                 "--rounds, or look for friction and flexible joints"
             )
         notes = (
-            f"{len(self.seen)} swings at {len(self.about)} set-points fitted, misfit {solved.misfit:.2g} of their deviations",
+            f"{len(self.seen)} swings at {len(self.about)} set-points fitted, misfit {solved.misfit:.2g} of their "
+            "deviations",
             f"with the estimates |w²/kp - 1| is {gap:.1e}",
         )
         poses = np.array([one.pose for one in self.about])

@@ -32,14 +32,14 @@ class PaperRow:
     Attributes:
         factors: Factor of each group.
         periods: Number of periods of each joint; empty when it falls.
-        printed: What the paper has; None where it has none or says that it falls.
+        printed: What the paper has, a number of periods or "falls"; empty where it has nothing.
         falls: Whether the arm fell.
         error: Tracking error with these factors [rad or m]; None where it was not looked at.
     """
 
     factors: tuple[float, ...]
     periods: tuple[float, ...]
-    printed: float | None
+    printed: str
     falls: bool
     error: float | None = None
 
@@ -80,6 +80,34 @@ class PaperTable:
     resolution: float
     band: float | None
 
+    @property
+    def title(self) -> str:
+        """What it is."""
+        which = f"Table {self.number}" if self.number else "Counted periods"
+        return f"{which}: {self.stage} stage, {self.updates} updates of {1e3 * self.sample_time:.4g} ms"
+
+    @property
+    def facts(self) -> list[str]:
+        """Resolution and tolerance in words."""
+        told = [f"Counting tells {self.resolution:g} periods apart."]
+        if self.band is not None:
+            told.append(f"Factors within ±{self.band:.2g} of the right one cannot be told from it (tolerance band).")
+        return told
+
+    @property
+    def warnings(self) -> list[str]:
+        """Where the machine contradicts the paper."""
+        right = [row for row in self.rows if row.printed not in ("", "falls") and not row.falls]
+        still = [row for row in right if self.stage == "gravity" and row.factors[0] <= 1.0]
+        unlike = [row for row in self.rows if row.printed not in ("", "falls") and row.falls]
+        found = []
+        if still or unlike:
+            found.append(
+                f"Table {self.number}: the paper prints periods at factors of 1 and less, where by its own eq. (13) "
+                "nothing swings; such rows are not reproducible"
+            )
+        return found
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -98,9 +126,8 @@ class PaperTable:
     def table(self) -> str:
         """The rows as text, printed numbers beside."""
         heads = ("factor", *self.joints, "printed")
-        lines = [
-            (f"{row.factors[0]:.3f}", *_periods(row, len(self.joints)), _printed(row, self.number)) for row in self.rows
-        ]
+        count = len(self.joints)
+        lines = [(f"{row.factors[0]:.3f}", *_periods(row, count), row.printed or "-") for row in self.rows]
         return text_table(heads, lines, heads)
 
     def candidate_table(self) -> str:
@@ -115,12 +142,6 @@ class PaperTable:
 
 def _periods(row: PaperRow, count: int) -> list[str]:
     return ["falls"] * count if row.falls else [f"{x:.2f}" for x in row.periods]
-
-
-def _printed(row: PaperRow, number: str) -> str:
-    if row.printed is not None:
-        return f"{row.printed:g}"
-    return "falls" if number and row.falls else "-"
 
 
 def paper_table(
@@ -157,17 +178,27 @@ def paper_table(
     if count < 2 or not all(np.isfinite(f) and f > 0.0 for f in (*wanted, *combinations)):
         raise InputError("paper mode: expected positive factors and at least 2 updates")
     paper = _Paper(bench, model, stage, count, gain, start)
-    told = dict(zip(known.factors, known.periods, strict=True)) if known else {}
+    as_printed = known is not None and count == known.updates
+    told = dict(zip(known.factors, known.texts, strict=True)) if known and as_printed else {}
     groups = model.gravity if stage == "gravity" else model.inertia
     rows = []
     for place, factor in enumerate(wanted):
         bench.progress(f"{stage} table", place, len(wanted))
-        rows.append(paper.row((factor,) * len(groups), told.get(factor)))
+        rows.append(paper.row((factor,) * len(groups), told.get(factor, "")))
     found = paper.candidates(combinations, resolution)
     band = _band(rows, stage, resolution)
     return PaperTable(
-        *(known.number if known else "", stage, tuple(one.name for one in groups), model.robot.joint_names),
-        *(tuple(rows), tuple(found), count, bench.plant.sample_time, gain, resolution, band),
+        number=known.number if known else "",
+        stage=stage,
+        names=tuple(one.name for one in groups),
+        joints=model.robot.joint_names,
+        rows=tuple(rows),
+        candidates=tuple(found),
+        updates=count,
+        sample_time=bench.plant.sample_time,
+        kp=gain,
+        resolution=resolution,
+        band=band,
     )
 
 
@@ -186,7 +217,7 @@ class _Paper:
             return self.model.weight(values), self.model.chi
         return self.model.chi, self.model.motion(values)
 
-    def row(self, factors: tuple[float, ...], told: float | None = None) -> PaperRow:
+    def row(self, factors: tuple[float, ...], told: str = "") -> PaperRow:
         """Send factors and count."""
         law = Law(self.model, *self.parameters(factors), self.kp, self.pose)
         bounds = self.bench.bounds.within(self.pose, _REACH)
@@ -239,5 +270,5 @@ def _band(rows: Sequence[PaperRow], stage: str, resolution: float) -> float | No
         return None
     if stage == "gravity":
         return resolution**2 / slope
-    aim = float(np.sqrt(max(np.polyval(np.polyfit(factor, square, 1), 1.0), 0.0)))
+    aim = float(np.sqrt(max(0.0, float(np.mean(square)) + slope * (1.0 - float(np.mean(factor))))))
     return 2.0 * aim * resolution / slope

@@ -31,6 +31,16 @@ class PrintedTable:
     factors: tuple[float, ...]
     periods: tuple[float | None, ...]
 
+    @property
+    def updates(self) -> int:
+        """Number of updates in a run."""
+        return GRAVITY_UPDATES if self.stage == "gravity" else INERTIA_UPDATES
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What it says in each row."""
+        return tuple("falls" if number is None else f"{number:g}" for number in self.periods)
+
 
 TABLES = (
     PrintedTable(

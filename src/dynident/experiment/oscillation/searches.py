@@ -29,8 +29,8 @@ def creep(
 ) -> StageResult:
     """The paper's search: lower one weight after the other until the arm falls, then by finer steps.
 
-    The others stay over-estimated meanwhile, so that only the one that is lowered can make it fall. That is exact for an
-    upright chain, whose weights do not mix; on other robots it is near at best.
+    The others stay over-estimated meanwhile, so that only the one that is lowered can make it fall. That is exact for
+    an upright chain, whose weights do not mix; on other robots it is near at best.
 
     Args:
         bench: The machine.
@@ -148,7 +148,9 @@ def _result(search: GravitySearch, name: str, values: Array, std: Array) -> Stag
     left = [one.name for one, s in zip(groups, std, strict=True) if not np.isfinite(s)]
     warnings = [f"gravity stage: a search by {name} cannot find {', '.join(left)}, which the description has at zero"]
     if name == "walk":
-        warnings.append("gravity stage: a walk ends above the weights, by as much as it had left; its deviation is a guess")
+        warnings.append(
+            "gravity stage: a walk ends above the weights, by as much as it had left; its deviation is a guess"
+        )
     kept = warnings if left else warnings[1:]
     fell = sum(step.state == "falls" for step in search.steps)
     notes = (f"{len(search.steps)} swings, of which {fell} fell",)

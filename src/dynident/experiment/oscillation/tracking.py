@@ -8,6 +8,7 @@ from dynident.checks import Array
 from dynident.dynamics.single_state import torque_law
 from dynident.experiment.bench import Bench
 from dynident.experiment.oscillation.groups import SwingModel
+from dynident.experiment.oscillation.natural import AHEAD
 from dynident.plant.controllers import Quantity
 from dynident.plant.protocol import Reading
 
@@ -47,9 +48,9 @@ class ComputedTorqueSwing:
         """Torque for the state at the next sample."""
         h = self._step
         target, speed, push = self.wanted(time + h)
-        later = reading.q + h * reading.dq
-        u = push + 2.0 * BANDWIDTH * (speed - reading.dq) + BANDWIDTH**2 * (target - later)
-        return np.array(self._law(*later.tolist(), *reading.dq.tolist(), *u.tolist()))
+        later, fast = reading.q + h * reading.dq + AHEAD * h * h * push, reading.dq + h * push
+        u = push + 2.0 * BANDWIDTH * (speed - fast) + BANDWIDTH**2 * (target - later)
+        return np.array(self._law(*later.tolist(), *fast.tolist(), *u.tolist()))
 
 
 def tracking_error(bench: Bench, model: SwingModel, weight: Array, motion: Array, start: Array, label: str) -> float:
