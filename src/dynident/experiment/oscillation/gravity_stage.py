@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array
-from dynident.experiment.answer import ExperimentError
 from dynident.experiment.bench import Bench
 from dynident.experiment.oscillation.groups import Local, SwingModel, local, nominals
 from dynident.experiment.oscillation.natural import AHEAD
@@ -23,13 +22,15 @@ from dynident.experiment.oscillation.stage import StageOptions, StageResult, Ste
 from dynident.experiment.oscillation.starts import amplitude_for, mixed_start, natural_modes, quantum_of, top
 from dynident.experiment.oscillation.swing import Law, Swing, swing as run_swing, systematic
 
+_FAR = 1.0  # [rad or m] from the upright pose: a balance found there is another one
 _TRIES = 5  # times the over-estimate is raised before it is called a fall
 _LOWERED = (0.5, 0.8)  # share of the over-estimate that a single weight keeps in its own run
 _NEARER = 1.3  # over-estimate of later rounds
 
-_ADVICE = {
+ADVICE = {
     "held": "natural oscillation needs friction far below the error of the weight; use dynident gravity instead",
     "saturated": "lower --factor, or lock joints",
+    "limit": "swing about another pose (--pose), or lock that joint",
     "falls": "under-estimates fall: raise --factor, or check the masses and joint zeros of the description",
     "unclear": "try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity",
 }
@@ -67,18 +68,18 @@ def gravity_stage(
         before = values
         wanted = (how.factor, how.factor**2) if number == 0 else (_NEARER, how.factor)
         if not any(search.round(values, factor, number) for factor in wanted):
-            search.warnings.append(f"gravity stage: round {number + 1} falls with what the rounds before found")
+            search.warnings.append(f"gravity stage: round {number + 1} gave no swing; the rounds before had to do")
             break
         solved = search.solve(values)
         values = solved.values[:-1]
+        search.offset = np.zeros(len(search.pose))
         known = np.isfinite(solved.std[:-1])
         scale = np.abs(values[known]).max(initial=1e-12)
         if number and np.abs(values - before)[known].max(initial=0.0) < how.tolerance * scale:
             break
     if solved is None:
-        raise ExperimentError(
-            f"gravity stage: the machine swings at first and falls after; {_ADVICE['falls']} ({search.steps[-1].label})"
-        )
+        assert search.last is not None
+        raise refuse("gravity", search.last, ADVICE[search.last.state])
     return search.result(solved)
 
 
@@ -88,24 +89,26 @@ class GravitySearch:
     def __init__(self, bench: Bench, model: SwingModel, how: StageOptions, pose: Array) -> None:
         self.bench, self.model, self.how, self.pose = bench, model, how, pose
         self.nominal = nominals(model.gravity)
+        self.offset = np.zeros(len(pose))  # of where it swings from where the values say
         self.amplitude = amplitude_for(0.0, how.amplitude)
         self.seen: list[Seen] = []
         self.steps: list[Step] = []
         self.warnings: list[str] = []
+        self.last: Swing | None = None
 
     def begin(self) -> Array:
         """Values to begin with: the description's, raised until the machine swings."""
         values = self.nominal
         for attempt in range(_TRIES):
             one = self.swing(values * self.how.factor, values, f"gravity-begin-{attempt + 1}")
-            if one.state in ("held", "saturated"):
+            if one.state in ("held", "saturated", "limit"):
                 break
             if one.state != "falls":
                 if one.modes is not None:
                     self._centre(one)
                 return values
             values = values * self.how.factor
-        raise refuse("gravity", one, _ADVICE[one.state])
+        raise refuse("gravity", one, ADVICE[one.state])
 
     def round(self, values: Array, factor: float, number: int) -> bool:
         """One swing with every weight raised, and one for each weight raised less; False if the first one falls."""
@@ -129,14 +132,15 @@ class GravitySearch:
         return bool(np.abs(slope).max() * abs(self.nominal[k]) > 1e-6 * np.abs(about.stiffness @ self.model.chi).max())
 
     def _measure(self, sent: Array, values: Array, label: str) -> bool:
-        """A swing for the fit; False when it falls."""
+        """A swing for the fit; False when it falls, or tells nothing."""
         one = self.swing(sent, values, label)
         if one.state == "unclear":  # a longer look tells close modes apart
             one = self.swing(sent, values, f"{label}-longer", 2.5)
-        if one.state == "falls":
+        self.last = one
+        if one.state in ("falls", "unclear"):
             return False
-        if one.modes is None or one.state != "swings":
-            raise refuse("gravity", one, _ADVICE[one.state])
+        if one.modes is None:
+            raise refuse("gravity", one, ADVICE[one.state])
         std = np.hypot(one.modes.log_product_std, systematic(one, self.amplitude))
         about = local(self.model, np.asarray(one.modes.mean))
         spread = one.modes.mean_std + 0.5 * one.modes.size.max(axis=0) ** 2 * self.amplitude + 1e-9
@@ -147,22 +151,33 @@ class GravitySearch:
     def _centre(self, one: Swing) -> None:
         """Swing about where the machine really does, and by as much as its encoders need."""
         assert one.modes is not None
-        if np.abs(one.modes.mean - self.pose).max() < 0.5 * self.how.reach:
-            self.pose = np.asarray(one.modes.mean)
+        miss = one.modes.mean - one.law.target
+        if np.abs(miss).max() < 0.5 * self.how.reach:
+            self.offset = self.offset + miss
         self.amplitude = amplitude_for(quantum_of(one.run.q), self.how.amplitude)
+
+    def balance(self, sent: Array, values: Array) -> Array:
+        """The pose at which the weight that is sent equals that of `values`, (n_moving,), by Newton's method."""
+        error = self.model.weight(values) - self.model.weight(sent)
+        pose = self.pose
+        for _ in range(4):
+            about = local(self.model, pose)
+            step = np.linalg.lstsq(about.stiffness @ error, about.weight @ error, rcond=1e-9)[0]
+            pose = pose - np.clip(step, -0.2, 0.2)
+        return np.asarray(pose) if np.abs(pose - self.pose).max() < _FAR else self.pose
 
     def swing(self, sent: Array, values: Array, label: str, longer: float = 1.0) -> Swing:
         """A swing with every mode in it, long enough for the slowest one if `values` are about right."""
-        about = local(self.model, self.pose)
+        target = self.balance(sent, values) + self.offset
+        about = local(self.model, target)
         mass = about.mass @ self.model.chi
         stiffness = about.stiffness @ (self.model.weight(values) - self.model.weight(sent))
         squares = natural_modes(mass, stiffness)[0]
-        start = mixed_start(mass, stiffness, self.amplitude)
         slowest = float(squares[squares > 0.0].min(initial=np.inf))
-        length = longer * duration_for(
-            slowest if np.isfinite(slowest) else 1.0, self.how.periods, self.bench.plant.sample_time
-        )
-        law = Law(self.model, self.model.weight(sent), self.model.chi, 0.0, self.pose)
+        square = slowest if np.isfinite(slowest) else 1.0
+        length = longer * duration_for(square, self.how.periods, self.bench.plant.sample_time)
+        law = Law(self.model, self.model.weight(sent), self.model.chi, 0.0, target)
+        start = mixed_start(mass, stiffness, self.amplitude)
         fastest = 3.0 * float(np.sqrt(np.abs(squares).max()))
         one = run_swing(self.bench, law, start, length, label=label, fastest=fastest, reach=self.how.reach)
         self.steps.append(step_of(one, sent))

@@ -28,6 +28,7 @@ SMALLER = np.radians(0.1)  # [rad or m] amplitude unless the encoders need more
 _APART = 0.03  # gap of neighbouring modes, in the logarithm of their squares, that a short run tells apart
 _CANDIDATES = 40
 _TRIALS = 40
+_STARTS, _HOLLOWS = 6, 0.3  # further starts of the fit, and how far they are
 _WIDE = 1.2  # [rad or m] set-points lie within this of the middle
 _NARROW = 0.15  # spread of the estimates that later rounds send
 
@@ -225,7 +226,11 @@ class _Search:
             ]
             return np.concatenate(rows)
 
-        return gauss_newton(residual, start, scale)
+        # Squares hardly feel the sign of small products of inertia: from one start alone the fit may end in a hollow.
+        rng = np.random.default_rng(3)
+        starts = [start, *(start + _HOLLOWS * scale * rng.uniform(-1.0, 1.0, (_STARTS, len(start))))]
+        found = [gauss_newton(residual, one, scale) for one in starts if np.isfinite(residual(one)).all()]
+        return min(found, key=lambda one: one.misfit if len(self.seen) * len(self.about[0].pose) > len(start) else 0.0)
 
     def prove(self, values: Array, number: int) -> float:
         """How far the one frequency is from kp when the estimates are sent: |w²/kp - 1|."""
@@ -264,5 +269,6 @@ _ADVICE = {
     "held": "friction holds it; raise --kp or --amplitude",
     "falls": "lower --kp, raise --rate, or run the gravity stage first",
     "saturated": "lower --kp or --amplitude",
+    "limit": "give other set-points (--set-point), or lower --amplitude",
     "unclear": "raise --rate or --amplitude, or give other set-points (--set-point)",
 }

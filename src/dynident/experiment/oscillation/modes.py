@@ -115,7 +115,7 @@ def _poles(time: Array, x: Array, count: int) -> Array | None:
     blocks = [np.lib.stride_tricks.sliding_window_view(column, rows) for column in scaled.T]
     U = np.linalg.svd(np.concatenate(blocks, axis=0).T, full_matrices=False)[0][:, :order]
     z = np.linalg.eigvals(np.linalg.lstsq(U[:-1], U[1:], rcond=None)[0])
-    s = np.log(z[np.abs(z) > 1e-6]) / float(time[1] - time[0])
+    s = np.log(z[np.abs(z) > 1e-6].astype(np.complex128)) / float(time[1] - time[0])
     swinging = s[s.imag > 0.3 * 2.0 * np.pi / float(time[-1] - time[0])]
     if len(swinging) < count:
         return None

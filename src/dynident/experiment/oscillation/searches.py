@@ -7,15 +7,16 @@ import numpy as np
 from dynident.checks import Array
 from dynident.errors import InputError
 from dynident.experiment.bench import Bench
-from dynident.experiment.oscillation.gravity_stage import GravitySearch
+from dynident.experiment.oscillation.gravity_stage import ADVICE, GravitySearch
 from dynident.experiment.oscillation.groups import SwingModel, local
-from dynident.experiment.oscillation.stage import StageOptions, StageResult, step_of
+from dynident.experiment.oscillation.stage import StageOptions, StageResult, refuse, step_of
 from dynident.experiment.oscillation.starts import slow_start, top
 from dynident.experiment.oscillation.swing import Law, Swing, swing
 
 FINEST = 1e-3  # step of a factor at which creeping ends: that of the paper's tables
 _FALL = 4.0  # times its start: an arm that gets there falls
 _PATIENCE = 4.5  # e-foldings of a fall that a run waits for
+_SLOW = 0.05  # step of a factor: with finer ones a run is too short to tell a slow swing from rest
 _SHRINK = 0.6  # of the steps after a fall or a step that did not help
 
 
@@ -61,25 +62,30 @@ def creep(
 def _crept(search: GravitySearch, values: Array, k: int, finest: float) -> tuple[float, float]:
     """The factor at which the arm falls and the last one at which it did not."""
     high, step = search.how.factor, 0.1
-    while True:
-        low = high - step
-        if low <= 0.0:
-            return 0.0, high
+
+    def falls(factor: float) -> bool:
         sent = search.how.factor * values
-        sent[k] = low * values[k]
+        sent[k] = factor * values[k]
         one = _slow_swing(search, sent, values, k, step)
-        if one.state != "falls":
-            high = low
-            continue
-        if step <= finest * 1.001:
-            return low, high
+        if one.state in ("saturated", "limit") or (one.state == "held" and step > _SLOW):
+            raise refuse("gravity", one, ADVICE[one.state])
+        return one.state == "falls"
+
+    while True:
+        while high > step and not falls(high - step):
+            high -= step
+        if step <= finest * 1.001 or high <= step:
+            return high - step, high
         step *= 0.1
+        while high < search.how.factor and falls(high):  # which takes longer than the coarse steps had patience for
+            high += step
 
 
 def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step: float) -> Swing:
     """A swing in the mode that is about to fall, for as long as a fall takes if the weight is too low by a step."""
     model, bench = search.model, search.bench
-    about = local(model, search.pose)
+    target = search.balance(sent, values) + search.offset
+    about = local(model, target)
     mass = about.mass @ model.chi
     stiffness = about.stiffness @ (model.weight(values) - model.weight(sent))
     lower = sent.copy()
@@ -88,7 +94,7 @@ def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step:
     rate = float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, change))).max())
     start = slow_start(mass, stiffness, search.amplitude)
     length = float(np.clip(_PATIENCE / np.sqrt(max(rate, 1e-9)), 1.0, 120.0))
-    law = Law(model, model.weight(sent), model.chi, 0.0, search.pose)
+    law = Law(model, model.weight(sent), model.chi, 0.0, target)
     name = model.gravity[k].name
     label = f"creep-{name}-{sent[k] / values[k]:.4f}"
     one = swing(bench, law, start, length, label=label, fastest=100.0, reach=_FALL * search.amplitude, count=1)

@@ -45,9 +45,7 @@ class StageOptions:
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
                 raise InputError(f"{name} is {getattr(self, name)}; expected a positive number")
         if self.amplitude is not None and not 0.0 < self.amplitude < self.reach:
-            raise InputError(
-                f"amplitude is {self.amplitude} rad; expected more than 0 and less than reach {self.reach}"
-            )
+            raise InputError(f"amplitude is {self.amplitude} rad; expected between 0 and the reach {self.reach}")
         if self.rounds < 1:
             raise InputError(f"rounds is {self.rounds}; expected 1 or more")
 

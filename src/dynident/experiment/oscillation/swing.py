@@ -57,7 +57,7 @@ class Swing:
         run: What came back.
         start: (n_moving,) displacement from the target at the start.
         modes: Its natural modes; None of a swing that fell, was held, or is not clear.
-        state: "swings", "falls", "held" by friction, "saturated", or "unclear".
+        state: "swings", "falls", "limit" where it meets one of the machine, "held" by friction, "saturated", "unclear".
     """
 
     law: Law
@@ -72,6 +72,7 @@ class Swing:
         return {
             "swings": "swings",
             "falls": f"falls: {self.run.why}",
+            "limit": f"meets a limit of its own: {self.run.why}",
             "held": "comes to rest without swinging: friction or a brake holds it",
             "saturated": f"needs more torque than there is: {self.run.why}",
             "unclear": "swings, but not in as many clear modes as there are joints",
@@ -106,7 +107,8 @@ def swing(
     if run.end == "saturated":
         return Swing(law, run, start, None, "saturated")
     if not run.whole:
-        return Swing(law, run, start, None, "falls")
+        own = len(run.time) > 0 and bench.bounds.broken(run.q[-1], run.dq[-1]) is not None
+        return Swing(law, run, start, None, "limit" if own else "falls")
     if _held(run, start):
         return Swing(law, run, start, None, "held")
     modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest)
