@@ -16,7 +16,6 @@ from dynident.experiment.oscillation.swing import Law, Swing, swing
 FINEST = 1e-3  # step of a factor at which creeping ends: that of the paper's tables
 _FALL = 4.0  # times its start: an arm that gets there falls
 _PATIENCE = 4.5  # e-foldings of a fall that a run waits for
-_SLOW = 0.05  # step of a factor: with finer ones a run is too short to tell a slow swing from rest
 _SHRINK = 0.6  # of the steps after a fall or a step that did not help
 
 
@@ -67,7 +66,7 @@ def _crept(search: GravitySearch, values: Array, k: int, finest: float) -> tuple
         sent = search.how.factor * values
         sent[k] = factor * values[k]
         one = _slow_swing(search, sent, values, k, step)
-        if one.state in ("saturated", "limit") or (one.state == "held" and step > _SLOW):
+        if one.state in ("saturated", "limit"):  # not "held": a run is shorter than a slow swing
             raise refuse("gravity", one, ADVICE[one.state])
         return one.state == "falls"
 
