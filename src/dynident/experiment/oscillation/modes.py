@@ -85,7 +85,7 @@ def fit_modes(time: Array, q: Array, count: int, fastest: float) -> Modes | None
         The modes, or None where the record does not swing in as many.
     """
     step = float(time[-1] - time[0]) / (len(time) - 1)
-    widest = max(1, int(np.pi / (2.0 * fastest * step)))
+    widest = max(1, int(np.pi / (2.0 * max(fastest, 1e-3) * step)))
     start = _poles(*_block_means(time, q, min(widest, max(1, len(time) // _SHORT))), count)
     if start is None:
         return None

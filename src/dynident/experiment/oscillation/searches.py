@@ -16,6 +16,7 @@ from dynident.experiment.oscillation.swing import Law, Swing, swing
 FINEST = 1e-3  # step of a factor at which creeping ends: that of the paper's tables
 _FALL = 4.0  # times its start: an arm that gets there falls
 _PATIENCE = 4.5  # e-foldings of a fall that a run waits for
+_BELOW = 0.9  # of what is sent: where a walk takes the weights to be, for the length of its runs
 _SHRINK = 0.6  # of the steps after a fall or a step that did not help
 
 
@@ -54,7 +55,7 @@ def creep(
             continue
         low, high = _crept(search, values, k, finest)
         found[k] = 0.5 * (low + high) * values[k]
-        std[k] = (high - low) * abs(values[k]) / np.sqrt(12.0)
+        std[k] = 0.5 * (high - low) * abs(values[k])  # a fall that is slower than a run had patience for widens it
     return _result(search, "creep", found, std)
 
 
@@ -138,7 +139,7 @@ def random_walk(
         k = int(rng.choice(np.flatnonzero(sizes >= finest)))
         trial = sent.copy()
         trial[k] *= 1.0 - sizes[k] * abs(rng.standard_normal())
-        one = search.swing(trial, np.minimum(np.abs(trial), np.abs(begun)) * np.sign(begun), f"walk-{number + 1}")
+        one = search.swing(trial, _BELOW * trial, f"walk-{number + 1}")
         value = one.modes.log_product if one.modes is not None and one.state == "swings" else np.inf
         if value < best:
             sent, best = trial, value
