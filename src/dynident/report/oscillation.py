@@ -10,12 +10,13 @@ from dynident.checks import Array
 from dynident.experiment.oscillation.oscillate import Oscillation
 from dynident.experiment.oscillation.paper import PaperRow, PaperTable
 from dynident.experiment.oscillation.stage import StageResult, Step
-from dynident.report.charts import Curve, chart
+from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiment import experiment_html
 from dynident.report.markup import Head, Html, paragraphs, table
 from dynident.report.words import number
 
 _SHOWN = 4  # swings that are drawn
+_LOOKS: tuple[Look, ...] = ("measured", "predicted", "residual")
 _METHOD = (
     "Gravity stage: only the model's weight, Coriolis and centrifugal torque are sent. The product of the squared "
     "frequencies is det(K - K~) / det M; it vanishes where the weight is right.",
@@ -58,14 +59,13 @@ def _pictures(stage: StageResult, joints: Sequence[str]) -> list[Html]:
 
 def _picture(stage: StageResult, step: Step, joints: Sequence[str], place: int) -> Html:
     time = step.sample_time * np.arange(len(step.curve))
-    looks = ("measured", "predicted", "residual")
     curves = [
-        Curve(name, time, np.degrees(x - x.mean()), looks[j % 3])  # type: ignore[arg-type]
-        for j, (name, x) in enumerate(zip(joints, step.curve.T, strict=True))
-        if j < len(looks)
+        Curve(name, time, np.degrees(x - x.mean()), look)
+        for name, x, look in zip(joints, step.curve.T, _LOOKS, strict=False)
     ]
+    which = "" if len(joints) <= len(_LOOKS) else f", first {len(_LOOKS)} joints"
     key = f"{stage.name}-{place}"
-    return chart(f"{step.label}: {step.state}", curves, x_unit="s", y_unit="deg about the mean", key=key)
+    return chart(f"{step.label}: {step.state}{which}", curves, x_unit="s", y_unit="deg about the mean", key=key)
 
 
 def _steps(stage: StageResult) -> Html:
@@ -73,7 +73,7 @@ def _steps(stage: StageResult) -> Html:
         Head("Run"),
         *(Head(group.name, True) for group in stage.groups),
         Head("Squared frequencies [1/s²]"),
-        Head(""),
+        Head("State"),
     ]
     rows = [
         [step.label, *(number(float(x), 5) for x in step.sent), _list(step.squares), step.state] for step in stage.steps

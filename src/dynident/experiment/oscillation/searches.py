@@ -91,8 +91,8 @@ def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step:
     lower = sent.copy()
     lower[k] -= step * values[k]
     change = about.stiffness @ (model.weight(sent) - model.weight(lower))
-    rate = float(np.abs(np.linalg.eigvals(np.linalg.solve(mass, change))).max())
     start = slow_start(mass, stiffness, search.amplitude)
+    rate = abs(float(start @ change @ start) / float(start @ mass @ start))
     length = float(np.clip(_PATIENCE / np.sqrt(max(rate, 1e-9)), 1.0, 120.0))
     law = Law(model, model.weight(sent), model.chi, 0.0, target)
     name = model.gravity[k].name

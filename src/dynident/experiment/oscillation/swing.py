@@ -17,7 +17,7 @@ REACH = np.radians(12.0)  # [rad or m] a swing that goes this far from where it 
 _BAND = 0.03  # share of the start: what moves less about its end is at rest
 _TURNS = 3  # changes of side that make a swing
 _ROUNDED = 0.1  # of a rounding step over the amplitude: what rounded positions do to a logarithm, by trial
-_SAMPLED = 0.03  # of the squared sample time in radians of the fastest mode, by trial
+_SAMPLED = 0.2  # of the squared sample time in radians of the fastest mode, by trial
 _LEAST = 4e-5  # deviation of a logarithm that no swing betters
 
 
