@@ -58,9 +58,9 @@ def _pictures(stage: StageResult, joints: Sequence[str]) -> list[Html]:
 
 
 def _picture(stage: StageResult, step: Step, joints: Sequence[str], place: int) -> Html:
-    time = step.sample_time * np.arange(len(step.curve))
+    time = np.asarray(step.sample_time * np.arange(len(step.curve)), dtype=np.float64)
     curves = [
-        Curve(name, time, np.degrees(x - x.mean()), look)
+        Curve(name, time, np.asarray(np.degrees(x - x.mean()), dtype=np.float64), look)
         for name, x, look in zip(joints, step.curve.T, _LOOKS, strict=False)
     ]
     which = "" if len(joints) <= len(_LOOKS) else f", first {len(_LOOKS)} joints"

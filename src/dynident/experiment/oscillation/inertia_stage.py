@@ -230,7 +230,11 @@ class _Search:
         rng = np.random.default_rng(3)
         starts = [start, *(start + _HOLLOWS * scale * rng.uniform(-1.0, 1.0, (_STARTS, len(start))))]
         found = [gauss_newton(residual, one, scale) for one in starts if np.isfinite(residual(one)).all()]
-        return min(found, key=lambda one: one.misfit if len(self.seen) * len(self.about[0].pose) > len(start) else 0.0)
+        told = len(self.seen) * len(self.about[0].pose) > len(start)
+        best = min(found, key=lambda one: one.misfit) if told else found[0]
+        if np.isfinite(best.std).all():
+            return best
+        return gauss_newton(residual, np.where(np.isfinite(best.std), best.values, start), scale)
 
     def prove(self, values: Array, number: int) -> float:
         """How far the one frequency is from kp when the estimates are sent: |w²/kp - 1|."""

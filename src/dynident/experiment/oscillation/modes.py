@@ -11,6 +11,7 @@ from dynident.checks import Array, frozen
 
 _SHORT = 240  # samples of the first look, whose cost grows with the third power
 _LONG = 1500  # samples of the fit
+_TURN = 0.3  # of a period in the record: slower ones are no swing
 _CLEAR = 0.02  # a mode this much below the strongest one, in the joint where it is strongest, is not trusted
 
 
@@ -116,7 +117,7 @@ def _poles(time: Array, x: Array, count: int) -> Array | None:
     U = np.linalg.svd(np.concatenate(blocks, axis=0).T, full_matrices=False)[0][:, :order]
     z = np.linalg.eigvals(np.linalg.lstsq(U[:-1], U[1:], rcond=None)[0])
     s = np.log(z[np.abs(z) > 1e-6].astype(np.complex128)) / float(time[1] - time[0])
-    swinging = s[s.imag > 0.3 * 2.0 * np.pi / float(time[-1] - time[0])]
+    swinging = s[s.imag > _TURN * 2.0 * np.pi / float(time[-1] - time[0])]
     if len(swinging) < count:
         return None
     weight = np.abs(_amplitudes(time, scaled, np.stack([swinging.real, swinging.imag], axis=1))).max(axis=1)
@@ -155,6 +156,8 @@ def _refined(time: Array, x: Array, start: Array) -> Modes | None:
     found = least_squares(rest, np.zeros(start.size), method="lm", xtol=1e-14, ftol=1e-14, max_nfev=60 * start.size)
     poles = start + scale * found.x.reshape(-1, 2)
     poles = poles[np.argsort((poles**2).sum(axis=1))]
+    if np.abs(poles[:, 1]).min() < _TURN * 2.0 * np.pi / t[-1]:  # a decay, or less of a turn than could be told
+        return None
     freedom = max(1, scaled.size - x.shape[1] * (1 + 2 * len(poles)) - 2 * len(poles))
     noise = float(found.fun @ found.fun) / freedom
     slope = _slopes(lambda p: rest((p - start).ravel() / scale.ravel()), poles)
