@@ -110,6 +110,8 @@ if TYPE_CHECKING:
         gravity_from_logs as gravity_from_logs,
         gravity_moments as gravity_moments,
     )
+    from dynident.experiment.oscillation.oscillate import Oscillation as Oscillation, oscillate as oscillate
+    from dynident.experiment.oscillation.sensitivity import sensitivity as sensitivity
     from dynident.experiment.step import (
         StepOptions as StepOptions,
         StepResult as StepResult,
@@ -418,6 +420,8 @@ _ROOMS = {
     ),
     "dynident.experiment.step": ("StepOptions", "StepResult", "step_test"),
     "dynident.experiment.gravity": ("GravityMoments", "gravity_from_logs", "gravity_moments"),
+    "dynident.experiment.oscillation.oscillate": ("Oscillation", "oscillate"),
+    "dynident.experiment.oscillation.sensitivity": ("sensitivity",),
     "dynident.export.exported": ("ExportError", "Exported"),
     "dynident.export.mjcf_file": ("export_mjcf",),
     "dynident.export.urdf_file": ("export_urdf",),

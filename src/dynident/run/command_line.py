@@ -13,6 +13,7 @@ from dynident._version import __version__
 from dynident.errors import DynidentError, suggestion
 from dynident.run.gravity_arguments import gravity_arguments
 from dynident.run.live_arguments import live_arguments
+from dynident.run.oscillate_arguments import oscillate_arguments
 from dynident.run.report_arguments import compare_arguments, report_arguments
 from dynident.run.run_arguments import demo_arguments, init_arguments, run_arguments
 from dynident.run.step_arguments import step_arguments
@@ -38,6 +39,7 @@ _VERBS = {
     "gravity": "mass moments from slow motion of one joint at a time, on a machine or from logs",
     "live": "parameters or payload while the robot works",
     "friction": "friction of joints from runs at constant velocities",
+    "oscillate": "weights and inertias from natural oscillations",
 }
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
 
@@ -120,6 +122,7 @@ def _parser() -> _Parser:
     gravity_arguments(verbs["gravity"])
     live_arguments(verbs["live"], _TERMS)
     friction_arguments(verbs["friction"])
+    oscillate_arguments(verbs["oscillate"])
     for verb in verbs.values():
         verb.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     for name in ("predict", "export", "simulate"):  # those that write a file; the others answer on the terminal

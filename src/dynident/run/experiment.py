@@ -37,7 +37,13 @@ def true_values(options: Namespace, robot: Robot) -> str | None:
 
 
 def machine(
-    options: Namespace, robot: Robot, *, rate: float, encoder: float = 0.0, motors: Motors | None = None
+    options: Namespace,
+    robot: Robot,
+    *,
+    rate: float,
+    encoder: float = 0.0,
+    motors: Motors | None = None,
+    step: float | None = None,
 ) -> Plant:
     """The machine of the options: one of the user's own, or the MuJoCo plant.
 
@@ -47,6 +53,7 @@ def machine(
         rate: Commands per second, unless given [Hz].
         encoder: Counts per turn (or metre) unless given; 0 for exact positions.
         motors: Electrical model, for voltages.
+        step: Longest time step of the physics [s]; default the plant's own.
     """
     if options.plant is not None:
         for name in _SIMULATED:
@@ -71,6 +78,7 @@ def machine(
         robot,
         true_values(options, robot),
         sample_time=1.0 / (options.rate or rate),
+        step=step,
         motors=motors,
         breakaway=None if options.breakaway is None else Breakaway(options.breakaway),
         effects=None if options.effects is None else parse_effects(options.effects),

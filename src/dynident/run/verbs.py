@@ -218,3 +218,10 @@ def run_friction(options: Namespace) -> int:
     from dynident.run.velocity import run_velocity
 
     return run_velocity(options)
+
+
+def run_oscillate(options: Namespace) -> int:
+    """`dynident oscillate`."""
+    from dynident.run.oscillate import run_oscillate
+
+    return run_oscillate(options, robot_of(options))

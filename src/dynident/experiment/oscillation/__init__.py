@@ -1,0 +1,1 @@
+"""Identification through natural oscillations (Jamisola, Dadios, Ang): the weight first, then the inertia."""

@@ -1,0 +1,202 @@
+"""Natural modes from sampled positions: counted periods as in the paper, and a fit to all joints at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.blas import on_one_thread
+from dynident.checks import Array, frozen
+
+_SHORT = 240  # samples of the first look, whose cost grows with the third power
+_LONG = 1500  # samples of the fit
+_TURN = 0.3  # of a period in the record: slower ones are no swing
+_CLEAR = 0.02  # a mode this much below the strongest one, in the joint where it is strongest, is not trusted
+
+
+@dataclass(frozen=True)
+class Modes:
+    r"""Damped sinusoids that all joints share, ``q(t) = mean + sum of e^{s t}``.
+
+    Attributes:
+        square: (n_modes,) rising: \|s\|², the squared natural frequency [1/s²]; viscous friction does not change
+            the product of all of them.
+        square_std: (n_modes,) their deviations.
+        decay: (n_modes,) real part of s [1/s]; negative for a swing that dies away.
+        size: (n_modes, n_joints) amplitude at the start [rad or m].
+        mean: (n_joints,) the position that the joints swing about.
+        mean_std: (n_joints,) its deviations.
+        log_product: Logarithm of the product of the squares.
+        log_product_std: Its deviation.
+        residual: Root mean square of what the modes leave [rad or m].
+    """
+
+    square: Array
+    square_std: Array
+    decay: Array
+    size: Array
+    mean: Array
+    mean_std: Array
+    log_product: float
+    log_product_std: float
+    residual: float
+
+    def __post_init__(self) -> None:
+        for name in ("square", "square_std", "decay", "size", "mean", "mean_std"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def clear(self) -> bool:
+        """Whether every mode stands out: strong enough in some joint, and its frequency known."""
+        strongest = self.size.max(axis=1)
+        known = self.square_std < 0.05 * self.square
+        return bool((strongest > _CLEAR * strongest.max()).all() and known.all())
+
+
+def crossings(time: Array, x: Array, level: float = 0.0) -> Array:
+    """Times at which a signal goes through a level, on straight lines between samples [s]."""
+    above = x > level
+    k = np.flatnonzero(above[1:] != above[:-1])
+    return np.asarray(time[k] + (level - x[k]) / (x[k + 1] - x[k]) * (time[k + 1] - time[k]))
+
+
+def counted_periods(time: Array, x: Array, level: float = 0.0) -> float:
+    """Periods in the whole record from the first and last crossing of the level; 0 with less than two crossings."""
+    found = crossings(time, x, level)
+    if len(found) < 2:
+        return 0.0
+    return float((len(found) - 1) / 2.0 * (time[-1] - time[0]) / (found[-1] - found[0]))
+
+
+@on_one_thread
+def fit_modes(time: Array, q: Array, count: int, fastest: float) -> Modes | None:
+    """The natural modes of a record.
+
+    The poles come from the shift invariance of the record's Hankel matrix, all joints stacked (ESPRIT), and are then
+    refined by least squares on the positions, where amplitudes and mean are solved for inside.
+
+    Args:
+        time: (n_samples,) evenly spaced [s].
+        q: (n_samples, n_joints) [rad or m].
+        count: Number of modes.
+        fastest: A frequency that none of them exceeds [rad/s].
+
+    Returns:
+        The modes, or None where the record does not swing in as many.
+    """
+    step = float(time[-1] - time[0]) / (len(time) - 1)
+    widest = max(1, int(np.pi / (2.0 * max(fastest, 1e-3) * step)))
+    start = _poles(*_block_means(time, q, min(widest, max(1, len(time) // _SHORT))), count)
+    if start is None:
+        return None
+    stamps, x = _block_means(time, q, min(widest, max(1, len(time) // _LONG)))
+    return _refined(stamps, x, start)
+
+
+def _block_means(time: Array, q: Array, width: int) -> tuple[Array, Array]:
+    """Means of neighbours: sinusoids stay sinusoids of the same poles, while noise and rounding average out."""
+    whole = len(time) // width * width
+    return (
+        np.asarray(time[:whole].reshape(-1, width).mean(axis=1)),
+        np.asarray(q[:whole].reshape(-1, width, q.shape[1]).mean(axis=1)),
+    )
+
+
+def _poles(time: Array, x: Array, count: int) -> Array | None:
+    """(count, 2) decay and frequency of each mode, or None."""
+    rows = min(len(time) // 2, 2 * _SHORT)
+    order = 2 * count + 1  # the mean is a pole at one
+    if rows <= order:
+        return None
+    scale = np.ptp(x, axis=0)
+    if not scale.any():
+        return None
+    scaled = (x - x.mean(axis=0)) / max(float(scale.max()), 1e-300)
+    blocks = [np.lib.stride_tricks.sliding_window_view(column, rows) for column in scaled.T]
+    U = np.linalg.svd(np.concatenate(blocks, axis=0).T, full_matrices=False)[0][:, :order]
+    z = np.linalg.eigvals(np.linalg.lstsq(U[:-1], U[1:], rcond=None)[0])
+    s = np.log(z[np.abs(z) > 1e-6].astype(np.complex128)) / float(time[1] - time[0])
+    swinging = s[s.imag > _TURN * 2.0 * np.pi / float(time[-1] - time[0])]
+    if len(swinging) < count:
+        return None
+    weight = np.abs(_amplitudes(time, scaled, np.stack([swinging.real, swinging.imag], axis=1))).max(axis=1)
+    best = swinging[np.argsort(-weight)[:count]]
+    return np.stack([best.real, best.imag], axis=1)
+
+
+def _amplitudes(time: Array, x: Array, poles: Array) -> Array:
+    """(n_modes, n_joints) amplitudes at the start of given poles."""
+    values = np.linalg.lstsq(_basis(time - time[0], poles), x, rcond=None)[0][1:]
+    return np.asarray(np.hypot(values[0::2], values[1::2]))
+
+
+def _basis(time: Array, poles: Array) -> Array:
+    """(n_samples, 1 + 2 n_modes): one, and a damped cosine and sine for each mode."""
+    parts = [np.ones_like(time)]
+    for decay, frequency in poles:
+        hull = np.exp(np.clip(decay * time, -50.0, 50.0))
+        parts += [hull * np.cos(frequency * time), hull * np.sin(frequency * time)]
+    return np.stack(parts, axis=1)
+
+
+def _refined(time: Array, x: Array, start: Array) -> Modes | None:
+    from scipy.optimize import least_squares
+
+    t = time - time[0]
+    size = float(np.ptp(x, axis=0).max())
+    scaled = x / size
+    scale = np.stack([np.full(len(start), 1.0 / t[-1]), np.full(len(start), 1.0 / t[-1])], axis=1)
+
+    def rest(steps: Array) -> Array:
+        basis = _basis(t, start + scale * steps.reshape(-1, 2))
+        values = np.linalg.lstsq(basis, scaled, rcond=None)[0]
+        return np.asarray((scaled - basis @ values).ravel())
+
+    found = least_squares(rest, np.zeros(start.size), method="lm", xtol=1e-14, ftol=1e-14, max_nfev=60 * start.size)
+    poles = start + scale * found.x.reshape(-1, 2)
+    poles = poles[np.argsort((poles**2).sum(axis=1))]
+    if np.abs(poles[:, 1]).min() < _TURN * 2.0 * np.pi / t[-1]:  # a decay, or less of a turn than could be told
+        return None
+    freedom = max(1, scaled.size - x.shape[1] * (1 + 2 * len(poles)) - 2 * len(poles))
+    noise = float(found.fun @ found.fun) / freedom
+    slope = _slopes(lambda p: rest((p - start).ravel() / scale.ravel()), poles)
+    try:
+        covariance = noise * np.linalg.inv(slope.T @ slope)
+    except np.linalg.LinAlgError:
+        return None
+    return _record(t, x, poles, covariance, np.sqrt(noise) * size)
+
+
+def _slopes(function: object, poles: Array) -> Array:
+    """Derivative of the residual by each decay and frequency."""
+    assert callable(function)
+    columns = []
+    for place in range(poles.size):
+        step = np.zeros(poles.size)
+        step[place] = 1e-6 * max(1e-3, float(np.abs(poles).max()))
+        up, down = (function(poles + sign * step.reshape(poles.shape)) for sign in (1.0, -1.0))
+        columns.append((up - down) / (2.0 * step[place]))
+    return np.stack(columns, axis=1)
+
+
+def _record(t: Array, x: Array, poles: Array, covariance: Array, residual: float) -> Modes:
+    square = (poles**2).sum(axis=1)
+    by_pole = np.zeros((len(poles), poles.size))  # of the logarithm of each square
+    for i, (decay, frequency) in enumerate(poles):
+        by_pole[i, 2 * i : 2 * i + 2] = 2.0 * decay / square[i], 2.0 * frequency / square[i]
+    of_logs = by_pole @ covariance @ by_pole.T
+    basis = _basis(t, poles)
+    values = np.linalg.lstsq(basis, x, rcond=None)[0]
+    mean_std = residual * np.sqrt(np.linalg.inv(basis.T @ basis)[0, 0])
+    return Modes(
+        square=square,
+        square_std=square * np.sqrt(np.diag(of_logs)),
+        decay=poles[:, 0],
+        size=np.hypot(values[1::2], values[2::2]),
+        mean=values[0],
+        mean_std=np.full(x.shape[1], mean_std),
+        log_product=float(np.log(square).sum()),
+        log_product_std=float(np.sqrt(max(0.0, of_logs.sum()))),
+        residual=residual,
+    )

@@ -1,0 +1,143 @@
+"""Natural oscillations as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.experiment.oscillation.oscillate import Oscillation
+from dynident.experiment.oscillation.paper import PaperRow, PaperTable
+from dynident.experiment.oscillation.stage import StageResult, Step
+from dynident.report.charts import Curve, Look, chart
+from dynident.report.experiment import experiment_html
+from dynident.report.markup import Head, Html, paragraphs, table
+from dynident.report.words import number
+
+_SHOWN = 4  # swings that are drawn
+_LOOKS: tuple[Look, ...] = ("measured", "predicted", "residual")
+_METHOD = (
+    "Gravity stage: only the model's weight, Coriolis and centrifugal torque are sent. The product of the squared "
+    "frequencies is det(K - K~) / det M; it vanishes where the weight is right.",
+    "Inertia stage: proportional control; the squared frequencies are kp times the eigenvalues of M^-1 M~, all of them "
+    "kp where the inertia is right.",
+)
+
+
+def oscillation_html(found: Oscillation, *, command: str = "") -> str:
+    """The page of an identification.
+
+    Args:
+        found: What was found.
+        command: The command that does it again.
+    """
+    robot = found.model.robot
+    known = [one for one in found.estimates if np.isfinite(one.std)]
+    count = sum(len(stage.steps) for stage in found.stages)
+    verdict = f"{len(known)} of {len(found.estimates)} parameters found from {count} swings"
+    facts = [f"{stage.name.capitalize()} stage: {'; '.join(stage.notes)}." for stage in found.stages]
+    sections: dict[str, Sequence[Html]] = {}
+    for stage in found.stages:
+        heading = f"{stage.name.capitalize()} stage"
+        sections[heading] = [*_pictures(stage, robot.joint_names), _steps(stage)]
+    sections["Method"] = [paragraphs(*_METHOD)]
+    return experiment_html(
+        *(f"{robot.name}: natural oscillations", verdict, facts, sections),
+        estimates=found.estimates,
+        warnings=found.warnings,
+        command=command,
+    )
+
+
+def _pictures(stage: StageResult, joints: Sequence[str]) -> list[Html]:
+    """The first and the last swings: every joint in degrees about where it began."""
+    drawn = [step for step in stage.steps if len(step.curve) > 1]
+    chosen = drawn if len(drawn) <= _SHOWN else [*drawn[: _SHOWN // 2], *drawn[-_SHOWN // 2 :]]
+    return [_picture(stage, step, joints, place) for place, step in enumerate(chosen)]
+
+
+def _picture(stage: StageResult, step: Step, joints: Sequence[str], place: int) -> Html:
+    time = np.asarray(step.sample_time * np.arange(len(step.curve)), dtype=np.float64)
+    curves = [
+        Curve(name, time, np.asarray(np.degrees(x - x.mean()), dtype=np.float64), look)
+        for name, x, look in zip(joints, step.curve.T, _LOOKS, strict=False)
+    ]
+    which = "" if len(joints) <= len(_LOOKS) else f", first {len(_LOOKS)} joints"
+    key = f"{stage.name}-{place}"
+    return chart(f"{step.label}: {step.state}{which}", curves, x_unit="s", y_unit="deg about the mean", key=key)
+
+
+def _steps(stage: StageResult) -> Html:
+    heads = [
+        Head("Run"),
+        *(Head(group.name, True) for group in stage.groups),
+        Head("Squared frequencies [1/s²]"),
+        Head("State"),
+    ]
+    rows = [
+        [step.label, *(number(float(x), 5) for x in step.sent), _list(step.squares), step.state] for step in stage.steps
+    ]
+    return table("Every swing: what was sent, and how it answered", heads, rows)
+
+
+def _list(values: Array) -> str:
+    return ", ".join(number(float(x), 5) for x in values)
+
+
+def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -> str:
+    """The page of the paper's tables made again.
+
+    Args:
+        robot: Name of the robot.
+        tables: The tables.
+        command: The command that does it again.
+    """
+    verdict = "; ".join(one.title for one in tables)
+    facts = [f"{one.stage.capitalize()} stage: {' '.join(one.facts)}" for one in tables]
+    sections: dict[str, Sequence[Html]] = {}
+    for one in tables:
+        heading = f"Table {one.number}" if one.number else f"{one.stage.capitalize()} stage"
+        parts = [_counted(one), *([_curve(one)] if sum(not row.falls for row in one.rows) > 1 else [])]
+        sections[heading] = [*parts, *([_candidates(one)] if one.candidates else [])]
+    warnings = [warning for one in tables for warning in one.warnings]
+    title = f"{robot}: natural oscillations as in the paper"
+    return experiment_html(title, verdict, facts, sections, warnings=warnings, command=command)
+
+
+def _counted(one: PaperTable) -> Html:
+    heads = [Head("Factor", True), *(Head(name, True) for name in one.joints), Head("Printed", True)]
+    rows = [[f"{row.factors[0]:.3f}", *_cells(row, len(one.joints)), row.printed or "-"] for row in one.rows]
+    return table(f"Number of periods in {one.updates} updates", heads, rows)
+
+
+def _cells(row: PaperRow, count: int) -> list[str]:
+    return ["falls"] * count if row.falls else [f"{x:.2f}" for x in row.periods]
+
+
+def _curve(one: PaperTable) -> Html:
+    rows = sorted((row for row in one.rows if not row.falls), key=lambda row: row.factors[0])
+    factor = np.array([row.factors[0] for row in rows])
+    curves = [Curve("counted here (mean of the links)", factor, np.array([np.mean(row.periods) for row in rows]))]
+    printed = [(row.factors[0], float(row.printed)) for row in rows if row.printed not in ("", "falls")]
+    if printed:
+        x, y = np.array(printed).T
+        curves.append(Curve("printed", x, y, "predicted"))
+    return chart("Periods against the factor", curves, x_unit="factor", y_unit="periods", key=f"paper-{one.stage}")
+
+
+def _candidates(one: PaperTable) -> Html:
+    heads = [
+        *(Head(name, True) for name in one.names),
+        *(Head(name, True) for name in one.joints),
+        Head("Tracking error [deg]", True),
+    ]
+    rows = [
+        [
+            *(f"{x:.3f}" for x in row.factors),
+            *_cells(row, len(one.joints)),
+            "" if row.error is None else f"{np.degrees(row.error):.4f}",
+        ]
+        for row in one.candidates
+    ]
+    return table("All combinations; a tracking error where counting cannot tell them from the aim", heads, rows)
