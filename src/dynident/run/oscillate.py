@@ -83,9 +83,9 @@ def _radians(degrees: float | None) -> float | None:
 
 def _pose(text: str, robot: Robot, option: str) -> Array:
     """A pose from `q2=1.2`, other joints at zero."""
-    from dynident.run.verbs import _positions
+    from dynident.run.shared import parse_positions
 
-    given = _positions(text, option)
+    given = parse_positions(text, option)
     for name in given:
         if name not in robot.position_names:
             raise InputError(f"{option} {name}: expected one of {', '.join(robot.position_names)}")
