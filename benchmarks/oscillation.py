@@ -12,17 +12,17 @@ import numpy as np
 
 import dynident as di
 from dynident.errors import DynidentError
-from dynident.experiment.bench import Bench
-from dynident.experiment.oscillation.gravity_stage import gravity_stage
-from dynident.experiment.oscillation.groups import swing_model
-from dynident.experiment.oscillation.inertia_stage import inertia_stage
-from dynident.experiment.oscillation.modes import counted_periods, fit_modes
-from dynident.experiment.oscillation.natural import NaturalControl
-from dynident.experiment.oscillation.paper import paper_table
-from dynident.experiment.oscillation.paper_model import paper_model
-from dynident.experiment.oscillation.printed import KP, SAMPLE_TIME
-from dynident.experiment.oscillation.searches import creep, random_walk
-from dynident.experiment.oscillation.stage import StageOptions
+from dynident.experiments.bench import Bench
+from dynident.experiments.oscillation.gravity_stage import gravity_stage
+from dynident.experiments.oscillation.groups import swing_model
+from dynident.experiments.oscillation.inertia_stage import inertia_stage
+from dynident.experiments.oscillation.modes import counted_periods, fit_modes
+from dynident.experiments.oscillation.natural import NaturalControl
+from dynident.experiments.oscillation.paper import paper_table
+from dynident.experiments.oscillation.paper_model import paper_model
+from dynident.experiments.oscillation.printed import KP, SAMPLE_TIME
+from dynident.experiments.oscillation.searches import creep, random_walk
+from dynident.experiments.oscillation.stage import StageOptions
 from dynident.plant import MujocoPlant, Sensors
 
 BITS_16 = 2.0 * np.pi / 2**16

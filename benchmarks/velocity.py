@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import dynident as di
-from dynident.experiment.velocity.figure import section
-from dynident.experiment.velocity.fit import VelocityFit, fit_friction
-from dynident.experiment.velocity.points import Point
+from dynident.experiments.velocity.figure import section
+from dynident.experiments.velocity.fit import VelocityFit, fit_friction
+from dynident.experiments.velocity.points import Point
 from dynident.plant import Breakaway, MujocoPlant, Sensors
 
 DATA = Path(os.environ.get("DYNIDENT_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -20,7 +20,7 @@ HEADINGS = {
     "plant": "Plants",
     "signals": "Signals",
     "estimate": "Estimation",
-    "experiment": "Special experiments",
+    "experiments": "Special experiments",
     "online": "On-line",
     "check": "The log doctor",
     "validation": "Validation",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 import dynident as di
-from dynident.experiment.gravity import compare_moments
+from dynident.experiments.gravity import compare_moments
 from dynident.plant import Sensors
 
 STEP, NOISE = 0.012, 1.0  # [s] between samples of the paper's controller, [N·m]

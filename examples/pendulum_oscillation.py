@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 import dynident as di
-from dynident.experiment.bench import Bench
+from dynident.experiments.bench import Bench
 from dynident.plant import MujocoPlant, Sensors
 
 

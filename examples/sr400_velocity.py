@@ -9,8 +9,8 @@ Run: python examples/sr400_velocity.py
 import numpy as np
 
 import dynident as di
-from dynident.experiment.velocity.figure import section
-from dynident.experiment.velocity.fit import fit_friction
+from dynident.experiments.velocity.figure import section
+from dynident.experiments.velocity.fit import fit_friction
 from dynident.plant import Sensors
 
 NOISE = [20.0, 20.0, 0.6, 0.6, 0.6, 20.0]  # [N·m] of motors 1, 2, 4, 5, 6, 7

@@ -105,19 +105,19 @@ if TYPE_CHECKING:
         solve_together as solve_together,
         torque_error_model as torque_error_model,
     )
-    from dynident.experiment.gravity import (
+    from dynident.experiments.gravity import (
         GravityMoments as GravityMoments,
         gravity_from_logs as gravity_from_logs,
         gravity_moments as gravity_moments,
     )
-    from dynident.experiment.oscillation.oscillate import Oscillation as Oscillation, oscillate as oscillate
-    from dynident.experiment.oscillation.sensitivity import sensitivity as sensitivity
-    from dynident.experiment.step import (
+    from dynident.experiments.oscillation.oscillate import Oscillation as Oscillation, oscillate as oscillate
+    from dynident.experiments.oscillation.sensitivity import sensitivity as sensitivity
+    from dynident.experiments.step import (
         StepOptions as StepOptions,
         StepResult as StepResult,
         step_test as step_test,
     )
-    from dynident.experiment.velocity import (
+    from dynident.experiments.velocity import (
         VelocityFriction as VelocityFriction,
         velocity_friction as velocity_friction,
         velocity_friction_from_logs as velocity_friction_from_logs,
@@ -395,7 +395,7 @@ _ROOMS = {
         "Sample",
         "SeriesStructure",
     ),
-    "dynident.experiment.velocity": (
+    "dynident.experiments.velocity": (
         "VelocityFriction",
         "velocity_friction",
         "velocity_friction_from_logs",
@@ -418,10 +418,10 @@ _ROOMS = {
         "compare_fits",
         "validate",
     ),
-    "dynident.experiment.step": ("StepOptions", "StepResult", "step_test"),
-    "dynident.experiment.gravity": ("GravityMoments", "gravity_from_logs", "gravity_moments"),
-    "dynident.experiment.oscillation.oscillate": ("Oscillation", "oscillate"),
-    "dynident.experiment.oscillation.sensitivity": ("sensitivity",),
+    "dynident.experiments.step": ("StepOptions", "StepResult", "step_test"),
+    "dynident.experiments.gravity": ("GravityMoments", "gravity_from_logs", "gravity_moments"),
+    "dynident.experiments.oscillation.oscillate": ("Oscillation", "oscillate"),
+    "dynident.experiments.oscillation.sensitivity": ("sensitivity",),
     "dynident.export.exported": ("ExportError", "Exported"),
     "dynident.export.mjcf_file": ("export_mjcf",),
     "dynident.export.urdf_file": ("export_urdf",),

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiment.velocity.figure import section
-from dynident.experiment.velocity.fit import fit_friction
-from dynident.experiment.velocity.model import shapes
-from dynident.experiment.velocity.plan import Timing
+from dynident.experiments.velocity.figure import section
+from dynident.experiments.velocity.fit import fit_friction
+from dynident.experiments.velocity.model import shapes
+from dynident.experiments.velocity.plan import Timing
 from dynident.plant import MujocoPlant, Sensors
 
 NAMES = ("Fv5", "Fc5", "Fv6", "Fc6", "Fvm6", "Fcm6")

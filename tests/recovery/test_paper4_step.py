@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiment.bench import Bench, Bounds
-from dynident.experiment.step.loaded import step_payload
-from dynident.experiment.step.poses import choose_poses, inertia_base
-from dynident.experiment.step.solve import Inertia
-from dynident.experiment.step.tracking import ForwardModel, forward_models, track, tracking_check
-from dynident.experiment.step.voltages import default_motors
+from dynident.experiments.bench import Bench, Bounds
+from dynident.experiments.step.loaded import step_payload
+from dynident.experiments.step.poses import choose_poses, inertia_base
+from dynident.experiments.step.solve import Inertia
+from dynident.experiments.step.tracking import ForwardModel, forward_models, track, tracking_check
+from dynident.experiments.step.voltages import default_motors
 from dynident.plant import Motors, MujocoPlant, Payload, Sensors
 
 full = pytest.mark.full

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiment.bench import Bench
+from dynident.experiments.bench import Bench
 from dynident.plant import Sensors
-from tests.experiment.slow_logs import there_and_back
+from tests.experiments.slow_logs import there_and_back
 from tests.recovery.kr5 import STEP, machine_torque
 
 TABLE4 = [38.3942, 0.0064, 10.6798, 7.2487, 1.1736, -0.4988]

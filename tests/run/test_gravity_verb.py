@@ -8,7 +8,7 @@ import pytest
 
 import dynident as di
 from dynident.run.command_line import main
-from tests.experiment.slow_logs import sweep_logs
+from tests.experiments.slow_logs import sweep_logs
 
 QUICK = ["--speed", "0.8"]
 

@@ -15,7 +15,7 @@ SOURCE = Path(dynident.__file__).parent
 ROOMS = [
     # identifiability before information: factors are written in structural base parameters
     *("robot", "dynamics", "logs", "identifiability", "information", "motion", "plant", "signals"),
-    *("estimate", "experiment", "online", "check", "validation", "export", "report", "run"),
+    *("estimate", "experiments", "online", "check", "validation", "export", "report", "run"),
 ]
 SHARED = {"errors", "records", "checks", "blas", "files", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -68,6 +68,12 @@ def test_every_public_name_is_there_and_documented():
         assert name == "__version__" or value.__doc__, name
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = dynident.nonsense
+
+
+def test_no_room_hides_a_public_name():
+    # A package of that name would take the place of the function as soon as somebody imports it.
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")} | {path.stem for path in SOURCE.glob("*.py")}
+    assert packages.isdisjoint(dynident.__all__)
 
 
 def test_importing_does_not_load_the_heavy_parts():

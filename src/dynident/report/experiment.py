@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dynident._version import __version__
-from dynident.experiment.answer import Quantity
+from dynident.experiments.answer import Quantity
 from dynident.report.markup import Head, Html, bullets, element, paragraphs, section, table
 from dynident.report.page import document
 from dynident.report.words import number

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from dynident.experiment.gravity.comparison import Comparison
-from dynident.experiment.gravity.friction import frictions
-from dynident.experiment.gravity.result import GravityMoments, JointRun
+from dynident.experiments.gravity.comparison import Comparison
+from dynident.experiments.gravity.friction import frictions
+from dynident.experiments.gravity.result import GravityMoments, JointRun
 from dynident.report.charts import Curve, chart
 from dynident.report.experiment import experiment_html
 from dynident.report.markup import Head, Html, bullets, element, paragraphs, table

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.checks import Array
-from dynident.experiment.oscillation.oscillate import Oscillation
-from dynident.experiment.oscillation.paper import PaperRow, PaperTable
-from dynident.experiment.oscillation.stage import StageResult, Step
+from dynident.experiments.oscillation.oscillate import Oscillation
+from dynident.experiments.oscillation.paper import PaperRow, PaperTable
+from dynident.experiments.oscillation.stage import StageResult, Step
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiment import experiment_html
 from dynident.report.markup import Head, Html, paragraphs, table

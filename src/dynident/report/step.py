@@ -9,11 +9,11 @@ import numpy as np
 
 from dynident.checks import Array
 from dynident.estimate.text_table import text_table
-from dynident.experiment.answer import Quantity
-from dynident.experiment.step.loaded import StepPayload
-from dynident.experiment.step.response import displacement
-from dynident.experiment.step.result import Configuration, StepResult
-from dynident.experiment.step.tracking import Tracking
+from dynident.experiments.answer import Quantity
+from dynident.experiments.step.loaded import StepPayload
+from dynident.experiments.step.response import displacement
+from dynident.experiments.step.result import Configuration, StepResult
+from dynident.experiments.step.tracking import Tracking
 from dynident.plant.drives import Motors
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiment import experiment_html

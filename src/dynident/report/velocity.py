@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.experiment.velocity.figure import Section, sections
-from dynident.experiment.velocity.fit import VelocityFit
-from dynident.experiment.velocity.result import VelocityFriction
+from dynident.experiments.velocity.figure import Section, sections
+from dynident.experiments.velocity.fit import VelocityFit
+from dynident.experiments.velocity.result import VelocityFriction
 from dynident.report.charts import Curve, chart
 from dynident.report.experiment import experiment_html
 from dynident.report.markup import Head, Html, bullets, element, paragraphs, table

@@ -19,7 +19,7 @@ from dynident.errors import DynidentError, InputError
 from dynident.files import write_text
 
 if TYPE_CHECKING:
-    from dynident.experiment.bench import Bench, Progress
+    from dynident.experiments.bench import Bench, Progress
     from dynident.plant import Motors, Plant
     from dynident.robot import Robot
 
@@ -116,7 +116,7 @@ def _own_plant(text: str, robot: Robot) -> Plant:
 @contextmanager
 def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
     """The bench of an experiment; an error on it tells where the runs so far are."""
-    from dynident.experiment.bench import Bench
+    from dynident.experiments.bench import Bench
     from dynident.run.shared import progress_bar
 
     folder = None if options.output is None else Path(options.output) / _RUNS

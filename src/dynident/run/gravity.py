@@ -12,8 +12,8 @@ from dynident.errors import InputError
 from dynident.run.experiment import _SIMULATED, bench, machine, tell, true_values
 
 if TYPE_CHECKING:
-    from dynident.experiment.gravity.procedure import Order
-    from dynident.experiment.gravity.result import GravityMoments
+    from dynident.experiments.gravity.procedure import Order
+    from dynident.experiments.gravity.result import GravityMoments
     from dynident.robot import Robot
 
 _RATE = 250.0  # [Hz] of commands and readings
@@ -42,7 +42,7 @@ def run_gravity(options: Namespace, robot: Robot) -> int:
 
 
 def _from_machine(options: Namespace, robot: Robot) -> GravityMoments:
-    from dynident.experiment.gravity import gravity_moments
+    from dynident.experiments.gravity import gravity_moments
 
     for name in ("columns", "window"):
         if getattr(options, name) is not None:
@@ -56,7 +56,7 @@ def _from_machine(options: Namespace, robot: Robot) -> GravityMoments:
 
 
 def _from_logs(options: Namespace, robot: Robot) -> GravityMoments:
-    from dynident.experiment.gravity import gravity_from_logs
+    from dynident.experiments.gravity import gravity_from_logs
     from dynident.logs import read_log
     from dynident.run.shared import parse_window
 
@@ -69,7 +69,7 @@ def _from_logs(options: Namespace, robot: Robot) -> GravityMoments:
 
 
 def _plan(options: Namespace, robot: Robot) -> int:
-    from dynident.experiment.gravity.procedure import planned
+    from dynident.experiments.gravity.procedure import planned
 
     if options.logs:
         raise InputError("--plan is about sweeps of a machine; leave it out with --from")

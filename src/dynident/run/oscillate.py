@@ -14,9 +14,9 @@ from dynident.run.experiment import bench, machine, tell, true_values
 
 if TYPE_CHECKING:
     from dynident.checks import Array
-    from dynident.experiment.oscillation.oscillate import Oscillation
-    from dynident.experiment.oscillation.paper import PaperTable
-    from dynident.experiment.oscillation.stage import StageOptions
+    from dynident.experiments.oscillation.oscillate import Oscillation
+    from dynident.experiments.oscillation.paper import PaperTable
+    from dynident.experiments.oscillation.stage import StageOptions
     from dynident.robot import Robot
 
 RATE = 250.0  # [Hz] unless given
@@ -46,7 +46,7 @@ def _refuse(options: Namespace, names: tuple[str, ...], why: str) -> None:
 
 
 def _identify(options: Namespace, robot: Robot) -> int:
-    from dynident.experiment.oscillation.oscillate import oscillate
+    from dynident.experiments.oscillation.oscillate import oscillate
 
     if options.stage == "inertia":
         _refuse(options, ("search", "pose"), "belongs to the gravity stage")
@@ -70,7 +70,7 @@ def _identify(options: Namespace, robot: Robot) -> int:
 
 
 def _stage_options(options: Namespace) -> StageOptions:
-    from dynident.experiment.oscillation.stage import StageOptions
+    from dynident.experiments.oscillation.stage import StageOptions
 
     given = {name: getattr(options, name) for name in ("factor", "periods", "rounds")}
     given |= {name: _radians(getattr(options, name)) for name in ("amplitude", "reach")}
@@ -106,7 +106,7 @@ def _page(options: Namespace, found: Oscillation) -> str:
 
 
 def _sensitivity(options: Namespace, robot: Robot) -> int:
-    from dynident.experiment.oscillation.sensitivity import sensitivity
+    from dynident.experiments.oscillation.sensitivity import sensitivity
 
     _refuse(options, (*_OF_SEARCH, "set_point", *_SIMULATED), "has no meaning with --sensitivity")
     how: dict[str, Any] = {} if options.kp is None else {"kp": options.kp}
@@ -123,9 +123,9 @@ def _sensitivity(options: Namespace, robot: Robot) -> int:
 
 
 def _paper(options: Namespace, robot: Robot) -> int:
-    from dynident.experiment.oscillation import printed
-    from dynident.experiment.oscillation.paper import paper_table
-    from dynident.experiment.oscillation.paper_model import paper_model
+    from dynident.experiments.oscillation import printed
+    from dynident.experiments.oscillation.paper import paper_table
+    from dynident.experiments.oscillation.paper_model import paper_model
 
     _refuse(
         options, ("search", "factor", "reach", "periods", "rounds", "set_point", "pose"), "has no meaning with --paper"

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiment.answer import Quantity, answer, quantity_table
-from dynident.experiment.bench import Bench, Bounds
-from dynident.experiment.step.analysis import analyse
-from dynident.experiment.step.loaded import StepPayload, step_payload
-from dynident.experiment.step.procedure import StepOptions, step_test
-from dynident.experiment.step.record import record_from_log
-from dynident.experiment.step.result import StepResult
-from dynident.experiment.step.solve import Inertia
-from dynident.experiment.step.tracking import Tracking, tracking_check
+from dynident.experiments.answer import Quantity, answer, quantity_table
+from dynident.experiments.bench import Bench, Bounds
+from dynident.experiments.step.analysis import analyse
+from dynident.experiments.step.loaded import StepPayload, step_payload
+from dynident.experiments.step.procedure import StepOptions, step_test
+from dynident.experiments.step.record import record_from_log
+from dynident.experiments.step.result import StepResult
+from dynident.experiments.step.solve import Inertia
+from dynident.experiments.step.tracking import Tracking, tracking_check
 from dynident.plant import Motors
 from dynident.robot import Robot
 from dynident.run.experiment import bench, machine, tell, true_values

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.checks import Array
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiment.step.voltages import default_motors
+from dynident.experiments.step.voltages import default_motors
 from dynident.plant import Motors
 from dynident.robot import Robot
 

@@ -15,7 +15,7 @@ from dynident.run.shared import check_positive, logs_of, parse_positions, robot_
 
 if TYPE_CHECKING:
     from dynident.estimate.estimate import Estimate
-    from dynident.experiment.velocity import VelocityFriction
+    from dynident.experiments.velocity import VelocityFriction
     from dynident.robot import Robot
 
 _RATE = 500.0  # [Hz] of the simulated machine
@@ -49,7 +49,7 @@ def _fit(options: Namespace) -> Estimate | None:
 
 
 def _from_logs(options: Namespace, robot: Robot, joints: list[str] | None, how: dict[str, Any]) -> VelocityFriction:
-    from dynident.experiment.velocity import velocity_friction_from_logs
+    from dynident.experiments.velocity import velocity_friction_from_logs
 
     for name in _ON_A_MACHINE:
         if getattr(options, name) not in (None, ""):
@@ -59,8 +59,8 @@ def _from_logs(options: Namespace, robot: Robot, joints: list[str] | None, how: 
 
 
 def _on_machine(options: Namespace, robot: Robot, joints: list[str] | None, how: dict[str, Any]) -> VelocityFriction:
-    from dynident.experiment.velocity import velocity_friction
-    from dynident.experiment.velocity.plan import Timing
+    from dynident.experiments.velocity import velocity_friction
+    from dynident.experiments.velocity.plan import Timing
 
     for name in ("columns", "window"):
         if getattr(options, name) is not None:
@@ -80,7 +80,7 @@ def _on_machine(options: Namespace, robot: Robot, joints: list[str] | None, how:
 
 def _check_pose(robot: Robot, joints: list[str] | None, at: Mapping[str, float]) -> None:
     """On a machine of the user's own every joint that is held must be told where: nobody else knows what is around."""
-    from dynident.experiment.velocity.groups import joint_groups
+    from dynident.experiments.velocity.groups import joint_groups
 
     groups = joint_groups(robot, joints)
     alone = set(groups[0].places) if len(groups) == 1 else set()

@@ -1,7 +1,0 @@
-"""Gravity moments from slow motion of one joint at a time (Abhishek et al., section 2.4)."""
-
-from dynident.experiment.gravity.comparison import Comparison, compare_moments
-from dynident.experiment.gravity.procedure import gravity_from_logs, gravity_moments
-from dynident.experiment.gravity.result import GravityMoments
-
-__all__ = ["Comparison", "GravityMoments", "compare_moments", "gravity_from_logs", "gravity_moments"]

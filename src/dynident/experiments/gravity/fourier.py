@@ -1,0 +1,151 @@
+r"""The Fourier fit of torque against angle (Abhishek et al., eq. 22).
+
+.. math:: \tau = a_0 + \sum_n a_n \sin n\varphi + b_n \cos n\varphi
+
+For one revolute joint of rigid links with the others held it ends at n = 1, and gravity has no part in a0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.blas import on_one_thread
+from dynident.checks import Array, frozen
+from dynident.experiments.gravity.slow_run import EVEN, SlowRun
+
+HIGHEST = 3  # order up to which harmonics are reported
+_BLIND = 2e3  # condition beyond which a higher order is not tried
+_GAIN, _SURE = 0.1, 3.0  # what a higher order must take off the residual, and its size in deviations
+_EXACT = 1e-12  # share of the torque below which a residual is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class FourierFit:
+    """A fit of one run.
+
+    Attributes:
+        run: What was fitted.
+        order: Highest harmonic; 0 for a joint that slides.
+        names: a0, a1, b1, a2 ..; and `inertia` where the joint was not at constant speed.
+        coefficients: (n,) [N·m or N; kg·m² or kg].
+        covariance: (n, n), with neighbouring residuals taken as alike as they are.
+        project: (n, n_places) what makes coefficients from averages over both ways; for model columns too.
+        rms: Deviation of the averaged torque from the fit [N·m or N].
+        condition: Of the fitted functions over the angles covered.
+    """
+
+    run: SlowRun
+    order: int
+    names: tuple[str, ...]
+    coefficients: Array
+    covariance: Array
+    project: Array
+    rms: float
+    condition: float
+
+    def __post_init__(self) -> None:
+        for name in ("coefficients", "covariance", "project"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def std(self) -> Array:
+        """(n,) deviations of the coefficients."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def weighing(self) -> tuple[int, ...]:
+        """Places of the coefficients that hold weight: all harmonics; of a joint that slides, the constant."""
+        if self.order == 0:
+            return (0,)
+        return tuple(i for i, name in enumerate(self.names) if name != "a0" and name[0] in "ab")
+
+    def harmonic(self, n: int) -> tuple[float, float, float]:
+        """Amplitude of the n-th harmonic, its deviation, and the angle at which it is largest [rad]."""
+        i = self.names.index(f"a{n}")
+        a, b = self.coefficients[i : i + 2]
+        size = math.hypot(a, b)
+        way = np.array([a, b]) / size if size > 0.0 else np.array([1.0, 0.0])
+        std = math.sqrt(max(float(way @ self.covariance[i : i + 2, i : i + 2] @ way), 0.0))
+        return size, std, math.atan2(a, b) / n
+
+    def torque(self, angle: Array) -> Array:
+        """The fit at angles (n,), without inertia [N·m or N]."""
+        basis = harmonics(angle, self.order)
+        return np.asarray(basis @ self.coefficients[: basis.shape[1]])
+
+
+def harmonics(angle: Array, order: int) -> Array:
+    """The functions 1, sin φ, cos φ, sin 2φ .. at angles (n,), (n, 1 + 2 order)."""
+    parts = [np.ones_like(angle)]
+    for n in range(1, order + 1):
+        parts += [np.sin(n * angle), np.cos(n * angle)]
+    return np.column_stack(parts)
+
+
+@on_one_thread
+def fourier_fit(run: SlowRun, order: int) -> FourierFit:
+    """Fit the averages of a run over both ways."""
+    basis = harmonics(run.angle, order)
+    names = ["a0", *(f"{part}{n}" for n in range(1, order + 1) for part in "ab")]
+    averaged = run.half_sum(basis)
+    condition = float(np.linalg.cond(averaged))
+    pushed = run.half_sum(run.acceleration)
+    if np.abs(pushed).max() > EVEN:  # an oscillation rather than a constant speed
+        averaged, names = np.column_stack([averaged, pushed]), [*names, "inertia"]
+    torque, root = run.half_sum(run.tau), np.sqrt(run.weights)
+    project = np.asarray(np.linalg.pinv(averaged * root[:, None]) * root, dtype=np.float64)
+    coefficients = project @ torque
+    rest = root * (torque - averaged @ coefficients)
+    freedom = max(len(rest) - len(coefficients), 1)
+    floor = (_EXACT * np.abs(torque).max(initial=1e-300) * root.mean()) ** 2
+    variance = max(float(rest @ rest) / freedom, floor) * alike(rest)
+    scaled = project / root
+    return FourierFit(
+        run=run,
+        order=order,
+        names=tuple(names),
+        coefficients=coefficients,
+        covariance=variance * scaled @ scaled.T,
+        project=project,
+        rms=float(np.sqrt(np.mean((torque - averaged @ coefficients) ** 2))),
+        condition=condition,
+    )
+
+
+def alike(residual: Array) -> float:
+    """How many neighbouring residuals weigh as much as one that is independent, 1 + 2 sum of autocorrelations."""
+    energy = float(residual @ residual)
+    total = 1.0
+    for lag in range(1, len(residual) // 4):
+        share = float(residual[lag:] @ residual[:-lag]) / energy if energy > 0.0 else 0.0
+        if share < 0.05:
+            break
+        total += 2.0 * share
+    return total
+
+
+def fits(run: SlowRun, highest: int = HIGHEST) -> tuple[FourierFit, ...]:
+    """Fits of order 1, 2 .. as far as the range of angles lets them be told apart."""
+    found = [fourier_fit(run, 1)]
+    for order in range(2, highest + 1):
+        if run.n_places < 2 * (2 * order + 2):
+            break
+        next_one = fourier_fit(run, order)
+        if next_one.condition > _BLIND:
+            break
+        found.append(next_one)
+    return tuple(found)
+
+
+def best(found: Sequence[FourierFit]) -> FourierFit:
+    """The lowest order whose residual no higher one improves clearly."""
+    chosen = found[0]
+    for one in found[1:]:
+        size, std, _ = one.harmonic(one.order)
+        if one.rms < (1.0 - _GAIN) * chosen.rms and size > _SURE * std:
+            chosen = one
+    return chosen

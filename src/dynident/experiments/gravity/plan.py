@@ -1,0 +1,244 @@
+"""Which joint to sweep, over which angles, and where to hold the others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.blas import on_one_thread
+from dynident.checks import Array
+from dynident.dynamics.assembly import all_active, assembly
+from dynident.errors import InputError, UnknownNameError
+from dynident.experiments.gravity.slow_run import SETTLE
+from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_columns, stages
+from dynident.experiments.gravity.sweep import RAMP, Sweep
+from dynident.robot.model import Robot
+
+SPAN, SLIDE = math.pi / 3.0, 0.2  # [rad], [m] to either side, unless told otherwise
+SPEED, SLIDE_SPEED = 0.2, 0.25  # [rad/s], and what of it joints that slide have [m/s]
+MOST_POSES = 4
+_MARGIN = 0.05  # [rad or m] kept from a limit
+_SHARE = 0.2  # of a joint's fastest speed, beyond which a sweep is not slow
+RUN_IN = 0.5 * RAMP + SETTLE + 0.2  # [s] at the sweep's speed, that each end is further away, to be at rest there
+_CHANGES = (math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)  # of held joints, to make weight show
+_ANGLES = 9  # at which a sweep is judged before it is made
+_ENOUGH = 0.05  # of gravity: how clearly the least clear moment must show
+_NEAR = 0.8  # share of the best, from which on a pose nearer to the home pose is preferred
+_CLEAR = 0.05  # pivot of loops at a pose
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done.
+
+    Attributes:
+        stages: From the tip inwards.
+        sweeps: Of each stage.
+        notes: What was decided on the way.
+    """
+
+    stages: tuple[Stage, ...]
+    sweeps: tuple[tuple[Sweep, ...], ...]
+    notes: tuple[str, ...]
+
+    def lines(self, robot: Robot) -> list[str]:
+        """Each sweep in words."""
+        return [describe(robot, sweep) for own in self.sweeps for sweep in own]
+
+
+def describe(robot: Robot, sweep: Sweep) -> str:
+    """A sweep in words."""
+    held = [f"{name}={x:.4g}" for i, (name, x) in enumerate(zip(robot.position_names, sweep.pose, strict=True))]
+    others = ", ".join(text for i, text in enumerate(held) if i != sweep.joint)
+    name = robot.joint_names[sweep.joint]
+    way = f"{name} from {sweep.lower:.3f} to {sweep.upper:.3f} and back at {sweep.speed:.3g} a second"
+    return f"{way}, {sweep.duration:.0f} s" + (f", with {others}" if others else "")
+
+
+@on_one_thread
+def plan_sweeps(
+    base: GravityBase,
+    *,
+    joints: Sequence[str] | None = None,
+    poses: Sequence[Mapping[str, float]] = (),
+    least_poses: int = 1,
+    span: float | None = None,
+    speed: float | None = None,
+) -> Plan:
+    """Plan the sweeps of a robot.
+
+    Args:
+        base: What gravity shows of it.
+        joints: Only these, by name or variable; default all that feel weight.
+        poses: Where to hold the joints, by name or variable; the others are in the middle of their ranges. A swept
+            joint's own entry is the middle of its sweep. Default: chosen so that every moment shows.
+        least_poses: Sweeps of each joint, at different poses, at least.
+        span: Half the range over which torque of a joint that turns is wanted [rad]; default 60 degrees. A sweep goes
+            a little further, to come to its speed and to rest. Joints that slide go 0.2 m either way.
+        speed: Default 0.2 rad/s, and no more than a fifth of the joint's fastest; a quarter of it in m/s for joints
+            that slide.
+    """
+    for name, value in (("span", span), ("speed", speed)):
+        if value is not None and not (math.isfinite(value) and value > 0.0):
+            raise InputError(f"{name} is {value}; expected a positive number")
+    if not 1 <= least_poses <= MOST_POSES:
+        raise InputError(f"poses of each joint: {least_poses}; expected 1 to {MOST_POSES}")
+    robot = base.robot
+    wanted = None if joints is None else tuple(_place(robot, name, "joint to sweep") for name in joints)
+    parts = stages(base, wanted)
+    given = [_given_pose(robot, one) for one in poses]
+    notes: list[str] = []
+    sweeps: list[tuple[Sweep, ...]] = []
+    for stage in parts:
+        choices = {j: _sweeps(robot, j, given or _poses(robot, j), span, speed) for j in stage.joints}
+        for own in choices.values():
+            notes += _shortened(robot, own[0], span)
+        if given:
+            sweeps.append(tuple(one for own in choices.values() for one in own))
+        else:
+            sweeps.append(_chosen(base, stage, choices, least_poses))
+    return Plan(parts, tuple(sweeps), tuple(notes))
+
+
+def _place(robot: Robot, name: str, kind: str) -> int:
+    for names in (robot.joint_names, robot.position_names):
+        if name in names:
+            return names.index(name)
+    raise UnknownNameError(kind, name, (*robot.joint_names, *robot.position_names))
+
+
+def _given_pose(robot: Robot, pose: Mapping[str, float]) -> Array:
+    held = home(robot)
+    for name, value in pose.items():
+        if not math.isfinite(value):
+            raise InputError(f"pose: {name} is {value}; expected a finite number")
+        i = _place(robot, name, "joint of a pose")
+        low, high = _limits(robot, i)
+        if not low <= value <= high:
+            raise InputError(f"pose: {name} is {value:g}, beyond its limits {low:g} to {high:g}")
+        held[i] = value
+    return held
+
+
+def _limits(robot: Robot, i: int) -> tuple[float, float]:
+    limits = robot.joints[robot.active[robot.moving[i]]].limits
+    return -math.inf if limits.lower is None else limits.lower, math.inf if limits.upper is None else limits.upper
+
+
+def _slides(robot: Robot, i: int) -> bool:
+    return robot.joints[robot.active[robot.moving[i]]].kind == "prismatic"
+
+
+def home(robot: Robot) -> Array:
+    """(n_moving,) the middle of each joint's range; zero for one that can make a whole turn."""
+    if robot.closure is not None:
+        return np.array(robot.closure.reference[list(robot.moving)])
+    middle = np.zeros(len(robot.moving))
+    for i in range(len(middle)):
+        low, high = _limits(robot, i)
+        if math.isfinite(high - low) and high - low < 2.0 * math.pi:
+            middle[i] = 0.5 * (low + high)
+    return middle
+
+
+def _poses(robot: Robot, joint: int) -> list[Array]:
+    """The home pose, and those with one or two of the held joints elsewhere; few changes first."""
+    middle = home(robot)
+    changes: list[list[tuple[int, float]]] = [[]]
+    held = [i for i in range(len(middle)) if i != joint and not _slides(robot, i)]
+    for count in (1, 2):
+        for some in itertools.combinations(held, count):
+            changes += [list(zip(some, by, strict=True)) for by in itertools.product(_CHANGES, repeat=count)]
+    poses = np.tile(middle, (len(changes), 1))
+    fine = np.ones(len(changes), dtype=bool)
+    for pose, change, row in zip(poses, changes, range(len(changes)), strict=True):
+        for i, by in change:
+            pose[i] += by
+            low, high = _limits(robot, i)
+            fine[row] &= low + _MARGIN <= pose[i] <= high - _MARGIN
+    if robot.closure is not None:
+        fine &= assembly(robot).pivots(all_active(robot, poses)) > _CLEAR
+    fine[0] = True
+    return list(poses[fine])
+
+
+def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], span: float | None, speed: float | None) -> list[Sweep]:
+    limits = robot.joints[robot.active[robot.moving[joint]]].limits
+    slow = (speed or SPEED) * (SLIDE_SPEED if _slides(robot, joint) else 1.0)
+    if speed is None and limits.velocity is not None:
+        slow = min(slow, _SHARE * limits.velocity)
+    half = _half(robot, joint, span) + slow * RUN_IN
+    low, high = _limits(robot, joint)
+    found = []
+    for pose in poses:
+        lower, upper = max(low + _MARGIN, pose[joint] - half), min(high - _MARGIN, pose[joint] + half)
+        if upper <= lower:
+            raise InputError(f"joint {robot.joint_names[joint]} has no room between its limits {low:g} and {high:g}")
+        middle = pose.copy()
+        middle[joint] = 0.5 * (lower + upper)
+        found.append(Sweep(joint, middle, lower, upper, slow))
+    return found
+
+
+def _shortened(robot: Robot, sweep: Sweep, span: float | None) -> list[str]:
+    wanted = 2.0 * _half(robot, sweep.joint, span)
+    reached = sweep.upper - sweep.lower - 2.0 * sweep.speed * RUN_IN
+    if reached > wanted - 1e-9:
+        return []
+    told = f"{wanted:.3g} m to {reached:.3g} m"
+    if not _slides(robot, sweep.joint):
+        told = f"{math.degrees(wanted):.0f} to {math.degrees(reached):.0f} degrees"
+    return [f"joint {robot.joint_names[sweep.joint]}: its limits shorten the range from {told}"]
+
+
+def _half(robot: Robot, joint: int, span: float | None) -> float:
+    """Half the range that is wanted of a joint [rad or m]."""
+    return SLIDE if _slides(robot, joint) else span or SPAN
+
+
+def _chosen(base: GravityBase, stage: Stage, choices: Mapping[int, list[Sweep]], least: int) -> tuple[Sweep, ...]:
+    """For each joint the pose that shows most of what the stage adds, and further ones where one is not enough."""
+    rows = {j: _rows(base, stage, own) for j, own in choices.items()}
+    taken: list[tuple[int, int]] = []
+    enough = _ENOUGH * float(np.linalg.norm(base.robot.gravity))
+
+    def clear(more: list[tuple[int, int]]) -> float:
+        every = np.concatenate([rows[j][k] / math.sqrt(_ANGLES) for j, k in more])
+        if every.shape[1] == 0 or len(every) < every.shape[1]:
+            return 0.0
+        return float(np.linalg.svd(every, compute_uv=False)[-1])
+
+    def best(j: int) -> tuple[int, int]:
+        scores = [clear([*taken, (j, k)]) for k in range(len(rows[j]))]
+        return j, next(k for k, score in enumerate(scores) if score >= _NEAR * max(scores))
+
+    for count in range(MOST_POSES):
+        if count >= least and taken and clear(taken) >= enough:
+            break
+        before = clear(taken) if taken else 0.0
+        fresh = [best(j) for j in stage.joints]
+        if count >= least and clear([*taken, *fresh]) < 1.2 * before:
+            break
+        taken += [one for one in fresh if one not in taken]
+    return tuple(choices[j][k] for j, k in sorted(taken, key=lambda one: stage.joints.index(one[0])))
+
+
+def _rows(base: GravityBase, stage: Stage, sweeps: Sequence[Sweep]) -> Array:
+    """Torque over sweeps of one joint per parameter that the stage adds, (n_sweeps, n_angles, n_fresh).
+
+    Without its mean over a sweep, which an offset would hide.
+    """
+    joint = sweeps[0].joint
+    q = np.repeat(np.array([sweep.pose for sweep in sweeps])[:, None], _ANGLES, axis=1)
+    # Ends are for coming to speed and to rest; a sweep that is little more than ends still has a middle.
+    ends = [min(sweep.speed * RUN_IN, 0.4 * (sweep.upper - sweep.lower)) for sweep in sweeps]
+    pairs = zip(sweeps, ends, strict=True)
+    q[:, :, joint] = [np.linspace(sweep.lower + end, sweep.upper - end, _ANGLES) for sweep, end in pairs]
+    fresh = [base.independent[i] for i in stage.fresh]
+    torque = gravity_columns(base.robot, q.reshape(-1, q.shape[2]))[:, joint, fresh]
+    rows = torque.reshape(len(sweeps), _ANGLES, len(fresh))
+    return rows if _slides(base.robot, joint) else rows - rows.mean(axis=1, keepdims=True)

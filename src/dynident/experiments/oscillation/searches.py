@@ -1,0 +1,164 @@
+"""The searches of the paper: creeping down from above until the arm falls, and a descent by random steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.errors import InputError
+from dynident.experiments.bench import Bench
+from dynident.experiments.oscillation.gravity_stage import ADVICE, GravitySearch
+from dynident.experiments.oscillation.groups import SwingModel, local
+from dynident.experiments.oscillation.stage import StageOptions, StageResult, refuse, step_of
+from dynident.experiments.oscillation.starts import slow_start, top
+from dynident.experiments.oscillation.swing import Law, Swing, swing
+
+FINEST = 1e-3  # step of a factor at which creeping ends: that of the paper's tables
+_FALL = 4.0  # times its start: an arm that gets there falls
+_PATIENCE = 4.5  # e-foldings of a fall that a run waits for
+_BELOW = 0.9  # of what is sent: where a walk takes the weights to be, for the length of its runs
+_SHRINK = 0.6  # of the steps after a fall or a step that did not help
+
+
+def creep(
+    bench: Bench,
+    model: SwingModel,
+    options: StageOptions | None = None,
+    *,
+    pose: Array | None = None,
+    finest: float = FINEST,
+) -> StageResult:
+    """The paper's search: lower one weight after the other until the arm falls, then by finer steps.
+
+    The others stay over-estimated meanwhile, so that only the one that is lowered can make it fall. That is exact for
+    an upright chain, whose weights do not mix; on other robots it is near at best.
+
+    Args:
+        bench: The machine.
+        model: The model.
+        options: How; amplitude, reach and factor are used.
+        pose: Where to look for the upright pose.
+        finest: Step of the factor at which it ends.
+
+    Raises:
+        ExperimentError: As `gravity_stage`.
+    """
+    if not 0.0 < finest < 0.1:
+        raise InputError(f"finest is {finest}; expected a step of a factor between 0 and 0.1")
+    how = options or StageOptions()
+    search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
+    values = search.begin()
+    found, std = values.copy(), np.full(len(values), np.inf)
+    about = local(model, search.pose)
+    for k in range(len(values)):
+        if not (values[k] and search.felt(about, k)):
+            continue
+        low, high = _crept(search, values, k, finest)
+        found[k] = 0.5 * (low + high) * values[k]
+        std[k] = 0.5 * (high - low) * abs(values[k])  # a fall that is slower than a run had patience for widens it
+    return _result(search, "creep", found, std)
+
+
+def _crept(search: GravitySearch, values: Array, k: int, finest: float) -> tuple[float, float]:
+    """The factor at which the arm falls and the last one at which it did not."""
+    high, step = search.how.factor, 0.1
+
+    def falls(factor: float) -> bool:
+        sent = search.how.factor * values
+        sent[k] = factor * values[k]
+        one = _slow_swing(search, sent, values, k, step)
+        if one.state in ("saturated", "limit"):  # not "held": a run is shorter than a slow swing
+            raise refuse("gravity", one, ADVICE[one.state])
+        return one.state == "falls"
+
+    while True:
+        while high > step and not falls(high - step):
+            high -= step
+        if step <= finest * 1.001 or high <= step:
+            return high - step, high
+        step *= 0.1
+        while high < search.how.factor and falls(high):  # which takes longer than the coarse steps had patience for
+            high += step
+
+
+def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step: float) -> Swing:
+    """A swing in the mode that is about to fall, for as long as a fall takes if the weight is too low by a step."""
+    model, bench = search.model, search.bench
+    target = search.balance(sent, values) + search.offset
+    about = local(model, target)
+    mass = about.mass @ model.chi
+    stiffness = about.stiffness @ (model.weight(values) - model.weight(sent))
+    lower = sent.copy()
+    lower[k] -= step * values[k]
+    change = about.stiffness @ (model.weight(sent) - model.weight(lower))
+    start = slow_start(mass, stiffness, search.amplitude)
+    rate = abs(float(start @ change @ start) / float(start @ mass @ start))
+    length = float(np.clip(_PATIENCE / np.sqrt(max(rate, 1e-9)), 1.0, 120.0))
+    law = Law(model, model.weight(sent), model.chi, 0.0, target)
+    name = model.gravity[k].name
+    label = f"creep-{name}-{sent[k] / values[k]:.4f}"
+    one = swing(bench, law, start, length, label=label, fastest=100.0, reach=_FALL * search.amplitude, count=1)
+    search.steps.append(step_of(one, sent))
+    return one
+
+
+def random_walk(
+    bench: Bench,
+    model: SwingModel,
+    options: StageOptions | None = None,
+    *,
+    pose: Array | None = None,
+    finest: float = 5e-3,
+    runs: int = 80,
+    seed: int = 0,
+) -> StageResult:
+    """The descent by random steps that the paper suggests: lower one weight or another while the swing gets slower.
+
+    Args:
+        bench: The machine.
+        model: The model.
+        options: How.
+        pose: Where to look for the upright pose.
+        finest: Size of the steps, relative, at which it ends.
+        runs: At most so many runs.
+        seed: Of the steps.
+
+    Raises:
+        ExperimentError: As `gravity_stage`.
+    """
+    if not 0.0 < finest < 0.1 or runs < 1:
+        raise InputError(f"finest is {finest}, runs is {runs}; expected a step between 0 and 0.1 and at least one run")
+    how = options or StageOptions()
+    search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
+    begun = search.begin()
+    rng, sizes = np.random.default_rng(seed), np.where(begun != 0.0, 0.25, 0.0)
+    sent, best = how.factor * begun, np.inf
+    for number in range(runs):
+        if not (sizes >= finest).any():
+            break
+        k = int(rng.choice(np.flatnonzero(sizes >= finest)))
+        trial = sent.copy()
+        trial[k] *= 1.0 - sizes[k] * abs(rng.standard_normal())
+        one = search.swing(trial, _BELOW * trial, f"walk-{number + 1}")
+        value = one.modes.log_product if one.modes is not None and one.state == "swings" else np.inf
+        if value < best:
+            sent, best = trial, value
+        else:  # it fell, or nothing could be told: more careful with this weight
+            sizes[k] *= _SHRINK
+    std = np.where(sent != 0.0, np.abs(sent) * np.maximum(sizes, finest) / _SHRINK, np.inf)
+    return _result(search, "walk", sent, std)
+
+
+def _result(search: GravitySearch, name: str, values: Array, std: Array) -> StageResult:
+    groups = search.model.gravity
+    left = [one.name for one, s in zip(groups, std, strict=True) if not np.isfinite(s)]
+    warnings = [f"gravity stage: a search by {name} cannot find {', '.join(left)}, which the description has at zero"]
+    if name == "walk":
+        warnings.append(
+            "gravity stage: a walk ends above the weights, by as much as it had left; its deviation is a guess"
+        )
+    kept = warnings if left else warnings[1:]
+    fell = sum(step.state == "falls" for step in search.steps)
+    notes = (f"{len(search.steps)} swings, of which {fell} fell",)
+    steps = tuple(search.steps)
+    return StageResult("gravity", name, groups, values, std, steps, notes, tuple(kept), search.pose[None])

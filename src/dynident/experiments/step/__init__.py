@@ -1,0 +1,18 @@
+"""Step voltage (Kim 1990): inertia and friction from the answer of one joint at a time to a step of voltage."""
+
+from dynident.experiments.step.analysis import analyse
+from dynident.experiments.step.procedure import StepOptions, step_test
+from dynident.experiments.step.record import StepRecord, record_from_log
+from dynident.experiments.step.response import StepResponse, fit_response
+from dynident.experiments.step.result import StepResult
+
+__all__ = [
+    "StepOptions",
+    "StepRecord",
+    "StepResponse",
+    "StepResult",
+    "analyse",
+    "fit_response",
+    "record_from_log",
+    "step_test",
+]

@@ -1,0 +1,262 @@
+"""From recorded steps to inertia, friction and combinations, with a word about everything that is doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynident.errors import InputError
+from dynident.experiments.answer import ExperimentError
+from dynident.experiments.step.poses import feels_gravity, inertia_base, inertial_terms, obstacle
+from dynident.experiments.step.record import StepRecord, configurations
+from dynident.experiments.step.response import StepResponse, fit_response
+from dynident.experiments.step.result import Configuration, JointFriction, StepResult
+from dynident.experiments.step.solve import Combinations, Inertia, Way, solve_inertias
+from dynident.experiments.step.torque import JointNumbers, differing, joint_numbers
+from dynident.plant.drives import Motors
+from dynident.robot.model import Robot
+
+DOUBTFUL = 0.1  # relative deviation of the damping above which a record is too short
+_LAG = 0.02  # share of the record that L/R may be
+_LEFT = 3.0  # times the noise that a fit may leave
+_LATE = 0.02  # share of the record by which a motion may begin late
+_APART = 4.0  # deviations by which answers may disagree
+_MATTERS = 2e-3  # share of an inertia that is worth a word
+_CONDITION = 300.0  # of the scaled rows
+
+
+def analyse(
+    robot: Robot,
+    motors: Motors,
+    records: Sequence[StepRecord],
+    *,
+    terms: int | None = None,
+    way: Way = "sequential",
+    emf_known: bool = False,
+    values: str | None = None,
+    combine: bool = True,
+) -> StepResult:
+    """Inertia, friction and combinations from recorded steps.
+
+    Args:
+        robot: The robot.
+        motors: Torque constant and resistance are used; inductance and back-EMF are reported.
+        records: Steps of any motors at any poses.
+        terms: None for the exact solution, else the number of terms of Taylor's series.
+        way: How effective inertias become combinations.
+        emf_known: Whether the motors' back-EMF is known, so that damping can be split.
+        values: Value set that tells whether rotors count apart.
+        combine: Solve for the robot's combinations; a robot that carries something has others.
+
+    Raises:
+        ExperimentError: When a record tells nothing.
+    """
+    if not records:
+        raise InputError("a step test needs at least one recorded step")
+    own = motors.for_joints(robot.joint_names)
+    gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
+    lags = np.asarray(own.inductance) / np.asarray(own.resistance)
+    warnings: list[str] = []
+    found = []
+    for group in configurations(robot, records):
+        motor = group[0].motor
+        reason = obstacle(robot, motor)
+        if reason:
+            raise ExperimentError(reason)
+        fits = tuple(
+            fit_response(one.time, one.position, one.step, lag=float(lags[motor]), terms=terms, what=_what(robot, one))
+            for one in group
+        )
+        volts = [one.voltage for one in group]
+        numbers = joint_numbers(float(gains[motor]), volts, fits) if len(group) > 1 and differing(volts) else None
+        _check_signs(robot, group, fits, numbers, float(gains[motor]))
+        found.append(Configuration(motor, group[0].pose, tuple(group), fits, numbers))
+    emf = own.braking if emf_known else None
+    tested = sorted({one.motor for one in found}, reverse=True)
+    friction = [_friction(found, motor, emf, float(lags[motor])) for motor in tested]
+    complete = [one for one in friction if one is not None]
+    combinations = _combinations(robot, found, way, values) if combine else None
+    warnings += _record_warnings(robot, found, terms)
+    warnings += _friction_warnings(robot, complete, tested)
+    warnings += _combination_warnings(combinations)
+    return StepResult(robot, tuple(found), tuple(complete), combinations, terms, tuple(warnings))
+
+
+def _what(robot: Robot, record: StepRecord) -> str:
+    return f"joint {robot.joint_names[record.motor]}, {record.voltage:.4g} V ({record.label})"
+
+
+def _check_signs(
+    robot: Robot,
+    group: Sequence[StepRecord],
+    fits: Sequence[StepResponse],
+    numbers: JointNumbers | None,
+    gain: float,
+) -> None:
+    for record, fit in zip(group, fits, strict=True):
+        if fit.U * gain * record.voltage <= 0.0:
+            raise ExperimentError(
+                f"{_what(robot, record)}: moved against its voltage; check the sign of the torque constant, or whether "
+                "gravity moves the joint"
+            )
+    if numbers is not None and not numbers.inertia > 0.0:
+        raise ExperimentError(
+            f"joint {robot.joint_names[group[0].motor]}: inertia comes out as {numbers.inertia:.3g}; more voltage "
+            "accelerated it less: check the recorded voltages"
+        )
+
+
+def _friction(found: Sequence[Configuration], motor: int, emf: np.ndarray | None, lag: float) -> JointFriction | None:
+    """Damping and Coulomb friction of a motor, averaged over its configurations."""
+    own = [one for one in found if one.motor == motor and one.numbers is not None]
+    if not own:
+        return None
+    means = []
+    for place, name in ((1, "damping"), (2, "coulomb"), (3, "offset")):
+        values = np.array([getattr(one.numbers, name) for one in own])
+        std = np.array([one.numbers.std[place] for one in own if one.numbers is not None])
+        means.append(_mean(values, std))
+    both = any(one.numbers is not None and one.numbers.std[3] > 0.0 for one in own)
+    record = min(fit.duration for one in own for fit in one.responses)
+    return JointFriction(
+        motor,
+        means[0],
+        None if emf is None else float(emf[motor]),
+        means[1],
+        means[2] if both else None,
+        lag,
+        record,
+        float(np.sign(own[0].responses[0].U)),
+    )
+
+
+def _mean(values: np.ndarray, std: np.ndarray) -> tuple[float, float]:
+    """Weighted mean and its deviation, which is no less than the scatter says."""
+    weight = 1.0 / np.maximum(std, 1e-15 + 1e-9 * np.abs(values)) ** 2
+    mean = float(weight @ values / weight.sum())
+    own = float(1.0 / np.sqrt(weight.sum()))
+    if len(values) < 2:
+        return mean, own
+    scatter = float(np.sqrt(weight @ (values - mean) ** 2 / weight.sum() / (len(values) - 1)))
+    return mean, max(own, scatter)
+
+
+def _combinations(robot: Robot, found: Sequence[Configuration], way: Way, values: str | None) -> Combinations | None:
+    inertias = [
+        Inertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
+        for one in found
+        if one.numbers is not None
+    ]
+    if not inertias:
+        return None
+    motors = sorted({one.motor for one in inertias})
+    return solve_inertias(inertia_base(robot, motors, inertial_terms(robot, values)), inertias, way)
+
+
+def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | None) -> list[str]:
+    warnings = []
+    bad = {"left": [], "late": []}  # type: dict[str, list[str]]
+    for config in found:
+        for record, fit in zip(config.records, config.responses, strict=True):
+            if fit.rms > _LEFT * fit.noise and fit.rms > 1e-6 * abs(fit.travel):
+                bad["left"].append(f"{record.label} ({fit.rms / max(fit.noise, 1e-15):.0f} times the noise)")
+            if abs(fit.onset - record.step) > _LATE * fit.duration:
+                bad["late"].append(f"{record.label} ({1e3 * (fit.onset - record.step):.0f} ms)")
+        told = config.numbers
+        if told is not None and told.misfit > _APART and told.std[0] > _MATTERS * told.inertia:
+            name = robot.joint_names[config.motor]
+            warnings.append(
+                f"joint {name}: its voltages do not agree on one damping ({told.misfit:.0f} deviations); "
+                "friction is not viscous and Coulomb alone, and the deviations were widened"
+            )
+    if bad["left"]:
+        cause = (
+            f"the series is cut after {terms} terms; take more, or the exact solution"
+            if terms is not None
+            else "gravity, another joint that gives way, a slow current, or friction that is not viscous and Coulomb"
+        )
+        warnings.append(f"the answer is not that of constant A and U in {_some(bad['left'])}: {cause}")
+    if bad["late"]:
+        warnings.append(
+            f"the motion did not begin with the voltage in {_some(bad['late'])}: static friction or a slow current; it "
+            "was fitted from its own onset"
+        )
+    return warnings
+
+
+def _some(items: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def _friction_warnings(robot: Robot, friction: Sequence[JointFriction], tested: Sequence[int]) -> list[str]:
+    warnings = []
+    told = {one.motor for one in friction}
+    alone = [robot.joint_names[motor] for motor in tested if motor not in told]
+    if alone:
+        warnings.append(
+            f"joint {', '.join(alone)}: one voltage tells A = B/Me and U = (K V - Tc)/Me only; inertia, damping and "
+            "friction are three unknowns and need a second voltage"
+        )
+    for one in friction:
+        name, (damping, std) = robot.joint_names[one.motor], one.damping
+        if std > DOUBTFUL * abs(damping):
+            warnings.append(
+                f"joint {name}: the record is too short to tell damping: {damping:.3g} with a deviation of {std:.2g} "
+                f"from {one.record:.2g} s; record longer (what damping does grows with the "
+                "cube of the time) or with finer encoders"
+            )
+        if one.lag > _LAG * one.record:
+            warnings.append(
+                f"joint {name}: L/R is {1e3 * one.lag:.3g} ms, {100.0 * one.lag / one.record:.0f} % of the record; the "
+                "current is not constant for that long, record longer"
+            )
+        if one.coulomb[0] < -3.0 * one.coulomb[1]:
+            warnings.append(
+                f"joint {name}: Coulomb friction comes out negative, {one.coulomb[0]:.3g}; check the torque gain, or "
+                "whether gravity helps the motion"
+            )
+    return warnings
+
+
+def _combination_warnings(combinations: Combinations | None) -> list[str]:
+    if combinations is None:
+        return []
+    warnings = []
+    untold = [name for name, told in zip(combinations.base.names, combinations.told, strict=True) if not told]
+    if untold:
+        warnings.append(
+            f"{len(untold)} of {combinations.base.n} combinations are not told by these poses ({_some(untold, 6)}); "
+            "test more joints or lock the others at more places"
+        )
+    if combinations.condition > _CONDITION:
+        warnings.append(
+            f"the poses are badly conditioned ({combinations.condition:.0f}); choose others, or let them be chosen"
+        )
+    off = np.abs(combinations.left)
+    if ((off > _APART) & (combinations.shares > _MATTERS)).any():
+        worst = float(combinations.shares.max())
+        warnings.append(
+            f"the inertias of different poses do not agree with one set of parameters (up to {100.0 * worst:.2g} %); "
+            "lengths, zero positions or a joint that gives way may be wrong"
+        )
+    return warnings
+
+
+def balanced(robot: Robot, motor: int, values: str | None) -> bool:
+    """Whether a motor carries no weight: gravity cannot act on it.
+
+    Raises:
+        ExperimentError: When gravity acts on it and nothing is known of the masses.
+    """
+    if not feels_gravity(robot, motor):
+        return True
+    known = robot.value_set(values)
+    if not any(known.get(f"M{joint.number}", 0.0) for joint in robot.joints):
+        raise ExperimentError(
+            f"gravity acts on joint {robot.joint_names[motor]} of {robot.name}, and no masses are known to carry its "
+            "weight: a step would not have constant A and U. Give the robot masses (parameters:, or URDF <inertial>), "
+            "turn the axis upright, or balance the arm"
+        )
+    return False

@@ -1,0 +1,337 @@
+"""`step_test`: drive one motor after the other by steps of voltage, the others held, and say what that tells."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynident.checks import Array
+from dynident.errors import InputError, UnknownNameError
+from dynident.experiments.answer import ExperimentError
+from dynident.experiments.bench import Bench, Bounds, Run
+from dynident.experiments.step.analysis import analyse, balanced
+from dynident.experiments.step.hold import StepController
+from dynident.experiments.step.loaded import payload_poses
+from dynident.experiments.step.poses import (
+    choose_poses,
+    directions,
+    feels_gravity,
+    inertia_base,
+    inertial_terms,
+    obstacle,
+    start_place,
+)
+from dynident.experiments.step.record import STILL, StepRecord, driven_positions
+from dynident.experiments.step.response import check_terms, first_moving
+from dynident.experiments.step.result import StepResult
+from dynident.experiments.step.solve import Way
+from dynident.experiments.step.voltages import suggested
+from dynident.plant.drives import Motors
+from dynident.plant.protocol import Reading
+from dynident.robot.model import Robot
+
+DURATION = 1.2  # [s] of a step, as in the paper
+PAYLOAD_POSES = 12  # for the ten numbers of a payload
+SPARE = 2  # configurations beyond the number of combinations
+_SHORTEST = 0.08  # share of the duration that a record must have
+_MARGIN = 0.02  # share of a joint's range, and of its speed limit, that is kept free
+_SETTLE, _SETTLE_LOADED = 0.02, 0.3  # [s] before a step: at rest by itself, and with weight to carry
+_RAISED, _TRIES = 1.6, 6  # by which a suggested voltage that moves nothing is raised, and how often
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """How a step test is made.
+
+    Attributes:
+        joints: Joints to test, by name or variable; None for all that can be.
+        voltages: Steps [V] for all joints, or by joint; None for what the robot's own values suggest.
+        duration: Of a step [s].
+        settle: Time before it [s]; None for 0.02 s, or 0.3 s where weight is carried.
+        configurations: Number of (joint, pose); None for two more than there are combinations.
+        poses: Poses for every tested joint instead of chosen ones, (n_poses, n_moving).
+        repeat: (motor, pose) of an earlier test, to be made again with a payload that nobody knows.
+        for_payload: Add poses that tell a payload, for a test whose loaded repeat follows.
+        still: By how much a locked joint may move [rad or m].
+        bandwidth: Of what holds the others [rad/s]; None for what the sample time allows.
+        values: What the controller knows of the robot: a value set; None for the robot's own.
+        terms: None for the exact solution, else the number of terms of Taylor's series.
+        way: How effective inertias become combinations.
+        emf_known: Whether the motors' back-EMF is known, so that damping can be split.
+        seed: Of the candidates for poses.
+    """
+
+    joints: Sequence[str] | None = None
+    voltages: Sequence[float] | Mapping[str, Sequence[float]] | None = None
+    duration: float = DURATION
+    settle: float | None = None
+    configurations: int | None = None
+    poses: ArrayLike | None = None
+    repeat: Sequence[tuple[int, Array]] | None = None
+    for_payload: bool = False
+    still: float = STILL
+    bandwidth: float | None = None
+    values: str | None = None
+    terms: int | None = None
+    way: Way = "sequential"
+    emf_known: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("duration", "still"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise InputError(f"step test: {name} is {value}; expected a positive number")
+        if self.settle is not None and not (math.isfinite(self.settle) and self.settle >= 0.0):
+            raise InputError(f"step test: settle is {self.settle} s; expected zero or a positive time")
+        if self.terms is not None:
+            check_terms(self.terms)
+        if self.bandwidth is not None and not (math.isfinite(self.bandwidth) and self.bandwidth > 0.0):
+            raise InputError(f"step test: bandwidth is {self.bandwidth}; expected a positive number [rad/s]")
+
+
+@dataclass
+class _Plan:
+    """What will be done: tested motors, their voltages, and where the others are locked."""
+
+    motors: tuple[int, ...]
+    voltages: dict[int, tuple[float, ...]]
+    poses: tuple[tuple[int, Array], ...]
+    balance: dict[int, bool]
+    condition: float | None
+    notes: list[str] = field(default_factory=list)
+    suggested: set[int] = field(default_factory=set)  # motors whose voltages nobody chose
+
+
+def step_test(bench: Bench, motors: Motors, options: StepOptions | None = None) -> StepResult:
+    """Identify inertia and friction from steps of voltage (Kim 1990).
+
+    Args:
+        bench: The machine; every run is recorded there.
+        motors: Torque constant and resistance at the joint side (`Motors.at_shaft` for numbers of a data sheet).
+        options: How.
+
+    Returns:
+        Effective inertia, damping and Coulomb friction of each joint, and base combinations of inertial parameters.
+
+    Raises:
+        ExperimentError: When a joint does not move, hits a limit at once, another one moves, a voltage is limited, or
+            gravity cannot be carried. What was recorded so far is with the bench.
+    """
+    how = options or StepOptions()
+    plan = _plan(bench.robot, motors, how)
+    records: list[StepRecord] = []
+    for k, (motor, pose) in enumerate(plan.poses):
+        bench.progress("steps", k, len(plan.poses))
+        records += _one_configuration(bench, motors, how, plan, motor, pose, k)
+    bench.progress("steps", len(plan.poses), len(plan.poses))
+    found = analyse(
+        bench.robot,
+        motors,
+        records,
+        terms=how.terms,
+        way=how.way,
+        emf_known=how.emf_known,
+        values=how.values,
+        combine=how.repeat is None,
+    )
+    return dataclasses.replace(found, notes=(*plan.notes, *found.notes))
+
+
+def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
+    tested, notes = _tested(robot, how)
+    balance = {motor: not balanced(robot, motor, how.values) for motor in tested}
+    voltages: dict[int, tuple[float, ...]] = {}
+    unchosen: set[int] = set()
+    for motor in tested:
+        given = _given(robot, how.voltages, motor)
+        if given is None:
+            given = suggested(robot, motors, motor, how.duration, how.values)
+            unchosen.add(motor)
+        voltages[motor] = given
+    base = inertia_base(robot, tested, inertial_terms(robot, how.values))
+    carried = [robot.joint_names[motor] for motor in tested if balance[motor]]
+    if carried:
+        notes.append(f"joint {', '.join(carried)}: its weight was carried as the robot's own masses say")
+    if how.repeat is not None:
+        _refuse_weight(robot, how.repeat)
+        return _Plan(tested, voltages, tuple(how.repeat), balance, None, notes, unchosen)
+    if how.poses is not None:
+        poses = np.atleast_2d(np.asarray(how.poses, dtype=np.float64))
+        if poses.shape[1] != len(robot.moving):
+            raise InputError(f"poses must have one column per joint ({', '.join(robot.joint_names)})")
+        chosen = tuple((motor, _started(robot, motor, pose)) for motor in reversed(tested) for pose in poses)
+        return _Plan(tested, voltages, chosen, balance, None, notes, unchosen)
+    count = how.configurations
+    chosen, condition = choose_poses(base, base.n + SPARE if count is None else count, how.seed)
+    notes.append(
+        f"{len(chosen)} locked configurations for {base.n} combinations, with a condition number of {condition:.1f}"
+    )
+    if how.for_payload:
+        chosen += payload_poses(robot, tested, PAYLOAD_POSES, how.seed)
+        chosen = tuple(sorted(chosen, key=lambda one: -one[0]))
+        notes.append(f"{PAYLOAD_POSES} more for a payload")
+    return _Plan(tested, voltages, chosen, balance, condition, notes, unchosen)
+
+
+def _refuse_weight(robot: Robot, poses: Sequence[tuple[int, Array]]) -> None:
+    """A payload whose weight nobody knows cannot be carried, so that no step has constant A and U."""
+    for motor in sorted({motor for motor, _ in poses}):
+        if feels_gravity(robot, motor):
+            raise ExperimentError(
+                f"gravity acts on joint {robot.joint_names[motor]}, and the weight of an unknown payload cannot be "
+                "carried; test joints with an upright axis only (--joints), or use `dynident payload`"
+            )
+
+
+def _tested(robot: Robot, how: StepOptions) -> tuple[tuple[int, ...], list[str]]:
+    """Places of the joints to test, and notes on those that cannot be."""
+    names, variables = robot.joint_names, robot.position_names
+    if how.joints is not None:
+        wanted = []
+        for name in how.joints:
+            if name not in names and name not in variables:
+                raise UnknownNameError("joint", name, names)
+            wanted.append(names.index(name) if name in names else variables.index(name))
+        for motor in wanted:
+            if obstacle(robot, motor):
+                raise ExperimentError(obstacle(robot, motor))
+        return tuple(sorted(set(wanted))), []
+    reasons = {motor: obstacle(robot, motor) for motor in range(len(names))}
+    tested = tuple(motor for motor, reason in reasons.items() if not reason)
+    if not tested:
+        raise ExperimentError(next(iter(reasons.values())))
+    return tested, [reason for reason in reasons.values() if reason]
+
+
+def _given(
+    robot: Robot, voltages: Sequence[float] | Mapping[str, Sequence[float]] | None, motor: int
+) -> tuple[float, ...] | None:
+    """Voltages of a motor, or None to suggest some."""
+    name, variable = robot.joint_names[motor], robot.position_names[motor]
+    if isinstance(voltages, Mapping):
+        for key in voltages:
+            if key not in robot.joint_names and key not in robot.position_names:
+                raise UnknownNameError("joint", key, robot.joint_names)
+        voltages = voltages.get(name, voltages.get(variable))
+    if voltages is None:
+        return None
+    steps = tuple(float(x) for x in voltages)
+    if not steps or not all(math.isfinite(x) and x != 0.0 for x in steps):
+        raise InputError(f"joint {name}: voltages {steps}; expected numbers other than zero")
+    return steps
+
+
+def _started(robot: Robot, motor: int, pose: Array) -> Array:
+    start = np.array(pose)
+    start[motor] = start_place(robot, motor, True)
+    return start
+
+
+def _one_configuration(
+    bench: Bench, motors: Motors, how: StepOptions, plan: _Plan, motor: int, pose: Array, k: int
+) -> list[StepRecord]:
+    """All voltages of one motor at one pose."""
+    for _ in range(_TRIES):
+        records = []
+        for voltage in plan.voltages[motor]:
+            label = f"{bench.robot.joint_names[motor]}-pose{k + 1}-{voltage:.4g}V"
+            record = _one_step(bench, motors, how, plan.balance[motor], motor, pose, voltage, label)
+            try:
+                first_moving(record.position, record.time, record.step, label)
+            except ExperimentError:
+                if motor in plan.suggested:
+                    break  # what the robot's values say of friction is too little
+                raise ExperimentError(_stuck(bench.robot, motors, motor, voltage, how.duration)) from None
+            records.append(record)
+        else:
+            return records
+        plan.voltages[motor] = tuple(_RAISED * x for x in plan.voltages[motor])
+    raise ExperimentError(_stuck(bench.robot, motors, motor, max(plan.voltages[motor], key=abs), how.duration))
+
+
+def _stuck(robot: Robot, motors: Motors, motor: int, voltage: float, duration: float) -> str:
+    own = motors.for_joints(robot.joint_names)
+    torque = voltage * float(np.asarray(own.torque_constant)[motor] / np.asarray(own.resistance)[motor])
+    return (
+        f"joint {robot.joint_names[motor]}: {voltage:.4g} V, a torque of {abs(torque):.3g}, did not move it in "
+        f"{duration:g} s; static friction holds it: apply more voltage (--volts)"
+    )
+
+
+def _one_step(
+    bench: Bench,
+    motors: Motors,
+    how: StepOptions,
+    balance: bool,
+    motor: int,
+    pose: Array,
+    voltage: float,
+    label: str,
+) -> StepRecord:
+    """One run, ended before the tested joint reaches its limits."""
+    robot = bench.robot
+    gain = float(np.sign(np.broadcast_to(motors.torque_constant, len(robot.moving))[motor]))
+    start = np.array(pose)
+    start[motor] = start_place(robot, motor, gain * voltage > 0.0)
+    tick = bench.plant.sample_time
+    wait = (_SETTLE_LOADED if balance else _SETTLE) if how.settle is None else how.settle
+    settle = tick * round(wait / tick)
+    controller = StepController(
+        robot,
+        motors,
+        motor,
+        start,
+        voltage,
+        settle=settle,
+        balance=balance,
+        bandwidth=how.bandwidth,
+        values=how.values,
+    )
+    along = np.abs(directions(robot)[motor]) > 0.0
+    bounds = bench.bounds.within(start, np.where(along, np.inf, how.still))
+    until = _near_limits(bench.bounds, along, settle)
+    run = bench.run(controller, settle + how.duration, start, label=label, bounds=bounds, until=until)
+    _check_run(robot, run, motor, voltage, settle, how)
+    position = driven_positions(robot, run.q)[:, motor]
+    return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why)
+
+
+def _near_limits(bounds: Bounds, along: NDArray[np.bool_], settle: float) -> Callable[[Reading], bool]:
+    """Whether a joint that the test moves is about to leave its limits: the record ends there, and is complete."""
+    room = np.where(np.isfinite(bounds.upper - bounds.lower), bounds.upper - bounds.lower, 0.0)
+    lower, upper = bounds.lower + _MARGIN * room, bounds.upper - _MARGIN * room
+    fastest = (1.0 - _MARGIN) * bounds.speed
+
+    def near(reading: Reading) -> bool:
+        out = (reading.q < lower) | (reading.q > upper) | (np.abs(reading.dq) > fastest)
+        return bool(reading.time > settle and (out & along).any())
+
+    return near
+
+
+def _check_run(robot: Robot, run: Run, motor: int, voltage: float, settle: float, how: StepOptions) -> None:
+    """Refuse a run that tells nothing, with what to do about it."""
+    name = robot.joint_names[motor]
+    begin = f"joint {name}, step of {voltage:.4g} V ({run.label})"
+    if run.end == "bound" and run.joint != name:
+        raise ExperimentError(
+            f"{begin}: joint {run.joint}, which should be locked, moved by more than {how.still:g} rad or m at t = "
+            f"{run.time[-1]:.3g} s; lock it (brake), hold it harder (--hold), or apply less voltage"
+        )
+    if run.end == "saturated":
+        raise ExperimentError(
+            f"{begin}: {run.why}; the torque is not known beyond: apply less voltage, or choose other poses"
+        )
+    if run.end == "stopped" and run.time[-1] - settle < _SHORTEST * how.duration:
+        raise ExperimentError(
+            f"{begin}: reached a limit of the robot {run.time[-1] - settle:.3g} s after the step, too soon to tell "
+            "anything; apply less voltage"
+        )
+    if not run.whole:
+        raise ExperimentError(f"{begin}: {run.why}; apply less voltage, or check the machine")

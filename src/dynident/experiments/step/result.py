@@ -1,0 +1,182 @@
+"""What a step test found: configurations, friction, combinations, and the numbers for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.experiments.answer import Quantity
+from dynident.experiments.step.poses import motor_friction, motor_inertia
+from dynident.experiments.step.record import StepRecord
+from dynident.experiments.step.response import StepResponse
+from dynident.experiments.step.solve import Combinations
+from dynident.experiments.step.torque import JointNumbers
+from dynident.robot.model import Robot
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """All steps of one motor with the others locked at one place.
+
+    Attributes:
+        motor: The motor, as a place in `robot.joint_names`.
+        pose: (n_moving,) [rad or m].
+        records: What was recorded.
+        responses: What was fitted, one for each.
+        numbers: Inertia, damping and friction; None with one voltage only.
+    """
+
+    motor: int
+    pose: Array
+    records: tuple[StepRecord, ...]
+    responses: tuple[StepResponse, ...]
+    numbers: JointNumbers | None
+
+    def as_dict(self, robot: Robot) -> dict[str, Any]:
+        """Plain data."""
+        told = self.numbers
+        std = None if told is None else told.std
+        return {
+            "joint": robot.joint_names[self.motor],
+            "pose": [float(x) for x in self.pose],
+            "inertia": None if told is None else told.inertia,
+            "inertia_std": None if std is None else float(std[0]),
+            "damping": None if told is None else told.damping,
+            "coulomb": None if told is None else told.coulomb,
+            "steps": [
+                {
+                    "run": record.label,
+                    "voltage": record.voltage,
+                    "A": one.A,
+                    "A_std": float(np.sqrt(one.covariance[0, 0])),
+                    "U": one.U,
+                    "U_std": float(np.sqrt(one.covariance[1, 1])),
+                    "onset": one.onset - record.step,
+                    "duration": one.duration,
+                    "travel": one.travel,
+                    "rms": one.rms,
+                }
+                for record, one in zip(self.records, self.responses, strict=True)
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class JointFriction:
+    """Friction of a motor over all its configurations.
+
+    Attributes:
+        motor: The motor, as a place in `robot.joint_names`.
+        damping: B [N·m·s/rad or N·s/m], and its deviation.
+        emf: Part of it that back-EMF makes, Kt Ke / Ra; None where Ke is not known.
+        coulomb: Tc [N·m or N], and its deviation; with steps one way only, a constant torque is part of it.
+        offset: Constant torque and its deviation; None where steps went one way only.
+        lag: L/R of the motor [s].
+        record: Shortest time from onset to end of its records [s].
+        direction: Sign of the motion.
+    """
+
+    motor: int
+    damping: tuple[float, float]
+    emf: float | None
+    coulomb: tuple[float, float]
+    offset: tuple[float, float] | None
+    lag: float
+    record: float
+    direction: float = 1.0
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a step test found.
+
+    Attributes:
+        robot: The robot.
+        configurations: In the order in which they were looked at, tip first.
+        friction: One for each tested motor with two voltages.
+        combinations: Base combinations of inertial parameters; None with one voltage only.
+        terms: How A and U were found: None for the exact solution, else terms of Taylor's series.
+        warnings: What a user should know.
+        notes: What else there is to know.
+    """
+
+    robot: Robot
+    configurations: tuple[Configuration, ...]
+    friction: tuple[JointFriction, ...]
+    combinations: Combinations | None
+    terms: int | None
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def quantities(self, true: str | None = None, *, simulated: bool = False) -> tuple[Quantity, ...]:
+        """The numbers: combinations, then damping and friction of each joint; A and U where that is all.
+
+        Args:
+            true: Value set of a simulated machine.
+            simulated: Show what it has.
+        """
+        found = [] if self.combinations is None else self._combinations(true, simulated)
+        if self.combinations is not None and not all(self.combinations.told):
+            found += self._inertias(true, simulated)
+        found += [one for friction in self.friction for one in self._friction(friction, true, simulated)]
+        alone = [one for one in self.configurations if one.numbers is None]
+        for config in alone:
+            number = self.robot.joints[self.robot.active[self.robot.moving[config.motor]]].number
+            unit = "m" if _slides(self.robot, config.motor) else "rad"
+            for record, one in zip(config.records, config.responses, strict=True):
+                at = f"{number} at {record.voltage:g} V"
+                found.append(Quantity(f"A{at}", one.A, float(np.sqrt(one.covariance[0, 0])), "1/s"))
+                found.append(Quantity(f"U{at}", one.U, float(np.sqrt(one.covariance[1, 1])), f"{unit}/s²"))
+        return tuple(found)
+
+    def _combinations(self, true: str | None, simulated: bool) -> list[Quantity]:
+        assert self.combinations is not None
+        base, std = self.combinations.base, self.combinations.std
+        truth: list[float | None] = [None] * base.n
+        if simulated:
+            truth = [float(x) for x in base.values(true)]
+        return [
+            Quantity(base.names[k], float(self.combinations.beta[k]), float(std[k]), base.units[k], truth[k])
+            for k in range(base.n)
+            if self.combinations.told[k]
+        ]
+
+    def _inertias(self, true: str | None, simulated: bool) -> list[Quantity]:
+        """Effective inertias, where they are not all told by combinations."""
+        found = []
+        for k, config in enumerate(self.configurations, start=1):
+            if config.numbers is not None:
+                number = self.robot.joints[self.robot.active[self.robot.moving[config.motor]]].number
+                unit = "kg" if _slides(self.robot, config.motor) else "kg·m²"
+                told = config.numbers
+                real = self.computed(config, true) if simulated else None
+                found.append(Quantity(f"Me{number} ({k})", told.inertia, float(told.std[0]), unit, real))
+        return found
+
+    def _friction(self, one: JointFriction, true: str | None, simulated: bool) -> list[Quantity]:
+        number = self.robot.joints[self.robot.active[self.robot.moving[one.motor]]].number
+        slides = _slides(self.robot, one.motor)
+        force, per = ("N", "N·s/m") if slides else ("N·m", "N·m·s/rad")
+        # Steps one way cannot tell a constant torque from Coulomb friction.
+        way = one.direction if one.offset is None else 0.0
+        viscous, dry = motor_friction(self.robot, one.motor, true, way) if simulated else (None, None)
+        found = []
+        if one.emf is not None:
+            found.append(Quantity(f"Fv{number}", one.damping[0] - one.emf, one.damping[1], per, viscous))
+        total = None if viscous is None else viscous + (one.emf or 0.0)
+        found.append(Quantity(f"B{number}", *one.damping, per, total))
+        found.append(Quantity(f"Fc{number}", *one.coulomb, force, dry))
+        if one.offset is not None:
+            found.append(Quantity(f"Fo{number}", *one.offset, force))
+        return found
+
+    def computed(self, config: Configuration, values: str | None = None) -> float:
+        """The inertia of a configuration with a value set."""
+        return float(motor_inertia(self.robot, config.pose, config.motor, values)[0])
+
+
+def _slides(robot: Robot, motor: int) -> bool:
+    return robot.joints[robot.active[robot.moving[motor]]].kind == "prismatic"

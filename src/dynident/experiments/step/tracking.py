@@ -1,0 +1,206 @@
+"""The feedforward check of Kim 1990, section 6: a fast motion without any feedback shows how good parameters are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.checks import Array, frozen
+from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.errors import InputError, UnknownNameError
+from dynident.experiments.bench import Bench
+from dynident.experiments.step.hold import StepController
+from dynident.experiments.step.poses import InertiaBase, ranges
+from dynident.experiments.step.record import driven_positions
+from dynident.experiments.step.result import StepResult
+from dynident.motion.point_to_point import PointToPoint
+from dynident.plant.controllers import Quantity
+from dynident.plant.drives import Motors
+from dynident.plant.protocol import Reading
+from dynident.robot.model import Robot
+
+FAR = math.radians(30.0)  # [rad or m]
+TIME = 0.3  # [s]
+
+
+@dataclass(frozen=True)
+class ForwardModel:
+    """What a feedforward is made of.
+
+    Attributes:
+        name: For tables and legends.
+        values: Standard inertial parameters by name.
+        damping: (n_moving,) at the motors, back-EMF included.
+        coulomb: (n_moving,) at the motors.
+    """
+
+    name: str
+    values: Mapping[str, float]
+    damping: Array
+    coulomb: Array
+
+    def __post_init__(self) -> None:
+        for name in ("damping", "coulomb"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """One motion under one feedforward.
+
+    Attributes:
+        model: Name of the feedforward.
+        joints: Places of the joints that were to move.
+        time: (n_samples,) [s].
+        error: (n_samples, n_moving) position minus wanted [rad or m].
+        speed_error: The same for speeds.
+        why: Why the run ended.
+    """
+
+    model: str
+    joints: tuple[int, ...]
+    time: Array
+    error: Array
+    speed_error: Array
+    why: str
+
+    @property
+    def worst(self) -> Array:
+        """Largest position error of each joint that was to move."""
+        return np.asarray(np.abs(self.error).max(axis=0)[list(self.joints)])
+
+
+def forward_models(result: StepResult, computed: str | None = None) -> list[ForwardModel]:
+    """The identified model, the same without friction, and what was computed before.
+
+    Args:
+        result: What the step test found; damping includes back-EMF.
+        computed: Value set of the robot, or set of its base parameters, that was computed from drawings; None for none.
+
+    Raises:
+        InputError: When the test did not tell the inertias.
+    """
+    if result.combinations is None or not result.friction:
+        raise InputError("the feedforward check needs inertias: test with two voltages")
+    robot, base = result.robot, result.combinations.base
+    n = len(robot.moving)
+    damping, coulomb = np.zeros(n), np.zeros(n)
+    for one in result.friction:
+        damping[one.motor], coulomb[one.motor] = one.damping[0], one.coulomb[0]
+    told = np.where(result.combinations.told, result.combinations.beta, base.values())
+    values = _standard(base, told)
+    models = [
+        ForwardModel("identified", values, damping, coulomb),
+        ForwardModel("identified, without friction", values, np.zeros(n), np.zeros(n)),
+    ]
+    if computed is not None:
+        models.append(ForwardModel("computed", _computed(robot, base, computed), damping, coulomb))
+    return models
+
+
+def _standard(base: InertiaBase, beta: ArrayLike | Mapping[str, float]) -> dict[str, float]:
+    """Standard parameters with these combinations, as near as can be to the robot's own."""
+    own = base.robot.value_set()
+    prior = None if not any(own.values()) else np.array([own.get(column.name, 0.0) for column in base.columns])
+    chi = base.standard_values(beta, prior=prior)
+    return {column.name: float(x) for column, x in zip(base.columns, chi, strict=True)}
+
+
+def _computed(robot: Robot, base: InertiaBase, name: str) -> dict[str, float]:
+    if name in robot.base_values:
+        given = robot.base_values[name]
+        missing = [one for one in base.names if one not in given]
+        if missing:
+            raise InputError(f"{robot.name}: set {name} has no {', '.join(missing)}; expected {', '.join(base.names)}")
+        return _standard(base, np.array([given[one] for one in base.names]))
+    if name not in robot.values:
+        raise UnknownNameError("parameter set", name, [*robot.values, *robot.base_values])
+    own = robot.value_set(name)
+    return {column.name: float(own.get(column.name, 0.0)) for column in base.columns}
+
+
+class _Forward:
+    """Given voltages for some motors; the others are held where they are."""
+
+    quantity: Quantity = "voltage"
+
+    def __init__(self, hold: StepController, voltage: Array, joints: Sequence[int]) -> None:
+        self.hold, self.voltage, self.joints = hold, voltage, list(joints)
+
+    def start(self, sample_time: float) -> None:
+        """Get the hold ready."""
+        self._sample_time = sample_time
+        self.hold.start(sample_time)
+
+    def command(self, time: float, reading: Reading) -> Array:
+        """Voltages of all motors."""
+        given = self.hold.command(time, reading)
+        row = self.voltage[min(round(time / self._sample_time), len(self.voltage) - 1)]
+        given[self.joints] = row[self.joints]
+        return given
+
+
+def track(
+    bench: Bench,
+    motors: Motors,
+    model: ForwardModel,
+    base: InertiaBase,
+    joints: Sequence[int],
+    *,
+    start: ArrayLike | None = None,
+    far: float = FAR,
+    time: float = TIME,
+) -> Tracking:
+    """A cubic motion of some joints from rest to rest under feedforward voltage alone.
+
+    Args:
+        bench: The machine.
+        motors: Its motors.
+        model: What the voltage is made of.
+        base: Tells the terms of the inertia.
+        joints: Places of the joints to move; the others are held.
+        start: (n_moving,) where it begins; default zero, or as near to it as the limits allow.
+        far: How far each goes [rad or m].
+        time: In what time [s].
+    """
+    robot = bench.robot
+    n = len(robot.moving)
+    lower, upper = ranges(robot)
+    begin = np.clip(np.zeros(n), lower, upper - far) if start is None else np.asarray(start, dtype=np.float64)
+    end = begin.copy()
+    end[list(joints)] += far
+    motion = PointToPoint(points=np.stack([begin, end]), durations=np.array([time]), law="cubic")
+    own = motors.for_joints(robot.joint_names)
+    gain = np.asarray(own.torque_constant) / np.asarray(own.resistance)
+    tick = bench.plant.sample_time
+    # A voltage is held for a sample: it should be that of the sample's middle.
+    middle = np.minimum(tick * (np.arange(round(time / tick) + 2) + 0.5), time)
+    q, dq, ddq = motion.sample(middle)
+    torque = inverse_dynamics(robot, q, dq, ddq, base.terms, dict(model.values))
+    speed = driven_positions(robot, dq) - driven_positions(robot, np.zeros_like(dq))
+    voltage = (torque + model.damping * speed + model.coulomb * np.sign(speed)) / gain
+    controller = _Forward(StepController(robot, motors, joints[0], begin, 0.0), voltage, joints)
+    names = "all" if len(joints) == n else "-".join(robot.joint_names[j] for j in joints)
+    label = f"track-{names}-{model.name.replace(', ', '-').replace(' ', '-')}"
+    run = bench.run(controller, time, begin, label=label)
+    wanted, wanted_speed, _ = motion.sample(np.minimum(run.time, time))
+    return Tracking(model.name, tuple(joints), run.time, run.q - wanted, run.dq - wanted_speed, run.why)
+
+
+def tracking_check(
+    bench: Bench, motors: Motors, result: StepResult, computed: str | None = None, start: ArrayLike | None = None
+) -> list[Tracking]:
+    """Each tested joint alone, then all of them, under every model of `forward_models`."""
+    models = forward_models(result, computed)
+    assert result.combinations is not None
+    tested = sorted(one.motor for one in result.friction)
+    moves = [(joint,) for joint in tested] + ([tuple(tested)] if len(tested) > 1 else [])
+    return [
+        track(bench, motors, model, result.combinations.base, joints, start=start)
+        for joints in moves
+        for model in models
+    ]

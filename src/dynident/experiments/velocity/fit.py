@@ -1,0 +1,163 @@
+"""Least squares of friction at constant velocities: values, what is not determined, and what the model misses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.dynamics.friction_terms import PointwiseLaw
+from dynident.experiments.velocity.groups import Group
+from dynident.experiments.velocity.model import friction_columns, stacked
+from dynident.experiments.velocity.points import Point
+
+SAME = 0.01  # singular value over the largest below which columns count as alike: speeds that differ by one per cent
+_FLOOR = 1e-4  # share of the friction below which scatter is not believed
+
+
+@dataclass(frozen=True, eq=False)
+class Misfit:
+    """What the model misses, against the scatter of the points.
+
+    Attributes:
+        rms: (n,) residual of each output [N·m or N].
+        scatter: (n,) deviation of a point's mean.
+        friction: (n,) RMS friction.
+        ratio: Mean square of the residuals over that of the scatter: 1 for a model that misses nothing.
+        chance: Probability of such a ratio, or a larger one, where the model misses nothing; None without spare points.
+    """
+
+    rms: Array
+    scatter: Array
+    friction: Array
+    ratio: float
+    chance: float | None
+
+    @property
+    def matters(self) -> bool:
+        """Whether it is no chance, and more than half a per cent of the friction."""
+        return self.chance is not None and self.chance < 1e-3 and bool(np.any(self.rms > 0.005 * self.friction))
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "rms": self.rms.tolist(),
+            "scatter": self.scatter.tolist(),
+            "ratio": self.ratio,
+            "chance": self.chance,
+            "matters": self.matters,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityFit:
+    """Friction of one group of joints.
+
+    Attributes:
+        group: The joints.
+        points: What was measured.
+        laws: Laws beside viscous and Coulomb friction.
+        names: Of the parameters.
+        units: Of the parameters.
+        values: (p,); the least ones that fit where parameters are not determined.
+        covariance: (p, p).
+        open: (p, k) changes of the parameters that leave the torque as it is; k = 0 where all are determined.
+        residual: (m, n) measured friction minus that of the model [N·m or N].
+        misfit: What the model misses.
+    """
+
+    group: Group
+    points: tuple[Point, ...]
+    laws: tuple[PointwiseLaw, ...]
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Array
+    covariance: Array
+    open: Array
+    residual: Array
+    misfit: Misfit
+
+    @property
+    def rank(self) -> int:
+        """Number of combinations that the points determine."""
+        return len(self.names) - int(self.open.shape[1])
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Parameters that the points leave open."""
+        size = np.abs(self.open).max(axis=1, initial=0.0)
+        return tuple(name for name, one in zip(self.names, size, strict=True) if one > SAME)
+
+    @property
+    def std(self) -> Array:
+        """(p,) deviations; infinite for what is not determined."""
+        open_ = np.isin(self.names, self.undetermined)
+        return np.where(open_, np.inf, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
+    def __getitem__(self, name: str) -> float:
+        return float(self.values[self.names.index(name)])
+
+    def friction(self, speed: Array, *, offset: bool = False) -> Array:
+        """Friction of the model at joint speeds (m, n), (m, n) at the actuated coordinates."""
+        even = np.zeros(len(speed)) if offset else np.ones(len(speed))
+        columns = friction_columns(self.group, speed, even, self.laws)
+        values = dict(zip(self.names, self.values, strict=True))
+        return np.asarray(columns.values @ np.array([values.get(name, 0.0) for name in columns.names]))
+
+
+def fit_friction(group: Group, points: Sequence[Point], laws: Sequence[PointwiseLaw] = ()) -> VelocityFit:
+    """Least squares over all points; each output counts by the scatter of its points.
+
+    Deviations come from the scatter or, where the model misses more than that, from the residual.
+    """
+    speed, torque, std, odd = stacked(points)
+    columns = friction_columns(group, speed, odd, laws)
+    size = np.sqrt(np.mean(torque**2, axis=0))
+    scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), _FLOOR * size + 1e-12)
+    rows = (columns.values / scatter[:, None]).reshape(-1, len(columns.names))
+    target = (torque / scatter).ravel()
+    values, spread, open_ = _solved(rows, target)
+    residual = torque - columns.values @ values
+    misfit = _misfit(residual, scatter, size, rows.shape[1] - open_.shape[1], [len(one.blocks) for one in points])
+    covariance = spread * max(misfit.ratio, 1.0)
+    return VelocityFit(
+        group, tuple(points), tuple(laws), columns.names, columns.units, values, covariance, open_, residual, misfit
+    )
+
+
+def _solved(rows: Array, target: Array) -> tuple[Array, Array, Array]:
+    """Values, covariance for unit noise, and the directions that rows leave open (largest entry one)."""
+    size = np.linalg.norm(rows, axis=0)
+    size[size == 0.0] = 1.0
+    left, singular, right = np.linalg.svd(rows / size, full_matrices=True)
+    kept = int(np.sum(singular > SAME * singular[0]))
+    back = right[:kept].T / singular[:kept]
+    values = back @ (left[:, :kept].T @ target) / size
+    covariance = (back @ back.T) / np.outer(size, size)
+    return values, covariance, _readable(right[kept:].T / size[:, None])
+
+
+def _readable(directions: Array) -> Array:
+    """The same space with as many zeros as there are directions, each with largest entry one."""
+    found = np.array(directions)
+    for k in range(found.shape[1]):
+        pivot = int(np.argmax(np.abs(found[:, k])))
+        found[:, k] /= found[pivot, k]
+        for other in range(found.shape[1]):
+            if other != k:
+                found[:, other] -= found[pivot, other] * found[:, k]
+    return np.where(np.abs(found) < SAME, 0.0, found)
+
+
+def _misfit(residual: Array, scatter: Array, size: Array, rank: int, blocks: Sequence[int]) -> Misfit:
+    from scipy.special import fdtrc  # scipy.stats would take seconds to import
+
+    spare = residual.size - rank
+    rms = np.sqrt(np.mean(residual**2, axis=0))
+    if spare < 1:
+        return Misfit(rms, scatter, size, 1.0, None)
+    ratio = float(np.sum((residual / scatter) ** 2) / spare)
+    chance = float(fdtrc(spare, sum(n - 1 for n in blocks) * residual.shape[1], ratio))
+    return Misfit(rms, scatter, size, ratio, chance)

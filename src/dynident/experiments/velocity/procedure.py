@@ -1,0 +1,182 @@
+"""`velocity_friction`: run a plant at stepped constant velocities and fit its friction."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.errors import UnknownNameError
+from dynident.estimate.estimate import Estimate
+from dynident.experiments.answer import ExperimentError
+from dynident.experiments.bench import Bench, Bounds, Run
+from dynident.experiments.velocity.fit import VelocityFit, fit_friction
+from dynident.experiments.velocity.gravity import Gravity, Known, known_torque, words
+from dynident.experiments.velocity.groups import Group, joint_groups
+from dynident.experiments.velocity.model import shapes
+from dynident.experiments.velocity.plan import Level, Timing, joint_range, plan_levels
+from dynident.experiments.velocity.points import Point, Stretch, both_ways, one_way, unsteady
+from dynident.experiments.velocity.pose import quiet_pose
+from dynident.experiments.velocity.result import VelocityFriction
+from dynident.plant.controllers import BANDWIDTH, PD
+from dynident.plant.protocol import Plant
+
+HELD = 0.1  # [rad or m] by which a joint that is held may give way
+Speeds = Sequence[float] | Mapping[str, Sequence[float]]
+
+
+def velocity_friction(
+    plant: Plant | Bench,
+    joints: Sequence[str] | None = None,
+    *,
+    speeds: Speeds | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    at: Mapping[str, float] | None = None,
+    gravity: Gravity = "cancel",
+    fit: Estimate | None = None,
+    friction: str | Sequence[str] | None = None,
+    timing: Timing | None = None,
+    bandwidth: float = BANDWIDTH,
+) -> VelocityFriction:
+    """Friction of joints from runs at constant velocities (Gautier, Khalil, Restrepo 1995, section 3).
+
+    Each joint, or two coupled ones together, goes there and back at each speed while a spring and a damper hold the
+    others. Half the difference of torque there and back, position by position, is friction: gravity cancels.
+
+    Args:
+        plant: The machine, or a bench with its bounds and folder.
+        joints: Joints by name or variable; None for all with friction.
+        speeds: Speeds for every joint, or by joint [rad/s or m/s]; for two coupled joints those of the motors, on the
+            joint side. Each is run in both directions. None for shares of the fastest that limits and range allow.
+        ranges: Positions between which joints may move, by joint; default their limits.
+        at: Where other joints are held, by joint; the rest stand where gravity does least, by the robot's own values.
+        gravity: "cancel" by both directions; "model" for the robot's own values, "none" where there is none: with
+            these two, each direction is a point of its own and offsets are found too.
+        fit: An estimate of the robot, which then tells gravity.
+        friction: Laws beside viscous and Coulomb friction: stribeck(0.2), sign(0.2), quadratic, cubic.
+        timing: Of the runs.
+        bandwidth: Natural frequency of the feedback [rad/s].
+
+    Raises:
+        InputError: For joints, speeds and ranges that cannot be.
+        ExperimentError: When no run could be used, with the reasons.
+    """
+    bench = plant if isinstance(plant, Bench) else Bench(plant)
+    laws, known = shapes(friction), known_torque(bench.robot, gravity, fit)
+    groups, timing = joint_groups(bench.robot, joints), timing or Timing()
+    steps = _Steps(bench, known, bandwidth)
+    plans = []
+    for group in groups:  # all are planned before anything moves
+        pose = quiet_pose(group, bench.bounds, joint_range(group, bench.bounds, ranges), at)
+        wanted = _speeds(group, speeds)
+        plans.append(
+            (group, pose, *plan_levels(group, bench.bounds, pose, speeds=wanted, ranges=ranges, timing=timing))
+        )
+    steps.total = sum(len(levels) for _, _, levels, _ in plans)
+    fits: list[VelocityFit] = []
+    poses: list[Array] = []
+    notes: list[str] = []
+    for group, pose, levels, skipped in plans:
+        notes += skipped
+        points = steps.measure(group, pose, levels)
+        if points:
+            fits.append(fit_friction(group, points, laws))
+            poses.append(pose)
+    if not fits:
+        raise ExperimentError(f"no run could be used; {'; '.join(steps.left_out[:3])}")
+    return VelocityFriction(
+        bench.robot.name, words(gravity, fit), tuple(fits), tuple(poses), tuple(steps.left_out), tuple(notes)
+    )
+
+
+def _speeds(group: Group, given: Speeds | None) -> list[Sequence[float]] | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        return [given] * len(group.places)
+    known = (*group.robot.position_names, *group.robot.joint_names)
+    for name in given:
+        if name not in known:
+            raise UnknownNameError("joint", name, group.robot.position_names)
+    found = [given.get(v, given.get(j, ())) for v, j in zip(group.variables, group.joints, strict=True)]
+    if not any(found):
+        return None
+    for own, name in zip(found, group.variables, strict=True):
+        if not own:
+            raise ExperimentError(
+                f"{name} is coupled with {', '.join(group.variables)} and has no speeds; give them too"
+            )
+    return found
+
+
+class _Steps:
+    """The runs, and what came of them."""
+
+    def __init__(self, bench: Bench, known: Known | None, bandwidth: float) -> None:
+        self.bench, self.known, self.bandwidth = bench, known, bandwidth
+        self.left_out: list[str] = []
+        self.total = self._done = 0
+
+    def measure(self, group: Group, pose: Array, levels: Sequence[Level]) -> list[Point]:
+        """Run all levels of a group; those that are faster than one that ended early are not tried."""
+        bounds = _watch(self.bench.bounds, group, pose)
+        points: list[Point] = []
+        failed: list[Level] = []
+        for level in levels:
+            self._done += 1
+            self.bench.progress("velocity steps", self._done, self.total)
+            slower = next((one for one in failed if _faster(level, one)), None)
+            if slower is not None:
+                self.left_out.append(f"{level.label}: not run, for {slower.label} ended early and is slower")
+                continue
+            controller = PD(self.bench.robot, level.motion, bandwidth=self.bandwidth)
+            run = self.bench.run(
+                controller, level.motion.duration, level.motion.start, label=level.label, bounds=bounds
+            )
+            if not run.whole:
+                failed.append(level)
+                self.left_out.append(f"{level.label}: {run.why}")
+                continue
+            found, problem = self._points(group, level, run)
+            points += found
+            if problem:
+                self.left_out.append(f"{level.label}: {problem}")
+        return points
+
+    def _points(self, group: Group, level: Level, run: Run) -> tuple[list[Point], str]:
+        stretches = []
+        for window, sense in zip(level.motion.windows, (1.0, -1.0), strict=True):
+            stretch = _stretch(group, run, window, self.known)
+            problem = unsteady(stretch, sense * level.speed, group.joints)
+            if problem:
+                return [], problem
+            stretches.append(stretch)
+        if self.known is not None:
+            return [one_way(one) for one in stretches], ""
+        point = both_ways(stretches[0], stretches[1])
+        return ([], "the ways there and back share no positions") if point is None else ([point], "")
+
+
+def _stretch(group: Group, run: Run, window: tuple[float, float], known: Known | None) -> Stretch:
+    inside = (run.time >= window[0] - 1e-9) & (run.time <= window[1] + 1e-9)
+    time, q, tau = run.time[inside], run.q[inside], run.tau[inside]
+    places = list(group.places)
+    found = Stretch(run.label, time, q[:, places], tau[:, places])
+    if known is None or len(time) < 2:
+        return found
+    dq = np.zeros_like(q)
+    dq[:, places] = found.speed
+    return dataclasses.replace(found, tau=found.tau - known(q, dq, np.zeros_like(q))[:, places])
+
+
+def _watch(bounds: Bounds, group: Group, pose: Array) -> Bounds:
+    """Bounds of the bench for the joints under test; the others must stay where they are held."""
+    reach = np.full(len(pose), HELD)
+    reach[list(group.places)] = np.inf
+    return bounds.within(pose, reach)
+
+
+def _faster(level: Level, other: Level) -> bool:
+    return bool(np.all(np.abs(level.speed) >= np.abs(other.speed) * (1.0 - 1e-9)))
