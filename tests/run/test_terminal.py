@@ -66,6 +66,13 @@ PAGES = {
         "--harmonics",
         "2",
     ],
+    "step": ["step", "minnesota", "--locked", "q1=0,q2=0", "--pose", "q3=0", "--volts", "0.4,0.2"],
+    "gravity --plan": ["gravity", "kr5-planar", "--plan"],
+    "gravity": ["gravity", "kr5-planar", "--joints", "q3", "--rate", "100"],
+    "friction": ["friction", "pendulum-1", "--speeds", "0.3,0.6,0.9", "--rate", "200"],
+    "oscillate": ["oscillate", "pendulum-1", "--encoder", "65536"],
+    "oscillate --sensitivity": ["oscillate", "ur10e", "--sensitivity"],
+    "live": ["live", LOADED, "--fit", "a"],
 }
 
 

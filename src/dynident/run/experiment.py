@@ -148,6 +148,8 @@ def tell(
         text: The page for people, as text.
         page: The HTML page for OUT/report.html.
     """
+    from dynident.report.prose import print_prose
+
     written = ""
     if options.output is not None:
         out = Path(options.output)
@@ -161,7 +163,7 @@ def tell(
         print(json.dumps(found, allow_nan=False))
         return 0
     if not options.quiet:
-        print(text())
+        print_prose(text())
         print(written, end="\n" if written else "")
     for warning in found["warnings"]:
         print(f"dynident: {warning}", file=sys.stderr)

@@ -140,21 +140,21 @@ class GravityMoments:
 
     def joint_table(self) -> str:
         """The Fourier coefficients of each sweep as text."""
-        head = ("joint", "range [deg]", "a0", "a1", "b1", "std", "largest at", "rms", "friction", "condition")
+        head = ("joint", "range", "a0", "a1", "b1", "std", "peak", "rms", "friction", "cond")
         lines = []
         for one in self.runs:
             fit, run = one.fit, one.fit.run
             low, high = run.range
             if fit.order == 0:
-                cells = (f"{low:.3g} .. {high:.3g} m", f"{fit.coefficients[0]:.4g}", "", "", f"{fit.std[0]:.2g}", "")
+                cells = (f"{low:.3g}..{high:.3g} m", f"{fit.coefficients[0]:.4g}", "", "", f"{fit.std[0]:.2g}", "")
             else:
                 a0, a1, b1 = fit.coefficients[:3]
-                at = f"{math.degrees(fit.harmonic(1)[2]):.1f}"
+                at = f"{math.degrees(fit.harmonic(1)[2]):.0f}°"
                 spread = f"{max(fit.std[1:3]):.2g}"
-                degrees = f"{math.degrees(low):.0f} .. {math.degrees(high):.0f}"
-                cells = (degrees, f"{a0:.4g}", f"{a1:.5g}", f"{b1:.5g}", spread, at)
+                degrees = f"{math.degrees(low):.0f}..{math.degrees(high):.0f}°"
+                cells = (degrees, f"{a0:.2g}", f"{a1:.5g}", f"{b1:.5g}", spread, at)
             name = self.robot.joint_names[run.joint]
-            lines.append((name, *cells, f"{fit.rms:.2g}", f"{one.friction.level:.4g}", f"{fit.condition:.3g}"))
+            lines.append((name, *cells, f"{fit.rms:.2g}", f"{one.friction.level:.3g}", f"{fit.condition:.3g}"))
         return text_table(head, lines, head[2:])
 
     def as_dict(self) -> dict[str, Any]:
