@@ -192,7 +192,7 @@ class TestPrior:
         assert "open" in state.verdict.reason
 
     def test_terms_along_time_are_refused(self):
-        with pytest.raises(di.InputError, match="friction='basic'"):
+        with pytest.raises(di.InputError, match="cannot be estimated on-line"):
             di.OnlineIdentifier(arm(), terms="rigid,stop(0.01)")
 
 

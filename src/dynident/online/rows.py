@@ -12,9 +12,13 @@ from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.information.observation_model import observation_model
 from dynident.online.causal import Filtered
+from dynident.online.followed import FollowedColumns
 from dynident.online.known import Known
 from dynident.online.structures import SeriesStructure, Structure
 from dynident.signals.fir import Mask
+
+# Dry friction holds a joint at rest with any torque below its own; without it a joint at rest tells the truth.
+DRY = ("Fc", "stop", "sign", "stribeck", "load", "asymmetric")
 
 
 class RowMaker:
@@ -30,16 +34,24 @@ class RowMaker:
         rest_speed: A joint slower than this is at rest [rad/s or m/s].
         structure: Where the torque comes from.
         box: Instants that make one row of each joint.
+        followed: The columns of terms that follow the motion; None where the model has none.
     """
 
-    def __init__(self, known: Known, chart: Array | None, rest_speed: float, structure: Structure, box: int) -> None:
+    def __init__(
+        self,
+        known: Known,
+        chart: Array | None,
+        rest_speed: float,
+        structure: Structure,
+        box: int,
+        followed: FollowedColumns | None = None,
+    ) -> None:
         base = known.base
-        self.rest_speed, self.structure, self.box = rest_speed, structure, box
+        self.rest_speed, self.structure, self.box, self.followed = rest_speed, structure, box, followed
         self.model = observation_model(base.robot, base.terms, "base")
         self.n, self.n_joints = base.n, len(base.robot.joint_names)
         self.k = self.n if chart is None else chart.shape[1]
-        # Dry friction holds a joint at rest with any torque below its own; without it a joint at rest tells the truth.
-        self.dry = any(term.name == "Fc" for term in base.terms)
+        self.dry = any(term.name in DRY for term in base.terms)
         self._roots = 1.0 / known.sigma
         self._turn: Array | None = None
         if chart is not None:  # [W | tau] becomes [W chart | tau - W beta]
@@ -55,11 +67,13 @@ class RowMaker:
         self.count = 0  # instants in the box so far
         self.moving = np.ones(self.n_joints, dtype=bool)  # which joints moved at all of them
 
-    def add(self, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
+    def add(self, time: float, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
         """One more instant, (n_joints,) each; True when the box is full: `rows` is then to be called."""
         n, inputs = self.n_joints, self._inputs
         self.moving &= np.abs(dq) > self.rest_speed
         self.count += 1
+        if self.followed is not None:  # at rest as well: springs stay wound up
+            self.followed.add(time, q, dq, ddq)
         if self.moving.any():
             inputs[:n], inputs[n : 2 * n], inputs[2 * n :] = q, dq, ddq
             self._fill()
@@ -74,13 +88,16 @@ class RowMaker:
         None when no joint moved throughout. The arrays are written over by the next call.
         """
         moving, self.count = self.moving, 0
+        total = self._sum if self.box > 1 else self._raw
+        if self.followed is not None:
+            total[self.followed.columns, self.followed.channels] = self.followed.box_sum()
         if not moving.any():
             self._sum[:] = 0.0
             self.moving = np.ones(self.n_joints, dtype=bool)
             return None
         roots = self._roots / self.box
         self._weights[: self.n_joints] = roots * moving if self.dry else roots
-        np.multiply(self._sum if self.box > 1 else self._raw, self._weights, out=self._slab)
+        np.multiply(total, self._weights, out=self._slab)
         count = int(np.count_nonzero(moving)) if self.dry else self.n_joints
         self._sum[:] = 0.0
         self.moving = np.ones(self.n_joints, dtype=bool)
@@ -99,6 +116,7 @@ class RowMaker:
         moving: Mask = np.all((np.abs(motion.dq) > self.rest_speed).reshape(-1, self.box, self.n_joints), axis=1)
         kept = moving.any(1)
         chosen = np.repeat(kept, self.box)
+        beside = None if self.followed is None else self.followed.along(motion.time, motion.q, motion.dq, motion.ddq)
         q, dq, ddq = (x[chosen] for x in (motion.q, motion.dq, motion.ddq))
         rows = np.zeros((self.n + 1, len(q), self.n_joints))
         if len(q):
@@ -108,6 +126,8 @@ class RowMaker:
                 rows[list(own), :, channel] = felt[first : first + len(own)]
                 first += len(own)
             rows[-1] = self._torque(q, dq, ddq, motion.tau[chosen])
+        if self.followed is not None and beside is not None:
+            rows[self.followed.columns, :, self.followed.channels] = beside[:, chosen]
         rows = rows.reshape(self.n + 1, -1, self.box, self.n_joints).mean(2)
         rows *= self._roots * moving[kept] if self.dry else self._roots
         counts = moving[kept].sum(1) if self.dry else np.full(rows.shape[1], self.n_joints)
@@ -115,19 +135,28 @@ class RowMaker:
 
     def as_arrays(self) -> dict[str, Any]:
         """The box in the making, for checkpoints."""
-        return {"sum": self._sum.copy(), "moving": self.moving.copy(), "count": np.array(self.count)}
+        own = {"sum": self._sum.copy(), "moving": self.moving.copy(), "count": np.array(self.count)}
+        beside = {} if self.followed is None else self.followed.as_arrays()
+        return own | {f"followed.{name}": x for name, x in beside.items()}
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Continue from what `as_arrays` gave."""
         self._sum[:] = arrays["sum"]
         self.moving, self.count = np.array(arrays["moving"], dtype=bool), int(arrays["count"])
+        if self.followed is not None:
+            prefix = "followed."
+            self.followed.restore(
+                {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
+            )
 
     def _torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
         """Torque for the right-hand side, without what parameters of fixed value make."""
         torque = self.structure.torque(q, dq, ddq, tau)
         if not self.model.known:
             return torque
-        return np.asarray(torque - inverse_dynamics(self.model.robot, q, dq, ddq, self.model.terms, self.model.known))
+        return np.asarray(
+            torque - inverse_dynamics(self.model.robot, q, dq, ddq, self.model.of_state, self.model.known)
+        )
 
 
 def _padded(n: int) -> int:
