@@ -10,7 +10,6 @@ import numpy as np
 from dynident.checks import Array
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.around import RANK_TOLERANCE
-from dynident.estimate.payload_numbers import MASS_SHARE
 from dynident.online.causal import Filtered
 from dynident.online.changes import KINDS, MASS_SIGNIFICANT, Change, kind_of, suspicion
 from dynident.online.followed import FollowedColumns
@@ -28,7 +27,6 @@ from dynident.signals.fir import Mask
 LEAST_ROWS = 20.0  # per unknown, before errors are measured with new values
 RING_WINDOWS = 3.0  # a change can be noticed late, and lie before the window that shows it
 ERROR_SECONDS = 5.0  # of motion over which torque errors are averaged
-CARRY_SECONDS = 0.5  # after which friction that grows with the load is told about the payload anew
 
 
 class Engine:
@@ -58,9 +56,6 @@ class Engine:
         followed = FollowedColumns(known, sample_time) if along_terms(known.base.terms) else None
         chart = None if columns is None else columns.chart
         self.maker = RowMaker(known, chart, options.rest_speed, structure, box, followed)
-        self._boxes_seen = 0
-        around_load = followed is not None and followed.around_load and columns is not None
-        self._carry_every = max(1, round(CARRY_SECONDS / seconds)) if around_load else 0  # boxes
         self.lean = leaning_rows(known, columns, options.lean)
         self.detect = columns is not None if options.detect is None else options.detect
         per = max(1, round(options.stretch_seconds(columns is not None) / seconds))
@@ -80,17 +75,12 @@ class Engine:
         self.time = time
         if not self.maker.add(time, q, dq, ddq, tau):
             return False
-        done = self._full_box(time, len(q))
-        self._count_boxes(1)
-        return done
-
-    def _full_box(self, time: float, n: int) -> bool:
-        """The box is full; True when it completed a stretch."""
         self.moved |= self.maker.moving
         made = self.maker.rows()
         if made is None:  # at rest nothing is learnt and nothing forgotten
             return self._close_at_rest()
         slab, beside, count = made
+        n = len(q)
         self.watch.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
         if self.track.take(time, None if beside is slab else beside, slab, count):
             self._complete()
@@ -103,35 +93,10 @@ class Engine:
         head = min(-self.maker.count % box, n)
         tail = (n - head) % box
         self._one_by_one(motion, range(head))
-        parts = (motion.time, motion.q, motion.dq, motion.ddq, motion.tau)
-        start = head
-        while start < n - tail:
-            stop = min(n - tail, start + box * self._boxes_at_once) if self._carry_every else n - tail
-            self._boxes(Filtered(*(x[start:stop] for x in parts)))
-            self._count_boxes((stop - start) // box)
-            start = stop
+        if n - tail > head:
+            parts = (motion.time, motion.q, motion.dq, motion.ddq, motion.tau)
+            self._boxes(Filtered(*(x[head : n - tail] for x in parts)))
         self._one_by_one(motion, range(n - tail, n) if n - tail >= head else range(0))
-
-    @property
-    def _boxes_at_once(self) -> int:
-        """Boxes until the payload that gears carry is looked at anew."""
-        return self._carry_every - self._boxes_seen % self._carry_every
-
-    def _count_boxes(self, count: int) -> None:
-        """Boxes are done; now and then friction that grows with the load is evaluated with the payload as it is known.
-
-        That is tied to the number of boxes, so that samples and blocks have the same result.
-        """
-        self._boxes_seen += count
-        if not self._carry_every or self._boxes_seen % self._carry_every:
-            return
-        whole, carried = self.track.whole(cross=False), np.zeros(PAYLOAD_UNKNOWNS)
-        if whole.rows >= LEAST_ROWS * self.track.k:
-            found = solved(whole, self.lean, self.watch.inflation, RANK_TOLERANCE)
-            if found.determined[MASS] and found.std[MASS] < MASS_SHARE * found.values[MASS]:
-                carried = found.values[:PAYLOAD_UNKNOWNS]
-        assert self.maker.followed is not None
-        self.maker.followed.carry(carried)
 
     def _one_by_one(self, motion: Filtered, which: range) -> None:
         for i in which:
@@ -226,7 +191,6 @@ class Engine:
             "moved": self.moved.copy(),
             "watch": self.watch.as_array(),
             "time": np.array(self.time),
-            "boxes": np.array(self._boxes_seen),
             "changes": np.array(changes, dtype=np.float64).reshape(len(changes), len(_NUMBERS) + 1),
         }
         own |= {f"box.{name}": value for name, value in self.maker.as_arrays().items()}
@@ -236,7 +200,7 @@ class Engine:
         """Continue from what `as_arrays` gave."""
         self.values, self.moved = np.array(arrays["values"]), np.array(arrays["moved"], dtype=bool)
         self.watch.restore(arrays["watch"])
-        self.time, self._boxes_seen = float(arrays["time"]), int(arrays["boxes"])
+        self.time = float(arrays["time"])
         self.changes = []
         for *numbers, kind in arrays["changes"]:
             given = dict(zip(_NUMBERS, (float(x) for x in numbers), strict=True))

@@ -59,6 +59,7 @@ class RowMaker:
             self._turn[:-1, :-1], self._turn[-1, :-1], self._turn[-1, -1] = chart.T, -known.beta, 1.0
         self._plain = isinstance(structure, SeriesStructure) and not self.model.known
         padded = _padded(self.n_joints)
+        self._rest = np.zeros(self.n_joints)  # the load of joints at rest: nothing slides
         self._inputs, self._weights = np.zeros(3 * self.n_joints), np.zeros(padded)
         self._raw, self._sum, self._slab = (_aligned(self.n + 1, padded) for _ in range(3))
         self._short = _aligned(self.k + 1, padded)
@@ -72,14 +73,15 @@ class RowMaker:
         n, inputs = self.n_joints, self._inputs
         self.moving &= np.abs(dq) > self.rest_speed
         self.count += 1
-        if self.followed is not None:  # at rest as well: springs stay wound up
-            self.followed.add(time, q, dq, ddq)
         if self.moving.any():
             inputs[:n], inputs[n : 2 * n], inputs[2 * n :] = q, dq, ddq
             self._fill()
             self._raw[-1, :n] = tau if self._plain else self._torque(q[None], dq[None], ddq[None], tau[None])[0]
             if self.box > 1:
                 self._sum += self._raw
+        if self.followed is not None:  # at rest as well: springs stay wound up
+            links = self.followed.links if self.moving.any() else None
+            self.followed.add(time, q, dq, ddq, self._rest if links is None else links @ self._raw[:-1, :n])
         return self.count >= self.box
 
     def rows(self) -> tuple[Array, Array, int] | None:
@@ -116,7 +118,6 @@ class RowMaker:
         moving: Mask = np.all((np.abs(motion.dq) > self.rest_speed).reshape(-1, self.box, self.n_joints), axis=1)
         kept = moving.any(1)
         chosen = np.repeat(kept, self.box)
-        beside = None if self.followed is None else self.followed.along(motion.time, motion.q, motion.dq, motion.ddq)
         q, dq, ddq = (x[chosen] for x in (motion.q, motion.dq, motion.ddq))
         rows = np.zeros((self.n + 1, len(q), self.n_joints))
         if len(q):
@@ -126,7 +127,11 @@ class RowMaker:
                 rows[list(own), :, channel] = felt[first : first + len(own)]
                 first += len(own)
             rows[-1] = self._torque(q, dq, ddq, motion.tau[chosen])
-        if self.followed is not None and beside is not None:
+        if self.followed is not None:
+            load = np.zeros_like(motion.q)
+            if self.followed.links is not None:
+                load[chosen] = np.tensordot(self.followed.links, rows[:-1], 1)
+            beside = self.followed.along(motion.time, motion.q, motion.dq, motion.ddq, load)
             rows[self.followed.columns, :, self.followed.channels] = beside[:, chosen]
         rows = rows.reshape(self.n + 1, -1, self.box, self.n_joints).mean(2)
         rows *= self._roots * moving[kept] if self.dry else self._roots
@@ -145,18 +150,15 @@ class RowMaker:
         self.moving, self.count = np.array(arrays["moving"], dtype=bool), int(arrays["count"])
         if self.followed is not None:
             prefix = "followed."
-            self.followed.restore(
-                {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
-            )
+            kept = {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
+            self.followed.restore(kept)
 
     def _torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
         """Torque for the right-hand side, without what parameters of fixed value make."""
-        torque = self.structure.torque(q, dq, ddq, tau)
-        if not self.model.known:
+        torque, model = self.structure.torque(q, dq, ddq, tau), self.model
+        if not model.known:
             return torque
-        return np.asarray(
-            torque - inverse_dynamics(self.model.robot, q, dq, ddq, self.model.of_state, self.model.known)
-        )
+        return np.asarray(torque - inverse_dynamics(model.robot, q, dq, ddq, model.of_state, model.known))
 
 
 def _padded(n: int) -> int:
