@@ -93,8 +93,8 @@ class FollowedColumns:
         borders = [0, *(int(i) for i in np.flatnonzero(fresh) if i > 0), len(time)]
         parts = []
         for a, b in itertools.pairwise(borders):
-            if self._reference is not None and self.links is not None:
-                self._reference.given = load[a:b].T
+            if self._reference is not None:
+                self._reference.given = None if self.links is None else load[a:b].T
             samples = Samples(q[a:b].T, dq[a:b].T, ddq[a:b].T, jerk[:, a:b], bool(fresh[a]))
             parts.append(self._course.columns(samples))
         self._last, self._acceleration = float(time[-1]), ddq[-1].copy()
