@@ -67,6 +67,7 @@ class Engine:
         self.moved = np.zeros(n, dtype=bool)
         self.changes: list[Change] = []
         self.values = start_values(known, columns)
+        self._outdated = False  # whether the values are those of a payload that is gone: their errors say nothing
         self._watched: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
         self.time = -np.inf  # of the last instant, at rest or not
 
@@ -81,7 +82,8 @@ class Engine:
             return self._close_at_rest()
         slab, beside, count = made
         n = len(q)
-        self.watch.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
+        if not self._outdated:
+            self.watch.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
         if self.track.take(time, None if beside is slab else beside, slab, count):
             self._complete()
             return True
@@ -124,7 +126,8 @@ class Engine:
     def _stretch(self, time: Array, slab: Array, beside: Array | None, counts: Array) -> None:
         """Instants that fit the stretch in the making."""
         torque = slab[-1] if beside is None else beside[-1]
-        self.watch.see_many(slab[-1] - np.tensordot(self.values, slab[:-1], 1), torque)
+        if not self._outdated:
+            self.watch.see_many(slab[-1] - np.tensordot(self.values, slab[:-1], 1), torque)
         self.track.take_many(time, beside, slab, counts)
         if self.track.room == 0:
             self._complete()
@@ -151,7 +154,8 @@ class Engine:
         whole = track.whole(cross=False)
         if whole.rows >= LEAST_ROWS * track.k:  # errors of values that hardly stand on anything would say nothing
             found = quick_values(whole, self.lean, self.watch.inflation)
-            self.values = self.values if found is None else found
+            if found is not None:
+                self.values, self._outdated = found, False
 
     def latest(self) -> Array | None:
         """(k,) values by all rows so far, or None while they are not determined."""
@@ -175,6 +179,7 @@ class Engine:
         # The filters smear the change over a few instants that neither payload explains: one more stretch is dropped.
         track.cut(min(found.last + 1, len(ring)))
         self.watch.restore(self._watched[0])  # errors since the change were those of values that did not hold any more
+        self._outdated = True
 
     def _mass(self, part: Stretch, alike: float) -> tuple[float, float]:
         """Mass of the payload by some rows, and its deviation; zeros where no payload was asked for."""
@@ -191,6 +196,7 @@ class Engine:
             "moved": self.moved.copy(),
             "watch": self.watch.as_array(),
             "time": np.array(self.time),
+            "outdated": np.array(self._outdated),
             "changes": np.array(changes, dtype=np.float64).reshape(len(changes), len(_NUMBERS) + 1),
         }
         own |= {f"box.{name}": value for name, value in self.maker.as_arrays().items()}
@@ -200,7 +206,7 @@ class Engine:
         """Continue from what `as_arrays` gave."""
         self.values, self.moved = np.array(arrays["values"]), np.array(arrays["moved"], dtype=bool)
         self.watch.restore(arrays["watch"])
-        self.time = float(arrays["time"])
+        self.time, self._outdated = float(arrays["time"]), bool(arrays["outdated"])
         self.changes = []
         for *numbers, kind in arrays["changes"]:
             given = dict(zip(_NUMBERS, (float(x) for x in numbers), strict=True))
