@@ -26,13 +26,16 @@ def smooth(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def through(t, values, *, size: int | None = None) -> tuple[JumpGate, list[int], np.ndarray]:
-    """What passes: places where the filters are to start anew, and stamps."""
+    """What passes: places where the filters are to start anew, and stamps; sample by sample without a size."""
     found, restarts, stamps = gate(), [], []
-    parts = [slice(i, i + (size or 1)) for i in range(0, len(t), size or 1)]
-    for part in parts:
-        passed = (
-            found.push(float(t[part][0]), values[part][0]) if size is None else found.push_many(t[part], values[part])
-        )
+    for first in range(0, len(t), size or 1):
+        part = slice(first, first + (size or 1))
+        if size is not None:
+            passed = list(found.push_many(t[part], values[part]))
+        elif found.passes(float(t[first]), values[first]):
+            passed = [(False, t[part], values[part])]
+        else:
+            passed = found.push(float(t[first]), values[first])
         for anew, own, signals in passed:
             assert len(own) == len(signals)
             restarts += [len(stamps)] * anew
@@ -84,7 +87,7 @@ class TestSamplesAndBlocks:
         values[50, 0] += 1.0
         t, values = np.insert(t, 51, t[48]), np.insert(values, 51, values[48], axis=0)
         found, restarts, stamps = through(t, values, size=size)
-        assert (found.jumps, found.glitches, restarts) == (0, 1, [])
+        assert (found.jumps, found.glitches, found.late, restarts) == (0, 1, 1, [])
         assert t[50] not in stamps
 
 

@@ -43,14 +43,28 @@ class JumpGate:
     Attributes:
         jumps: Times that the motion went on elsewhere.
         glitches: Samples that were dropped.
+        late: Samples that came after one that waited, but with an earlier stamp or the same.
     """
 
     def __init__(self, limits: Array, sample_time: float) -> None:
-        self.limits, self.step, self.longest = np.array(limits), sample_time, (MOST_FILLED + 1.5) * sample_time
-        self.n = len(limits)
-        self.jumps = self.glitches = 0
-        self._time, self._q = -np.inf, np.zeros(self.n)  # of the last sample that passed
+        self.step, self.longest, self.n = sample_time, (MOST_FILLED + 1.5) * sample_time, len(limits)
+        self.limits = np.array(limits)
+        self._bounds = self.limits.tolist()
+        self.jumps = self.glitches = self.late = 0
+        self._time, self._q = -np.inf, [0.0] * self.n  # of the last sample that passed
         self._waiting: tuple[float, Array] | None = None
+
+    def passes(self, time: float, values: Array) -> bool:
+        """Let a sample pass where there is nothing to decide, the usual and quick case; else it is for `push`."""
+        gap = time - self._time
+        if self._waiting is not None or not 0.0 < gap <= self.longest:
+            return False
+        reach, q = max(gap, self.step), values[: self.n].tolist()
+        for new, old, bound in zip(q, self._q, self._bounds, strict=True):
+            if abs(new - old) > bound * reach:
+                return False
+        self._time, self._q = time, q
+        return True
 
     def push(self, time: float, values: Array) -> list[Part]:
         """One sample (width,), positions first; what may go on to the filters, perhaps with the one that waited."""
@@ -67,7 +81,7 @@ class JumpGate:
         while start < len(time):
             stop = start if self._waiting is not None else self._quiet(time, values, start)
             if stop > start:
-                self._time, self._q = float(time[stop - 1]), values[stop - 1, : self.n]
+                self._time, self._q = float(time[stop - 1]), values[stop - 1, : self.n].tolist()
                 yield False, time[start:stop], values[start:stop]
                 start = stop
             else:
@@ -82,23 +96,24 @@ class JumpGate:
         bad = np.flatnonzero((steps.any(1) & (gaps <= self.longest)) | (gaps <= 0.0))
         return start + (int(bad[0]) if len(bad) else len(gaps))
 
-    def _explained(self, before: float, q: Array, time: float, values: Array) -> bool:
+    def _explained(self, before: float, q: Array | list[float], time: float, values: Array) -> bool:
         """Whether a joint's speed explains the step, or stamps say that it is none."""
         gap = time - before
         if not 0.0 < gap <= self.longest:
             return True
-        return bool((np.abs(values[: self.n] - q) <= self.limits * max(gap, self.step)).all())
+        return bool((np.abs(values[: self.n] - np.asarray(q)) <= self.limits * max(gap, self.step)).all())
 
     def _passed(self, time: float, values: Array, anew: bool = False) -> Part:
         if time > self._time or time < self._time - _SET_BACK:  # a late one is the filters' to count
-            self._time, self._q = time, values[: self.n]
+            self._time, self._q = time, values[: self.n].tolist()
         return anew, np.array([time]), values[None]
 
     def _decided(self, jumped: float, others: Array, time: float, values: Array) -> list[Part]:
         """What the sample that waited was, by the next one."""
         q, pending, gap = values[: self.n], others[: self.n], time - jumped
         if gap <= 0.0 and time > jumped - _SET_BACK:  # late or repeated: it tells nothing
-            return [] if time > self._time else [self._passed(time, values)]
+            self.late += 1
+            return []
         if self._explained(self._time, self._q, time, values):
             self._waiting = None
             self.glitches += 1
@@ -107,10 +122,14 @@ class JumpGate:
             self._waiting = None
             self.jumps += 1
             return [self._passed(jumped, others, anew=True), self._passed(time, values)]
-        speeds = (pending - self._q) / max(jumped - self._time, self.step), (q - pending) / max(gap, self.step)
+        speeds = (
+            (pending - np.array(self._q)) / max(jumped - self._time, self.step),
+            (q - pending) / max(gap, self.step),
+        )
         if (np.abs(speeds[1] - speeds[0]) <= self.limits).all():  # a fast joint: from now on it is believed
             self._waiting = None
             self.limits = np.maximum(self.limits, MARGIN * np.maximum(*np.abs(speeds)))
+            self._bounds = self.limits.tolist()
             return [self._passed(jumped, others), self._passed(time, values)]
         self.glitches += 1
         self._waiting = time, values
@@ -119,13 +138,14 @@ class JumpGate:
     def as_arrays(self) -> dict[str, Any]:
         """The memory as plain arrays, for checkpoints."""
         waiting = np.zeros(0) if self._waiting is None else np.array([self._waiting[0], *self._waiting[1]])
-        counts = np.array([self.jumps, self.glitches], dtype=np.int64)
+        counts = np.array([self.jumps, self.glitches, self.late], dtype=np.int64)
         last = np.array([self._time, *self._q])
         return {"limits": self.limits.copy(), "last": last, "waiting": waiting, "counts": counts}
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Continue from what `as_arrays` gave."""
         self.limits, waiting = np.array(arrays["limits"]), np.array(arrays["waiting"])
-        self._time, self._q = float(arrays["last"][0]), np.array(arrays["last"][1:])
+        self._bounds = self.limits.tolist()
+        self._time, self._q = float(arrays["last"][0]), arrays["last"][1:].tolist()
         self._waiting = (float(waiting[0]), waiting[1:]) if len(waiting) else None
-        self.jumps, self.glitches = (int(x) for x in arrays["counts"])
+        self.jumps, self.glitches, self.late = (int(x) for x in arrays["counts"])

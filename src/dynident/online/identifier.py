@@ -125,14 +125,22 @@ class OnlineIdentifier:
 
     def _push(self, filters: CausalFilter, time: float, q: Array, tau: Array, dq: Array | None) -> None:
         assert self._gate is not None
-        for anew, stamps, values in self._gate.push(time, filters.signals(q, tau, dq)):
+        values = filters.signals(q, tau, dq)
+        if self._gate.passes(time, values):
+            self._passed(filters, time, values)
+            return
+        for anew, stamps, signals in self._gate.push(time, values):
             self._restart(anew)
-            for at, own in zip(stamps.tolist(), values, strict=True):
-                if self._grid is None:
-                    self._filtered(filters, at, own)
-                else:
-                    for instant, signals in self._grid.push(at, own):
-                        self._filtered(filters, instant, signals)
+            for at, own in zip(stamps.tolist(), signals, strict=True):
+                self._passed(filters, at, own)
+
+    def _passed(self, filters: CausalFilter, time: float, values: Array) -> None:
+        """A sample that goes on from the one before."""
+        if self._grid is None:
+            self._filtered(filters, time, values)
+        else:
+            for at, own in self._grid.push(time, values):
+                self._filtered(filters, at, own)
 
     def _restart(self, anew: bool) -> None:
         """Where positions have jumped, grid and filters start anew."""
@@ -333,7 +341,7 @@ class OnlineIdentifier:
         if own is None or gate is None:
             return {}
         late, filled = (0, 0) if self._grid is None else (self._grid.late, self._grid.filled)
-        counts = {"late": own.late + late, "filled": own.filled + filled, "restarts": own.restarts}
+        counts = {"late": own.late + late + gate.late, "filled": own.filled + filled, "restarts": own.restarts}
         return counts | {"jumps": gate.jumps, "glitches": gate.glitches}
 
     def information(self) -> Information:
