@@ -45,6 +45,27 @@ class TestEqualsOffline:
         wanted = info.weighted(list(1.0 / sigma**2)).solve(weighting="equal")
         assert relative(found.state().values, wanted.values) < 1e-9
 
+    @pytest.mark.parametrize("blocks", [True, False])
+    def test_through_its_information_solved_off_line(self, data, blocks):
+        """Nothing but public names: the rows it kept, solved off-line, and rows of the same filters, accumulated."""
+        t, q, _, _, tau = data
+        sigma = np.array([2.0, 3.0, 1.5, 0.2, 0.2, 0.1])
+        options = {"terms": TERMS, "sigma": sigma, "band": 8.0, "forgetting": "none", "sample_time": 1.0 / RATE}
+        every = di.OnlineIdentifier(arm(), box=1, rest_speed=0.0, **options)
+        usual = di.OnlineIdentifier(arm(), **options)  # rows averaged over boxes, joints at rest left out
+        for one in (every, usual):
+            one.update_many(t, q, tau) if blocks else feed(one, t, q, tau)
+            solved = one.information().solve(weighting="equal")
+            assert solved.names == one.state().names
+            assert relative(solved.values, one.state().values) < 1e-9
+            assert relative(one.values, one.state().values) < 1e-9
+        rows = CausalFilter(CausalOptions(1.0 / RATE, 32.0), 6).push_many(t, q, tau)
+        info = di.accumulate(arm(), rows.q, rows.dq, rows.ddq, rows.tau, TERMS).weighted(list(1.0 / sigma**2))
+        assert (
+            relative(every.information().solve(weighting="equal").values, info.solve(weighting="equal").values) < 1e-9
+        )
+        assert every.information().n_rows == info.n_rows
+
     def test_identify_finds_the_same_within_deviations(self, data):
         """The off-line pipeline filters without delay and weighs by residuals; the data is the same."""
         from tests.signals.made import make_log
@@ -192,7 +213,7 @@ class TestPrior:
         assert "open" in state.verdict.reason
 
     def test_terms_along_time_are_refused(self):
-        with pytest.raises(di.InputError, match="friction='basic'"):
+        with pytest.raises(di.InputError, match="cannot be estimated on-line"):
             di.OnlineIdentifier(arm(), terms="rigid,stop(0.01)")
 
 

@@ -64,6 +64,8 @@ def test_pick_and_release_are_found_with_their_times():
     assert [round(states[i].payload.mass, 1) for i in (3, 7, 11)] == [0.0, 2.5, 0.0]
     assert [states[i].payload.present for i in (3, 7, 11)] == [False, True, False]
     assert "no payload" in states[3].verdict.reason
+    # Errors of values that stopped to hold are not counted against those that came after them.
+    assert all((states[i].relative_error < 2.0 * states[3].relative_error).all() for i in (5, 9))
 
 
 def test_steady_payloads_are_left_alone():

@@ -30,6 +30,13 @@ def fit(robot, logs):
     return di.identify(robot, logs["exc_50s_14h_unloaded"], friction="basic")
 
 
+@pytest.fixture(scope="module")
+def default_fit(robot, logs):
+    found = di.identify(robot, logs["exc_50s_14h_unloaded"])
+    assert any(term.name == "stop" for term in found.base.terms)
+    return found
+
+
 def replay(found, robot, logs, names):
     """One log after the other, two seconds apart; where each begins, and the state after each."""
     begins, states, offset = [], [], 0.0
@@ -46,7 +53,7 @@ def replay(found, robot, logs, names):
 @pytest.mark.parametrize(("pair", "off"), [("exc_50s_14h_{}", 0.01), ("exc_20s_{}_0131", 0.02)])
 @pytest.mark.parametrize("session", ["none", "friction"])
 def test_the_load_comes_and_goes(robot, logs, fit, pair, off, session):
-    """With the basic friction that a stream can evaluate; the 20 s logs are of another month."""
+    """With basic friction; the 20 s logs are of another month."""
     names = [pair.format(kind) for kind in ("unloaded", "loaded", "unloaded")]
     found = di.OnlineIdentifier(robot, prior=fit, payload=True, session=session)
     begins, (bare, loaded, released) = replay(found, robot, logs, names)
@@ -60,6 +67,20 @@ def test_the_load_comes_and_goes(robot, logs, fit, pair, off, session):
     for change, begin in ((pick, begins[1]), (release, begins[2])):
         assert change.before < begin < change.time + 0.5
         assert change.found < begin + 9.0  # the logs begin with seconds of rest and slow motion
+
+
+@pytest.mark.parametrize("pair", ["exc_50s_14h_{}", "exc_20s_{}_0131"])
+def test_beside_a_fit_with_defaults(robot, logs, default_fit, fit, pair):
+    """Friction with a memory is followed along the stream: smaller errors, and none but the true changes."""
+    names = [pair.format(kind) for kind in ("unloaded", "loaded", "unloaded")]
+    found, basic = (di.OnlineIdentifier(robot, prior=one, payload=True) for one in (default_fit, fit))
+    _, (bare, loaded, released) = replay(found, robot, logs, names)
+    _, (_, plain, _) = replay(basic, robot, logs, names)
+    assert [change.kind for change in released.changes] == ["pick", "release"]
+    assert (bare.payload.present, loaded.payload.present, released.payload.present) == (False, True, False)
+    assert loaded.payload.mass == pytest.approx(MASS, rel=0.012)
+    assert loaded.payload.mass_std < 0.6 * plain.payload.mass_std
+    assert loaded.relative_error.mean() < 0.85 * plain.relative_error.mean()
 
 
 def test_mass_within_five_percent_of_its_final_value_soon(robot, logs, fit):

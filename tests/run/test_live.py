@@ -144,6 +144,24 @@ def test_killed_and_started_again_it_goes_on(log, tmp_path, capsys):
     assert fresh["samples"] == fresh["counters"]["used"] == 300
 
 
+def test_a_payload_beside_the_fit_that_the_demo_makes(tmp_path, capsys):
+    """`make demo`'s fit, whose friction has a memory, and defaults from there on."""
+    demo, fit = ROOT / "examples" / "demo", str(tmp_path / "fit")
+    logs = [str(demo / f"fourier_{i}.csv.gz") for i in (1, 2)]
+    assert main(["identify", str(demo / "arm.yaml"), *logs, "-o", fit, "--check", "off", "--quiet"]) == 0
+    assert "stop" in " ".join(term.key for term in di.load_estimate(fit).base.terms)
+    *_, last = answers(capsys, str(demo / "payload.csv.gz"), "--fit", fit)
+    assert last["verdict"]["enough"]
+    assert last["payload"]["present"]
+    numbers = {one["name"]: one["value"] for one in last["payload"]["estimates"]}
+    assert numbers["mass"] == pytest.approx(2.0, rel=0.01)
+    np.testing.assert_allclose([numbers[name] for name in ("cx", "cy", "cz")], [0.01, 0.02, 0.06], atol=1e-3)
+    assert last["changes"] == []
+    assert last["notes"] == []
+    *_, robot = answers(capsys, logs[0], "--fit", fit, "--find", "parameters", "--duration", "2")
+    assert "stop(0.0003), sign(0.005) of the fit are not estimated on-line" in robot["notes"][0]
+
+
 def complaint(capsys, *words: str) -> str:
     assert main(["live", *words]) == 2
     captured = capsys.readouterr()

@@ -11,7 +11,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -74,6 +74,34 @@ class Reference:
 
 
 Follower = Callable[[Samples], Array]  # (n_places, n_samples) of the next samples
+
+
+class Memory(Protocol):
+    """What counts of the motion so far, as one array."""
+
+    def remembered(self) -> Array:
+        """A copy of it; empty where nothing counts."""
+        ...
+
+    def recall(self, kept: Array) -> None:
+        """Continue from what `remembered` gave."""
+        ...
+
+
+class Following:
+    """A follower whose memory can be kept, for those who stop and go on later.
+
+    Args:
+        run: The follower.
+        memory: What it remembers.
+    """
+
+    def __init__(self, run: Follower, memory: Memory) -> None:
+        self._run, self.memory = run, memory
+
+    def __call__(self, samples: Samples) -> Array:
+        """(n_places, n_samples) of the next samples."""
+        return self._run(samples)
 
 
 class AlongTerm(Term):
@@ -139,6 +167,16 @@ class Course:
         """(n_places, n_samples), term after term in the order of their places."""
         parts = [follower(samples) for follower in self._followers]
         return np.concatenate([np.zeros((0, samples.q.shape[1])), *parts])
+
+    def remembered(self) -> list[Array]:
+        """What each term that can remember anything does of the motion so far."""
+        return [one.memory.remembered() for one in self._followers if isinstance(one, Following)]
+
+    def recall(self, kept: Sequence[Array]) -> None:
+        """Continue from what `remembered` gave."""
+        own = [one.memory for one in self._followers if isinstance(one, Following)]
+        for memory, array in zip(own, kept, strict=True):
+            memory.recall(array)
 
 
 def all_places(robot: Robot, terms: Sequence[AlongTerm]) -> list[Place]:

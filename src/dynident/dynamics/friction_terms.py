@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array
-from dynident.dynamics.along import AlongTerm, Follower, Place, Reference, Samples
+from dynident.dynamics.along import AlongTerm, Follower, Following, Place, Reference, Samples
 from dynident.dynamics.stop import Stops
 from dynident.dynamics.term import Column, element_place
 from dynident.errors import InputError, UnknownNameError
@@ -112,7 +112,7 @@ class ElementLaw(AlongTerm):
             found = law.values(Moving(velocity @ samples.q, speed, jerk, load, samples.restart))
             return np.asarray(found.reshape(len(elements) * width, samples.q.shape[1])[picked] * shares)
 
-        return follower
+        return Following(follower, law)
 
     @abstractmethod
     def start(self, units: Array) -> Law:
@@ -192,6 +192,14 @@ class Law(ABC):
     def values(self, moving: Moving) -> Array:
         """(n_elements, n_kinds, n_samples)."""
 
+    def remembered(self) -> Array:
+        """What it remembers; most laws nothing."""
+        return np.zeros(0)
+
+    def recall(self, kept: Array) -> None:
+        """Continue from what `remembered` gave."""
+        assert not len(kept)
+
 
 def _torque_kind(symbol: str, meaning: str) -> Kind:
     return Kind(symbol, meaning, "N·m", "N")
@@ -222,6 +230,12 @@ class _StopLaw(Law):
         super().__init__(units)
         self.width = len(radii)
         self.stops = Stops(np.outer(units, radii).ravel())
+
+    def remembered(self) -> Array:
+        return self.stops.remembered()
+
+    def recall(self, kept: Array) -> None:
+        self.stops.recall(kept)
 
     def values(self, moving: Moving) -> Array:
         wound = self.stops.push(np.repeat(moving.position, self.width, axis=0), moving.restart)

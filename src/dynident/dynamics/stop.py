@@ -44,6 +44,14 @@ class Stops:
         self.radius = radius
         self._end: Array | None = None
 
+    def remembered(self) -> Array:
+        """(n,) where the slipping ends stand, or (0,) before the first sample."""
+        return np.zeros(0) if self._end is None else self._end.copy()
+
+    def recall(self, kept: Array) -> None:
+        """Continue from what `remembered` gave."""
+        self._end = np.array(kept) if len(kept) else None
+
     def push(self, position: Array, restart: bool) -> Array:
         """Wound-up share of the next samples, s / r between -1 and 1, (n, n_samples); zero where a stretch begins."""
         if not position.shape[1]:

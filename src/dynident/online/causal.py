@@ -161,10 +161,15 @@ class CausalFilter:
             self.late += 1
             return 0
         if steps <= 0 or steps > MOST_FILLED + 1:
-            self._count = 0
-            self.restarts += 1
+            self.restart()
             return 1
         return steps
+
+    def restart(self) -> None:
+        """Start anew, as after a gap: what comes next is another motion."""
+        if self._count:
+            self._count = 0
+            self.restarts += 1
 
     def _write(self, values: Array) -> None:
         place = self._count % self.length

@@ -20,7 +20,7 @@ import numpy as np
 from dynident.information.absorb import absorb
 from dynident.online.memory import Stretch, together
 
-LIMIT = 15.0  # of F: friction that is not modelled brings it to 10 in UR10e logs, a payload beyond 40 within a second
+LIMIT = 15.0  # of F: friction that is not modelled brings it to 12 in UR10e logs, a payload beyond 250 in ten seconds
 LEAST_ROWS = 5.0  # rows per unknown on each side
 LIKELY = 36.0  # variances of the noise: cuts that are worse by less may be the right one
 KINDS = ("pick", "release", "change")

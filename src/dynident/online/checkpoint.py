@@ -22,7 +22,7 @@ from dynident.robot.model import Robot
 if TYPE_CHECKING:
     from dynident.online.identifier import OnlineIdentifier
 
-FORMAT = "dynident on-line checkpoint 1"
+FORMAT = "dynident on-line checkpoint 2"
 T = TypeVar("T", bound="OnlineIdentifier")
 
 
@@ -47,12 +47,14 @@ def packed(identifier: OnlineIdentifier) -> bytes:
         "options": identifier.options.as_dict(),
         "heard": list(identifier.heard),
         "prior": known.words,
+        "notes": list(known.notes),
     }
     arrays: dict[str, Any] = {
         "known.beta": known.beta,
         "known.covariance": known.covariance,
         "known.determined": known.determined,
         "known.sigma": known.sigma,
+        **({} if known.reference is None else {"known.reference": known.reference}),
         **identifier.memory_arrays(),
     }
     buffer = io.BytesIO()
@@ -76,7 +78,8 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: Structure | No
     beta, covariance, determined, sigma = (
         arrays[f"known.{name}"] for name in ("beta", "covariance", "determined", "sigma")
     )
-    known = Known(base, beta, covariance, determined, sigma, head["prior"])
+    reference, notes = arrays.get("known.reference"), tuple(head["notes"])
+    known = Known(base, beta, covariance, determined, sigma, head["prior"], reference, notes)
     identifier = cls.__new__(cls)
     options = OnlineOptions(**head["options"])
     identifier._start(robot, known, head["payload"], structure, options, tuple(head["heard"]))

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from dynident.checks import Array
+from dynident.dynamics.terms import along_terms
 from dynident.estimate.around import RANK_TOLERANCE
 from dynident.online.causal import Filtered
 from dynident.online.changes import KINDS, MASS_SIGNIFICANT, Change, kind_of, suspicion
+from dynident.online.followed import FollowedColumns
 from dynident.online.known import Known
 from dynident.online.memory import Stretch, raise_deviations, together
 from dynident.online.options import OnlineOptions
@@ -51,7 +53,9 @@ class Engine:
         seconds = box * sample_time
         n = len(known.base.robot.joint_names)
         self.known, self.columns, self.options = known, columns, options
-        self.maker = RowMaker(known, None if columns is None else columns.chart, options.rest_speed, structure, box)
+        followed = FollowedColumns(known, sample_time) if along_terms(known.base.terms) else None
+        chart = None if columns is None else columns.chart
+        self.maker = RowMaker(known, chart, options.rest_speed, structure, box, followed)
         self.lean = leaning_rows(known, columns, options.lean)
         self.detect = columns is not None if options.detect is None else options.detect
         per = max(1, round(options.stretch_seconds(columns is not None) / seconds))
@@ -63,13 +67,14 @@ class Engine:
         self.moved = np.zeros(n, dtype=bool)
         self.changes: list[Change] = []
         self.values = start_values(known, columns)
+        self._outdated = False  # whether the values are those of a payload that is gone: their errors say nothing
         self._watched: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
         self.time = -np.inf  # of the last instant, at rest or not
 
     def take(self, time: float, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
         """One instant of motion, (n_joints,) each; True when it completed a stretch."""
         self.time = time
-        if not self.maker.add(q, dq, ddq, tau):
+        if not self.maker.add(time, q, dq, ddq, tau):
             return False
         self.moved |= self.maker.moving
         made = self.maker.rows()
@@ -77,7 +82,8 @@ class Engine:
             return self._close_at_rest()
         slab, beside, count = made
         n = len(q)
-        self.watch.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
+        if not self._outdated:
+            self.watch.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
         if self.track.take(time, None if beside is slab else beside, slab, count):
             self._complete()
             return True
@@ -120,7 +126,8 @@ class Engine:
     def _stretch(self, time: Array, slab: Array, beside: Array | None, counts: Array) -> None:
         """Instants that fit the stretch in the making."""
         torque = slab[-1] if beside is None else beside[-1]
-        self.watch.see_many(slab[-1] - np.tensordot(self.values, slab[:-1], 1), torque)
+        if not self._outdated:
+            self.watch.see_many(slab[-1] - np.tensordot(self.values, slab[:-1], 1), torque)
         self.track.take_many(time, beside, slab, counts)
         if self.track.room == 0:
             self._complete()
@@ -147,7 +154,8 @@ class Engine:
         whole = track.whole(cross=False)
         if whole.rows >= LEAST_ROWS * track.k:  # errors of values that hardly stand on anything would say nothing
             found = quick_values(whole, self.lean, self.watch.inflation)
-            self.values = self.values if found is None else found
+            if found is not None:
+                self.values, self._outdated = found, False
 
     def latest(self) -> Array | None:
         """(k,) values by all rows so far, or None while they are not determined."""
@@ -171,6 +179,7 @@ class Engine:
         # The filters smear the change over a few instants that neither payload explains: one more stretch is dropped.
         track.cut(min(found.last + 1, len(ring)))
         self.watch.restore(self._watched[0])  # errors since the change were those of values that did not hold any more
+        self._outdated = True
 
     def _mass(self, part: Stretch, alike: float) -> tuple[float, float]:
         """Mass of the payload by some rows, and its deviation; zeros where no payload was asked for."""
@@ -187,6 +196,7 @@ class Engine:
             "moved": self.moved.copy(),
             "watch": self.watch.as_array(),
             "time": np.array(self.time),
+            "outdated": np.array(self._outdated),
             "changes": np.array(changes, dtype=np.float64).reshape(len(changes), len(_NUMBERS) + 1),
         }
         own |= {f"box.{name}": value for name, value in self.maker.as_arrays().items()}
@@ -196,7 +206,7 @@ class Engine:
         """Continue from what `as_arrays` gave."""
         self.values, self.moved = np.array(arrays["values"]), np.array(arrays["moved"], dtype=bool)
         self.watch.restore(arrays["watch"])
-        self.time = float(arrays["time"])
+        self.time, self._outdated = float(arrays["time"]), bool(arrays["outdated"])
         self.changes = []
         for *numbers, kind in arrays["changes"]:
             given = dict(zip(_NUMBERS, (float(x) for x in numbers), strict=True))

@@ -47,8 +47,7 @@ class Regridder:
                 self.late += 1
                 return []
             if not 0.0 < gap <= self.longest:
-                self._times.clear()
-                self._values.clear()
+                self.restart()
             elif gap > 1.5 * self.step:
                 self.filled += round(gap / self.step) - 1
         self._times.append(time)
@@ -57,6 +56,11 @@ class Regridder:
             self._next = self._times[1] if len(self._times) > 1 else math.nan
             return []
         return self._between()
+
+    def restart(self) -> None:
+        """Start anew, as after a gap."""
+        self._times.clear()
+        self._values.clear()
 
     def _between(self) -> list[tuple[float, Array]]:
         """Grid points up to the last but one sample."""

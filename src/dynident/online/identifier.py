@@ -20,6 +20,7 @@ from dynident.estimate.physical_result import PhysicalParameters
 from dynident.information.information import Information
 from dynident.online.causal import MOST_FILLED, CausalFilter, Filtered
 from dynident.online.engine import Engine, start_values
+from dynident.online.gate import JumpGate, Part, speed_limits
 from dynident.online.grid import Regridder, irregular
 from dynident.online.known import Known, PriorLike, known_robot
 from dynident.online.memory import Stretch
@@ -44,7 +45,8 @@ class OnlineIdentifier:
     Args:
         robot: The robot.
         terms: Terms of the model, functions of the state alone; default those of the prior, or rigid, Ia, Fv, Fc, Fo.
-        prior: What is known: an `Estimate`, the name of one of the robot's value sets, values by name, or None.
+        prior: What is known: an `Estimate`, the name of one of the robot's value sets, values by name, or None. Beside
+            a payload its friction may have a memory; else the links and the plain friction of it count.
         payload: Estimate what the tool carries, with the robot as the prior has it.
         sigma: (n_joints,) deviation of each joint's torque, for its weight; default the prior's residuals.
         structure: Where the torque comes from; default the samples (input error).
@@ -64,7 +66,7 @@ class OnlineIdentifier:
     ) -> None:
         chosen = made_options(options)
         heard = (prior.band, prior.signals.delay) if isinstance(prior, Estimate) else (None, 0.0)
-        self._start(robot, known_robot(robot, terms, prior, sigma), payload, structure, chosen, heard)
+        self._start(robot, known_robot(robot, terms, prior, sigma, payload), payload, structure, chosen, heard)
 
     def _start(
         self,
@@ -83,6 +85,7 @@ class OnlineIdentifier:
         self._filter: CausalFilter | None = None
         self._engine: Engine | None = None
         self._grid: Regridder | None = None
+        self._gate: JumpGate | None = None
         self._waiting: list[tuple[float, Array, Array, Array | None]] = []
         self.samples = 0
         self._shape = (len(robot.joint_names),)
@@ -94,6 +97,7 @@ class OnlineIdentifier:
         """The sample time is known: make the filters and all that counts in instants."""
         filters = self.options.filters(sample_time, *self.heard)
         self._grid = Regridder(sample_time, MOST_FILLED) if regrid else None
+        self._gate = JumpGate(speed_limits(self.robot), sample_time)
         self._filter = CausalFilter(filters, len(self.robot.joint_names))
         box = self.options.step(filters) if box is None else box
         self._engine = Engine(self.known, self._columns, self.structure, self.options, sample_time, box)
@@ -120,12 +124,29 @@ class OnlineIdentifier:
             self._push(self._filter, time, q, tau, dq)
 
     def _push(self, filters: CausalFilter, time: float, q: Array, tau: Array, dq: Array | None) -> None:
+        assert self._gate is not None
         values = filters.signals(q, tau, dq)
+        if self._gate.passes(time, values):
+            self._passed(filters, time, values)
+            return
+        for anew, stamps, signals in self._gate.push(time, values):
+            self._restart(anew)
+            for at, own in zip(stamps.tolist(), signals, strict=True):
+                self._passed(filters, at, own)
+
+    def _passed(self, filters: CausalFilter, time: float, values: Array) -> None:
+        """A sample that goes on from the one before."""
         if self._grid is None:
             self._filtered(filters, time, values)
         else:
             for at, own in self._grid.push(time, values):
                 self._filtered(filters, at, own)
+
+    def _restart(self, anew: bool) -> None:
+        """Where positions have jumped, grid and filters start anew."""
+        for part in (self._grid, self._filter) if anew else ():
+            if part is not None:
+                part.restart()
 
     def _filtered(self, filters: CausalFilter, time: float, values: Array) -> None:
         found = filters.push_one(time, values)
@@ -193,10 +214,17 @@ class OnlineIdentifier:
             return
         rest = None if speeds is None else speeds[first:]
         values = self._filter.signals(arrays[0][first:], arrays[1][first:], rest)
-        stamps = stamps[first:]
+        assert self._gate is not None
+        for part in self._gate.push_many(stamps[first:], values):
+            self._push_part(self._filter, part)
+
+    def _push_part(self, filters: CausalFilter, part: Part) -> None:
+        """Samples without a jump between them."""
+        anew, stamps, values = part
+        self._restart(anew)
         if self._grid is not None:
             stamps, values = self._grid.push_many(stamps, values)
-        self._instants(self._filter.push_signals(stamps, values))
+        self._instants(filters.push_signals(stamps, values))
 
     def update_motion(self, time: ArrayLike, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> None:
         """Take motion whose derivatives are known: no filter, no delay; all (n, n_joints), every instant has rows."""
@@ -262,6 +290,7 @@ class OnlineIdentifier:
             counters=self.counters,
             physical=self._latest_physical(),
             physical_time=None if self._projector is None else self._projector.time,
+            notes=self.known.notes,
         )
 
     def _judged(self, engine: Engine, found: Solved, whole: Stretch) -> tuple[Solved, PayloadState | None, Verdict]:
@@ -296,6 +325,7 @@ class OnlineIdentifier:
             samples=self.samples,
             rows=0.0,
             counters=self.counters,
+            notes=self.known.notes,
         )
 
     @property
@@ -306,12 +336,13 @@ class OnlineIdentifier:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """Samples that were late or repeated, filled in, and times that the filters started anew."""
-        own = self._filter
-        if own is None:
+        """Samples that were late, repeated, filled in or dropped as glitches; jumps, and restarts of the filters."""
+        own, gate = self._filter, self._gate
+        if own is None or gate is None:
             return {}
         late, filled = (0, 0) if self._grid is None else (self._grid.late, self._grid.filled)
-        return {"late": own.late + late, "filled": own.filled + filled, "restarts": own.restarts}
+        counts = {"late": own.late + late + gate.late, "filled": own.filled + filled, "restarts": own.restarts}
+        return counts | {"jumps": gate.jumps, "glitches": gate.glitches}
 
     def information(self) -> Information:
         """All rows so far over the base parameters, joints stacked, with the rows that hold them near the prior.
@@ -376,6 +407,7 @@ class OnlineIdentifier:
             sample_time, box = self._filter.options.sample_time, self._engine.maker.box
             arrays["start"] = np.array([sample_time, box, self._grid is not None])
             arrays |= {f"grid.{name}": x for name, x in (self._grid.as_arrays() if self._grid else {}).items()}
+            arrays |= {f"gate.{name}": x for name, x in (self._gate.as_arrays() if self._gate else {}).items()}
             arrays |= {f"filter.{name}": x for name, x in self._filter.as_arrays().items()}
             arrays |= {f"engine.{name}": x for name, x in self._engine.as_arrays().items()}
         return arrays
@@ -391,7 +423,8 @@ class OnlineIdentifier:
         if "start" not in arrays:
             return
         self._begin(float(arrays["start"][0]), int(arrays["start"][1]), bool(arrays["start"][2]))
-        for prefix, part in (("filter.", self._filter), ("engine.", self._engine), ("grid.", self._grid)):
+        parts = {"filter.": self._filter, "engine.": self._engine, "grid.": self._grid, "gate.": self._gate}
+        for prefix, part in parts.items():
             if part is not None:
                 part.restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
 

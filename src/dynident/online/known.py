@@ -14,6 +14,7 @@ from dynident.errors import InputError
 from dynident.estimate.estimate import Estimate
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.states import random_states
+from dynident.online.plain_prior import plain_part
 from dynident.robot.model import Robot
 from dynident.signals.fir import Mask
 
@@ -33,6 +34,8 @@ class Known:
         determined: (n,) which of them are known.
         sigma: (n_joints,) deviation of each joint's torque, the fixed weight of its rows [N·m or N].
         words: Where this comes from.
+        reference: (10 n_links,) links that terms which depend on the load are linear around; None without such terms.
+        notes: What a reader should know about it.
     """
 
     base: BaseParameters
@@ -41,6 +44,8 @@ class Known:
     determined: Mask
     sigma: Array
     words: str
+    reference: Array | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def anything(self) -> bool:
@@ -67,14 +72,24 @@ class Known:
         return rows
 
 
-def known_robot(robot: Robot, terms: TermsLike, prior: PriorLike, sigma: ArrayLike | None) -> Known:
+def known_robot(
+    robot: Robot, terms: TermsLike, prior: PriorLike, sigma: ArrayLike | None, payload: bool = False
+) -> Known:
     """What an estimate, a set of values or nothing says.
 
+    Args:
+        robot: The robot.
+        terms: Terms of the model, or None for those of the prior.
+        prior: The estimate, the values, or None.
+        sigma: (n_joints,) deviation of each joint's torque, or None.
+        payload: Whether a payload is looked for: the robot may then have friction with a memory, which is subtracted.
+
     Raises:
-        InputError: When terms follow the motion along time, or the prior belongs to another robot.
+        InputError: When terms follow the motion along time and are to be estimated, or the prior belongs to another
+            robot.
     """
     if isinstance(prior, Estimate):
-        return _from_estimate(robot, terms, prior, sigma)
+        return _from_estimate(robot, terms, prior, sigma, payload)
     base = base_parameters(robot, terms)
     _check_terms(base)
     n = base.n
@@ -86,24 +101,31 @@ def known_robot(robot: Robot, terms: TermsLike, prior: PriorLike, sigma: ArrayLi
     return Known(base, frozen(beta), frozen(np.zeros((n, n))), determined, frozen(chosen), words)
 
 
-def _from_estimate(robot: Robot, terms: TermsLike, fit: Estimate, sigma: ArrayLike | None) -> Known:
+def _from_estimate(robot: Robot, terms: TermsLike, fit: Estimate, sigma: ArrayLike | None, payload: bool) -> Known:
     if fit.robot.fingerprint != robot.fingerprint:
         raise InputError(f"the prior was identified for another robot than {robot.name}; give the robot of the fit")
     if terms is not None and [term.key for term in resolve_terms(terms)] != [term.key for term in fit.base.terms]:
         raise InputError("the terms differ from those of the prior; leave terms away to use the prior's")
-    _check_terms(fit.base)
     chosen = np.maximum(fit.sigma, 1e-12) if sigma is None else _deviations(robot, sigma)
+    if along_terms(fit.base.terms) and not payload:
+        return _plain(fit, chosen)
     covariance = np.where(np.outer(fit.determined, fit.determined), fit.covariance, 0.0)
     beta = np.where(fit.determined, fit.beta, 0.0)
-    return Known(fit.base, frozen(beta), frozen(covariance), fit.determined, frozen(chosen), f"{fit!r}")
+    return Known(fit.base, frozen(beta), frozen(covariance), fit.determined, frozen(chosen), f"{fit!r}", fit.reference)
+
+
+def _plain(fit: Estimate, sigma: Array) -> Known:
+    """The links and the plain friction of a fit whose friction follows the motion along time."""
+    base, beta, covariance, determined, note = plain_part(fit)
+    return Known(base, frozen(beta), frozen(covariance), determined, frozen(sigma), f"{fit!r}", notes=(note,))
 
 
 def _check_terms(base: BaseParameters) -> None:
     along = along_terms(base.terms)
     if along:
         raise InputError(
-            f"term {along[0].key} follows the motion along time, which the on-line model does not; identify with "
-            "friction='basic', or name terms among rigid, Ia, Fv, Fc, Fo"
+            f"term {along[0].key} follows the motion along time and cannot be estimated on-line; name terms among "
+            "rigid, Ia, Fv, Fc, Fo, or give a fit that has it as the prior"
         )
 
 

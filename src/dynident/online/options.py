@@ -36,7 +36,7 @@ class OnlineOptions:
         memory: Time of motion after which old rows count 1/e [s].
         floor: Smallest deviation as a share of each value; 0 for none.
         lean: How strongly parameters are held near the prior's, in units of its own certainty; 0 not at all.
-        session: Friction that a run with payload has of its own, "none" or "friction" (see `identify_payload`).
+        session: Friction that a run with payload has of its own, "none", "load" or "friction" (see `identify_payload`).
         detect: Whether to look for picked and released payloads; None does so with a payload.
         window: Length of the last stretch of motion that is compared with all before [s].
         stretch: Motion after which changes are looked for and values solved anew [s], the resolution of a change in

@@ -12,9 +12,13 @@ from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.information.observation_model import observation_model
 from dynident.online.causal import Filtered
+from dynident.online.followed import FollowedColumns
 from dynident.online.known import Known
 from dynident.online.structures import SeriesStructure, Structure
 from dynident.signals.fir import Mask
+
+# Dry friction holds a joint at rest with any torque below its own; without it a joint at rest tells the truth.
+DRY = ("Fc", "stop", "sign", "stribeck", "load", "asymmetric")
 
 
 class RowMaker:
@@ -30,16 +34,24 @@ class RowMaker:
         rest_speed: A joint slower than this is at rest [rad/s or m/s].
         structure: Where the torque comes from.
         box: Instants that make one row of each joint.
+        followed: The columns of terms that follow the motion; None where the model has none.
     """
 
-    def __init__(self, known: Known, chart: Array | None, rest_speed: float, structure: Structure, box: int) -> None:
+    def __init__(
+        self,
+        known: Known,
+        chart: Array | None,
+        rest_speed: float,
+        structure: Structure,
+        box: int,
+        followed: FollowedColumns | None = None,
+    ) -> None:
         base = known.base
-        self.rest_speed, self.structure, self.box = rest_speed, structure, box
+        self.rest_speed, self.structure, self.box, self.followed = rest_speed, structure, box, followed
         self.model = observation_model(base.robot, base.terms, "base")
         self.n, self.n_joints = base.n, len(base.robot.joint_names)
         self.k = self.n if chart is None else chart.shape[1]
-        # Dry friction holds a joint at rest with any torque below its own; without it a joint at rest tells the truth.
-        self.dry = any(term.name == "Fc" for term in base.terms)
+        self.dry = any(term.name in DRY for term in base.terms)
         self._roots = 1.0 / known.sigma
         self._turn: Array | None = None
         if chart is not None:  # [W | tau] becomes [W chart | tau - W beta]
@@ -47,6 +59,7 @@ class RowMaker:
             self._turn[:-1, :-1], self._turn[-1, :-1], self._turn[-1, -1] = chart.T, -known.beta, 1.0
         self._plain = isinstance(structure, SeriesStructure) and not self.model.known
         padded = _padded(self.n_joints)
+        self._rest = np.zeros(self.n_joints)  # the load of joints at rest: nothing slides
         self._inputs, self._weights = np.zeros(3 * self.n_joints), np.zeros(padded)
         self._raw, self._sum, self._slab = (_aligned(self.n + 1, padded) for _ in range(3))
         self._short = _aligned(self.k + 1, padded)
@@ -55,7 +68,7 @@ class RowMaker:
         self.count = 0  # instants in the box so far
         self.moving = np.ones(self.n_joints, dtype=bool)  # which joints moved at all of them
 
-    def add(self, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
+    def add(self, time: float, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
         """One more instant, (n_joints,) each; True when the box is full: `rows` is then to be called."""
         n, inputs = self.n_joints, self._inputs
         self.moving &= np.abs(dq) > self.rest_speed
@@ -66,6 +79,9 @@ class RowMaker:
             self._raw[-1, :n] = tau if self._plain else self._torque(q[None], dq[None], ddq[None], tau[None])[0]
             if self.box > 1:
                 self._sum += self._raw
+        if self.followed is not None:  # at rest as well: springs stay wound up
+            links = self.followed.links if self.moving.any() else None
+            self.followed.add(time, q, dq, ddq, self._rest if links is None else links @ self._raw[:-1, :n])
         return self.count >= self.box
 
     def rows(self) -> tuple[Array, Array, int] | None:
@@ -74,13 +90,16 @@ class RowMaker:
         None when no joint moved throughout. The arrays are written over by the next call.
         """
         moving, self.count = self.moving, 0
+        total = self._sum if self.box > 1 else self._raw
+        if self.followed is not None:
+            total[self.followed.columns, self.followed.channels] = self.followed.box_sum()
         if not moving.any():
             self._sum[:] = 0.0
             self.moving = np.ones(self.n_joints, dtype=bool)
             return None
         roots = self._roots / self.box
         self._weights[: self.n_joints] = roots * moving if self.dry else roots
-        np.multiply(self._sum if self.box > 1 else self._raw, self._weights, out=self._slab)
+        np.multiply(total, self._weights, out=self._slab)
         count = int(np.count_nonzero(moving)) if self.dry else self.n_joints
         self._sum[:] = 0.0
         self.moving = np.ones(self.n_joints, dtype=bool)
@@ -108,6 +127,12 @@ class RowMaker:
                 rows[list(own), :, channel] = felt[first : first + len(own)]
                 first += len(own)
             rows[-1] = self._torque(q, dq, ddq, motion.tau[chosen])
+        if self.followed is not None:
+            load = np.zeros_like(motion.q)
+            if self.followed.links is not None:
+                load[chosen] = np.tensordot(self.followed.links, rows[:-1], 1)
+            beside = self.followed.along(motion.time, motion.q, motion.dq, motion.ddq, load)
+            rows[self.followed.columns, :, self.followed.channels] = beside[:, chosen]
         rows = rows.reshape(self.n + 1, -1, self.box, self.n_joints).mean(2)
         rows *= self._roots * moving[kept] if self.dry else self._roots
         counts = moving[kept].sum(1) if self.dry else np.full(rows.shape[1], self.n_joints)
@@ -115,19 +140,25 @@ class RowMaker:
 
     def as_arrays(self) -> dict[str, Any]:
         """The box in the making, for checkpoints."""
-        return {"sum": self._sum.copy(), "moving": self.moving.copy(), "count": np.array(self.count)}
+        own = {"sum": self._sum.copy(), "moving": self.moving.copy(), "count": np.array(self.count)}
+        beside = {} if self.followed is None else self.followed.as_arrays()
+        return own | {f"followed.{name}": x for name, x in beside.items()}
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Continue from what `as_arrays` gave."""
         self._sum[:] = arrays["sum"]
         self.moving, self.count = np.array(arrays["moving"], dtype=bool), int(arrays["count"])
+        if self.followed is not None:
+            prefix = "followed."
+            kept = {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
+            self.followed.restore(kept)
 
     def _torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
         """Torque for the right-hand side, without what parameters of fixed value make."""
-        torque = self.structure.torque(q, dq, ddq, tau)
-        if not self.model.known:
+        torque, model = self.structure.torque(q, dq, ddq, tau), self.model
+        if not model.known:
             return torque
-        return np.asarray(torque - inverse_dynamics(self.model.robot, q, dq, ddq, self.model.terms, self.model.known))
+        return np.asarray(torque - inverse_dynamics(model.robot, q, dq, ddq, model.of_state, model.known))
 
 
 def _padded(n: int) -> int:

@@ -36,9 +36,10 @@ class OnlineState:
         changes: Payloads picked and released so far.
         samples: Samples seen.
         rows: Equations behind the values; old ones count less.
-        counters: Samples that were late or repeated, filled in, and times that the filters started anew.
+        counters: Samples that were late, repeated, filled in or dropped as glitches; jumps, and restarts of filters.
         physical: Physical parameters nearest to an estimate of a while ago; None where not asked for or not ready.
         physical_time: Stamp of that estimate [s].
+        notes: What a reader should know about the model.
     """
 
     time: float
@@ -59,6 +60,7 @@ class OnlineState:
     counters: Mapping[str, int]
     physical: PhysicalParameters | None = None
     physical_time: float | None = None
+    notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what is not known is None."""
@@ -81,6 +83,7 @@ class OnlineState:
             "payload": None if self.payload is None else self.payload.as_dict(),
             "changes": [change.as_dict() for change in self.changes],
             "counters": dict(self.counters),
+            "notes": list(self.notes),
         }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from statistics import median
 
 from rich.console import Console, Group, RenderableType
@@ -17,6 +18,7 @@ _BAR = 16  # characters of a full bar
 _DECADES = 3.0  # a deviation as large as the value fills the bar, one of 0.1 % empties it
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST_ROWS = 4  # parameters that are shown however low the terminal is
+_POSITIONS = {"jumps": "jumps of position", "glitches": "glitches left out"}
 
 
 def live_view(state: StreamState, height: int = 24) -> RenderableType:
@@ -27,7 +29,7 @@ def live_view(state: StreamState, height: int = 24) -> RenderableType:
         height: Lines of the terminal; parameters that do not fit are counted.
     """
     around = [_head(state), _verdict(state), Text()]
-    behind: list[RenderableType] = [Text(), *_errors(state), *_payload(state), _counters(state)]
+    behind: list[RenderableType] = [Text(), *_errors(state), *_payload(state), *_notes(state), _counters(state)]
     rows = max(_LEAST_ROWS, height - len(around) - len(behind) - 4)
     return Group(*around, _parameters(state, rows), *behind)
 
@@ -40,6 +42,7 @@ def live_line(state: StreamState) -> str:
         parts.append(_mass(state))
     parts.append("enough motion" if estimate.verdict.enough else f"not yet: {estimate.verdict.reason}")
     bad = {name: getattr(counters, name) for name in ("malformed", "late", "repeated", "dropped", "overrun")}
+    bad |= {name: estimate.counters.get(name, 0) for name in _POSITIONS}
     parts += [f"{count} {name}" for name, count in bad.items() if count]
     return printable(", ".join(parts))
 
@@ -48,7 +51,7 @@ def print_summary(state: StreamState, console: Console) -> None:
     """The page at the end: all parameters."""
     rows = len(state.estimate.names)
     console.print(Group(_head(state), _verdict(state), Text(), _parameters(state, rows), Text()), width=WIDTH)
-    for part in (*_errors(state), *_payload(state), _counters(state)):
+    for part in (*_errors(state), *_payload(state), *_notes(state), _counters(state)):
         console.print(part, width=WIDTH)
     if state.latency is not None:
         median, most = (f"{1e3 * state.latency[name]:.3g} ms" for name in ("median", "most"))
@@ -166,6 +169,12 @@ def _payload(state: StreamState) -> list[Text]:
     return lines
 
 
+def _notes(state: StreamState) -> list[Text]:
+    """What a reader should know about the model, a line or more each."""
+    notes = [textwrap.wrap(f"Note: {printable(note)}.", WIDTH) for note in state.estimate.notes]
+    return [Text(line, style="yellow") for lines in notes for line in lines]
+
+
 def _counters(state: StreamState) -> Text:
     """What became of the packets; losses stand out."""
     counters = state.counters
@@ -174,4 +183,8 @@ def _counters(state: StreamState) -> Text:
         count = getattr(counters, name)
         if count:
             line.append(f", {whole(count)} {name}", style="red" if name in ("dropped", "overrun") else "yellow")
+    for name, words in _POSITIONS.items():
+        count = state.estimate.counters.get(name, 0)
+        if count:
+            line.append(f", {whole(count)} {words}", style="yellow")
     return line
