@@ -158,3 +158,8 @@ def test_the_solver_leaves_open_what_the_data_does():
     np.testing.assert_allclose(found.values, [2.0, 3.0, 7.0], atol=1e-6)
     assert np.isinf(found.std[2])
     assert 0.0 < found.std[0] < 0.02
+
+
+def test_the_solver_refuses_an_impossible_start():
+    with pytest.raises(di.SingularError, match="impossible"):
+        gauss_newton(lambda x: np.log(np.where(x > 0.0, x, np.nan)), np.array([-1.0]), np.ones(1))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array
+from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench
 from dynident.experiments.oscillation.groups import Local, SwingModel, local, nominals
 from dynident.experiments.oscillation.natural import AHEAD
@@ -188,9 +189,15 @@ class GravitySearch:
         sizes = np.abs(self.nominal)
         scale = np.append(np.where(sizes > 0.0, sizes, sizes.max() * 0.1), 1.0)
         lowest = np.min([one.sent / np.where(start == 0.0, 1.0, start) for one in self.seen], axis=0)
-        begin = np.where(start == 0.0, 0.0, start * np.minimum(1.0, 0.9 * lowest))
-        guess = self.seen[0].log_product - self._expected(begin, self.seen[0])
-        return gauss_newton(self._residual, np.append(begin, guess), scale)
+        for share in (0.9, 0.7, 0.5, 0.3):  # of the lowest weights that swung, until all swings are possible
+            begin = np.where(start == 0.0, 0.0, start * np.minimum(1.0, share * lowest))
+            guess = self.seen[0].log_product - self._expected(begin, self.seen[0])
+            if np.isfinite(self._residual(np.append(begin, guess))).all():
+                return gauss_newton(self._residual, np.append(begin, guess), scale)
+        raise ExperimentError(
+            f"gravity stage: no weights explain its {len(self.seen)} swings together; friction or too large a swing "
+            "spoils them: lower --amplitude, or use dynident gravity instead"
+        )
 
     def _expected(self, values: Array, one: Seen) -> float:
         """Logarithm of det(K - K~) over the model's det M; not a number where it would fall."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array
+from dynident.errors import SingularError
 
 _OPEN = 1e-7  # singular value, over the largest, below which a direction is not determined
 _DONE = 1e-11
@@ -39,8 +40,13 @@ def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array,
         start: (n,) where to begin; possible.
         scale: (n,) typical size of each value.
         steps: At most so many.
+
+    Raises:
+        SingularError: When the start is impossible.
     """
     x, rest = start.copy(), residual(start)
+    if not np.isfinite(rest).all():
+        raise SingularError("least squares: the values to start from are impossible")
     for _ in range(steps):
         J = _jacobian(residual, x, scale)
         move, cost = np.linalg.lstsq(J, -rest, rcond=_OPEN)[0], float(rest @ rest)
