@@ -131,15 +131,24 @@ def ur10e() -> None:
         "its friction": dict(plant),
     }
     for name, values in machines.items():
-        begin = time.process_time()
-        try:
-            found = di.oscillate(MujocoPlant(robot, values, sample_time=0.004, step=0.002), nominal=nominal)
-        except DynidentError as error:
-            print(f"\nur10e, {name}: {error}", flush=True)
-            continue
-        found = type(found)(found.model, found.stages, "plant", True)
-        print(f"\nur10e, {name} ({time.process_time() - begin:.0f} s)\n{found.table()}", flush=True)
-        print("\n".join([note for stage in found.stages for note in stage.notes] + found.warnings), flush=True)
+        _swing_ur10e(name, robot, values, nominal, StageOptions())
+    dry = machines["2 % of its dry friction"]
+    for degrees in (3.0, 8.0):
+        options = StageOptions(amplitude=np.radians(degrees), reach=np.radians(40.0), rounds=1)
+        _swing_ur10e(f"2 % of its dry friction, starts of {degrees:g} deg", robot, dry, nominal, options)
+
+
+def _swing_ur10e(name: str, robot: di.Robot, values: dict, nominal: dict, options: StageOptions) -> None:
+    begin = time.process_time()
+    plant = MujocoPlant(robot, values, sample_time=0.004, step=0.002)
+    try:
+        found = di.oscillate(plant, nominal=nominal, options=options)
+    except DynidentError as error:
+        print(f"\nur10e, {name}: {error}", flush=True)
+        return
+    found = type(found)(found.model, found.stages, "plant", True)
+    print(f"\nur10e, {name} ({time.process_time() - begin:.0f} s)\n{found.table()}", flush=True)
+    print("\n".join([note for stage in found.stages for note in stage.notes] + found.warnings), flush=True)
 
 
 if __name__ == "__main__":

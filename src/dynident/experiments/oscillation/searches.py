@@ -15,7 +15,7 @@ from dynident.experiments.oscillation.swing import Law, Swing, swing
 
 FINEST = 1e-3  # step of a factor at which creeping ends: that of the paper's tables
 _FALL = 4.0  # times its start: an arm that gets there falls
-_PATIENCE = 4.5  # e-foldings of a fall that a run waits for
+_PATIENCE = 8.0  # e-foldings, of a weight too low by a step, that a run waits for: a tenth of the step still falls
 _BELOW = 0.9  # of what is sent: where a walk takes the weights to be, for the length of its runs
 _SHRINK = 0.6  # of the steps after a fall or a step that did not help
 
