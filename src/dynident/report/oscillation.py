@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +13,10 @@ from dynident.experiments.oscillation.paper import PaperRow, PaperTable
 from dynident.experiments.oscillation.stage import StageResult, Step
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiment import experiment_html
+from dynident.report.figures import position_units
 from dynident.report.markup import Head, Html, paragraphs, table
 from dynident.report.words import number
+from dynident.robot.model import Robot
 
 _SHOWN = 4  # swings that are drawn
 _LOOKS: tuple[Look, ...] = ("measured", "predicted", "residual")
@@ -40,7 +43,7 @@ def oscillation_html(found: Oscillation, *, command: str = "") -> str:
     sections: dict[str, Sequence[Html]] = {}
     for stage in found.stages:
         heading = f"{stage.name.capitalize()} stage"
-        sections[heading] = [*_pictures(stage, robot.joint_names), _steps(stage)]
+        sections[heading] = [*_pictures(stage, robot), _steps(stage)]
     sections["Method"] = [paragraphs(*_METHOD)]
     return experiment_html(
         *(f"{robot.name}: natural oscillations", verdict, facts, sections),
@@ -50,22 +53,25 @@ def oscillation_html(found: Oscillation, *, command: str = "") -> str:
     )
 
 
-def _pictures(stage: StageResult, joints: Sequence[str]) -> list[Html]:
-    """The first and the last swings: every joint in degrees about where it began."""
+def _pictures(stage: StageResult, robot: Robot) -> list[Html]:
+    """The first and the last swings: every joint about its mean, in degrees where none slides."""
     drawn = [step for step in stage.steps if len(step.curve) > 1]
     chosen = drawn if len(drawn) <= _SHOWN else [*drawn[: _SHOWN // 2], *drawn[-_SHOWN // 2 :]]
-    return [_picture(stage, step, joints, place) for place, step in enumerate(chosen)]
+    return [_picture(stage, step, robot, place) for place, step in enumerate(chosen)]
 
 
-def _picture(stage: StageResult, step: Step, joints: Sequence[str], place: int) -> Html:
+def _picture(stage: StageResult, step: Step, robot: Robot, place: int) -> Html:
+    joints = robot.joint_names
+    turns = "m" not in position_units(robot)
+    scale, unit = (math.degrees(1.0), "deg") if turns else (1.0, "rad or m")
     time = np.asarray(step.sample_time * np.arange(len(step.curve)), dtype=np.float64)
     curves = [
-        Curve(name, time, np.asarray(np.degrees(x - x.mean()), dtype=np.float64), look)
+        Curve(name, time, np.asarray(scale * (x - x.mean()), dtype=np.float64), look)
         for name, x, look in zip(joints, step.curve.T, _LOOKS, strict=False)
     ]
     which = "" if len(joints) <= len(_LOOKS) else f", first {len(_LOOKS)} joints"
     key = f"{stage.name}-{place}"
-    return chart(f"{step.label}: {step.state}{which}", curves, x_unit="s", y_unit="deg about the mean", key=key)
+    return chart(f"{step.label}: {step.state}{which}", curves, x_unit="s", y_unit=f"{unit} about the mean", key=key)
 
 
 def _steps(stage: StageResult) -> Html:
