@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import shutil
@@ -17,6 +16,7 @@ import numpy as np
 
 from dynident.errors import DynidentError, InputError
 from dynident.files import write_text
+from dynident.run.own_plant import own_plant
 
 if TYPE_CHECKING:
     from dynident.experiment.bench import Bench, Progress
@@ -59,7 +59,7 @@ def machine(
         for name in _SIMULATED:
             if getattr(options, name) is not None:
                 raise InputError(f"--{name} shapes the simulated machine; leave it out with --plant")
-        return _own_plant(options.plant, robot)
+        return own_plant(options.plant, robot)
     from dynident.plant import Breakaway, MujocoPlant, Sensors
     from dynident.run.simulate import TURN, parse_effects, parse_payload
 
@@ -88,31 +88,6 @@ def machine(
     )
 
 
-def _own_plant(text: str, robot: Robot) -> Plant:
-    """The plant that a user's Python file makes."""
-    from dynident.plant import Plant
-
-    file, colon, name = text.rpartition(":")
-    path = Path(file)
-    if not colon or not path.is_file():
-        raise InputError(f"--plant {text}: expected FILE.py:NAME, a Python file and the name of its plant")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"--plant {text}: {path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    if not hasattr(module, name):
-        raise InputError(f"--plant {text}: {path} has no {name}")
-    made = getattr(module, name)
-    plant = made(robot) if callable(made) else made
-    needed = [part for part in dir(Plant) if not part.startswith("_")]
-    missing = [part for part in needed if not hasattr(plant, part)]
-    if missing:
-        raise InputError(f"--plant {text}: it lacks {', '.join(missing)}; a plant has {', '.join(needed)}")
-    return plant  # type: ignore[no-any-return]
-
-
 @contextmanager
 def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
     """The bench of an experiment; an error on it tells where the runs so far are."""
@@ -131,7 +106,12 @@ def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
             kept = sum(len(run.time) > 0 for run in made.runs)
             if folder is None or not kept:
                 raise
-            raise type(error)(f"{error}; what was recorded so far is in {folder}") from None
+            error.args = (f"{error}; what was recorded so far is in {folder}",)  # whatever its class was made from
+            raise
+        except KeyboardInterrupt:
+            if folder is None or not any(len(run.time) for run in made.runs):
+                raise
+            raise KeyboardInterrupt(f"what was recorded so far is in {folder}") from None
 
 
 def tell(
