@@ -234,7 +234,7 @@ def _new_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; runs need a folder")
     if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder}: holds runs of an earlier experiment; choose another folder, or remove them first (--fresh)")
+        raise InputError(f"{folder}: holds runs of an earlier experiment; choose another, or remove them (--fresh)")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
