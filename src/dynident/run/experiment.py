@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PLANT_SET = "plant"  # value set of a bundled robot that a machine could have
 _RUNS = "runs"
-_SIMULATED = ("values", "rate", "noise", "encoder", "breakaway", "effects", "payload", "seed")
+SIMULATED = ("values", "rate", "noise", "encoder", "breakaway", "effects", "payload", "seed")
 
 
 def true_values(options: Namespace, robot: Robot) -> str | None:
@@ -56,7 +56,7 @@ def machine(
         step: Longest time step of the physics [s]; default the plant's own.
     """
     if options.plant is not None:
-        for name in _SIMULATED:
+        for name in SIMULATED:
             if getattr(options, name) is not None:
                 raise InputError(f"--{name} shapes the simulated machine; leave it out with --plant")
         return own_plant(options.plant, robot)
