@@ -246,6 +246,9 @@ class TestProcedure:
         assert numbers["B1"] == pytest.approx(0.2, rel=5e-3)
         assert numbers["Fc1"] == pytest.approx(0.3, rel=2e-3)
         assert not found.warnings
+        again = analyse(heavy, own, [record_from_log(run.log(heavy), heavy, own) for run in bench.runs])
+        for one in again.quantities():
+            assert one.value == pytest.approx(numbers[one.name], rel=5e-4), one.name
 
     def test_gravity_without_masses_is_refused(self):
         bare = di.load_robot("pendulum-1").with_values("none", {})
