@@ -87,3 +87,19 @@ def test_an_interrupted_experiment_says_where_its_runs_are(capsys, file, tmp_pat
     assert main(["gravity", "pendulum-1", "--plant", f"{file}:cut", "-o", "out"]) == 130
     assert "interrupted; what was recorded so far is in out/runs" in capsys.readouterr().err
     assert len(list((tmp_path / "out" / "runs").glob("*.csv"))) == 1
+
+
+def test_a_fresh_experiment_that_fails_leaves_no_earlier_answer(capsys, file, tmp_path):
+    out = tmp_path / "out"
+    (out / "runs").mkdir(parents=True)
+    (out / "runs" / "001-old.csv").write_text("t,q1\n")
+    for name in ("answer.json", "report.html", "notes.txt"):
+        (out / name).write_text("of the day before")
+    assert main(["gravity", "pendulum-1", "--plant", f"{file}:cut", "-o", "out", "--fresh"]) == 130
+    assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "runs"]
+    assert [path.name for path in (out / "runs").iterdir()] == ["001-sweep-q1.csv"]
+
+
+def test_a_folder_that_cannot_be_made_is_named(capsys, file):
+    assert main(["oscillate", "pendulum-1", "--sensitivity", "-o", file]) == 2
+    assert "json.py: cannot be made (File exists)" in capsys.readouterr().err

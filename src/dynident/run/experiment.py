@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dynident.robot import Robot
 
 PLANT_SET = "plant"  # value set of a bundled robot that a machine could have
-_RUNS = "runs"
+_RUNS, _ANSWER, _REPORT = "runs", "answer.json", "report.html"
 SIMULATED = ("values", "rate", "noise", "encoder", "breakaway", "effects", "payload", "seed")
 
 
@@ -95,8 +95,8 @@ def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
     from dynident.run.shared import progress_bar
 
     folder = None if options.output is None else Path(options.output) / _RUNS
-    if folder is not None and options.fresh and folder.is_dir():
-        shutil.rmtree(folder)
+    if folder is not None and options.fresh:
+        _remove_earlier(folder)
     with progress_bar(options.quiet or options.json) as progress:
         shown: Progress | None = progress
         made = Bench(plant, folder=folder, progress=shown, **how)
@@ -112,6 +112,17 @@ def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
             if folder is None or not any(len(run.time) for run in made.runs):
                 raise
             raise KeyboardInterrupt(f"what was recorded so far is in {folder}") from None
+
+
+def _remove_earlier(folder: Path) -> None:
+    """Remove the runs of an earlier experiment, and its answer, which beside new runs would look like theirs."""
+    try:
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        for name in (_ANSWER, _REPORT):
+            (folder.parent / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder.parent}: cannot be cleared ({error.strerror})") from None
 
 
 def tell(
@@ -131,12 +142,15 @@ def tell(
     written = ""
     if options.output is not None:
         out = Path(options.output)
-        out.mkdir(parents=True, exist_ok=True)
-        write_text(out / "answer.json", json.dumps(found, indent=1, allow_nan=False) + "\n")
-        written = f"Answer: {out / 'answer.json'}"
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from None
+        write_text(out / _ANSWER, json.dumps(found, indent=1, allow_nan=False) + "\n")
+        written = f"Answer: {out / _ANSWER}"
         if page is not None:
-            write_text(out / "report.html", page())
-            written += f"\nReport: {out / 'report.html'}"
+            write_text(out / _REPORT, page())
+            written += f"\nReport: {out / _REPORT}"
     if options.json:
         print(json.dumps(found, allow_nan=False))
         return 0
