@@ -153,6 +153,15 @@ def test_the_verb_in_paper_mode(capsys, tmp_path):
     assert inertia["candidates"][0]["tracking_error"] < inertia["candidates"][1]["tracking_error"]
 
 
+def test_a_pose_is_given_by_variable_or_by_name(capsys):
+    by_variable, by_name = (
+        json.loads(verb(capsys, "ur10e", "--sensitivity", "--json", "--pose", f"{name}=0.7").out)
+        for name in ("q3", "elbow")
+    )
+    assert by_variable["pose"][2] == 0.7
+    assert by_name == by_variable
+
+
 def test_the_verb_for_sensitivity(capsys):
     found = json.loads(verb(capsys, "ur10e", "--sensitivity", "--json").out)
     kinds = {one["kind"]: one["torque_error"] for one in found["parameters"] if one["name"] in ("MXR2", "ZZR2")}
@@ -172,7 +181,11 @@ def test_the_verb_for_sensitivity(capsys):
         (("pendulum-1", "--paper", "--rounds", "1"), "no meaning with --paper"),
         (("pendulum-1", "--stage", "inertia", "--pose", "q1=0"), "belongs to the gravity stage"),
         (("pendulum-1", "--stage", "gravity", "--kp", "3"), "belongs to the inertia stage"),
-        (("pendulum-1", "--pose", "q7=0"), "expected one of q1"),
+        (("pendulum-1", "--pose", "q7=0"), "unknown joint in --pose 'q7'"),
+        (("pendulum-1", "--paper", "--updates", "0"), "at least 2 updates"),
+        (("pendulum-1", "--paper", "--resolution", "-1"), "resolution is -1; expected a positive number"),
+        (("pendulum-1", "--paper", "--amplitude", "0"), "start is 0; expected a positive number"),
+        (("pendulum-1", "--amplitude", "50"), "0.8727 rad (50 degrees); expected between 0 and the reach"),
         (("pendulum-1", "--nominal", "none"), "unknown parameter set"),
         (("pendulum-1", "--factor", "0.5"), "above 1"),
     ],

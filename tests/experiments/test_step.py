@@ -236,6 +236,20 @@ class TestProcedure:
         found = step_test(bench, motors, StepOptions(duration=0.8, poses=ALONE))
         assert found.friction[0].coulomb[0] == pytest.approx(2.52, rel=0.01)
 
+    def test_the_weight_is_carried_without_delay(self):
+        """A voltage that is held for a sample would carry the weight half a sample late: 0.5 % of damping."""
+        robot = di.load_robot("pendulum-1")
+        heavy = robot.with_values("plant", {**robot.value_set("plant"), "Fv1": 0.2, "Fc1": 0.3})
+        bench, own = plant(heavy, gain=2.0)
+        found = step_test(bench, own, StepOptions(voltages=(1.0, 0.6), poses=ALONE, duration=0.8))
+        numbers = {one.name: one.value for one in found.quantities()}
+        assert numbers["B1"] == pytest.approx(0.2, rel=5e-3)
+        assert numbers["Fc1"] == pytest.approx(0.3, rel=2e-3)
+        assert not found.warnings
+        again = analyse(heavy, own, [record_from_log(run.log(heavy), heavy, own) for run in bench.runs])
+        for one in again.quantities():
+            assert one.value == pytest.approx(numbers[one.name], rel=5e-4), one.name
+
     def test_gravity_without_masses_is_refused(self):
         bare = di.load_robot("pendulum-1").with_values("none", {})
         bench = Bench(MujocoPlant(bare, "plant", motors=Motors(1.0, 1.0)))

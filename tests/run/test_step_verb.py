@@ -78,10 +78,20 @@ def test_motors_from_a_file(capsys, tmp_path):
         (("--volts", "0.001,0.002"), "did not move it"),
         (("--gain", "5.8", "--from", "nowhere.csv"), "leave it out with --from"),
         (("--unloaded", "nowhere"), "expected the folder"),
+        (("--configurations", "3"), "leave one of them out"),
+        (("--track", "--computed", "nosuch"), "unknown parameter set 'nosuch'"),
+        (("--window", "0:1"), "--window belongs to logs"),
+        (("--motors", "gone.yaml"), "gone.yaml: no such file"),
     ],
 )
 def test_what_is_refused(capsys, more, message):
     assert message in refused(capsys, *ALONE, *more)
+
+
+def test_what_shapes_a_machine_is_refused_with_logs(capsys):
+    words = ("step", "minnesota", "--gain", "5.8", "--from", "a.csv")
+    assert "--noise shapes a test on a machine" in refused(capsys, *words, "--noise", "1")
+    assert "--unbounded need a machine" in refused(capsys, *words, "--unbounded")
 
 
 def test_runs_of_a_test_that_fails_are_kept(capsys, tmp_path):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynident.checks import Array, frozen
 from dynident.errors import InputError
+from dynident.experiments.machine import Machine
 from dynident.logs.log import Log, channel_names
 from dynident.logs.write import write_log
 from dynident.plant.controllers import Controller
@@ -178,6 +179,9 @@ class Bench:
             bounds: Tighter ones than the bench's own.
             until: Looked at with every reading; true when the run has shown enough.
             saturation: End when a command is limited; an experiment whose torque must be known cannot go on.
+
+        Raises:
+            ExperimentError: When the plant's own code fails or reads what is no number. What was recorded is kept.
         """
         plant, limits = self.plant, self.bounds if bounds is None else bounds
         n = round(duration / plant.sample_time)
@@ -186,35 +190,37 @@ class Bench:
         state = start if isinstance(start, tuple) else (start, None)
         if isinstance(plant, MujocoPlant):
             plant.seed += 1  # it repeats its noise after each reset; what all runs share would look like the machine
-        plant.reset(*state)
-        controller.start(plant.sample_time)
-        apply = plant.apply_voltage if controller.quantity == "voltage" else plant.apply_torque
+        machine = Machine(plant, label)
         kept: list[Reading] = []
         end: End = "interrupted"
         joint = ""
         try:
+            machine.reset(*state)
+            controller.start(plant.sample_time)
             for k in range(n + 1):
-                reading = plant.read()
+                reading = machine.read()
                 kept.append(reading)
                 broken = limits.broken(reading.q, reading.dq)
                 if broken is not None:
                     end, joint = broken[0], self.robot.joint_names[broken[1]]
                 elif until is not None and until(reading):
                     end = "stopped"
-                elif saturation and plant.saturated:
-                    end, joint = "saturated", min(plant.saturated, key=self.robot.joint_names.index)
+                elif saturation and machine.limited():
+                    end, joint = "saturated", machine.limited()
                 elif k == n:
                     end = "done"
                 if end != "interrupted":
                     break
-                apply(controller.command(plant.time, reading))
-                plant.step()
+                machine.apply(controller.quantity, controller.command(plant.time, reading))
+                machine.step()
         except UnstableError as error:
             end, joint = "unstable", error.joint
         finally:
-            plant.stop()
-            run = _run(label, kept, end, joint)
-            self._keep(run)
+            try:
+                machine.stop()
+            finally:  # a machine that does not even stop leaves what it recorded
+                run = _run(label, kept, end, joint)
+                self._keep(run)
         return run
 
     def _keep(self, run: Run) -> None:
@@ -228,7 +234,7 @@ def _new_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; runs need a folder")
     if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder}: holds runs of an earlier experiment; choose another folder, or remove it first")
+        raise InputError(f"{folder}: holds runs of an earlier experiment; choose another, or remove them (--fresh)")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

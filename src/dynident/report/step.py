@@ -63,8 +63,11 @@ def _verdict(result: StepResult, payload: StepPayload | None) -> str:
     if result.combinations is None:
         return f"A and U of {counted(joints, 'joint')} from one voltage; inertia and friction need a second."
     told = result.combinations
-    shares = [s / abs(x) for x, s, ok in zip(told.beta, told.std, told.told, strict=True) if ok and x != 0.0]
+    # One that is zero within its deviation has no share of itself that would tell anything.
+    shares = [s / abs(x) for x, s, ok in zip(told.beta, told.std, told.told, strict=True) if ok and abs(x) > 2.0 * s]
+    zero = sum(told.told) - len(shares)
     worst = f", the least certain to {percent(max(shares))}" if shares else ""
+    worst += f", {zero} of them zero within two deviations" if zero else ""
     return (
         f"Friction of {counted(joints, 'joint')} and {sum(told.told)} of {told.base.n} combinations of inertial "
         f"parameters that steps can tell{worst}."

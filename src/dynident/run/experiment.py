@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import shutil
@@ -17,6 +16,7 @@ import numpy as np
 
 from dynident.errors import DynidentError, InputError
 from dynident.files import write_text
+from dynident.run.own_plant import own_plant
 
 if TYPE_CHECKING:
     from dynident.experiments.bench import Bench, Progress
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dynident.robot import Robot
 
 PLANT_SET = "plant"  # value set of a bundled robot that a machine could have
-_RUNS = "runs"
-_SIMULATED = ("values", "rate", "noise", "encoder", "breakaway", "effects", "payload", "seed")
+_RUNS, _ANSWER, _REPORT = "runs", "answer.json", "report.html"
+SIMULATED = ("values", "rate", "noise", "encoder", "breakaway", "effects", "payload", "seed")
 
 
 def true_values(options: Namespace, robot: Robot) -> str | None:
@@ -56,10 +56,10 @@ def machine(
         step: Longest time step of the physics [s]; default the plant's own.
     """
     if options.plant is not None:
-        for name in _SIMULATED:
+        for name in SIMULATED:
             if getattr(options, name) is not None:
                 raise InputError(f"--{name} shapes the simulated machine; leave it out with --plant")
-        return _own_plant(options.plant, robot)
+        return own_plant(options.plant, robot)
     from dynident.plant import Breakaway, MujocoPlant, Sensors
     from dynident.run.simulate import TURN, parse_effects, parse_payload
 
@@ -88,31 +88,6 @@ def machine(
     )
 
 
-def _own_plant(text: str, robot: Robot) -> Plant:
-    """The plant that a user's Python file makes."""
-    from dynident.plant import Plant
-
-    file, colon, name = text.rpartition(":")
-    path = Path(file)
-    if not colon or not path.is_file():
-        raise InputError(f"--plant {text}: expected FILE.py:NAME, a Python file and the name of its plant")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"--plant {text}: {path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    if not hasattr(module, name):
-        raise InputError(f"--plant {text}: {path} has no {name}")
-    made = getattr(module, name)
-    plant = made(robot) if callable(made) else made
-    needed = [part for part in dir(Plant) if not part.startswith("_")]
-    missing = [part for part in needed if not hasattr(plant, part)]
-    if missing:
-        raise InputError(f"--plant {text}: it lacks {', '.join(missing)}; a plant has {', '.join(needed)}")
-    return plant  # type: ignore[no-any-return]
-
-
 @contextmanager
 def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
     """The bench of an experiment; an error on it tells where the runs so far are."""
@@ -120,8 +95,8 @@ def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
     from dynident.run.shared import progress_bar
 
     folder = None if options.output is None else Path(options.output) / _RUNS
-    if folder is not None and options.fresh and folder.is_dir():
-        shutil.rmtree(folder)
+    if folder is not None and options.fresh:
+        _remove_earlier(folder)
     with progress_bar(options.quiet or options.json) as progress:
         shown: Progress | None = progress
         made = Bench(plant, folder=folder, progress=shown, **how)
@@ -131,7 +106,23 @@ def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
             kept = sum(len(run.time) > 0 for run in made.runs)
             if folder is None or not kept:
                 raise
-            raise type(error)(f"{error}; what was recorded so far is in {folder}") from None
+            error.args = (f"{error}; what was recorded so far is in {folder}",)  # whatever its class was made from
+            raise
+        except KeyboardInterrupt:
+            if folder is None or not any(len(run.time) for run in made.runs):
+                raise
+            raise KeyboardInterrupt(f"what was recorded so far is in {folder}") from None
+
+
+def _remove_earlier(folder: Path) -> None:
+    """Remove the runs of an earlier experiment, and its answer, which beside new runs would look like theirs."""
+    try:
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        for name in (_ANSWER, _REPORT):
+            (folder.parent / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder.parent}: cannot be cleared ({error.strerror})") from None
 
 
 def tell(
@@ -153,12 +144,15 @@ def tell(
     written = ""
     if options.output is not None:
         out = Path(options.output)
-        out.mkdir(parents=True, exist_ok=True)
-        write_text(out / "answer.json", json.dumps(found, indent=1, allow_nan=False) + "\n")
-        written = f"Answer: {out / 'answer.json'}"
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from None
+        write_text(out / _ANSWER, json.dumps(found, indent=1, allow_nan=False) + "\n")
+        written = f"Answer: {out / _ANSWER}"
         if page is not None:
-            write_text(out / "report.html", page())
-            written += f"\nReport: {out / 'report.html'}"
+            write_text(out / _REPORT, page())
+            written += f"\nReport: {out / _REPORT}"
     if options.json:
         print(json.dumps(found, allow_nan=False))
         return 0

@@ -9,7 +9,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from dynident.errors import InputError
-from dynident.run.experiment import _SIMULATED, bench, machine, tell, true_values
+from dynident.run.experiment import SIMULATED, bench, machine, tell, true_values
 
 if TYPE_CHECKING:
     from dynident.experiments.gravity.procedure import Order
@@ -60,7 +60,7 @@ def _from_logs(options: Namespace, robot: Robot) -> GravityMoments:
     from dynident.logs import read_log
     from dynident.run.shared import parse_window
 
-    for name in (*_SIMULATED, *_SWEEPS):
+    for name in (*SIMULATED, *_SWEEPS):
         if getattr(options, name):
             raise InputError(f"--{name} shapes a machine or its sweeps; leave it out with --from")
     start, stop = parse_window(options.window)
@@ -132,7 +132,7 @@ def _text(found: GravityMoments) -> str:
 def _command(options: Namespace) -> str:
     """The command that does it again."""
     words = ["dynident", "gravity", options.robot]
-    for name in (*_SIMULATED, "plant", "output", "columns", "window", "joints", "poses", "span", "speed", "fit"):
+    for name in (*SIMULATED, "plant", "output", "columns", "window", "joints", "poses", "span", "speed", "fit"):
         if getattr(options, name) is not None:
             words += [f"--{name}", f"{getattr(options, name)}"]
     words += [word for pose in options.pose for word in ("--pose", pose)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynident.errors import InputError
+from dynident.errors import InputError, UnknownNameError
 from dynident.run.experiment import bench, machine, tell, true_values
 
 if TYPE_CHECKING:
@@ -87,9 +87,10 @@ def _pose(text: str, robot: Robot, option: str) -> Array:
 
     given = parse_positions(text, option)
     for name in given:
-        if name not in robot.position_names:
-            raise InputError(f"{option} {name}: expected one of {', '.join(robot.position_names)}")
-    return np.array([given.get(name, 0.0) for name in robot.position_names])
+        if name not in robot.position_names and name not in robot.joint_names:
+            raise UnknownNameError(f"joint in {option}", name, (*robot.position_names, *robot.joint_names))
+    pairs = zip(robot.position_names, robot.joint_names, strict=True)
+    return np.array([given.get(variable, given.get(name, 0.0)) for variable, name in pairs])
 
 
 def _text(found: Oscillation) -> str:

@@ -24,7 +24,7 @@ from dynident.experiments.step.solve import Inertia
 from dynident.experiments.step.tracking import Tracking, tracking_check
 from dynident.plant import Motors
 from dynident.robot import Robot
-from dynident.run.experiment import bench, machine, tell, true_values
+from dynident.run.experiment import SIMULATED, bench, machine, tell, true_values
 from dynident.run.step_motors import motors_of
 
 RATE = 1.0 / 2.4e-3  # [Hz], the paper's
@@ -71,16 +71,10 @@ def run(options: Namespace, robot: Robot) -> int:
 
 
 def _how(options: Namespace, robot: Robot, emf_known: bool) -> StepOptions:
-    if options.logs:
-        for name in ("plant", "volts", "duration", "settle", "configurations", "hold", "still", "joints"):
-            if getattr(options, name) is not None:
-                raise InputError(f"--{name} shapes a test on a machine; leave it out with --from")
-        if options.pose or options.track or options.for_payload:
-            raise InputError("--pose, --track and --for-payload need a machine; leave them out with --from")
-    if options.computed is not None and not options.track:
-        raise InputError("--computed belongs to --track")
-    if options.nominal is not None:
-        robot.value_set(options.nominal)  # which refuses an unknown name
+    _check_options(options)
+    for name in (options.nominal, options.computed):
+        if name is not None:
+            robot.value_set(name)  # which refuses an unknown name
     given: dict[str, Any] = {
         "duration": options.duration,
         "still": options.still,
@@ -100,6 +94,24 @@ def _how(options: Namespace, robot: Robot, emf_known: bool) -> StepOptions:
         for_payload=options.for_payload,
         **{name: value for name, value in given.items() if value is not None},
     )
+
+
+def _check_options(options: Namespace) -> None:
+    """Refuse options that would not be used."""
+    if options.logs:
+        for name in ("plant", "volts", "duration", "settle", "configurations", "hold", "still", "joints", *SIMULATED):
+            if getattr(options, name) is not None:
+                raise InputError(f"--{name} shapes a test on a machine; leave it out with --from")
+        if options.pose or options.track or options.for_payload or options.unbounded:
+            raise InputError("--pose, --track, --for-payload, --unbounded need a machine; leave them out with --from")
+    else:
+        for name in ("columns", "window"):
+            if getattr(options, name) is not None:
+                raise InputError(f"--{name} belongs to logs: give them with --from LOG..")
+    if options.pose and options.configurations is not None:
+        raise InputError("--pose says where to test, --configurations how many places to choose; leave one of them out")
+    if options.computed is not None and not options.track:
+        raise InputError("--computed belongs to --track")
 
 
 def _volts(text: str) -> list[float] | dict[str, list[float]]:

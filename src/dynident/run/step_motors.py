@@ -80,6 +80,8 @@ def _made(robot: Robot, at: str, given: dict[str, Array]) -> Motors:
 def _from_file(path: Path, robot: Robot, at: str) -> tuple[str, dict[str, Array]]:
     import yaml
 
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; check the path")
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

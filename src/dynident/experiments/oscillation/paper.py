@@ -173,10 +173,14 @@ def paper_table(
         raise InputError(f"stage is '{stage}'; expected gravity or inertia")
     known = printed.printed_table(len(model.robot.moving), stage) if is_paper_chain(model.robot) else None
     wanted = tuple(factors or (known.factors if known else ((1.02, 1.01, 1.0) if stage == "gravity" else (1.0, 1.1))))
-    count = updates or (printed.GRAVITY_UPDATES if stage == "gravity" else printed.INERTIA_UPDATES)
+    usual = printed.GRAVITY_UPDATES if stage == "gravity" else printed.INERTIA_UPDATES
+    count = usual if updates is None else updates
     gain = 0.0 if stage == "gravity" else kp
     if count < 2 or not all(np.isfinite(f) and f > 0.0 for f in (*wanted, *combinations)):
         raise InputError("paper mode: expected positive factors and at least 2 updates")
+    for name, value in (("kp", kp), ("start", start), ("resolution", resolution)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise InputError(f"paper mode: {name} is {value:.4g}; expected a positive number")
     paper = _Paper(bench, model, stage, count, gain, start)
     as_printed = known is not None and count == known.updates
     told = dict(zip(known.factors, known.texts, strict=True)) if known and as_printed else {}

@@ -43,9 +43,12 @@ class StageOptions:
             raise InputError(f"factor is {self.factor}; expected an over-estimate above 1: under-estimates fall")
         for name in ("reach", "periods", "tolerance"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise InputError(f"{name} is {getattr(self, name)}; expected a positive number")
+                raise InputError(f"{name} is {getattr(self, name):.4g}; expected a positive number")
         if self.amplitude is not None and not 0.0 < self.amplitude < self.reach:
-            raise InputError(f"amplitude is {self.amplitude} rad; expected between 0 and the reach {self.reach}")
+            raise InputError(
+                f"amplitude is {self.amplitude:.4g} rad ({np.degrees(self.amplitude):.4g} degrees); expected between 0 "
+                f"and the reach, {self.reach:.4g} rad ({np.degrees(self.reach):.4g} degrees)"
+            )
         if self.rounds < 1:
             raise InputError(f"rounds is {self.rounds}; expected 1 or more")
 

@@ -53,9 +53,10 @@ def top(model: SwingModel, bounds: Bounds, near: Array | None = None) -> Array:
     found = [pose for pose in (_uphill(model, start) for start in starts) if pose is not None]
     inside = [pose for pose in found if np.all((pose > bounds.lower) & (pose < bounds.upper))]
     if not inside:
+        remedy = "; lock joints that cannot stand upright (--locked)" if n > 1 else ""
         raise ExperimentError(
             f"robot {robot.name}: no pose within its limits at which the weight stands upright in all joints, where "
-            "alone over-compensated gravity swings; lock joints that cannot stand upright (--locked q5=0)"
+            f"alone over-compensated gravity swings{remedy}"
         )
     height = [float(_height(model, pose)) for pose in inside]
     # Among equally high ones the nearest to the middle: a turn more or less is the same pose.

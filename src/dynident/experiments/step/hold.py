@@ -93,7 +93,9 @@ class StepController:
         torque = self._weight + self._stiffness * error - self._damping * speed + self._integral * self._sum
         voltage = torque / self._gain + self._emf * speed
         if time >= self.settle - 1e-9:
-            voltage[self.motor] = self.voltage + self._carrying(-error[self.motor])
+            # It is held for a whole sample: the weight of its middle, for what comes late drives or brakes.
+            ahead = 0.5 * self._sample_time * speed[self.motor]
+            voltage[self.motor] = self.voltage + self._carrying(ahead - error[self.motor])
         elif not self.balance:
             voltage[self.motor] = 0.0  # it stands by itself: do not stir it
         return np.asarray(voltage)

@@ -80,9 +80,10 @@ def record_from_log(log: Log, robot: Robot, motors: Motors, values: str | None =
     voltage = log.channels[name]
     gain = _gains(motors, robot)[motor]
     carried = gravity_torque(robot, q, values)[:, motor] / gain
+    carried[1:] = 0.5 * (carried[1:] + carried[:-1])  # a voltage in a row acted since the row before
     bare = voltage - carried if np.ptp(carried) > 0.0 else voltage
     level, first = _plateau(bare, log.source)
-    step = float(log.time[max(first - 1, 0)])  # a voltage in a row acted since the row before
+    step = float(log.time[max(first - 1, 0)])
     return StepRecord(log.label, motor, q[0], level, step, log.time, places[:, motor], "from a log")
 
 

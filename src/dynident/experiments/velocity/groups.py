@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,12 +114,45 @@ def _group(robot: Robot, own: set[int], elements: list[Element]) -> Group:
     return Group(robot, tuple(sorted(own)), tuple(mine))
 
 
+def check_tested(groups: Sequence[Group], given: Iterable[str], what: str) -> None:
+    """Refuse what is given for a joint that is not under test: a misspelt range would not bound anything.
+
+    Args:
+        groups: The joints under test.
+        given: Joints by name or variable.
+        what: What is given for them, such as "a range".
+
+    Raises:
+        UnknownNameError: For a name that is none.
+        InputError: For a joint that is held.
+    """
+    robot, tested = groups[0].robot, {place for group in groups for place in group.places}
+    for name in given:
+        (place,) = _places(robot, [name])
+        if place not in tested:
+            under = ", ".join(robot.position_names[i] for i in sorted(tested))
+            raise InputError(f"{name} has {what}, but is held; under test are {under}")
+
+
+def check_held(groups: Sequence[Group], given: Iterable[str]) -> None:
+    """Refuse a place for a joint that is never held.
+
+    Raises:
+        UnknownNameError: For a name that is none.
+        InputError: For the joint or joints under test, where there are no others.
+    """
+    for name in given:
+        (place,) = _places(groups[0].robot, [name])
+        if all(place in group.places for group in groups):
+            raise InputError(f"{name} is under test and not held; bound it by a range (--range {name}=-1:1)")
+
+
 def _places(robot: Robot, wanted: Sequence[str]) -> set[int]:
     by_name = {name: i for i, name in enumerate(robot.joint_names)}
     by_name |= {name: i for i, name in enumerate(robot.position_names) if name not in by_name}
     for name in wanted:
         if name not in by_name:
-            raise UnknownNameError("joint", name, robot.position_names)
+            raise UnknownNameError("joint", name, by_name)
     if not wanted:
         raise InputError(f"no joint given; choose among {', '.join(robot.position_names)}")
     return {by_name[name] for name in wanted}

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dynident.checks import Array
-from dynident.errors import UnknownNameError
 from dynident.estimate.estimate import Estimate
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.velocity.fit import VelocityFit, fit_friction
 from dynident.experiments.velocity.gravity import Gravity, Known, known_torque, words
-from dynident.experiments.velocity.groups import Group, joint_groups
+from dynident.experiments.velocity.groups import Group, check_held, check_tested, joint_groups
 from dynident.experiments.velocity.model import shapes
 from dynident.experiments.velocity.plan import Level, Timing, joint_range, plan_levels
 from dynident.experiments.velocity.points import Point, Stretch, both_ways, one_way, unsteady
@@ -66,6 +65,9 @@ def velocity_friction(
     bench = plant if isinstance(plant, Bench) else Bench(plant)
     laws, known = shapes(friction), known_torque(bench.robot, gravity, fit)
     groups, timing = joint_groups(bench.robot, joints), timing or Timing()
+    check_tested(groups, ranges or (), "a range")
+    check_tested(groups, speeds if isinstance(speeds, Mapping) else (), "speeds")
+    check_held(groups, at or ())
     steps = _Steps(bench, known, bandwidth)
     plans = []
     for group in groups:  # all are planned before anything moves
@@ -96,10 +98,6 @@ def _speeds(group: Group, given: Speeds | None) -> list[Sequence[float]] | None:
         return None
     if not isinstance(given, Mapping):
         return [given] * len(group.places)
-    known = (*group.robot.position_names, *group.robot.joint_names)
-    for name in given:
-        if name not in known:
-            raise UnknownNameError("joint", name, group.robot.position_names)
     found = [given.get(v, given.get(j, ())) for v, j in zip(group.variables, group.joints, strict=True)]
     if not any(found):
         return None

@@ -1,0 +1,19 @@
+"""The headline of the page of a step test."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from dynident.report.step import _verdict
+
+
+def headline(beta, std):
+    told = SimpleNamespace(beta=beta, std=std, told=[True] * len(beta), base=SimpleNamespace(n=len(beta)))
+    return _verdict(SimpleNamespace(configurations=[SimpleNamespace(motor=0)], combinations=told), None)
+
+
+def test_a_number_that_is_zero_does_not_look_uncertain():
+    assert headline([2.0, -1e-6], [0.01, 4e-6]).endswith(
+        "the least certain to 0.500 %, 1 of them zero within two deviations."
+    )
+    assert headline([2.0, 1.0], [0.01, 0.02]).endswith("steps can tell, the least certain to 2.00 %.")
