@@ -268,8 +268,47 @@ class TestCheckpoint:
         with pytest.raises(di.InputError, match="no such checkpoint"):
             di.OnlineIdentifier.load(tmp_path / "none.npz", arm())
 
+    def test_another_structure_is_refused(self, tmp_path):
+        """A file of numbers does not hold the code of a structure; another one must not quietly take its place."""
+        series = di.OnlineIdentifier(arm(), terms=TERMS)
+        structure = di.ParallelStructure(arm(), series.known.base.terms, None)
+        di.OnlineIdentifier(arm(), terms=TERMS, structure=structure).save(tmp_path / "c.npz")
+        with pytest.raises(di.InputError, match="output-error structure, not the input-error one"):
+            di.OnlineIdentifier.load(tmp_path / "c.npz", arm())
+        assert di.OnlineIdentifier.load(tmp_path / "c.npz", arm(), structure).structure is structure
+
+    def test_one_that_lacks_something_is_refused(self, tmp_path):
+        di.OnlineIdentifier(arm(), terms=TERMS).save(tmp_path / "c.npz")
+        with np.load(tmp_path / "c.npz") as stored:
+            np.savez(tmp_path / "d.npz", **{name: stored[name] for name in stored.files if name != "counts"})
+        with pytest.raises(di.InputError, match="lacks 'counts'"):
+            di.OnlineIdentifier.load(tmp_path / "d.npz", arm())
+
 
 class TestRefusals:
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("band", -1.0),
+            ("band", np.nan),
+            ("band", "8"),
+            ("sample_time", 0.0),
+            ("sample_time", "x"),
+            ("memory", "x"),
+            ("torque_delay", "x"),
+            ("window", None),
+            ("rest_speed", True),
+            ("box", True),
+        ],
+    )
+    def test_options_that_are_no_such_number(self, name, value):
+        with pytest.raises(di.InputError, match=f"{name} is {value!r}; expected a"):
+            di.OnlineIdentifier(arm(), terms=TERMS, **{name: value})
+
+    def test_motion_at_one_instant(self):
+        with pytest.raises(di.InputError, match=r"sample_time is 0.0 s; expected a positive time"):
+            di.OnlineIdentifier(arm(), terms=TERMS).update_motion(np.ones(3), *[np.zeros((3, 6))] * 4)
+
     def test_numbers_that_are_not_finite(self):
         found = di.OnlineIdentifier(arm(), terms=TERMS)
         bad = np.zeros(6)

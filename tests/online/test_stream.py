@@ -207,3 +207,16 @@ def test_latencies_in_constant_memory():
         assert np.quantile(times, share) * 0.99 <= record.quantile(share) <= np.quantile(times, share) * 1.06
     assert record.longest == times.max()
     assert LatencyRecord().as_dict() is None
+
+
+def test_a_checkpoint_beside_another_fit_is_refused(tmp_path):
+    """The options are the same; what is known about the links is not."""
+    path, own = tmp_path / "kept.npz", ROBOT.values[ROBOT.default_values]
+    heavier = {name: 1.1 * value for name, value in own.items()}
+    known = [di.OnlineIdentifier(ROBOT, prior=prior, sigma=np.ones(2)) for prior in (own, heavier)]
+    *_, first = stream(ROBOT, log(200), identifier=known[0], checkpoint=path, count=100)
+    with pytest.raises(InputError, match="checkpoint beside another fit"):
+        list(stream(ROBOT, log(200), identifier=known[1], checkpoint=path))
+    again = di.OnlineIdentifier(ROBOT, prior=own, sigma=np.ones(2))
+    *_, last = stream(ROBOT, log(200), identifier=again, checkpoint=path)
+    assert (first.estimate.samples, last.estimate.samples) == (100, 200)

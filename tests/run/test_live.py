@@ -194,7 +194,9 @@ BAD = {
         ("udp://127.0.0.1:0", "--robot", ROBOT, "--checkpoint", "/no/such/x.npz", "--timeout", "1"),
         "does not exist",
     ),
-    "payload": (("udp://127.0.0.1:0", "--robot", ROBOT, "--find", "payload"), "payload"),
+    "payload": (("udp://127.0.0.1:0", "--robot", ROBOT, "--find", "payload"), "give --fit FIT"),
+    "band": (("udp://127.0.0.1:0", "--robot", ROBOT, "--band", "-1"), "band is -1.0; expected a finite number"),
+    "fresh without a file": (("x.csv", "--robot", ROBOT, "--fresh"), "--fresh belongs to --checkpoint"),
     "locked fit": (("x.csv", "--fit", "y", "--locked", "q1=0"), "--locked belongs to --robot"),
 }
 
@@ -203,6 +205,24 @@ BAD = {
 def test_bad_input_is_one_line(name, capsys):
     words, expected = BAD[name]
     assert expected in complaint(capsys, *words)
+
+
+def test_a_window_beside_the_log_is_told(log, capsys):
+    """Nobody sends a log: what is wrong is the window."""
+    line = complaint(capsys, log, "--robot", ROBOT, "--window", "500:600")
+    assert "gave no sample; it is empty, or nothing of it lies in the time that was asked for" in line
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--seed", "-1"), "seed is -1; expected a whole number"),
+        (("--rate", "1e9"), "rate is 1e+09 Hz; expected at most"),
+    ],
+)
+def test_a_plant_that_cannot_be_is_refused(option, words, capsys):
+    motion = ROOT / "examples" / "demo" / "fourier_1.yaml"
+    assert words in complaint(capsys, f"plant:{motion}", "--robot", str(motion.parent / "arm.yaml"), *option)
 
 
 def rendered(part, width: int = 80) -> list[str]:

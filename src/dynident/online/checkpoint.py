@@ -16,13 +16,13 @@ from dynident.files import write_whole
 from dynident.identifiability.base import base_parameters
 from dynident.online.known import Known
 from dynident.online.options import OnlineOptions
-from dynident.online.structures import Structure
+from dynident.online.structures import SeriesStructure, Structure
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
     from dynident.online.identifier import OnlineIdentifier
 
-FORMAT = "dynident on-line checkpoint 2"
+FORMAT = "dynident on-line checkpoint 3"
 T = TypeVar("T", bound="OnlineIdentifier")
 
 
@@ -48,6 +48,7 @@ def packed(identifier: OnlineIdentifier) -> bytes:
         "heard": list(identifier.heard),
         "prior": known.words,
         "notes": list(known.notes),
+        "structure": identifier.structure.name,
     }
     arrays: dict[str, Any] = {
         "known.beta": known.beta,
@@ -71,6 +72,20 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: Structure | No
     head, arrays = _read(path)
     if head["robot"] != robot.fingerprint:
         raise InputError(f"{path}: the checkpoint belongs to another robot than {robot.name}; give its own")
+    try:
+        return _continued(cls, path, robot, structure, head, arrays)
+    except KeyError as missing:
+        raise InputError(f"{path}: the checkpoint lacks {missing}; start anew") from None
+
+
+def _continued(
+    cls: type[T],
+    path: str | Path,
+    robot: Robot,
+    structure: Structure | None,
+    head: dict[str, Any],
+    arrays: dict[str, Any],
+) -> T:
     terms = resolve_terms(head["terms"])
     base = base_parameters(robot, terms)
     if arrays["known.beta"].shape != (base.n,):
@@ -80,6 +95,9 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: Structure | No
     )
     reference, notes = arrays.get("known.reference"), tuple(head["notes"])
     known = Known(base, beta, covariance, determined, sigma, head["prior"], reference, notes)
+    own, given = head["structure"], (structure or SeriesStructure()).name
+    if own != given:  # the torque would quietly come from elsewhere
+        raise InputError(f"{path}: the checkpoint has the {own} structure, not the {given} one; give its own structure")
     identifier = cls.__new__(cls)
     options = OnlineOptions(**head["options"])
     identifier._start(robot, known, head["payload"], structure, options, tuple(head["heard"]))
@@ -94,8 +112,8 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
         head = json.loads(bytes(arrays.pop("head")))
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such checkpoint") from None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise InputError(f"{path}: is no checkpoint of an on-line identification ({error}); start anew") from None
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
+        raise InputError(f"{path}: is no checkpoint of an on-line identification, or is damaged; start anew") from None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{path}: is no '{FORMAT}'; start anew")
     return head, arrays

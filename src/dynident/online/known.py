@@ -72,6 +72,15 @@ class Known:
         return rows
 
 
+def same_known(one: Known | None, other: Known | None) -> bool:
+    """Whether two estimations stand on the same values, deviations and weights."""
+    if one is None or other is None:
+        return one is other
+    pairs = ((one.beta, other.beta), (one.covariance, other.covariance), (one.sigma, other.sigma))
+    # A fit is read from text, and weights are computed anew; both are the same but for rounding.
+    return all(a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-12 * np.abs(a).max()) for a, b in pairs)
+
+
 def known_robot(
     robot: Robot, terms: TermsLike, prior: PriorLike, sigma: ArrayLike | None, payload: bool = False
 ) -> Known:

@@ -65,19 +65,26 @@ class OnlineOptions:
     project: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("rest_speed", "floor", "lean", "project"):
+        for name in ("rest_speed", "floor", "lean", "project", *self._given("band")):
             self._check(name, 0.0, "zero or more")
-        for name in ("window", "least_mass", *(("stretch",) if self.stretch is not None else ())):
+        for name in ("window", "least_mass", *self._given("stretch", "sample_time")):
             self._check(name, 1e-300, "more than zero")
+        for name in ("memory", *self._given("torque_delay")):
+            self._check(name, -np.inf, "in seconds", finite=False)
         if self.torque_delay is not None and not abs(self.torque_delay) <= _LARGEST_DELAY:
             raise InputError(f"torque_delay is {self.torque_delay!r} s; expected at most {_LARGEST_DELAY:g} s")
-        if self.box is not None and (not isinstance(self.box, int) or self.box < 1):
+        if self.box is not None and (isinstance(self.box, bool) or not isinstance(self.box, int) or self.box < 1):
             raise InputError(f"box is {self.box!r}; expected a whole number from 1 on, or None")
         self.rule  # noqa: B018 - checks kind and memory
 
-    def _check(self, name: str, least: float, words: str) -> None:
+    def _given(self, *names: str) -> tuple[str, ...]:
+        """Those of some options that are not left open."""
+        return tuple(name for name in names if getattr(self, name) is not None)
+
+    def _check(self, name: str, least: float, words: str, *, finite: bool = True) -> None:
         value = getattr(self, name)
-        if isinstance(value, str) or not least <= value < np.inf:
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not is_number or (finite and not least <= value < np.inf):
             raise InputError(f"{name} is {value!r}; expected a finite number, {words}")
 
     @property
@@ -90,7 +97,13 @@ class OnlineOptions:
         return self.stretch if self.stretch is not None else (0.1 if payload else 1.0)
 
     def filters(self, sample_time: float, prior_band: float | None, prior_delay: float) -> CausalOptions:
-        """The filters at a rate."""
+        """The filters at a rate.
+
+        Raises:
+            InputError: When the time between samples is none.
+        """
+        if not sample_time > 0.0:
+            raise InputError(f"sample_time is {sample_time} s; expected a positive time between samples")
         wanted = self.band if self.band is not None else prior_band or BAND
         cutoff = min(CUTOFF_FACTOR * wanted, 0.45 / sample_time) if wanted > 0.0 else None
         delay = prior_delay if self.torque_delay is None else self.torque_delay

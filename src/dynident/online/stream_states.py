@@ -17,6 +17,7 @@ import numpy as np
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimate import Estimate
 from dynident.logs.read import Columns
+from dynident.online.known import same_known
 from dynident.online.sample import Sample
 from dynident.online.sources.opening import open_source
 from dynident.online.sources.replay import AnyLog
@@ -125,7 +126,9 @@ def _identifier(
     if checkpoint is None or not Path(checkpoint).is_file():
         return new
     model = robot.robot if isinstance(robot, Estimate) else robot
-    kept: Identifier = type(new).load(checkpoint, model)  # type: ignore[attr-defined]
+    structure = getattr(new, "structure", None)  # it is code, which a file of numbers does not hold
+    own = () if structure is None else (structure,)
+    kept: Identifier = type(new).load(checkpoint, model, *own)  # type: ignore[attr-defined]
     _check_same(new, kept, str(checkpoint))
     return kept
 
@@ -147,6 +150,8 @@ def _check_same(new: Identifier, kept: Identifier, path: str) -> None:
     ):
         if one != other:
             raise InputError(f"{path}: is a checkpoint with other {what}; give the same ones, or another file")
+    if not same_known(getattr(new, "known", None), getattr(kept, "known", None)):
+        raise InputError(f"{path}: is a checkpoint beside another fit; give the same one, or another file")
 
 
 def _last_time(identifier: Identifier) -> float | None:
@@ -281,6 +286,8 @@ class _Run:
     def _why(self) -> str:
         """Why packets that came gave no sample."""
         counters = self._source.tally.counters()
+        if not counters.received and not hasattr(self._source, "host"):  # it listens to nobody
+            return "; it is empty, or nothing of it lies in the time that was asked for"
         if not counters.received:
             return "; nothing came at all: check that the sender is running and its address"
         shown = f": the last one {counters.problem}" if counters.problem else ""

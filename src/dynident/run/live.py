@@ -34,6 +34,8 @@ def run_live(options: Namespace) -> int:
     """
     from dynident.online.stream_states import stream
 
+    if options.fresh and options.checkpoint is None:
+        raise InputError("--fresh belongs to --checkpoint F.npz; there is nothing to start anew from without it")
     known = _known(options)
     given = _identification(options)
     watching = not (options.json or options.quiet) and sys.stdout.isatty()
@@ -76,6 +78,8 @@ def _known(options: Namespace) -> Robot | Estimate:
         if options.locked:
             raise InputError("--locked belongs to --robot; a fit has its own locked joints")
         return load_estimate(options.fit)
+    if options.find == "payload":
+        raise InputError("a payload is found beside known links; give --fit FIT, an identification of the robot")
     robot = load_robot(options.robot)
     locked = parse_positions(options.locked)
     return robot.lock(**locked) if locked else robot

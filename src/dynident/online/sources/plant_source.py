@@ -22,6 +22,7 @@ from dynident.robot.model import Robot
 
 _TOGETHER = 50  # readings handed on together
 _ENCODER = 2.0 * math.pi / 2**17  # [rad] or [m] one count
+_HIGHEST_RATE = 1e5  # [Hz] no drive is sampled faster, and each reading is computed
 _SMOOTH = "rigid,Ia,Fv,Fc(0.05),Fo"
 
 
@@ -102,6 +103,10 @@ def simulated(
     for name, value in (("rate", rate), ("noise", noise), ("payload_at", payload_at)):
         if not (math.isfinite(value) and value >= 0.0) or (name == "rate" and value == 0.0):
             raise InputError(f"{name} is {value}; expected a positive number")
+    if rate > _HIGHEST_RATE:
+        raise InputError(f"rate is {rate:g} Hz; expected at most {_HIGHEST_RATE:g} Hz")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed is {seed}; expected a whole number, zero or more")
     width = np.asarray(motion.sample(np.zeros(1))[0]).shape[1]
     if width != len(robot.joint_names):
         raise InputError(f"the motion is for {width} joints; robot {robot.name} moves {', '.join(robot.joint_names)}")
