@@ -210,6 +210,16 @@ class TestReference:
         pendulum = di.load_robot("pendulum-2")
         assert [c.name for c in resolve_terms("zero")[0].columns(pendulum)] == ["zero_1", "zero_2"]
 
+    def test_zero_of_a_joint_that_turns_about_gravity_alone(self, tmp_path):
+        """No position is felt: no column, and rows of the right length."""
+        text = "name: door\nconvention: modified-dh\njoints: [{name: hinge}]\n"
+        (tmp_path / "door.yaml").write_text(text)
+        upright = di.load_robot(tmp_path / "door.yaml")
+        (term,) = resolve_terms("zero")
+        assert term.columns(upright) == ()
+        samples = samples_of(upright)
+        assert Course(upright, [term], Reference(upright, np.zeros(10))).columns(samples).shape == (0, N)
+
     def test_without_a_reference(self, puma):
         for key in ("load", "loadv", "tilt", "zero"):
             with pytest.raises(InputError, match=f"term {key} needs the torque of the links as a reference"):

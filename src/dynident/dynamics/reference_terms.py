@@ -136,7 +136,8 @@ class Zero(AlongTerm):
                     reference.torque_at(samples.q + sign * step, samples.dq, samples.ddq) for sign in (1.0, -1.0)
                 )
                 parts.append((ahead - behind) / (2.0 * _STEP))
-            return np.concatenate(parts)
+            none = np.zeros((0, samples.q.shape[1]))  # of a robot that turns about gravity alone, no joint is felt
+            return np.concatenate([none, *parts])
 
         return follower
 

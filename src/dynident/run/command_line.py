@@ -6,8 +6,8 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from dynident._version import __version__
 from dynident.errors import DynidentError, suggestion
@@ -53,6 +53,16 @@ _FRICTION = (
 class _Parser(argparse.ArgumentParser):
     """argparse with one-line errors and the nearest valid word."""
 
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does; a verb itself refuses what it does not know, so that its own options are proposed."""
+        self._given = list(sys.argv[1:] if args is None else args)
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and self._verbs() is None:
+            self.error(f"unrecognized arguments: {rest[0]}")
+        return found, rest
+
     def error(self, message: str) -> NoReturn:
         if "invalid choice: " in message and "argument VERB" in message:
             word = message.split("invalid choice: ")[1].split(" (choose")[0][1:-1]
@@ -65,9 +75,11 @@ class _Parser(argparse.ArgumentParser):
         elif "unrecognized arguments: " in message:
             word = message.split("unrecognized arguments: ")[1].split(" ")[0]
             known = list(dict.fromkeys(option for action in self._every_action() for option in action.option_strings))
-            message = f"unknown argument '{word}'{suggestion(word.split('=')[0], known)}"
-            if word.split("=")[0] in known:
+            message = f"unknown argument '{word}'{suggestion(_name(word), known)}"
+            if _name(word) in known:
                 message = f"argument '{word}' belongs behind the verb: dynident VERB {word}"
+            elif self._verbs() is None:
+                message += f"; see {self.prog} --help"
         elif message.startswith("argument --essential: invalid float value: "):
             word = message.split("invalid float value: ")[1]
             message = f"argument --essential: SHARE must be a number, got {word}; put --essential after the logs, or "
@@ -75,19 +87,27 @@ class _Parser(argparse.ArgumentParser):
         elif message.startswith("the following arguments are required: "):
             need = message.removeprefix("the following arguments are required: ")
             message = f"missing {need}; see {self.prog} --help"
+            options = list(self._option_string_actions)
+            wrong = [x for x in self._given if x.startswith("--") and not any(o.startswith(_name(x)) for o in options)]
+            if wrong:  # a misspelt option may be why something is missing
+                message = f"unknown argument '{wrong[0]}'{suggestion(_name(wrong[0]), options)}; see {self.prog} --help"
         elif message.endswith(": expected one argument"):
             option = message.removeprefix("argument ").split(":")[0].split("/")[-1]
             message += f"; one that begins with a minus is written {option}=-1"
         complain(" ".join(message.split()))
         raise SystemExit(2)
 
+    def _verbs(self) -> Mapping[str, argparse.ArgumentParser] | None:
+        """The parsers of the verbs; None for that of a verb itself."""
+        return next((one.choices for one in self._actions if isinstance(one, argparse._SubParsersAction)), None)
+
     def _every_action(self) -> list[argparse.Action]:
-        actions = list(self._actions)
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for parser in action.choices.values():
-                    actions.extend(parser._actions)
-        return actions
+        return [*self._actions, *(action for verb in (self._verbs() or {}).values() for action in verb._actions)]
+
+
+def _name(argument: str) -> str:
+    """An option without its value."""
+    return argument.split("=")[0]
 
 
 def complain(message: object) -> None:
