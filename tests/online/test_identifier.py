@@ -97,6 +97,20 @@ def test_blocks_are_the_same_as_samples(data):
     np.testing.assert_allclose(left.torque_error, right.torque_error, rtol=1e-6)
 
 
+def test_deviations_and_errors_from_nothing_are_those_of_least_squares(data):
+    """White noise of one deviation: errors of values that hardly stood on anything must not count for long."""
+    t, q, dq, ddq, _ = data
+    tau = torque(arm(), q, dq, ddq) + np.random.default_rng(4).normal(size=q.shape)
+    found = di.OnlineIdentifier(arm(), terms=TERMS, sigma=np.ones(6), rest_speed=0.0, forgetting="none", box=1)
+    found.update_motion(t[:100], q[:100], dq[:100], ddq[:100], tau[:100])
+    assert np.isnan(found.state().relative_error).all()  # of values that nobody has estimated
+    found.update_motion(t[100:], q[100:], dq[100:], ddq[100:], tau[100:])
+    rows = found.known.base.regressor(q, dq, ddq).reshape(q.size, -1)
+    wanted = np.sqrt(np.diag(np.linalg.inv(rows.T @ rows)))
+    np.testing.assert_allclose(found.state().std, wanted, rtol=0.15)
+    np.testing.assert_allclose(found.state().torque_error, 1.0, rtol=0.15)
+
+
 def test_noise_free_motion_gives_the_truth():
     t, q, dq, ddq = motion(12.0, RATE)
     found = di.OnlineIdentifier(arm(), terms=TERMS)

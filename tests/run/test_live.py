@@ -21,6 +21,7 @@ import dynident as di
 from dynident.online.stream_states import stream
 from dynident.report.live import interval_bar, live_line, live_view, print_summary
 from dynident.run.command_line import main
+from tests.logs.test_bag import cdr, write_mcap
 from tests.online.fakes import write_swing
 
 ROOT = Path(__file__).parents[2]
@@ -223,6 +224,19 @@ def test_a_window_beside_the_log_is_told(log, capsys):
 def test_a_plant_that_cannot_be_is_refused(option, words, capsys):
     motion = ROOT / "examples" / "demo" / "fourier_1.yaml"
     assert words in complaint(capsys, f"plant:{motion}", "--robot", str(motion.parent / "arm.yaml"), *option)
+
+
+def test_a_bag_that_was_cut_off_says_so(tmp_path, capsys):
+    robot, path = di.load_robot(ROBOT), tmp_path / "bag.mcap"
+    names = list(robot.joint_names)
+    stamps = [10_000_000 * (k + 1) for k in range(5000)]
+    states = (("/joint_states", at, cdr(at, names, [at % 7, 0.5], [], [1.0, at % 5])) for at in stamps)
+    write_mcap(path, states)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert main(["live", str(path), "--robot", ROBOT, "--json", "--quiet"]) == 0
+    told = capsys.readouterr()
+    assert f"dynident: {path}: is cut off or damaged" in told.err
+    assert 0 < json.loads(told.out)["counters"]["used"] < 5000
 
 
 def rendered(part, width: int = 80) -> list[str]:

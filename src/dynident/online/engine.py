@@ -24,6 +24,8 @@ from dynident.online.track import Track
 from dynident.online.watch import Watch
 from dynident.signals.fir import Mask
 
+SETTLED = 1.2  # variances of all rows, below which errors are those of the data and not of unfinished values
+UNSETTLED_SHARE = 1e-3  # with which errors of unfinished values go on counting; none would leave nothing to show
 LEAST_ROWS = 20.0  # per unknown, before errors are measured with new values
 RING_WINDOWS = 3.0  # a change can be noticed late, and lie before the window that shows it
 ERROR_SECONDS = 5.0  # of motion over which torque errors are averaged
@@ -67,7 +69,9 @@ class Engine:
         self.moved = np.zeros(n, dtype=bool)
         self.changes: list[Change] = []
         self.values = start_values(known, columns)
-        self._outdated = False  # whether the values are those of a payload that is gone: their errors say nothing
+        # Whether errors of the values say nothing: those of a payload that is gone, or zeros that nobody has estimated.
+        self._outdated = columns is None and not known.anything
+        self._settling = columns is None and not known.anything  # whether errors are still those of unfinished values
         self._watched: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
         self.time = -np.inf  # of the last instant, at rest or not
 
@@ -156,6 +160,21 @@ class Engine:
             found = quick_values(whole, self.lean, self.watch.inflation)
             if found is not None:
                 self.values, self._outdated = found, False
+                self._settle(row_variance(whole, track.k))
+
+    def _settle(self, variance: float) -> None:
+        """Let errors of values that began at nothing fade, until they are as small as the residuals of all rows.
+
+        They are a hundred times those that follow and as alike as the torque itself, and would widen deviations for
+        most of a minute.
+        """
+        if not self._settling:
+            return
+        seen = self.watch.mean_square
+        if seen > SETTLED * variance:
+            self.watch.fade(UNSETTLED_SHARE)
+        elif seen > 0.0:
+            self._settling = False
 
     def latest(self) -> Array | None:
         """(k,) values by all rows so far, or None while they are not determined."""
@@ -197,6 +216,7 @@ class Engine:
             "watch": self.watch.as_array(),
             "time": np.array(self.time),
             "outdated": np.array(self._outdated),
+            "settling": np.array(self._settling),
             "changes": np.array(changes, dtype=np.float64).reshape(len(changes), len(_NUMBERS) + 1),
         }
         own |= {f"box.{name}": value for name, value in self.maker.as_arrays().items()}
@@ -207,6 +227,7 @@ class Engine:
         self.values, self.moved = np.array(arrays["values"]), np.array(arrays["moved"], dtype=bool)
         self.watch.restore(arrays["watch"])
         self.time, self._outdated = float(arrays["time"]), bool(arrays["outdated"])
+        self._settling = bool(arrays["settling"])
         self.changes = []
         for *numbers, kind in arrays["changes"]:
             given = dict(zip(_NUMBERS, (float(x) for x in numbers), strict=True))

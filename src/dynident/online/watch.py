@@ -56,6 +56,17 @@ class Watch:
         self._sums += np.array([np.sum(fade * x, axis=0) for x in fresh])
         self._last = errors[-1].copy()
 
+    def fade(self, share: float) -> None:
+        """Let all that was seen count only so much from now on."""
+        self._sum_up()
+        self._sums *= share
+
+    @property
+    def mean_square(self) -> float:
+        """Mean of all joints' squared errors in weights; zero before anything was seen."""
+        sums = self.sums
+        return float(sums[0].sum() / max(sums[3].sum(), 1e-300))
+
     def as_array(self) -> Array:
         """The sums and the last error as one array, for checkpoints."""
         return np.vstack([self.sums, self._last])
@@ -66,9 +77,10 @@ class Watch:
 
     @property
     def errors(self) -> Array:
-        """(n_joints,) root mean square error in weights."""
+        """(n_joints,) root mean square error in weights; NaN before anything was seen."""
         sums = self.sums
-        return np.asarray(np.sqrt(sums[0] / np.maximum(sums[3], 1e-300)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.sqrt(sums[0] / sums[3]))
 
     @property
     def relative(self) -> Array:
@@ -79,8 +91,13 @@ class Watch:
 
     @property
     def inflation(self) -> float:
-        """Rows that weigh as much as one independent row, errors taken as autoregressive of first order."""
+        """Rows that weigh as much as one independent row, errors taken as autoregressive of first order.
+
+        Before anything was seen, the most that is believed.
+        """
         sums = self.sums
+        if not sums[3].any():
+            return (1.0 + MOST_ALIKE) / (1.0 - MOST_ALIKE)
         total = float(sums[0].sum())
         alike = float(sums[1].sum()) / total if total > 0.0 else 0.0
         alike = min(max(alike, 0.0), MOST_ALIKE)

@@ -155,9 +155,11 @@ def _speed(text: str | None) -> float:
 
 
 def _announce(source: Source, options: Namespace) -> None:
-    """Where it listens, and who can send there."""
+    """Where it listens and who can send there, or what is wrong with a log that can be used all the same."""
     from dynident.online.sources.addresses import is_loopback
 
+    for words in getattr(source, "warnings", ()):
+        print(f"dynident: {words}", file=sys.stderr)
     host = getattr(source, "host", None)
     if host is None:
         return
