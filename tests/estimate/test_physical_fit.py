@@ -15,6 +15,7 @@ from dynident.estimate.cones import ConeProblem, InfeasibleError, from_triangle,
 from dynident.estimate.physical_evidence import rows_of
 from dynident.estimate.physical_fit import GIVE, physical_fit
 from dynident.estimate.physical_problem import FLOOR
+from dynident.estimate.physical_result import LinkBody, link_table
 from dynident.estimate.plausible import plausible_bodies
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import pseudo_inertia, violations
@@ -304,3 +305,12 @@ def test_what_an_estimate_leaves_open_does_not_change_its_torque(demo):
     assert any("leaves open tiltcos_1" in line for line in found.sentences())
     with pytest.raises(InputError, match="an estimate has its own"):
         physical_fit(fit, inflation=np.ones(6))
+
+
+@pytest.mark.parametrize("name", ["", " (forearm_with_a_long_name)"])
+def test_bodies_fit_80_columns_whatever_their_names(name):
+    links = [LinkBody(f"link {i}{name}", 12.3, (0.1, -0.2, 0.3), (1e-5, 2e-5, 0.123), 0.5, True) for i in (1, 12)]
+    lines = link_table(links).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(f"link 12{name}" in line for line in lines) == 1
+    assert sum("12.300" in line for line in lines) == 2

@@ -119,6 +119,18 @@ def test_the_parameter_table_sorts_by_value_and_by_name(page):
     assert names[0].startswith("Fc")
 
 
+def test_a_mark_of_trust_says_what_it_stands_for_when_it_is_reached(page):
+    told = page.run("""(() => {
+        const mark = document.querySelector(".map .cell span");
+        const words = () => getComputedStyle(mark, "::after").content;
+        const before = words();
+        mark.focus();
+        return [before, words(), mark.title];
+    })()""")
+    assert told[0] == "none"
+    assert told[1] == f'"{told[2]}"'
+
+
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1400, True)])
 def test_it_fits_phone_and_dark_screens(report, width, dark):
     with browser.Page(report, width=width, dark=dark) as page:

@@ -11,6 +11,7 @@ import pytest
 import dynident as di
 from dynident.estimate.accuracy import Trace
 from dynident.report.excitation import excitation_section
+from dynident.report.motion_plots import Deviation, deviations_plot
 from dynident.report.physicality import Bodies, physicality_section
 from dynident.report.residuals import residuals_section
 from dynident.report.trust_map import trust_map
@@ -34,6 +35,26 @@ def test_parameters_that_trade_against_each_other_are_told_together(estimate):
     assert "22 ×" in page  # 1/sqrt(1 - 0.999²)
     independent = replace(estimate, covariance=np.diag(np.diag(covariance)), open_directions=None)
     assert "rich enough" in excitation_section(independent)
+
+
+def test_long_names_have_room_beside_their_bars():
+    drawn = deviations_plot([Deviation("stribeck0.5_m6", 0.3, None), Deviation("Fv1", 0.2, None)], (1e-4, 10.0), "key")
+    ends = {name: int(x) for x, name in re.findall(r'<text x="(\d+)" y="\d+" class="end name">([^<]+)<', drawn)}
+    assert ends["stribeck0.5_m6"] >= 16 * len("stribeck0.5_m6")  # a letter of 29 units is about 16 wide
+    marks = [int(x) for x in re.findall(r'<text x="(\d+)" y="\d+" class="mid">', drawn)]
+    assert min(np.diff(marks)) > 110  # "1000 %" at that size
+    assert marks[-1] + 55 <= 960
+
+
+def test_friction_columns_are_named_without_their_joint():
+    robot = di.load_robot("pendulum-2")
+    fit = di.identify(robot, [make_log(robot, 1)], friction="sign(0.005)", check="off")
+    covariance = np.diag(np.diag(fit.covariance))
+    i, j = fit.names.index("Fc1"), fit.names.index("sign0.005_1")
+    covariance[i, j] = covariance[j, i] = -0.999 * np.sqrt(covariance[i, i] * covariance[j, j])
+    page = excitation_section(replace(fit, covariance=covariance, open_directions=None)).replace("<wbr>", "")
+    assert "sign0.005_ " not in page
+    assert "sign0.005 " in page
 
 
 def test_an_open_direction_comes_first(estimate):

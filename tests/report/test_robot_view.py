@@ -28,6 +28,33 @@ def test_every_bundled_robot_is_drawn_within_the_frame(name):
         assert f"{joint.number} {joint.name}" in drawn
 
 
+def test_a_slide_is_drawn_as_far_as_it_is_out():
+    robot = di.load_robot("cylindrical")
+    drawn = robot_view(robot, [], "key")
+    ends = [np.array([float(x) for x in d.split()]) for d in re.findall(r'class="link" data-p="([^"]+)"', drawn)]
+    longest = sorted(float(np.linalg.norm(one[:3] - one[3:])) for one in ends)[-2:]
+    out = [q for q, i in zip(pose(robot), robot.moving, strict=True) if robot.joints[i].kind == "prismatic"]
+    np.testing.assert_allclose(longest, sorted(out), atol=1e-3)
+
+
+def test_a_body_larger_than_the_robot_is_not_cut():
+    robot = di.load_robot("pendulum-1")
+    link = from_classical(2.0, np.array([0.5, 0.0, 0.0]), np.diag([0.01, 0.2, 0.2]))
+    (body,) = bodies(robot, link[None], [True], pose(robot))
+    drawn = robot_view(robot, [body], "key")
+    x, y = (float(v) for v in re.search(r"translate\(([-\d.]+) ([-\d.]+)\)", drawn).groups())
+    reach = float(re.search(r'rx="([\d.]+)"', drawn)[1])
+    assert 0 <= y - reach < y + reach <= 640
+    assert 0 <= x - reach < x + reach <= 960
+
+
+def test_the_name_of_an_axis_keeps_clear_of_the_numbers_of_joints():
+    drawn = robot_view(di.load_robot("ur10e"), [], "key")
+    words = [(int(x), int(y), t) for x, y, t in re.findall(r'<text x="(-?\d+)" y="(-?\d+)"[^>]*>([^<]+)<', drawn)]
+    (zx, zy, _) = next(one for one in words if one[2] == "z")
+    assert all(abs(zx - x) > 20 or abs(zy - y) > 20 for x, y, t in words if t != "z")
+
+
 def test_the_pose_respects_limits():
     robot = di.load_robot("panda")
     limits = [robot.joints[i].limits for i in robot.active]

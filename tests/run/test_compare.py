@@ -95,6 +95,7 @@ def test_other_terms_and_robots_are_compared_by_name(pair, tmp_path):
     other = fit_of(FIRST, robot=str(robot), terms="rigid,Fv,Fc(0.02)")
     found = di.compare_fits([pair[0], other])
     assert any("the robots differ (A demo-arm, B arm-2)" in words for words in found.remarks)
+    assert headline(replace(found, judged=())).startswith("Different robots: ")  # not: parameters that changed
     assert any("terms of the models differ" in words for words in found.remarks)
     named = {one.name: one for one in found.parameters}
     assert change_words(found, named["Fo1"]) == "only A"

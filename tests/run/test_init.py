@@ -52,6 +52,14 @@ def test_names_that_speak_of_validation_judge(here, capsys):
     assert found["training"] == ["logs/a_test.csv.gz"]
 
 
+def test_the_logs_of_the_tutorial_have_the_roles_of_the_tutorial(tmp_path, capsys):
+    folder = DEMO.parent / "urdf"
+    arguments = ["init", str(folder / "arm.yaml"), str(folder), "--columns", str(folder / "columns.yaml")]
+    found = answer(capsys, *arguments, "-o", str(tmp_path / "run.yaml"))
+    assert [os.path.basename(path) for path in found["training"]] == ["learn.csv.gz"]
+    assert [os.path.basename(path) for path in found["validation"]] == ["judge.csv.gz"]
+
+
 def test_what_is_no_log_is_left_out_with_its_reason(here, capsys):
     (here / "logs" / "notes.txt").write_text("hello\n")
     (here / "logs" / "positions.csv").write_text("t,q1\n0,0\n0.1,0.2\n")

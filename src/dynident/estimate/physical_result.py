@@ -15,6 +15,8 @@ from dynident.estimate.prediction import TorqueModel
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.parameters import to_classical
 
+_LABEL = 11  # columns that the numbers of a link leave of 80
+
 
 @dataclass(frozen=True)
 class LinkBody:
@@ -170,7 +172,7 @@ class PhysicalParameters:
         """What settled the numbers that the data leaves open."""
         return (
             f"{len(self.from_prior)} of {len(self.chi)} standard parameters are not determined by the data and were "
-            f"settled by the {self.prior}; this moved the base parameters by at most {self.give:.2g} deviations"
+            f"settled by the {self.prior}; this moved the base parameters by no more than {self.give:.2g} standard deviation{'' if self.give == 1.0 else 's'}"
         )
 
     def sentences(self) -> list[str]:
@@ -211,15 +213,21 @@ class PhysicalParameters:
 
 
 def link_table(links: Sequence[LinkBody]) -> str:
-    """Bodies as text, within 80 columns where names are short."""
+    """Bodies as text, within 80 columns: a long name stands on a line of its own."""
     wide = max((len(one.label) for one in links), default=0) + 1
+    own_line = wide > _LABEL
+    wide = 2 if own_line else wide
     heads = f"{'mass [kg]':>9} {'centre [m]':>23} {'principal inertias [kg·m²]':>26} {'margin':>7}"
-    lines = [f"{'link':<{wide}}{heads}"]
+    lines = [*(["link"] if own_line else []), f"{'' if own_line else 'link':<{wide}}{heads}"]
     for one in links:
+        if own_line:
+            lines.append(one.label)
         center = " ".join(f"{x:7.3f}" for x in one.center)
         principal = " ".join(f"{x:8.3g}" for x in one.principal)
         limit = "*" if one.at_limit else ""
-        lines.append(f"{one.label:<{wide}}{one.mass:>9.3f} {center} {principal} {one.margin:>7.2g}{limit}")
+        lines.append(
+            f"{'' if own_line else one.label:<{wide}}{one.mass:>9.3f} {center} {principal} {one.margin:>7.2g}{limit}"
+        )
     if any(one.at_limit for one in links):
         lines.append("* at the limit of what can exist")
     return "\n".join(lines)

@@ -104,6 +104,8 @@ def _parameter_words(found: FitComparison) -> str:
         return "The runs have no parameter in common"
     if all(x in (None, 0.0) for one in found.common for x in one.differences):
         return f"All {common} common parameters are equal"
+    if len({fit.robot.name for fit in found.fits}) > 1:
+        return f"Different robots: {changed} of {counted(common, 'parameter')} with the same name differ"
     if not changed:
         return f"None of {counted(common, 'common parameter')} changed by more than chance explains"
     return f"{changed} of {counted(common, 'common parameter')} changed by more than chance explains"

@@ -105,7 +105,7 @@ def _rows(estimate: Estimate) -> list[list[object]]:
         ways = ["up" if sign * weak.shares[i] > 0 else "down" for i in named]
         places = dict.fromkeys(column.place for column in columns)
         if len(places) == 1 and all(column.term not in ("rigid", "Ia") for column in columns):
-            key = tuple(f"{column.symbol} {way}" for column, way in zip(columns, ways, strict=True))
+            key = tuple(f"{column.symbol.rstrip('_')} {way}" for column, way in zip(columns, ways, strict=True))
             joints, times = friction.get(key, ([], 0.0))
             friction[key] = ([*joints, *places], max(times, weak.times))
             continue

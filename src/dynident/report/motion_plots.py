@@ -15,7 +15,7 @@ from dynident.report.words import number, percent
 _FIRST, _HEIGHT, _APART = 44, 180, 230  # top of the first frame, height of each, from one to the next
 _COLUMNS = 300  # in which a line has two points
 _ROW = 34  # height of a row of the deviations
-_NAME = 150  # width of its name
+_NAME, _LETTER = 150, 17  # least width of its name, and of a letter at the size of narrow screens
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,8 @@ class Deviation:
 def deviations_plot(rows: Sequence[Deviation], ends: tuple[float, float], key: str) -> Html:
     """Bars on a logarithmic scale, a ring where the deviation was before."""
     low, high = np.log10(ends[0]), np.log10(ends[1])
-    left, right, top = _NAME, WIDTH - 20, 46
+    left = max([_NAME, *(20 + _LETTER * len(row.name) for row in rows)])
+    right, top = WIDTH - 60, 46  # half of the last number stands beside the scale
     bottom = top + _ROW * len(rows)
 
     def across(share: float) -> int:
@@ -104,8 +105,7 @@ def deviations_plot(rows: Sequence[Deviation], ends: tuple[float, float], key: s
     for power in range(round(low), round(high) + 1):
         x, text = across(10.0**power), f"{number(100.0 * 10.0**power, 3)} %"
         parts.append(element("path", d=f"M{x} {top}V{bottom}", class_="grid"))
-        anchor = "end" if power == round(high) else "mid"
-        parts.append(element("text", text, x=x, y=top - 14, class_=anchor))
+        parts.append(element("text", text, x=x, y=top - 14, class_="mid"))
     for i, row in enumerate(rows):
         y = top + _ROW * i
         parts.append(element("text", row.name, x=left - 10, y=y + 25, class_="end name"))

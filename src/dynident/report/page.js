@@ -91,8 +91,9 @@ function makeTurnable(figure) {
         node.setAttribute("cx", x.toFixed(1));
         node.setAttribute("cy", z.toFixed(1));
       } else if (node.tagName === "text") {
-        node.setAttribute("x", (x + 14).toFixed(1));
-        node.setAttribute("y", (z - 10).toFixed(1));
+        const [right, down] = node.dataset.beside.split(" ").map(Number);
+        node.setAttribute("x", (x + right).toFixed(1));
+        node.setAttribute("y", (z + down).toFixed(1));
       } else {
         // The outline of an ellipsoid with half axes A is the ellipse of (P A)(P A)'.
         const columns = [0, 1, 2].map((k) => [a[k], a[3 + k], a[6 + k]]);

@@ -16,13 +16,13 @@ from dynident.motion.geometry import LinkPoints, link_capsules
 from dynident.report.markup import Html, element
 from dynident.report.motion_plots import picture
 from dynident.report.plots import WIDTH
-from dynident.robot.model import Robot
+from dynident.robot.model import BASE, Robot
 from dynident.robot.parameters import to_classical
 
 HEIGHT = 640
 YAW, PITCH = -55.0, 22.0  # [deg] from where the picture is seen first
 _EDGE = 24
-_WIDEST = 1.4  # times the robot's size that bodies may make the picture
+_WIDEST = 4.0  # times the robot's size that bodies may make the picture; a body beyond that is hardly known
 _NEAR = 0.04  # beside the robot's size, below which numbers would run into each other
 _LINES = 6  # of the ground, each way
 _BENT = (0.4, -0.9, 1.1, -0.6, 0.7, 0.3)  # [rad] a pose in which no link hides another
@@ -117,7 +117,8 @@ def robot_view(robot: Robot, shown: Sequence[Body], key: str) -> Html:
     parts += [
         _path(view, np.array([np.zeros(3), arrow]), f"axis {name}") for name, arrow in zip("xyz", arrows, strict=True)
     ]
-    parts += [_text(view, 1.25 * arrow, name) for name, arrow in zip("xyz", arrows, strict=True)]
+    parts += [_text(view, 1.25 * arrow, name) for name, arrow in zip("xy", arrows[:2], strict=True)]
+    parts.append(_text(view, arrows[2], "z", (-30, 8)))  # on the left: numbers of joints stand on the right
     parts += [_ellipse(view, body) for body in shown]
     parts += [_path(view, segment, "link") for segment in ends]
     parts += [_dot(view, place) for place in joints]
@@ -173,11 +174,16 @@ def _points(robot: Robot, links: Sequence[int], places: Array, q: Array) -> Arra
 
 
 def _segments(robot: Robot, q: Array) -> Array:
-    """(n_segments, 2, 3) from each joint to the joints that its link carries, and to the tool."""
-    capsules = link_capsules(robot, 0.0)
-    links = [one.link for one in capsules for _ in range(2)]
-    places = np.array([end for one in capsules for end in (one.first, one.second)])
-    return _points(robot, links, places, q).reshape(-1, 2, 3)
+    """(n_segments, 2, 3) from each joint to the joints that its link carries, to the tool, along slides, to cuts."""
+    ends = [(one.link, end) for one in link_capsules(robot, 0.0) for end in (one.first, one.second)]
+    for i, joint in enumerate(robot.joints):
+        if joint.kind == "prismatic":
+            ends += [(joint.parent, joint.before.translation), (i, joint.after.inverse().translation)]
+    for loop in () if robot.closure is None else robot.closure.loops:
+        for link, frame in zip(loop.links, loop.frames, strict=True):
+            own = np.zeros(3) if link == BASE else robot.joints[link].after.inverse().translation
+            ends += [(link, own), (link, frame.translation)]
+    return _points(robot, [link for link, _ in ends], np.array([end for _, end in ends]), q).reshape(-1, 2, 3)
 
 
 def _labels(robot: Robot, places: Array, size: float) -> list[tuple[Array, str]]:
@@ -216,9 +222,9 @@ def _dot(view: View, point: Array) -> Html:
     return element("circle", cx=x, cy=y, r=9, class_="dot", data_p=_data(point))
 
 
-def _text(view: View, point: Array, text: str) -> Html:
-    x, y = np.rint(view.place(point)).astype(int)
-    return element("text", text, x=x + 14, y=y - 10, data_p=_data(point))
+def _text(view: View, point: Array, text: str, beside: tuple[int, int] = (14, -10)) -> Html:
+    x, y = np.rint(view.place(point)).astype(int) + beside
+    return element("text", text, x=x, y=y, data_p=_data(point), data_beside=f"{beside[0]} {beside[1]}")
 
 
 def _ellipse(view: View, body: Body) -> Html:

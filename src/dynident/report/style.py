@@ -149,6 +149,12 @@ svg.bare .body { display: none; } svg.nameless text { display: none; }
 figure.bars { margin: 14px 0; max-width: 760px; } figure.bars figcaption { font-size: 0.9rem; font-weight: 600; }
 table.map { width: auto; } table.map th, table.map td { text-align: center; padding: 3px 8px; }
 table.map tbody th { text-align: left; white-space: nowrap; }
+.wide:has(> table.map) { width: fit-content; max-width: 100%; }
+.cell span:focus::after {
+  content: attr(title); position: fixed; left: 14px; bottom: 14px; max-width: calc(100vw - 28px); z-index: 2;
+  padding: 8px 12px; text-align: left; font-weight: normal; color: var(--text); background: var(--box);
+  border: 1px solid var(--soft); border-radius: 6px;
+}
 .cell { font-weight: 600; } .cell.good { color: var(--good); } .cell.fair { color: var(--fair); }
 .cell.weak { color: var(--weak); } .cell.none { color: var(--none); } .cell.sum, .cell.no { color: var(--soft); }
 .key b.cell { display: inline-block; min-width: 1.4em; }
@@ -183,6 +189,10 @@ footer { margin-top: 44px; padding-bottom: 30px; color: var(--soft); font-size: 
   th, td { padding: 3px 6px; }
   tbody th { position: static; min-width: 10em; }
   .panels { grid-template-columns: 1fr 1fr; }
+  figure.robot { max-width: 130mm; } figure.bars { max-width: 110mm; }
+  p { orphans: 3; widows: 3; } footer { margin-top: 6mm; padding: 0; }
+  .wide:not(:has(tbody tr:nth-child(13))) { break-inside: avoid; }
+  .cell span:focus::after { display: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   details::details-content { content-visibility: visible; block-size: auto; }
 }

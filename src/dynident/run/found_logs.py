@@ -20,7 +20,9 @@ _ENDINGS = (
     *(".csv", ".csv.gz", ".txt", ".txt.gz", ".tsv", ".tsv.gz", ".dat"),
     *(".parquet", ".npz", ".mat", ".mcap", ".db3", ".xml.gz"),
 )
-_JUDGES = re.compile(r"(?<![a-z])(val|valid|validation|test|testing|held|holdout|eval|verify)(?![a-z])", re.IGNORECASE)
+_JUDGES = re.compile(
+    r"(?<![a-z])(val|valid|validation|test|testing|held|holdout|eval|verify|judge)(?![a-z])", re.IGNORECASE
+)
 _LOADED = re.compile(r"payload|loaded|(?<![a-z])load(?![a-z])|\dkg", re.IGNORECASE)
 _UNLOADED = re.compile(r"unload|no.?(pay)?load|without|(?<!\d)0kg", re.IGNORECASE)
 _BY_LOAD = "its name speaks of a load on the tool; see dynident payload"
