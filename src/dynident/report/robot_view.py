@@ -34,6 +34,7 @@ class Body:
     """An ellipsoid of even density with the mass and inertia of a link.
 
     Attributes:
+        link: Index of the link.
         label: Of the link.
         center: (3,) in the base frame [m].
         axes: (3, 3) half axes as columns, in the base frame [m].
@@ -41,6 +42,7 @@ class Body:
         settled: Whether the data, rather than physics or a prior, settles it.
     """
 
+    link: int
     label: str
     center: Array
     axes: Array
@@ -96,15 +98,15 @@ def bodies(robot: Robot, links: Array, settled: Sequence[bool], q: Array) -> lis
     for (i, _), (center, *ends) in zip(found, points, strict=True):
         joint = robot.joints[i]
         axes = (np.array(ends) - center).T
-        result.append(Body(f"link {joint.number} ({joint.link})", center, axes, float(links[i, 9]), settled[i]))
+        result.append(Body(i, f"link {joint.number} ({joint.link})", center, axes, float(links[i, 9]), settled[i]))
     return result
 
 
 def robot_view(robot: Robot, shown: Sequence[Body], key: str) -> Html:
     """The robot in a bent pose."""
     q = pose(robot)
-    ends = _segments(robot, q)
     joints = _points(robot, list(range(len(robot.joints))), np.zeros((len(robot.joints), 3)), q)
+    ends = np.concatenate([_segments(robot, q), _last_segments(robot, shown, joints)])
     every = np.concatenate([ends.reshape(-1, 3), joints, np.zeros((1, 3)), *(body.center[None] for body in shown)])
     middle = 0.5 * (every.min(0) + every.max(0))
     size = max(float(np.linalg.norm(every - middle, axis=1).max()), 1e-3)
@@ -184,6 +186,13 @@ def _segments(robot: Robot, q: Array) -> Array:
             own = np.zeros(3) if link == BASE else robot.joints[link].after.inverse().translation
             ends += [(link, own), (link, frame.translation)]
     return _points(robot, [link for link, _ in ends], np.array([end for _, end in ends]), q).reshape(-1, 2, 3)
+
+
+def _last_segments(robot: Robot, shown: Sequence[Body], joints: Array) -> Array:
+    """(n, 2, 3) from the last joints to the centre of what they carry, where the robot states no tool."""
+    carrying = {joint.parent for joint in robot.joints} | ({robot.tool[0]} if robot.tool is not None else set())
+    lines = [[joints[body.link], body.center] for body in shown if body.link not in carrying]
+    return np.array(lines, dtype=np.float64).reshape(-1, 2, 3)
 
 
 def _labels(robot: Robot, places: Array, size: float) -> list[tuple[Array, str]]:
