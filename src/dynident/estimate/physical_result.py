@@ -172,7 +172,8 @@ class PhysicalParameters:
         """What settled the numbers that the data leaves open."""
         return (
             f"{len(self.from_prior)} of {len(self.chi)} standard parameters are not determined by the data and were "
-            f"settled by the {self.prior}; this moved the base parameters by no more than {self.give:.2g} standard deviation{'' if self.give == 1.0 else 's'}"
+            f"settled by the {self.prior}; this moved the base parameters by no more than "
+            f"{self.give:.2g} standard deviation{'' if self.give == 1.0 else 's'}"
         )
 
     def sentences(self) -> list[str]:

@@ -39,8 +39,9 @@ def residuals_section(estimate: Estimate) -> Html:
     which = "logs that were kept out" if held else "training logs"
     text = (
         f"Measured minus predicted torque of the {which}. Noise alone would give a scale of zero, no tails, and every "
-        "row independent of the others. A scale that is not zero points to a torque constant or a mass; tails to friction at "
-        "reversals or to single bad samples; many rows per independent row to effects that the model does not have."
+        "row independent of the others. A scale that is not zero points to a torque constant or a mass; tails to "
+        "friction at reversals or to single bad samples; many rows per independent row to effects that the model does "
+        "not have."
     )
     heads = [
         *(

@@ -189,8 +189,10 @@ def _segments(robot: Robot, q: Array) -> Array:
 
 
 def _last_segments(robot: Robot, shown: Sequence[Body], joints: Array) -> Array:
-    """(n, 2, 3) from the last joints to the centre of what they carry, where the robot states no tool."""
-    carrying = {joint.parent for joint in robot.joints} | ({robot.tool[0]} if robot.tool is not None else set())
+    """(n, 2, 3) from the last joints to the centre of what they carry, where no tool lies beyond."""
+    carrying = {joint.parent for joint in robot.joints}
+    if robot.tool is not None and np.any(robot.tool[1].translation):
+        carrying.add(robot.tool[0])
     lines = [[joints[body.link], body.center] for body in shown if body.link not in carrying]
     return np.array(lines, dtype=np.float64).reshape(-1, 2, 3)
 
