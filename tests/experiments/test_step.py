@@ -250,6 +250,13 @@ class TestProcedure:
         for one in again.quantities():
             assert one.value == pytest.approx(numbers[one.name], rel=5e-4), one.name
 
+    def test_a_joint_without_damping_is_not_blamed_on_the_record_alone(self, joint):
+        slippery = joint.with_values("plant", {**joint.value_set("plant"), "Fv3": 0.0})
+        bench, own = plant(slippery)
+        found = step_test(bench, own, StepOptions(voltages=(0.4, 0.2), poses=ALONE, duration=0.5))
+        assert len(found.warnings) == 1
+        assert "too short to tell damping, if there is any:" in found.warnings[0]
+
     def test_gravity_without_masses_is_refused(self):
         bare = di.load_robot("pendulum-1").with_values("none", {})
         bench = Bench(MujocoPlant(bare, "plant", motors=Motors(1.0, 1.0)))

@@ -202,9 +202,10 @@ def _friction_warnings(robot: Robot, friction: Sequence[JointFriction], tested: 
     for one in friction:
         name, (damping, std) = robot.joint_names[one.motor], one.damping
         if std > DOUBTFUL * abs(damping):
+            none = ", if there is any" if abs(damping) < 2.0 * std else ""
             warnings.append(
-                f"joint {name}: the record is too short to tell damping: {damping:.3g} with a deviation of {std:.2g} "
-                f"from {one.record:.2g} s; record longer (what damping does grows with the "
+                f"joint {name}: the record is too short to tell damping{none}: {damping:.3g} with a deviation of "
+                f"{std:.2g} from {one.record:.2g} s; record longer (what damping does grows with the "
                 "cube of the time) or with finer encoders"
             )
         if one.lag > _LAG * one.record:
