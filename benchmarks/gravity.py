@@ -45,7 +45,7 @@ def swept(
     sensors = Sensors(torque_noise=noise, resolution=COUNT)
     plant = MujocoPlant(robot, values, sample_time=sample_time, step=2e-3, sensors=sensors, seed=seed, effects=effects)
     true = values if isinstance(values, str) else dict(values)
-    return di.gravity_moments(plant, true=true, **how)  # type: ignore[arg-type]
+    return di.gravity_moments(plant, true=true, **how)
 
 
 def off(found: Sequence[GravityMoments]) -> tuple[float, float, float]:
@@ -105,7 +105,7 @@ def failures() -> Iterator[str]:
     for name, how in cases.items():
         how = {"poses": pose, **how}
         try:
-            found = swept(robot, noise=0.3, joints=["q3"], **how)  # type: ignore[arg-type]
+            found = swept(robot, noise=0.3, joints=["q3"], **how)
         except ExperimentError as error:
             yield f"| {name} | refused | | {str(error).split(': ', 1)[1].split(';')[0]} |"
             continue

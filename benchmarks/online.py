@@ -120,7 +120,7 @@ def update_lines(updates: int) -> Iterator[str]:
         "update of a payload, default": {"prior": prior, "payload": True},
     }
     for words, options in kinds.items():
-        found = di.OnlineIdentifier(robot, sample_time=1.0 / RATE, **options)  # type: ignore[arg-type]
+        found = di.OnlineIdentifier(robot, sample_time=1.0 / RATE, **options)
         took = times(lambda i, found=found: found.update(samples[i]), updates)
         yield f"| {words}, {len(found.values)} unknowns | {cells(took[1000:])} |"
         answer = times(lambda _, found=found: found.values, 300)

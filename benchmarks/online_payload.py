@@ -60,10 +60,10 @@ def largest(fit: di.Estimate, names: Sequence[str], seconds: float = np.inf) -> 
     found = di.OnlineIdentifier(fit.robot, prior=fit, payload=True)
 
     def noted(*given: object) -> float:
-        seen.append(original(*given))  # type: ignore[arg-type]
+        seen.append(original(*given))
         return seen[-1]
 
-    changes.test, changes.LIMIT = noted, np.inf  # type: ignore[assignment]
+    changes.test, changes.LIMIT = noted, np.inf
     offset = 0.0
     try:
         for name in names:

@@ -6,9 +6,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from api_pages import write_pages  # noqa: E402
+from api_pages import write_pages
 
-from dynident import __version__  # noqa: E402
+from dynident import __version__
 
 project = "dynident"
 author = "The dynident authors"

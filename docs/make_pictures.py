@@ -25,7 +25,7 @@ from dynident.report.page import report_html
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the browser lives with the tests
 
-from tests.report import browser  # noqa: E402
+from tests.report import browser
 
 # rich's own template fetches a font from the network; a picture should not.
 SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">

@@ -6,6 +6,7 @@ A batch kernel spends most of its time on getting started; a controller asks for
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from dynident.checks import Array
 from dynident.dynamics import equations as eq
@@ -52,10 +53,10 @@ def _compiled(program: Program) -> TorqueLaw:
     lines = [f"    v{i} = {_text(program, *instruction)}" for i, instruction in enumerate(program.instructions)]
     result = "".join(f"v{node}, " for node in program.outputs)
     source = f"def law({', '.join(program.inputs)}):\n" + "\n".join(lines) + f"\n    return ({result})\n"
-    names: dict[str, object] = {name: getattr(math, name) for name in ("sin", "cos", "tanh", "exp", "copysign")}
+    names: dict[str, Any] = {name: getattr(math, name) for name in ("sin", "cos", "tanh", "exp", "copysign")}
     names["sign"] = lambda x: math.copysign(1.0, x) if x else 0.0
     exec(compile(source, "<torque law>", "exec"), names)
-    law: TorqueLaw = names["law"]  # type: ignore[assignment]
+    law: TorqueLaw = names["law"]
     return law
 
 

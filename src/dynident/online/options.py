@@ -75,7 +75,7 @@ class OnlineOptions:
             raise InputError(f"torque_delay is {self.torque_delay!r} s; expected at most {_LARGEST_DELAY:g} s")
         if self.box is not None and (isinstance(self.box, bool) or not isinstance(self.box, int) or self.box < 1):
             raise InputError(f"box is {self.box!r}; expected a whole number from 1 on, or None")
-        self.rule  # noqa: B018 - checks kind and memory
+        Forgetting(self.forgetting, self.memory)  # which checks both
 
     def _given(self, *names: str) -> tuple[str, ...]:
         """Those of some options that are not left open."""

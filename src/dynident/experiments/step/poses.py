@@ -101,8 +101,8 @@ class InertiaBase(Regrouping):
         """beta = K chi of a value set, (n,)."""
         return np.asarray(self.K @ parameters(self.robot, self.terms, values))
 
-    def _prior(self, prior: object) -> Array:
-        return parameters(self.robot, self.terms, prior)  # type: ignore[arg-type]
+    def _prior(self, prior: str | Mapping[str, float] | ArrayLike) -> Array:
+        return parameters(self.robot, self.terms, prior)
 
 
 def inertia_base(robot: Robot, motors: Sequence[int], terms: Sequence[str] = ("rigid", "Ia")) -> InertiaBase:

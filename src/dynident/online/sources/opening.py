@@ -45,8 +45,8 @@ def open_source(
     Raises:
         SourceError: If there is no such source.
     """
-    if hasattr(source, "blocks") and hasattr(source, "tally"):
-        return source  # type: ignore[return-value]
+    if isinstance(source, Source):
+        return source
     text = fspath(source) if isinstance(source, str | PathLike) else ""
     if text == "-":
         return StandardInput(robot, columns=columns)

@@ -11,6 +11,7 @@ import numpy as np
 
 from dynident.errors import InputError
 from dynident.online.sources.source import MOST, POLL, Samples
+from dynident.online.stream_counters import Tally
 
 _LONGEST_WAIT = 60.0  # [s] a longer pause in a log is a jump of its clock, for which nobody wants to wait
 
@@ -24,6 +25,38 @@ def check_speed(speed: float) -> float:
     if isinstance(speed, bool) or not isinstance(speed, int | float) or math.isnan(speed) or speed <= 0.0:
         raise InputError(f"speed is {speed!r}; expected 1 (as recorded), another positive number, or max")
     return float(speed)
+
+
+class Paced:
+    """A source whose samples are recorded or computed, handed on at a pace.
+
+    Args:
+        speed: See `check_speed`.
+
+    Attributes:
+        tally: Counts what was handed on, and what of it is malformed.
+    """
+
+    def __init__(self, speed: float) -> None:
+        self.speed, self.tally = check_speed(speed), Tally()
+        self._until = -math.inf
+
+    def blocks(self) -> Iterator[Samples | None]:
+        """All samples, each at its time."""
+        for block in paced(self._samples(), self.speed):
+            self.tally.received += 0 if block is None else len(block)
+            yield block
+
+    def skip(self, until: float) -> None:
+        """Leave out samples with stamps up to this [s], which an earlier run has seen."""
+        self._until = until
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def _samples(self) -> Iterator[Samples]:
+        """The samples as fast as they can be had, without those up to `_until`."""
+        raise NotImplementedError
 
 
 def paced(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:

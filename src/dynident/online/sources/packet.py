@@ -190,8 +190,8 @@ def _time(message: dict[str, Any]) -> float:
 
 def _number(value: object, name: str) -> float:
     try:
-        if type(value) in (float, int) and math.isfinite(value):  # type: ignore[arg-type]
-            return float(value)  # type: ignore[arg-type]
+        if isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
     except OverflowError:
         pass
     raise PacketError(f"{name} is not a number")

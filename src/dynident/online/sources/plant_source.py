@@ -10,9 +10,8 @@ import numpy as np
 from dynident.checks import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError
-from dynident.online.sources.pace import check_speed, paced
+from dynident.online.sources.pace import Paced
 from dynident.online.sources.source import Samples
-from dynident.online.stream_counters import Tally
 from dynident.plant.controllers import Feedforward, Motion, Tracking
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.payload import Payload
@@ -26,7 +25,7 @@ _HIGHEST_RATE = 1e5  # [Hz] no drive is sampled faster, and each reading is comp
 _SMOOTH = "rigid,Ia,Fv,Fc(0.05),Fo"
 
 
-class PlantSource:
+class PlantSource(Paced):
     """A plant under a controller that follows a motion.
 
     Args:
@@ -39,22 +38,9 @@ class PlantSource:
     def __init__(self, plant: Plant, controller: Tracking, *, every: int = 1, speed: float = math.inf) -> None:
         if every < 1:
             raise InputError(f"every is {every}; expected 1 or more")
-        self.plant, self.controller, self.every, self.speed = plant, controller, every, check_speed(speed)
-        self.label, self.tally = f"plant of {plant.robot.name}", Tally()
-        self._until = -math.inf
-
-    def blocks(self) -> Iterator[Samples | None]:
-        """Readings from the start of the motion to its end."""
-        for block in paced(self._samples(), self.speed):
-            self.tally.received += 0 if block is None else len(block)
-            yield block
-
-    def skip(self, until: float) -> None:
-        """Run through what an earlier run has seen, up to this time [s], without handing it on."""
-        self._until = until
-
-    def close(self) -> None:
-        """Nothing to give back."""
+        super().__init__(speed)
+        self.plant, self.controller, self.every = plant, controller, every
+        self.label = f"plant of {plant.robot.name}"
 
     def _samples(self) -> Iterator[Samples]:
         plant, controller = self.plant, self.controller

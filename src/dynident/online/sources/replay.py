@@ -16,16 +16,15 @@ from dynident.logs.memory import LogWarning
 from dynident.logs.read import Columns, stream_log
 from dynident.logs.source import LogSource
 from dynident.logs.stream import LogFile
-from dynident.online.sources.pace import check_speed, paced
+from dynident.online.sources.pace import Paced
 from dynident.online.sources.source import BEYOND, LATEST, Samples
-from dynident.online.stream_counters import Tally
 from dynident.robot.model import Robot
 
 BETWEEN_LOGS = 1.0  # [s] from the end of a log to the start of the next: a pause, which nobody differentiates across
 AnyLog = LogSource | str | PathLike[str]
 
 
-class Replay:
+class Replay(Paced):
     """One log, or several one after the other, as if the robot was at work.
 
     Rows that a reader of logs would refuse the whole file for (numbers that are not finite, time that runs back) are
@@ -54,32 +53,19 @@ class Replay:
         stop: float | None = None,
     ) -> None:
         several = list(logs) if isinstance(logs, list | tuple) else [logs]
-        self.robot, self.speed, self.tally = robot, check_speed(speed), Tally()
+        super().__init__(speed)
+        self.robot = robot
         self._window = (-math.inf if start is None else start, math.inf if stop is None else stop)
         self._logs: list[LogSource] = [
             log if hasattr(log, "blocks") else _opened(log, robot, columns)  # type: ignore[arg-type,misc]
             for log in several
         ]
         self.label = ", ".join(log.label for log in self._logs)
-        self._until = -math.inf
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader of results should know about the logs."""
         return tuple(words for log in self._logs for words in getattr(log, "warnings", ()))
-
-    def blocks(self) -> Iterator[Samples | None]:
-        """All samples that can be used."""
-        for block in paced(self._samples(), self.speed):
-            self.tally.received += 0 if block is None else len(block)
-            yield block
-
-    def skip(self, until: float) -> None:
-        """Leave out samples with stamps up to this [s]."""
-        self._until = until
-
-    def close(self) -> None:
-        """Nothing to give back: files are open only while they are read."""
 
     def _samples(self) -> Iterator[Samples]:
         """The samples of all logs on one clock."""

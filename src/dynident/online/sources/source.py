@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,7 @@ class Samples:
         return Samples(*(None if values is None else values[places] for values in own))  # type: ignore[arg-type]
 
 
+@runtime_checkable
 class Source(Protocol):
     """Somewhere that samples come from.
 
