@@ -44,6 +44,7 @@ from dynident.run.provenance import provenance
 from dynident.run.store import factor_of_log
 from dynident.signals.observe import Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, filter_time, too_short
+from dynident.validation.band import choose_bands
 from dynident.validation.compare import Comparison, compare
 from dynident.validation.cross import CrossValidation
 from dynident.validation.selection import FrictionChoice
@@ -148,6 +149,7 @@ class _Run:
             check_share(self.options.essential)
         basic = base_parameters(self.robot, _state_part(self.options.terms))
         train, held_out = self._observed()
+        train = self._choose_bands(train, basic)
         checkup = self._check(train)
         train = self._choose(train, basic)
         base, friction = self._friction(train, basic)
@@ -249,13 +251,21 @@ class _Run:
                 self.warnings.append(f"{f'{one.log}: ' if one.log and len(train) > 1 else ''}{one.message}")
         return found
 
+    def _choose_bands(self, train: list[Observations], base: BaseParameters) -> list[Observations]:
+        """Let torque decide on the band where positions did not, and tell why bands are what they are."""
+        if self.options.band is not None:
+            return train
+        train = choose_bands(train, base, functools.partial(self._progress, "choosing the band"))
+        reasons: dict[str, list[float]] = {}
+        for one in train:
+            reasons.setdefault(one.choice.reason, []).append(one.band)
+        for reason, bands in reasons.items():
+            shown = " to ".join(dict.fromkeys(f"{band:.3g}" for band in (min(bands), max(bands))))
+            self.notes.append(f"band {shown} Hz: {reason}")
+        return train
+
     def _choose(self, train: list[Observations], base: BaseParameters) -> list[Observations]:
         """Let the training data decide what the user did not."""
-        bands = [one.band for one in train]
-        if self.options.band is None:
-            shown = " to ".join(dict.fromkeys(f"{band:.3g}" for band in (min(bands), max(bands))))
-            each = " of each log" if len(train) > 1 else ""
-            self.notes.append(f"band {shown} Hz, chosen from the motion{each}")
         if self.options.delay is None:
             self._progress("choosing the delay", 0, 1)
             delay = choose_delay(train, base)
