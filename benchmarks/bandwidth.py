@@ -12,25 +12,26 @@ the fastest joint's velocity power lies, which here is the widest over the train
 from __future__ import annotations
 
 import argparse
+import gzip
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import friction
 import numpy as np
-from friction import DATA, Fold
 
 import dynident as di
+import friction
 from dynident.logs.log import Log, joint_positions
 from dynident.robot.model import Robot
 from dynident.signals import fresh_blocks, survey
+from friction import DATA, Fold
 
 TIAGO_GAINS = "drive_gains: [1, 13.6, 13.6, -8.7, -8.7, -20.6, -20.6, -20.6]\n"  # [N·m/A]
 GO2_KP, GO2_KD = 20.0, 1.5  # [N·m/rad], [N·m·s/rad] of the drives' position loops
 
 
-def halves(robot: Robot, log: Log) -> list[Fold]:
+def halves(log: Log) -> list[Fold]:
     """Two folds of one log: each half is judged by a fit of the other."""
     middle = 0.5 * (log.time[0] + log.time[-1])
     parts = [log.samples(np.flatnonzero(own)) for own in (log.time < middle, log.time >= middle)]
@@ -41,13 +42,13 @@ def halves(robot: Robot, log: Log) -> list[Fold]:
 def mtm() -> tuple[Robot, list[Fold]]:
     """Rows polled at 200 Hz without stamps: repeats and skips."""
     robot = di.load_robot(DATA / "dvrk_mtm" / "robot.yaml")
-    return robot, halves(robot, di.read_log(DATA / "dvrk_mtm" / "log_one.csv.gz", robot))
+    return robot, halves(di.read_log(DATA / "dvrk_mtm" / "log_one.csv.gz", robot))
 
 
 def schunk() -> tuple[Robot, list[Fold]]:
     """Polled readings with stamps to a millisecond."""
     robot = di.load_robot(DATA / "schunk_lwa3" / "robot.yaml")
-    return robot, halves(robot, di.read_log(DATA / "schunk_lwa3" / "log_train.csv.gz", robot))
+    return robot, halves(di.read_log(DATA / "schunk_lwa3" / "log_train.csv.gz", robot))
 
 
 def tiago() -> tuple[Robot, list[Fold]]:
@@ -56,19 +57,19 @@ def tiago() -> tuple[Robot, list[Fold]]:
         path = Path(folder) / "tiago.yaml"
         path.write_text(f"base: {DATA / 'tiago_arm' / 'robot.urdf'}\n{TIAGO_GAINS}")
         robot = di.load_robot(path)
-    return robot, halves(robot, di.read_log(DATA / "tiago_arm" / "log_a.csv.gz", robot))
+    return robot, halves(di.read_log(DATA / "tiago_arm" / "log_a.csv.gz", robot))
 
 
 def go2() -> tuple[Robot, list[Fold]]:
     """Four legs in a chirp; torque is what the position loops of the drives give, from targets and positions."""
     robot = di.load_robot(DATA / "unitree_go2" / "robot.xml")
-    read = di.read_log(DATA / "unitree_go2" / "log_a.csv.gz", columns={f"target{i}": f"target{i}" for i in range(1, 13)})
-    channels = {f"q{i}": read.channels[f"q{i}"] for i in range(1, 13)}
+    with gzip.open(DATA / "unitree_go2" / "log_a.csv.gz", "rt") as file:
+        table = np.genfromtxt(file, delimiter=",", names=True)
+    channels = {f"q{i}": table[f"q{i}"] for i in range(1, 13)}
     for i in range(1, 13):
-        q = channels[f"q{i}"]
-        dq = np.gradient(q, read.time)
-        channels[f"tau{i}"] = GO2_KP * (read.channels[f"target{i}"] - q) - GO2_KD * dq
-    return robot, halves(robot, di.Log("go2", read.digest, read.time, channels))
+        q = table[f"q{i}"]
+        channels[f"tau{i}"] = GO2_KP * (table[f"target{i}"] - q) - GO2_KD * np.gradient(q, table["t"])
+    return robot, halves(di.Log("go2", "go2", table["t"], channels))
 
 
 ROBOTS: dict[str, tuple[str, float, Callable[[], tuple[Robot, list[Fold]]]]] = {  # folder, band of the comparison [Hz]

@@ -28,6 +28,7 @@ from dynident.motion.space import Space
 from dynident.motion.storage import save_trajectory
 from dynident.motion.trajectory import positive
 from dynident.robot.model import Robot
+from dynident.signals.columns import bandwidth_along
 
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
 MODELS = ("dynamic", "energy")
@@ -121,6 +122,7 @@ class ExcitingMotion:
         evaluations: Criteria evaluated.
         seconds: Time the search took [s].
         interrupted: Whether it was stopped early.
+        bandwidth: Band that columns of the regressor need along the motion [Hz]; `identify` chooses no lower one.
         asked: What was asked for.
         limits: Limits of the joints that it keeps, the share for safety taken off.
         noise: (n_joints,) deviation of the torque that was assumed [N·m or N]; of the energy, (1,) [J].
@@ -141,6 +143,7 @@ class ExcitingMotion:
     evaluations: int
     seconds: float
     interrupted: bool
+    bandwidth: float
     asked: ExciteOptions
     limits: JointLimits
     noise: Array
@@ -171,6 +174,7 @@ class ExcitingMotion:
             "kind": self.criterion,
             "seconds": self.seconds,
             "interrupted": self.interrupted,
+            "bandwidth": self.bandwidth,
             "slack": dict(self.slack),
             "closest": dict(self.closest),
             "deviations": dict(zip(self.names, map(_finite, self.deviations), strict=True)),
@@ -398,6 +402,7 @@ class _Excitation:
             evaluations=found.evaluations,
             seconds=found.seconds,
             interrupted=found.interrupted,
+            bandwidth=bandwidth_along(self.robot, motion.sample, motion.duration, motion.harmonics * motion.frequency),
             asked=self.options,
             limits=self.limits,
             noise=frozen(self.noise),

@@ -44,7 +44,7 @@ from dynident.run.provenance import provenance
 from dynident.run.store import factor_of_log
 from dynident.signals.observe import Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, filter_time, too_short
-from dynident.validation.band import choose_bands
+from dynident.validation.band import band_notes, choose_bands
 from dynident.validation.compare import Comparison, compare
 from dynident.validation.cross import CrossValidation
 from dynident.validation.selection import FrictionChoice
@@ -256,12 +256,7 @@ class _Run:
         if self.options.band is not None:
             return train
         train = choose_bands(train, base, functools.partial(self._progress, "choosing the band"))
-        reasons: dict[str, list[float]] = {}
-        for one in train:
-            reasons.setdefault(one.choice.reason, []).append(one.band)
-        for reason, bands in reasons.items():
-            shown = " to ".join(dict.fromkeys(f"{band:.3g}" for band in (min(bands), max(bands))))
-            self.notes.append(f"band {shown} Hz: {reason}")
+        self.notes += band_notes(train)
         return train
 
     def _choose(self, train: list[Observations], base: BaseParameters) -> list[Observations]:

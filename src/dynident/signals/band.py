@@ -7,6 +7,7 @@ stamps times velocity) rises with :math:`f^4`. Between them lies a valley. Above
 
 by which errors in variables shrink inertias. The band ends where that share reaches a hundredth, and in any case at
 eighteen typical frequencies of the motion, unless columns of the regressor turn faster than the joints (`columns`).
+Where no valley is seen and there is enough acceleration above the motion for noise to hide in, torque has to decide.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ class BandEvidence:
     Attributes:
         typical: Frequency below which 90 % of the fastest joint's kinetic energy lies [Hz]; zero without motion.
         valley: Frequency above which acceleration is noise [Hz]; infinite where no noise is seen.
-        limit: Frequency at which noise reaches a hundredth of the acceleration's power [Hz]; infinite if it never does.
-        hump: The limit if a rise that comes down again is noise too, such as filtered noise [Hz]; infinite without one.
+        limit: Frequency at which noise reaches a hundredth of the acceleration's power [Hz], infinite if it never does;
+            where no noise is seen, all that lies above four typical frequencies is taken for noise.
+        hump: The limit if a rise that comes down again is noise too, such as filtered noise [Hz]; infinite where there
+            is no such rise or where it does not matter.
         floor: Band below which there are too few equations [Hz].
     """
 
@@ -61,7 +64,8 @@ class BandEvidence:
     @property
     def decided(self) -> bool:
         """Whether the positions tell how much band their noise allows."""
-        return self.typical == 0.0 or (np.isfinite(self.valley) and not np.isfinite(self.hump))
+        harmless = self.limit >= MOST * self.typical  # whatever may be noise
+        return harmless or (np.isfinite(self.valley) and not np.isfinite(self.hump))
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,8 @@ def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) ->
     if max(found.limit, _LEAST * found.typical) < band:
         band = max(found.limit, _LEAST * found.typical)
         reason = f"above {found.valley:.2g} Hz the acceleration is noise, 1 % of its power at {found.limit:.2g} Hz"
+        if np.isinf(found.valley):
+            reason = f"up to {found.limit:.2g} Hz noise cannot be 1 % of the acceleration's power"
     if found.floor > band and found.typical > 0.0:
         band, reason = found.floor, f"a shorter one would leave too few equations ({reason})"
     return BandChoice(min(band, widest), reason if band <= widest else f"all that the rate allows ({reason})")
@@ -164,10 +170,11 @@ def band_evidence(
         return BandEvidence(0.0, np.inf, np.inf, np.inf, floor)
     V, A = V[moves], A[moves]
     valley, hump = _valley(f, V, A, resolution)
-    typical, limit = _typical(f, V, valley), _noise_limit(f, A, valley)
+    typical = _typical(f, V, valley)
+    limit = _noise_limit(f, A, valley if np.isfinite(valley) else _LEAST * typical)
     if np.isfinite(hump):
         hump = max(_noise_limit(f, A, hump), _LEAST * _typical(f, V, hump))
-    return BandEvidence(typical, valley, limit, hump, floor)
+    return BandEvidence(typical, valley, limit, hump if hump < MOST * typical else np.inf, floor)
 
 
 def _above_white_noise(f: Array, S: Array, power: int) -> Array:

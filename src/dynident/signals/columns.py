@@ -9,6 +9,7 @@ the band and :math:`H_2` the one at twice the band through which positions and t
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +20,11 @@ from dynident.robot.model import Robot
 from dynident.signals.kernels import low_pass_kernel
 
 COLUMN_SAMPLES = 512  # of a motion, at most, that columns are looked at along
-MISMATCH = 5e-4  # share of a column by which filters may treat it and torque otherwise: up to half the band they do no worse
+MISMATCH = (
+    5e-4  # share of a column by which filters may treat it and torque otherwise: up to half the band they do no worse
+)
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
+_MOST_SAMPLES = 8192  # of a motion that is a function of time
 _MOST_NUMBERS = 4_000_000  # of a regressor in memory
 _FAINT = 1e-9  # share of the strongest column's power below which a column is rounding
 _STEPS = 12  # bands tried per octave
@@ -56,6 +60,25 @@ def column_bandwidth(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, 
     mismatch = np.sqrt((_gain(f / bands[:, None]) ** 2 @ (S / S.sum(0))).max(1))
     bad = np.flatnonzero(mismatch > MISMATCH)
     return float(bands[max(bad[0] - 1, 0)]) if len(bad) else 0.0
+
+
+def bandwidth_along(
+    robot: Robot, sample: Callable[[Array], tuple[Array, Array, Array]], duration: float, fastest: float
+) -> float:
+    """`column_bandwidth` in the fastest part of a motion that is a function of time [Hz].
+
+    Args:
+        robot: The robot.
+        sample: Times (n,) [s] -> q, dq, ddq, (n, n_joints) each.
+        duration: Length of the motion [s].
+        fastest: Highest frequency of the joints' motion [Hz].
+    """
+    times = np.linspace(0.0, duration, int(np.ceil(8.0 * fastest * duration)) + 1)
+    dq = sample(times)[1]
+    rate = 4.0 * max(turn_no_faster_than(robot, dq.T), 2.0 * fastest)
+    length = min(duration, _MOST_SAMPLES / rate)
+    start = np.clip(times[np.argmax((dq**2).sum(1))] - 0.5 * length, 0.0, duration - length)
+    return column_bandwidth(robot, *sample(start + np.arange(int(length * rate)) / rate), rate)
 
 
 def turn_no_faster_than(robot: Robot, dq: Array) -> float:

@@ -26,6 +26,7 @@ from dynident.signals.grid import fresh_blocks, uniform_chunks
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
 from dynident.signals.survey import Survey, survey
 
+WIDEST_SHARE = 0.9 / (2.0 * KINEMATIC_FACTOR)  # of the rate: the widest band, as positions are derived at twice it
 _LOOKED_THROUGH = 16  # times what is looked at, in search of the fastest part of a motion
 _LARGEST_DELAY = 0.5  # [s] that anybody can mean
 _KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
@@ -306,7 +307,7 @@ def observe(log: LogSource, robot: Robot, options: SignalOptions | None = None) 
 
 def widest_band(found: Survey) -> float:
     """The widest band that a log's rate allows: positions are derived at twice the band [Hz]."""
-    return 0.9 * found.grid.rate / (2.0 * KINEMATIC_FACTOR)
+    return WIDEST_SHARE * found.grid.rate
 
 
 def _columns_need(one: Observations) -> float:

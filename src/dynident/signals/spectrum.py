@@ -30,9 +30,7 @@ class MotionSpectrum:
         self.level = max(1, int(rate / _LOOKED_AT))  # samples averaged into one
         self.rate = rate / self.level
         self._held = np.zeros((n_joints + 1, 0))  # stamps above positions
-        self._sums: dict[
-            int, Array
-        ] = {}  # length of transforms -> (2, n_joints, n_f), weighted by samples
+        self._sums: dict[int, Array] = {}  # length of transforms -> (2, n_joints, n_f), weighted by samples
         self._samples = 0
         self._longest = 0  # samples of the longest piece
 

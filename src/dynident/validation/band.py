@@ -59,6 +59,17 @@ def choose_bands(
     return [_decided(one, place, found.mean(1)) if one.log.label in waiting else one for one in observations]
 
 
+def band_notes(observations: Sequence[Observations]) -> list[str]:
+    """The bands of some logs and why they are that, in words."""
+    reasons: dict[str, list[float]] = {}
+    for one in observations:
+        reasons.setdefault(one.choice.reason, []).append(one.band)
+    return [
+        f"band {' to '.join(dict.fromkeys(f'{band:.3g}' for band in (min(bands), max(bands))))} Hz: {reason}"
+        for reason, bands in reasons.items()
+    ]
+
+
 def lowest_within_a_standard_error(errors: Array) -> int:
     """The first candidate whose mean error exceeds the least by no more than the standard error of that difference.
 
