@@ -38,6 +38,7 @@ _PER_OCTAVE = 3
 _UP = 2 * _PER_OCTAVE  # bins over which a rise is looked at
 _RISE = 12.0  # [dB] over two octaves from which the spectrum rises like noise: half way from flat (motion) to f^4
 _STEEPEST = 30.0  # [dB] over two octaves: f^4 gives 24, and a steeper rise is another part of the motion
+_LINE = 12.0  # [dB] between thirds of an octave, where f^4 gives 4: a line of the motion, not noise
 _FALL = 12.0  # [dB] noise of positions does not come down again by this much; parts of a motion do
 
 
@@ -64,8 +65,8 @@ class BandEvidence:
     @property
     def decided(self) -> bool:
         """Whether the positions tell how much band their noise allows."""
-        harmless = self.limit >= MOST * self.typical  # whatever may be noise
-        return harmless or (np.isfinite(self.valley) and not np.isfinite(self.hump))
+        harmless = self.limit >= MOST * self.typical  # whatever of it may be noise
+        return bool((harmless or np.isfinite(self.valley)) and np.isinf(self.hump))
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,13 @@ def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) ->
         tried = {max(factor * found.typical, columns, found.floor) for factor in BAND_FACTORS}
         tried |= {max(found.hump, found.floor)} if np.isfinite(found.hump) else set()
         candidates = tuple(sorted({min(band, widest) for band in tried}))
-        middle = min(max(UNDECIDED * found.typical, columns, found.floor, LOWEST_BAND), widest)
-        what = "a rise of the acceleration spectrum may be noise" if np.isfinite(found.hump) else "no noise in sight"
-        return BandChoice(middle, f"{what}; {UNDECIDED:g} times the motion's {found.typical:.2g} Hz", candidates)
-    band, reason = wanted, f"{MOST:g} times the motion's {found.typical:.2g} Hz"
+        if np.isfinite(found.hump):
+            careful, reason = found.hump, "a rise of the acceleration spectrum may be noise; the band if it is"
+        else:
+            careful = max(UNDECIDED * found.typical, LOWEST_BAND)
+            reason = f"no noise in sight; {UNDECIDED:g} times the motion's typical frequency"
+        return BandChoice(min(max(careful, columns, found.floor), widest), reason, candidates)
+    band, reason = wanted, f"{MOST:g} times the motion's typical frequency"
     if found.typical == 0.0:
         reason = "no joint moves"
     if columns > band:
@@ -212,8 +216,9 @@ def _valley(f: Array, V: Array, A: Array, resolution: float) -> tuple[float, flo
     curve = (10.0 * np.log10(np.maximum(level, 1e-300))).mean(0)
     hump = np.inf
     for k in range(start + 1, len(centre) - _UP):
-        rise = curve[k + _UP] - curve[k]
-        if not (_RISE <= rise <= _STEEPEST and curve[k + _UP // 2] > curve[k]):
+        own = curve[k : k + _UP + 1]
+        gradual = np.diff(own).max() < _LINE and own[-1] - own[0] <= _STEEPEST
+        if not (gradual and own[-1] - own[0] >= _RISE and own[_UP // 2] > own[0]):
             continue
         if np.max(np.maximum.accumulate(curve[k:]) - curve[k:]) < _FALL:
             return float(centre[k]), hump

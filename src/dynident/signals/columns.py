@@ -26,7 +26,7 @@ MISMATCH = (
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
 _MOST_SAMPLES = 8192  # of a motion that is a function of time
 _MOST_NUMBERS = 4_000_000  # of a regressor in memory
-_FAINT = 1e-9  # share of the strongest column's power below which a column is rounding
+_FAINT = 1e-9  # share of the strongest column's power below which a change of another is rounding
 _STEPS = 12  # bands tried per octave
 
 
@@ -49,10 +49,10 @@ def column_bandwidth(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, 
     first = (len(q) - n) // 2
     own = slice(first, first + n)
     columns = regressor(robot, q[own], dq[own], ddq[own], "rigid").reshape(n, -1)
+    size = float(np.max((columns**2).sum(0), initial=1e-300)) * n  # of the strongest column, as a power spectrum has it
     columns = columns - columns.mean(0)
     S = np.abs(np.fft.rfft(columns * np.hanning(n + 2)[1:-1, None], axis=0)) ** 2  # (n_f, n_columns)
-    power = S.sum(0)
-    S = S[:, power > max(_FAINT * power.max(initial=0.0), 1e-300)]
+    S = S[:, S.sum(0) > _FAINT * size]
     if not S.shape[1]:
         return 0.0
     f = np.fft.rfftfreq(n, 1.0 / rate)

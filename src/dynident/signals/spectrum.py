@@ -51,7 +51,7 @@ class MotionSpectrum:
     def _add(self, samples: Array) -> None:
         time, *q = samples
         # Rows that were dropped or are missing leave holes: a piece has more grid points than samples, but not many.
-        count = min(int((time[-1] - time[0]) * self.raw_rate) + 1, 2 * len(time))
+        count = min(int((time[-1] - time[0]) * self.raw_rate + UNIFORM) + 1, 2 * len(time))
         even = time[0] + np.arange(count) / self.raw_rate
         if len(time) != count or np.abs(time - even).max() > UNIFORM / self.raw_rate:
             q = [np.interp(even, time, own) for own in q]  # stamps that jitter would look like fast motion
