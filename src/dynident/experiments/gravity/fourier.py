@@ -93,9 +93,9 @@ def harmonics(angle: Array, order: int) -> Array:
 def fourier_fit(run: SlowRun, order: int, inertial: Array | None = None) -> FourierFit:
     """Fit the averages of a run over both ways.
 
-    Inertia is always fitted along. How much of it hides in the weight is not known beforehand, and leaving it out would
-    only be right where its torque is small against the noise. At a velocity that is nearly constant it costs nothing; in
-    an oscillation its torque goes with the angle and looks much like a sine, and the standard deviations say so.
+    Inertia is always fitted along: only where its torque is small against the noise could it be left out, and nobody
+    knows it beforehand. At a nearly constant velocity that costs nothing; in an oscillation its torque goes with the
+    angle and looks much like a sine, and the standard deviations say so.
 
     Args:
         run: The run.
@@ -134,7 +134,7 @@ def fourier_fit(run: SlowRun, order: int, inertial: Array | None = None) -> Four
 def _projection(run: SlowRun, rows: Array, exact: int) -> Array:
     """(n, n_places) what makes coefficients from weighted averages.
 
-    Accelerations come from noisy positions; by least squares their noise would draw inertia towards zero, and the weight
+    Accelerations come from noisy positions; by least squares their noise would draw inertia towards zero, and weight
     that looks like it would take over. So an oscillation's is instrumented by its smooth part along the angle, in which
     hardly any of that noise is left. The first `exact` columns are functions of the angle and need no instrument.
     """

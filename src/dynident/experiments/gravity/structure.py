@@ -75,8 +75,8 @@ def gravity_columns(robot: Robot, q: ArrayLike) -> Array:
 def inertial_columns(robot: Robot, run: SlowRun) -> Array:
     """(n_samples, k) torques at the swept joint of which that of inertia is a sum.
 
-    The inertia of a joint that moves alone is a constant, so its acceleration is all there is; but where it takes joints
-    of a loop along, inertia changes with its position: one column for each way in which the robot's bodies can make it.
+    The inertia of a joint that moves alone is constant, so its acceleration is all there is; but where it takes joints
+    of a loop along, it changes with its position: one column for each way in which the robot's bodies can make it.
     """
     if robot.closure is None:
         return run.acceleration[:, None]
