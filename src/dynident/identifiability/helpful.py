@@ -12,6 +12,7 @@ from dynident.checks import Array
 from dynident.dynamics.terms import state_terms
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.model import Robot
+from dynident.robot.placeholders import believed_limits
 
 Way = Literal["held in other poses", "turned slowly", "turned steadily", "accelerated"]
 _MOVING: tuple[Way, ...] = ("turned slowly", "turned steadily", "accelerated")
@@ -98,7 +99,7 @@ def _strength(
 
 def _room(robot: Robot) -> tuple[Array, Array, Array]:
     """Lower and upper positions and speeds of the moving joints."""
-    limits = [robot.joints[robot.active[i]].limits for i in robot.moving]
+    limits = believed_limits(robot)
     low = np.array([-_REACH if one.lower is None else one.lower for one in limits])
     high = np.array([_REACH if one.upper is None else one.upper for one in limits])
     speed = np.array([_SPEED if one.velocity is None else 0.5 * one.velocity for one in limits])
