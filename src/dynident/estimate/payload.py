@@ -23,6 +23,7 @@ from dynident.estimate.deviations import (
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.known_load import Load
+from dynident.estimate.payload_advice import payload_advice
 from dynident.estimate.payload_fit import (
     PayloadData,
     PayloadProblem,
@@ -147,8 +148,14 @@ def identify_payload(
     inflation = _inflation(problem, fitted)
     robot = _robot_part(problem, fitted)
     covariance = correlated_covariance(fitted, inflation) + robot + _gain_part(problem, fitted)
-    open_ones = [part[:10] for part in open_directions(fitted)]
-    numbers, warnings = payload_numbers(fitted.values_[:10], covariance[:10, :10], *open_ones)
+    open_ones, units = open_directions(fitted)
+    numbers, warnings = payload_numbers(
+        fitted.values_[:10],
+        covariance[:10, :10],
+        open_ones[:10],
+        units[:10],
+        payload_advice(fit.base, fitted.sigma_),
+    )
     logs = [one.log for one in (*data.loaded, *data.unloaded)]
     return PayloadEstimate(
         numbers=numbers,
