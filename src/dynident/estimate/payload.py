@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array, frozen
-from dynident.errors import InputError, UnknownNameError
+from dynident.checks import Array, frozen, place_of
+from dynident.errors import InputError
 from dynident.estimate.around import needs_reference
 from dynident.estimate.deviations import (
     common_inflation,
@@ -79,9 +79,7 @@ class PayloadEstimate:
 
     def __getitem__(self, name: str) -> PayloadNumber:
         """One of the ten numbers by name."""
-        if name not in NUMBER_NAMES:
-            raise UnknownNameError("number of a payload", name, NUMBER_NAMES)
-        return self.numbers[NUMBER_NAMES.index(name)]
+        return self.numbers[place_of(name, NUMBER_NAMES, "number of a payload")]
 
     @property
     def withheld(self) -> tuple[str, ...]:
