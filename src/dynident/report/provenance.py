@@ -12,6 +12,7 @@ from dynident.report.charts import Curve, chart
 from dynident.report.figures import position_units, torque_units
 from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
 from dynident.report.words import counted, number, option, percent, quantity, sentence, whole
+from dynident.robot.model import METRES_PER_RADIAN
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, differentiator_table
 
 _DIGEST = 12  # characters of a hash that are shown
@@ -185,17 +186,17 @@ def _white(estimate: Estimate) -> Html:
 
 def options_section(estimate: Estimate, command: str) -> Html:
     """Everything that shaped the result, and how to make it again."""
-    signals = dataclasses.asdict(estimate.signals)
+    signals, robot = dataclasses.asdict(estimate.signals), estimate.robot
     if signals["band"] is None:
         signals["band"] = "chosen from the motion of each log"
     else:
         signals["band"] = f"{number(signals['band'])} Hz"
     signals["delay"] = f"{number(1e3 * signals['delay'], 3)} ms"
-    signals["rest_speed"] = f"{number(signals['rest_speed'])} rad/s or m/s"
-    robot = estimate.robot
+    slides = f", {number(METRES_PER_RADIAN * estimate.signals.rest_speed)} m/s on slides"
+    signals["rest_speed"] = f"{number(signals['rest_speed'])} rad/s{slides if (robot.radians != 1.0).any() else ''}"
     rows = [
         ("Robot", f"{robot.name}, {counted(len(robot.joint_names), 'moving joint')}, from {robot.source}"),
-        ("Terms", ", ".join(term.key for term in estimate.base.terms)),
+        ("Terms", ", ".join(term.key_on(robot) for term in estimate.base.terms)),
         ("Estimator", estimate.estimator),
         *((_words(name), option(value)) for name, value in estimate.estimator_options.items()),
         ("Rank", f"{estimate.rank} of {counted(len(estimate.names), 'parameter')}"),

@@ -21,7 +21,7 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.information import Information
 from dynident.information.slabs import accumulate_slabs
 from dynident.logs.log import torque_kind
-from dynident.robot.model import Robot
+from dynident.robot.model import Element, Robot
 from dynident.run.store import factor_of_log
 from dynident.signals.observe import STANDSTILL, Observations
 from dynident.signals.rows import ObservedRows
@@ -143,7 +143,7 @@ def measured_side(robot: Robot, train: Sequence[Observations]) -> Side | None:
 def moving_elements(robot: Robot, train: Sequence[Observations]) -> tuple[str, ...] | None:
     """Labels of the elements that move in some log; None if all do."""
     ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
-    moves = ranges > STANDSTILL
+    moves = ranges > STANDSTILL * robot.radians
     elements = elements_with_friction(robot)
     own = [e for e in elements if moves[np.flatnonzero(motion_of(robot, e))].any()]
     return None if len(own) == len(elements) else tuple(element.label for element in own)
@@ -212,7 +212,7 @@ def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
     robot = train[0].robot
     for element in term.elements(robot):
         # Speed of a typical moment over the band, in the log that shows the waves best.
-        pace = min(_typical_speed(one, motion_of(robot, element)) / one.band for one in train)
+        pace = min(_typical_speed(one, robot, element) / one.band for one in train)
         for waves in term.scales:
             passing = waves * pace / (2.0 * np.pi)
             if passing > 1.0:
@@ -222,8 +222,9 @@ def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
                 )
 
 
-def _typical_speed(one: Observations, direction: Array) -> float:
-    """Median speed of an element while it moves."""
+def _typical_speed(one: Observations, robot: Robot, element: Element) -> float:
+    """Median speed of an element while it moves [rad/s]."""
+    direction = motion_of(robot, element) / element.radian
     speeds = np.concatenate([np.abs(direction @ motion.dq) for motion in one.motion()])
     moving = speeds[speeds > one.options.rest_speed]
     return float(np.median(moving)) if len(moving) else 0.0

@@ -69,7 +69,7 @@ class IdentifyOptions:
         band: Band of the rows [Hz]; None chooses it from the motion of each log.
         delay: Delay of the torque [s]; None lets the training data decide.
         speed: "position", "measured", or None to let the training data decide.
-        rest_speed: A joint slower than this is at rest [rad/s or m/s].
+        rest_speed: A joint slower than this is at rest [rad/s]; a slide below a tenth of it [m/s].
         differentiator: What differentiates the low-passed positions.
         check: What to do if the logs are found wrong: "stop", "tell" in the warnings, or "off" to leave the check out.
     """

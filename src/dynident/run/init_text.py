@@ -28,7 +28,7 @@ locked: null  # joints held at a position [rad or m], such as {{q4: 0.5}}
 """
 _IDENTIFY = """
 identify:
-  terms: {terms}  # basic terms, there in any case; Fc(0.02) is smoothed below that speed
+  terms: {terms}  # basic terms, there in any case; Fc(0.02) is smoothed below 0.02 rad/s, 0.002 m/s on slides
   friction: auto  # beside them: auto (the training data decides), basic (none), generic, full, or a list of terms
   estimator: weighted  # {estimators}
   prior_std: null  # with estimator prior: relative deviation of the robot's own values; default 0.5
@@ -36,7 +36,7 @@ identify:
   band: null  # [Hz] null: from the motion of each log{band}
   delay: null  # [s] by which torque is stamped late; null: from the training data
   speed: null  # position (derived) or measured; null: what suits the training data better
-  rest_speed: {rest}  # [rad/s or m/s] joints slower than this are at rest
+  rest_speed: {rest}  # [rad/s] joints slower than this are at rest; slides below a tenth of it [m/s]
   differentiator: {differentiator}  # low-pass, five-point, five-point causal, central or savitzky-golay
   check: stop  # if the logs are found wrong: stop, tell (go on with a warning), or off
 """

@@ -24,7 +24,7 @@ from dynident.signals.grid import fresh_blocks, uniform_chunks
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
 from dynident.signals.survey import Survey, survey
 
-STANDSTILL = 1e-3  # [rad or m] a joint that stays within this range over the whole log does not move
+STANDSTILL = 1e-3  # [rad], in `Robot.radians`: a joint within this range over a whole log does not move
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
 BAND_FACTOR = 18.0  # the band reaches this many typical frequencies of the motion
 _LOWEST_BAND = 1.0  # [Hz]
@@ -48,7 +48,8 @@ class SignalOptions:
     Attributes:
         band: Frequency up to which motion and torque are compared [Hz]; None chooses it from the motion.
         delay: Time by which torque is stamped late against position [s].
-        rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s or m/s].
+        rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s]; on
+            slides it is `METRES_PER_RADIAN` times this [m/s].
         speed: Speeds by differentiating positions, or as the log has them.
         differentiator: What differentiates the low-passed signals; "low-pass" differentiates the kernel itself.
         jerk: Whether some term looks at the third derivative of position.
@@ -167,6 +168,11 @@ class Observations:
         kernels = [k for _, own in self._groups((self.options.delay,), False, 1) for k in own]
         return max(max(k.centre, len(k.taps) - 1 - k.centre) for k in kernels) / self.survey.grid.rate
 
+    @property
+    def rest_speeds(self) -> Array:
+        """(n_joints,) velocities below which joints are at rest [rad/s or m/s]."""
+        return self.options.rest_speed * self.robot.radians
+
     def with_options(self, **changes: object) -> Observations:
         """The same log, filtered otherwise; a band is at most what the rate allows."""
         options = replace(self.options, **changes)  # type: ignore[arg-type]
@@ -209,7 +215,7 @@ class Observations:
         """Filter the log."""
         measured = self.options.speed == "measured"
         grid, n = self.survey.grid, len(self.robot.joint_names)
-        still = self.survey.highest - self.survey.lowest <= STANDSTILL
+        still = self.survey.highest - self.survey.lowest <= STANDSTILL * self.robot.radians
         middle = 0.5 * (self.survey.highest + self.survey.lowest)
         stream: FilterStream | None = None
         signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))
