@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dynident.check.finding import Finding, Verdict, percent
-from dynident.check.look import Look, logged_radians
+from dynident.check.look import Look
 from dynident.check.tally import Values
 from dynident.robot.model import METRES_PER_RADIAN, Joint, Robot
 
@@ -33,7 +33,11 @@ def judged_joints(look: Look, robot: Robot | None) -> list[int]:
 
 def radian_of(look: Look, robot: Robot | None, joint: int) -> float:
     """What a radian of the joint is in its logged position: 0.1 m on a slide, turns of a motor shaft."""
-    return logged_radians(robot, list(look.values)).get(joint, 1.0)
+    if robot is None:
+        return 1.0
+    place = next(i for i, j in enumerate(robot.active) if robot.joints[j].number == joint)
+    gear = 1.0 if look.motion.kind == "q" else abs(float(robot.drive.gear_ratios[place]))
+    return gear * (METRES_PER_RADIAN if robot.joints[robot.active[place]].kind == "prismatic" else 1.0)
 
 
 def torque_channels(look: Look, joints: Sequence[int]) -> dict[int, str]:

@@ -134,7 +134,7 @@ def proposed_motion(trial: Trial, samples: Sequence[Sample], left: Left) -> tupl
             tau=np.zeros_like(course[0]),
             late=np.zeros((0, *course[0].shape)),
             around=np.zeros((2, 3, *course[0].shape)),
-            rest_speeds=samples[0].rest_speeds,
+            rest_speed=samples[0].rest_speed,
         )
         found.append((_Rank.of(trial, [made], left).condition, motion))
     return min(found, key=lambda one: one[0])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +66,7 @@ class _Tallies:
     def __init__(self, one: Raw, step: float, robot: Robot | None) -> None:
         self.raw = one
         self.clock = ClockTally(step)
-        self.motion = MotionTally(one.names, self.clock.step, self.clock.gap, logged_radians(robot, one.names))
+        self.motion = MotionTally(one.names, self.clock.step, self.clock.gap, _gears(robot))
         self.channels = ChannelTally(one.names, self.motion.positions)
         joints = self.motion.joints
         numbers = [0 if kind_of(name) == "t" else number_of(name) for name in one.names]
@@ -87,11 +86,7 @@ class _Tallies:
         return Look(self.raw, self.clock.finish(), values, self.channels.repeats(), self.motion.finish())
 
 
-def logged_radians(robot: Robot | None, names: Sequence[str]) -> dict[int, float]:
-    """What a radian of each joint is in its logged position, by number: 0.1 m on a slide, turns of a motor shaft."""
+def _gears(robot: Robot | None) -> dict[int, float]:
     if robot is None:
         return {}
-    free = dataclasses.replace(robot, locked={})
-    kinds = {kind_of(name) for name in names}
-    gears = np.abs(robot.drive.gear_ratios) if "qm" in kinds and "q" not in kinds else np.ones(len(robot.active))
-    return {robot.joints[j].number: float(x) for j, x in zip(robot.active, free.radians * gears, strict=True)}
+    return {robot.joints[j].number: float(robot.drive.gear_ratios[i]) for i, j in enumerate(robot.active)}

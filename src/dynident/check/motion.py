@@ -13,7 +13,7 @@ from dynident.check.tally import Flags
 from dynident.checks import Array, frozen
 
 WINDOW = 0.05  # [s] over which positions are averaged, so that steps of an encoder are no motion
-REST = 0.01  # [rad/s] a slower joint is at rest, as in the fit
+REST = 0.01  # [rad/s or m/s] a slower joint is at rest, as in the fit
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class MotionTally:
         names: Name of each row of a block.
         step: Typical step of time [s].
         gap: A longer step is a gap [s].
-        radians: What a radian of each joint is in the position that is logged, by its number; default 1.
+        gears: Turns of the motor per turn of each joint, by its number; for positions of motor shafts.
     """
 
-    def __init__(self, names: Sequence[str], step: float, gap: float, radians: Mapping[int, float]) -> None:
+    def __init__(self, names: Sequence[str], step: float, gap: float, gears: Mapping[int, float]) -> None:
         kinds = {kind_of(name) for name in names}
         self.kind = "qm" if "qm" in kinds and "q" not in kinds else "q"
         place = {name: row for row, name in enumerate(names)}
@@ -68,7 +68,8 @@ class MotionTally:
         self.speeds = tuple(j for j in self.joints if f"d{self.kind}{j}" in place)
         self.positions = [place[f"{self.kind}{j}"] for j in self.joints]
         self._rates = [place[f"d{self.kind}{j}"] for j in self.speeds]
-        self._rest = REST * np.array([radians.get(j, 1.0) for j in self.joints])[:, None]
+        gear = [abs(gears.get(j, 1.0)) if self.kind == "qm" else 1.0 for j in self.joints]
+        self._rest = REST * np.array(gear)[:, None]
         self._size = max(1, round(WINDOW / step)) if step > 0.0 else 1
         self._gap = gap
         n, m = len(self.joints), len(self.speeds)

@@ -29,7 +29,7 @@ class Sample:
         late: (n_delays, n_joints, n_moments), torque later by each of `DELAYS`.
         around: (2, 3, n_joints, n_moments), positions, speeds and accelerations `LAG` periods of the band before and
             after, whose noise is another one.
-        rest_speeds: (n_joints,) joints slower than this are at rest [rad/s or m/s].
+        rest_speed: A joint slower than this is at rest [rad/s or m/s].
     """
 
     q: Array
@@ -38,7 +38,7 @@ class Sample:
     tau: Array
     late: Array
     around: Array
-    rest_speeds: Array
+    rest_speed: float
 
     @property
     def moving(self) -> Mask:
@@ -48,7 +48,7 @@ class Sample:
     def faster(self, share: float) -> Mask:
         """(n_joints, n_moments), whether a joint moves faster than this share of its effective speed."""
         speed = np.sqrt(np.mean(self.dq**2, axis=1, keepdims=True))
-        return np.asarray(np.abs(self.dq) > np.maximum(self.rest_speeds[:, None], share * speed))
+        return np.asarray(np.abs(self.dq) > np.maximum(self.rest_speed, share * speed))
 
 
 def samples(observations: Sequence[Observations], moments: int = MOMENTS) -> list[Sample]:
@@ -77,7 +77,7 @@ def _of_log(one: Observations, per_second: float) -> Sample:
     if not parts:
         raise too_short(one)
     q, dq, ddq, tau, late, around = (np.concatenate(own, axis=-1) for own in zip(*parts, strict=True))
-    return Sample(q, dq, ddq, tau, late, around, one.rest_speeds)
+    return Sample(q, dq, ddq, tau, late, around, one.options.rest_speed)
 
 
 def _shifted(tau: Array, places: NDArray[np.int_], shifts: Array) -> Array:

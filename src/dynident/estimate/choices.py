@@ -169,7 +169,7 @@ def _factors(
     """For each channel the triangle of [columns, torque for each delay], from the first rows of a log; and the rows."""
     factors = [np.zeros((len(own) + len(delays),) * 2) for own in model.layout.columns]
     times = rows = 0
-    slowest = np.maximum(one.rest_speeds, motion * _effective_speed(one, delays)) if motion else None
+    slowest = np.maximum(one.options.rest_speed, motion * _effective_speed(one, delays)) if motion else None
     for block in row_blocks(one, model, delays, rest_speed=slowest):
         for channel, columns in enumerate(block.columns):
             used = block.usable[channel]

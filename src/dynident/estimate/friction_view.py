@@ -184,7 +184,7 @@ class _Gathered:
             groups = parts.of_groups(samples)
             links, load = parts.of_links(samples, groups), parts.load(samples)
             tau = parts.at_joints(motion.tau[0])
-            moving = np.abs(motion.dq) > one.rest_speeds[:, None]
+            moving = np.abs(motion.dq) > one.options.rest_speed
             if streams is None:
                 kernel = low_pass_kernel(one.band, motion.rate)
                 streams = (

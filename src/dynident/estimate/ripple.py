@@ -64,7 +64,7 @@ def find_ripple(model: TorqueModel, observations: Sequence[Observations]) -> tup
             residual = motion.tau[0] - course.torque(motion.samples)
             for table, row, direction, unit in zip(tables, rows, directions, units, strict=True):
                 speed = np.abs(direction @ motion.dq)
-                used = (speed > one.options.rest_speed * unit) & motion.inner
+                used = (speed > one.options.rest_speed) & motion.inner
                 table.add(direction @ motion.q[:, used] / unit, speed[used] / unit, residual[row, used], one.band)
             seen += motion.q.shape[1]
             if seen > _MOST_SAMPLES:

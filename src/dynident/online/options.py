@@ -30,8 +30,7 @@ class OnlineOptions:
         torque_delay: Time by which torque is stamped late [s]; None for what the prior was identified with, or none.
         regrid: Whether stamps are irregular and samples are to be brought onto a grid; None looks at the first stamps,
             or takes them as regular where the sample time is given.
-        rest_speed: A joint slower than this is at rest: dry friction may hold it, and it has no row [rad/s]; on
-            slides `METRES_PER_RADIAN` times it [m/s].
+        rest_speed: A joint slower than this is at rest: dry friction may hold it, and it has no row [rad/s or m/s].
         box: Instants over which columns and torque are averaged to one row; None chooses by the band.
         forgetting: "directional", "exponential" or "none".
         memory: Time of motion after which old rows count 1/e [s].

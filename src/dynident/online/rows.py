@@ -31,7 +31,7 @@ class RowMaker:
         known: The model, and the weight of each joint.
         chart: (n, k) from the unknowns to base parameters, which are then looked for around the known values; None for
             the base parameters themselves.
-        rest_speed: A joint slower than this is at rest [rad/s]; on slides `METRES_PER_RADIAN` times it [m/s].
+        rest_speed: A joint slower than this is at rest [rad/s or m/s].
         structure: Where the torque comes from.
         box: Instants that make one row of each joint.
         followed: The columns of terms that follow the motion; None where the model has none.
@@ -47,8 +47,7 @@ class RowMaker:
         followed: FollowedColumns | None = None,
     ) -> None:
         base = known.base
-        self.rest_speeds = rest_speed * base.robot.radians
-        self.structure, self.box, self.followed = structure, box, followed
+        self.rest_speed, self.structure, self.box, self.followed = rest_speed, structure, box, followed
         self.model = observation_model(base.robot, base.terms, "base")
         self.n, self.n_joints = base.n, len(base.robot.joint_names)
         self.k = self.n if chart is None else chart.shape[1]
@@ -72,7 +71,7 @@ class RowMaker:
     def add(self, time: float, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
         """One more instant, (n_joints,) each; True when the box is full: `rows` is then to be called."""
         n, inputs = self.n_joints, self._inputs
-        self.moving &= np.abs(dq) > self.rest_speeds
+        self.moving &= np.abs(dq) > self.rest_speed
         self.count += 1
         if self.moving.any():
             inputs[:n], inputs[n : 2 * n], inputs[2 * n :] = q, dq, ddq
@@ -116,7 +115,7 @@ class RowMaker:
             (n_boxes, n_joints) joints that moved throughout, rows over the unknowns and over base parameters,
             (.., n_kept, n_joints) for boxes with any, and (n_kept,) how many rows each has.
         """
-        moving: Mask = np.all((np.abs(motion.dq) > self.rest_speeds).reshape(-1, self.box, self.n_joints), axis=1)
+        moving: Mask = np.all((np.abs(motion.dq) > self.rest_speed).reshape(-1, self.box, self.n_joints), axis=1)
         kept = moving.any(1)
         chosen = np.repeat(kept, self.box)
         q, dq, ddq = (x[chosen] for x in (motion.q, motion.dq, motion.ddq))

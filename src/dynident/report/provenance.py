@@ -12,7 +12,6 @@ from dynident.report.charts import Curve, chart
 from dynident.report.figures import position_units, torque_units
 from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
 from dynident.report.words import counted, number, option, percent, quantity, sentence, whole
-from dynident.robot.model import METRES_PER_RADIAN
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, differentiator_table
 
 _DIGEST = 12  # characters of a hash that are shown
@@ -186,14 +185,14 @@ def _white(estimate: Estimate) -> Html:
 
 def options_section(estimate: Estimate, command: str) -> Html:
     """Everything that shaped the result, and how to make it again."""
-    signals, robot = dataclasses.asdict(estimate.signals), estimate.robot
+    signals = dataclasses.asdict(estimate.signals)
     if signals["band"] is None:
         signals["band"] = "chosen from the motion of each log"
     else:
         signals["band"] = f"{number(signals['band'])} Hz"
     signals["delay"] = f"{number(1e3 * signals['delay'], 3)} ms"
-    slides = f", {number(METRES_PER_RADIAN * estimate.signals.rest_speed)} m/s on slides"
-    signals["rest_speed"] = f"{number(signals['rest_speed'])} rad/s{slides if (robot.radians != 1.0).any() else ''}"
+    signals["rest_speed"] = f"{number(signals['rest_speed'])} rad/s or m/s"
+    robot = estimate.robot
     rows = [
         ("Robot", f"{robot.name}, {counted(len(robot.joint_names), 'moving joint')}, from {robot.source}"),
         ("Terms", ", ".join(term.key_on(robot) for term in estimate.base.terms)),

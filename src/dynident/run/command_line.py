@@ -320,7 +320,7 @@ def _signal_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--band", type=float, default=None, metavar="HZ", help=help_band)
     help_delay = "time by which torque is stamped late (default: from the data)"
     verb.add_argument("--delay", type=float, default=None, metavar="SECONDS", help=help_delay)
-    help_rest = "joints slower than this are at rest [rad/s], slides below a tenth of it [m/s] (default 0.01)"
+    help_rest = "joints slower than this are at rest (default 0.01 rad/s or m/s)"
     verb.add_argument("--rest-speed", type=float, default=None, metavar="SPEED", help=help_rest)
 
 

@@ -21,7 +21,7 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.information import Information
 from dynident.information.slabs import accumulate_slabs
 from dynident.logs.log import torque_kind
-from dynident.robot.model import Element, Robot
+from dynident.robot.model import Robot
 from dynident.run.store import factor_of_log
 from dynident.signals.observe import STANDSTILL, Observations
 from dynident.signals.rows import ObservedRows
@@ -212,7 +212,7 @@ def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
     robot = train[0].robot
     for element in term.elements(robot):
         # Speed of a typical moment over the band, in the log that shows the waves best.
-        pace = min(_typical_speed(one, robot, element) / one.band for one in train)
+        pace = min(_typical_speed(one, motion_of(robot, element)) / one.band for one in train)
         for waves in term.scales:
             passing = waves * pace / (2.0 * np.pi)
             if passing > 1.0:
@@ -222,9 +222,8 @@ def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
                 )
 
 
-def _typical_speed(one: Observations, robot: Robot, element: Element) -> float:
-    """Median speed of an element while it moves [rad/s]."""
-    direction = motion_of(robot, element) / element.radian
+def _typical_speed(one: Observations, direction: Array) -> float:
+    """Median speed of an element while it moves."""
     speeds = np.concatenate([np.abs(direction @ motion.dq) for motion in one.motion()])
     moving = speeds[speeds > one.options.rest_speed]
     return float(np.median(moving)) if len(moving) else 0.0

@@ -36,7 +36,7 @@ identify:
   band: null  # [Hz] null: from the motion of each log{band}
   delay: null  # [s] by which torque is stamped late; null: from the training data
   speed: null  # position (derived) or measured; null: what suits the training data better
-  rest_speed: {rest}  # [rad/s] joints slower than this are at rest; slides below a tenth of it [m/s]
+  rest_speed: {rest}  # [rad/s or m/s] joints slower than this are at rest
   differentiator: {differentiator}  # low-pass, five-point, five-point causal, central or savitzky-golay
   check: stop  # if the logs are found wrong: stop, tell (go on with a warning), or off
 """

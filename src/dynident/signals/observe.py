@@ -48,8 +48,7 @@ class SignalOptions:
     Attributes:
         band: Frequency up to which motion and torque are compared [Hz]; None chooses it from the motion.
         delay: Time by which torque is stamped late against position [s].
-        rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s]; on
-            slides it is `METRES_PER_RADIAN` times this [m/s].
+        rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s or m/s].
         speed: Speeds by differentiating positions, or as the log has them.
         differentiator: What differentiates the low-passed signals; "low-pass" differentiates the kernel itself.
         jerk: Whether some term looks at the third derivative of position.
@@ -167,11 +166,6 @@ class Observations:
         """Time from the ends of a stretch in which the filters lack measured samples [s]."""
         kernels = [k for _, own in self._groups((self.options.delay,), False, 1) for k in own]
         return max(max(k.centre, len(k.taps) - 1 - k.centre) for k in kernels) / self.survey.grid.rate
-
-    @property
-    def rest_speeds(self) -> Array:
-        """(n_joints,) velocities below which joints are at rest [rad/s or m/s]."""
-        return self.options.rest_speed * self.robot.radians
 
     def with_options(self, **changes: object) -> Observations:
         """The same log, filtered otherwise; a band is at most what the rate allows."""

@@ -140,7 +140,7 @@ def row_blocks(
     stream: FilterStream | None = None
     one = one.for_terms(model.along)
     n, widths = len(model.robot.joint_names), [len(own) for own in model.layout.columns]
-    slowest = one.rest_speeds if rest_speed is None else rest_speed
+    slowest = np.full(n, one.options.rest_speed) if rest_speed is None else rest_speed
     course = model.course(reference)
     any_inner = False
     for motion in one.motion(delays):

@@ -157,7 +157,7 @@ def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator
             held = None
         samples = motion.samples
         predicted = [course.torque(samples) for course in courses]
-        moves = np.abs(motion.dq) > observations.rest_speeds[:, None]
+        moves = np.abs(motion.dq) > observations.options.rest_speed
         (results,), _, first = stream.push(np.vstack([motion.tau[0], *predicted, moves]), motion.last)
         time = motion.start + (first + np.arange(results.shape[2])) / rate
         parts = results[0].reshape(2 + len(models), n, -1)

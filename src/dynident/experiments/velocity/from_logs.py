@@ -38,10 +38,7 @@ _FEWEST = 3  # samples of a bin in a pass, and passes of a bin
 
 @dataclass(frozen=True, eq=False)
 class _Track:
-    """A stretch of a log without gaps, (m, n_moving) each but `time` (m,).
-
-    `rest` is torque without what is known, `radians` (n_moving,) what counts as a radian of each joint.
-    """
+    """A stretch of a log without gaps, (m, n_moving) each but `time` (m,); `rest` is torque without what is known."""
 
     log: str
     time: Array
@@ -49,7 +46,6 @@ class _Track:
     dq: Array
     ddq: Array
     rest: Array
-    radians: Array
 
 
 def velocity_friction_from_logs(
@@ -107,7 +103,7 @@ def _tracks(log: LogSource, robot: Robot, fit: Estimate | None, known: Known | N
             time, q, dq, ddq, tau, inner = (np.concatenate(own) for own in zip(*parts, strict=True))
             rest = tau if known is None else tau - known(q, dq, ddq)
             inside = np.asarray(inner, dtype=bool)
-            found.append(_Track(Path(log.label).name, *(x[inside] for x in (time, q, dq, ddq, rest)), radians=robot.radians))
+            found.append(_Track(Path(log.label).name, *(x[inside] for x in (time, q, dq, ddq, rest))))
             parts = []
     return [track for track in found if len(track.time) > BLOCKS]
 
@@ -140,8 +136,7 @@ def _passes(group: Group, track: _Track) -> list[Samples]:
     own = track.dq[:, list(group.places)]
     others = np.delete(track.dq, list(group.places), axis=1)
     elements = own @ group.directions.T
-    still = np.all(np.abs(others) < REST * np.delete(track.radians, list(group.places)), axis=1)
-    alone = still & np.all(np.abs(elements) > REST * units.min(), axis=1)
+    alone = np.all(np.abs(others) < REST, axis=1) & np.all(np.abs(elements) > REST * units.min(), axis=1)
     kind = np.where(alone, 1 + ((elements > 0) @ (2 ** np.arange(elements.shape[1]))), 0)
     cuts = np.flatnonzero(np.diff(kind)) + 1
     runs = np.split(np.arange(len(kind)), cuts)
@@ -191,11 +186,11 @@ def _swept(group: Group, track: _Track, passes: Sequence[Samples]) -> list[Point
     (place,) = group.places
     top = max(float(np.abs(track.dq[own, place]).max()) for own in passes)
     edges = top * (np.arange(_BINS + 1) / _BINS) ** 1.5  # finer where friction bends
-    edges[0] = REST * track.radians[place]
+    edges[0] = REST
     step = float(np.median(np.diff(track.time)))
     found: dict[tuple[float, int], list[tuple[float, float, int]]] = {}
     for whole in passes:
-        own = _slipping(track.q[:, place], whole, _WOUND * track.radians[place])
+        own = _slipping(track.q[:, place], whole, _WOUND * (METRES_PER_RADIAN if group.units[0] == "m/s" else 1.0))
         speed = track.dq[own, place]
         bins = np.searchsorted(edges, np.abs(speed), side="right") - 1
         for k in range(_BINS):
