@@ -14,7 +14,7 @@ import numpy as np
 import yaml
 
 from dynident.checks import Array, frozen
-from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.dynamics.terms import all_columns, stored_terms
 from dynident.errors import DynidentError, RobotFileError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.estimate import Estimate, LogRecord
@@ -79,7 +79,7 @@ def _text(estimate: Estimate, target: Path) -> str:
         "format": FORMAT,
         "dynident": estimate.version,
         "name": estimate.robot.name,
-        "terms": [term.key for term in base.terms],
+        "terms": [term.key_on(base.robot) for term in base.terms],
         "estimator": {"name": estimate.estimator, **estimate.estimator_options},
         "signals": dataclasses.asdict(estimate.signals),
         "band": estimate.band,
@@ -179,7 +179,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
     robot = _found_again(robot_from_data(data["robot"], source), data, source)
     if not isinstance(data["terms"], list) or not data["terms"]:
         raise ValueError("terms must be a list of names")
-    terms = resolve_terms(data["terms"])
+    terms = stored_terms(robot, data["terms"])
     base = BaseParameters(
         robot=robot,
         terms=terms,

@@ -36,6 +36,7 @@ MODELS = ("dynamic", "energy")
 _ALL_TERMS = "rigid,Ia,Fv,Fc,Fo"
 _LONGEST = 3600.0  # [s] of a motion
 _MOST_SWINGS = 300  # oscillations of the highest harmonic; memory and time grow with them
+_BLURRED = 0.04  # share of the joints' velocity limits below which Coulomb friction is smoothed in the search
 _SLOW = 0.02  # share of a joint's velocity limit at which a row counts half
 _FEW = 0.1  # a parameter near zero counts as large as this share of a typical one
 
@@ -356,8 +357,14 @@ class _Excitation:
 
     def _smooth(self, terms: Sequence[Term]) -> tuple[Term, ...]:
         """The terms with Coulomb friction smooth enough for derivatives to mean something between samples."""
-        slow = 0.04 * float(np.median(self.limits.velocity))
-        return tuple(Coulomb(max(slow, term.smoothing)) if isinstance(term, Coulomb) else term for term in terms)
+        turns = self.robot.radians == 1.0
+        slow, sliding = (
+            _BLURRED * float(np.median(self.limits.velocity[own])) if own.any() else 0.0 for own in (turns, ~turns)
+        )
+        return tuple(
+            Coulomb(max(slow, term.smoothing), max(sliding, term.sliding)) if isinstance(term, Coulomb) else term
+            for term in terms
+        )
 
     @on_one_thread
     def run(self, progress: Callable[[SearchProgress], None] | None) -> ExcitingMotion:

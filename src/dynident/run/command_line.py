@@ -41,7 +41,7 @@ _VERBS = {
     "friction": "friction of joints from runs at constant velocities",
     "oscillate": "weights and inertias from natural oscillations",
 }
-_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
+_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
 
 _FRICTION = (
     "friction beside the terms: auto (the training data decides; default), basic (none), generic (what helps on most "
@@ -184,7 +184,7 @@ def _identify_arguments(verb: argparse.ArgumentParser) -> None:
     help_validation = "logs to judge the result with; they shape nothing"
     verb.add_argument("--validation", nargs="+", default=[], metavar="LOG", help=help_validation)
     _log_arguments(verb)
-    verb.add_argument("--terms", default=None, help=f"{_TERMS} (default: all, Fc smoothed below 0.02 rad/s)")
+    verb.add_argument("--terms", default=None, help=f"{_TERMS} (default: all, with Fc(0.02))")
     verb.add_argument("--friction", default=None, metavar="WHICH", help=_FRICTION)
     verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
     help_estimator = "ordinary, weighted (default), robust, total, ridge or prior"
@@ -329,7 +329,7 @@ def _signal_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--band", type=float, default=None, metavar="HZ", help=help_band)
     help_delay = "time by which torque is stamped late (default: from the data)"
     verb.add_argument("--delay", type=float, default=None, metavar="SECONDS", help=help_delay)
-    help_rest = "joints slower than this are at rest (default 0.01 rad/s)"
+    help_rest = "joints slower than this are at rest (default 0.01 rad/s or m/s)"
     verb.add_argument("--rest-speed", type=float, default=None, metavar="SPEED", help=help_rest)
 
 
