@@ -17,6 +17,7 @@ from dynident.estimate.bands import LEVEL, banded_blocks, covariance_root, half_
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.motion_view import MotionView
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
+from dynident.estimate.usefulness import Usefulness, usefulness
 from dynident.identifiability.base import BaseParameters
 from dynident.logs.source import LogSource, PositionsOnly, as_logs
 from dynident.robot.model import Robot
@@ -42,6 +43,7 @@ class LogRecord:
         repeated: Rows dropped because they repeat the one before.
         gaps: Number of gaps.
         resampled: Whether stamps were irregular.
+        band_choice: Why the band is what it is and what was tried, as plain data; empty in fits of earlier versions.
     """
 
     label: str
@@ -55,6 +57,7 @@ class LogRecord:
     repeated: int
     gaps: int
     resampled: bool
+    band_choice: Mapping[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def of(observations: Observations) -> LogRecord:
@@ -72,6 +75,7 @@ class LogRecord:
             repeated=found.repeated,
             gaps=found.n_gaps,
             resampled=found.grid.irregular,
+            band_choice=observations.choice.as_dict(),
         )
 
     def overlaps(self, observations: Observations) -> bool:
@@ -203,6 +207,12 @@ class Estimate:
         """Standard parameters that predict the torque of the estimate; the dependent ones are zero in it."""
         chi = self.base.standard_values(self.beta, "regrouped zero")
         return TorqueModel(self.robot, self.base.terms, frozen(chi), self.reference)
+
+    @functools.cached_property
+    def usefulness(self) -> Usefulness:
+        """Whether the model predicts most of the torque that it has not seen, and what was tried if it does not."""
+        bands = [{"band": one.band, "reason": one.band_choice.get("reason", "")} for one in self.data]
+        return usefulness(self.train, self.validation, self.cross_validation, bands)
 
     def rows(self) -> list[dict[str, Any]]:
         """The parameters as plain data, one mapping each; what is not known is None."""

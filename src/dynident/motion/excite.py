@@ -30,6 +30,7 @@ from dynident.motion.storage import save_trajectory
 from dynident.motion.trajectory import positive
 from dynident.robot.model import Robot
 from dynident.robot.placeholders import placeholder_limits
+from dynident.signals.columns import bandwidth_along
 
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
 MODELS = ("dynamic", "energy")
@@ -132,6 +133,7 @@ class ExcitingMotion:
         evaluations: Criteria evaluated.
         seconds: Time the search took [s].
         interrupted: Whether it was stopped early.
+        bandwidth: Band that columns of the regressor need along the motion [Hz]; `identify` chooses no lower one.
         asked: What was asked for.
         limits: Limits of the joints that it keeps, the share for safety taken off.
         noise: (n_joints,) deviation of the torque that was assumed [N·m or N]; of the energy, (1,) [J].
@@ -153,6 +155,7 @@ class ExcitingMotion:
     evaluations: int
     seconds: float
     interrupted: bool
+    bandwidth: float
     asked: ExciteOptions
     limits: JointLimits
     noise: Array
@@ -184,6 +187,7 @@ class ExcitingMotion:
             "kind": self.criterion,
             "seconds": self.seconds,
             "interrupted": self.interrupted,
+            "bandwidth": self.bandwidth,
             "slack": dict(self.slack),
             "closest": dict(self.closest),
             "deviations": dict(zip(self.names, map(_finite, self.deviations), strict=True)),
@@ -231,12 +235,10 @@ class _Excitation:
             raise UnknownNameError("criterion", str(self.criterion), CRITERIA)
         if options.model not in MODELS:
             raise UnknownNameError("model", str(options.model), MODELS)
-        for name, least in (("starts", 1), ("kicks", 0), ("iterations", 1)):
+        for name, least in (("starts", 1), ("kicks", 0), ("iterations", 1), ("seed", 0)):
             number = getattr(options, name)
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise InputError(f"{name} is {number}; expected a whole number, at least {least}")
-        if isinstance(options.seed, bool) or not isinstance(options.seed, int) or options.seed < 0:
-            raise InputError(f"seed is {options.seed}; expected a whole number, zero or more")
         positive(options.rate, "rate", "Hz")
         if not 0.0 < options.safety <= 1.0:
             raise InputError(f"safety is {options.safety}; expected a share above 0 and up to 1")
@@ -425,6 +427,7 @@ class _Excitation:
             evaluations=found.evaluations,
             seconds=found.seconds,
             interrupted=found.interrupted,
+            bandwidth=bandwidth_along(self.robot, motion.sample, motion.duration, motion.harmonics * motion.frequency),
             asked=self.options,
             limits=self.limits,
             noise=frozen(self.noise),

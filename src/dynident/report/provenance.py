@@ -187,7 +187,7 @@ def options_section(estimate: Estimate, command: str) -> Html:
     """Everything that shaped the result, and how to make it again."""
     signals = dataclasses.asdict(estimate.signals)
     if signals["band"] is None:
-        signals["band"] = "chosen from the motion of each log"
+        signals["band"] = "chosen from motion and noise of each log"
     else:
         signals["band"] = f"{number(signals['band'])} Hz"
     signals["delay"] = f"{number(1e3 * signals['delay'], 3)} ms"

@@ -163,6 +163,7 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
 
     from dynident.report.inspection import page_console
     from dynident.report.words import percent
+    from dynident.signals.observe import WIDEST_SHARE
 
     console = page_console()
     console.print(
@@ -174,6 +175,8 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     found = ", ".join(f"{key} {value:.5g}" for key, value in facts.items())
     console.print(f"{found}; {motion.evaluations} evaluations in {motion.seconds:.1f} s")
     console.print(f"Closest to the limits: {'; '.join(motion.closest.values())}")
+    slowest = motion.bandwidth / WIDEST_SHARE
+    console.print(f"Bandwidth of the columns: {motion.bandwidth:.3g} Hz; record at {slowest:.0f} Hz or more")
     title = "\nWidest predicted deviations"
     table = Table(box=SIMPLE_HEAD, title=title, title_style="bold", title_justify="left")
     heads = ("parameter", "deviation", "of its size", *(() if motion.before is None else ("before",)))

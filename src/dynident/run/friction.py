@@ -23,7 +23,8 @@ from dynident.information.slabs import accumulate_slabs
 from dynident.logs.log import torque_kind
 from dynident.robot.model import Robot
 from dynident.run.store import factor_of_log
-from dynident.signals.observe import STANDSTILL, Observations
+from dynident.signals.band import STANDSTILL
+from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
 from dynident.validation.selection import FrictionChoice, Selection, Verdict, choose_friction
 
