@@ -1,0 +1,41 @@
+"""Robot files that others wrote; skipped where they are absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynident as di
+
+ROBOTS = Path(__file__).parents[3] / "shared" / "robots"
+pytestmark = pytest.mark.skipif(not ROBOTS.exists(), reason=f"robot files not found at {ROBOTS}")
+
+
+def singular_values(robot):
+    """Of the regressor of the rigid links, columns scaled to unit norm; fixed ones and those without effect left out."""
+    n = len(robot.joint_names)
+    q, dq, ddq = np.random.default_rng(3).normal(size=(3, 60, n)) * np.array([2.0, 3.0, 10.0])[:, None, None]
+    free = [column.fixed is None for column in di.columns(robot, "rigid")]
+    W = np.ascontiguousarray(di.regressor(robot, q, dq, ddq, "rigid")).reshape(60 * n, -1)[:, free]
+    size = np.linalg.norm(W, axis=0)
+    seen = size > 1e-10 * size.max()
+    return np.linalg.svd(W[:, seen] / size[seen], compute_uv=False)
+
+
+@pytest.mark.parametrize(("file", "count"), [("romeo.urdf", 351), ("solo12.urdf", 68), ("tidybot_base.xml", 4)])
+def test_the_count_is_the_rank(file, count):
+    robot = di.load_robot(ROBOTS / file)
+    base, values = di.base_parameters(robot, "rigid"), singular_values(robot)
+    assert values[count - 1] > 1e6 * np.append(values, 0.0)[count]
+    assert base.n == count
+    assert base.weakest > 1e-5
+    assert base.warnings == ()
+
+
+def test_a_count_that_rounded_angles_decide_is_reported():
+    base = di.base_parameters(di.load_robot(ROBOTS / "so_arm100.xml"), "rigid")
+    assert base.n == 38
+    assert "2 of the 38 base parameters" in base.warnings[0]
+    assert "counts 36" in base.warnings[0]
