@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not ROBOTS.exists(), reason=f"robot files not fo
 
 
 def singular_values(robot):
-    """Of the regressor of the rigid links, columns scaled to unit norm; fixed ones and those without effect left out."""
+    """Of the regressor of the rigid links, columns scaled to unit norm, without fixed ones and those of no effect."""
     n = len(robot.joint_names)
     q, dq, ddq = np.random.default_rng(3).normal(size=(3, 60, n)) * np.array([2.0, 3.0, 10.0])[:, None, None]
     free = [column.fixed is None for column in di.columns(robot, "rigid")]
@@ -28,7 +28,7 @@ def singular_values(robot):
 def test_the_count_is_the_rank(file, count):
     robot = di.load_robot(ROBOTS / file)
     base, values = di.base_parameters(robot, "rigid"), singular_values(robot)
-    assert values[count - 1] > 1e6 * np.append(values, 0.0)[count]
+    assert values[count - 1] > 1e6 * np.append(values, 0.0)[count]  # no doubt
     assert base.n == count
     assert base.weakest > 1e-5
     assert base.warnings == ()
