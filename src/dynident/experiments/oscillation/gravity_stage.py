@@ -235,4 +235,5 @@ class GravitySearch:
             notes=notes,
             warnings=tuple(warnings),
             poses=self.pose[None],
+            covariance=solved.covariance[:-1, :-1],
         )

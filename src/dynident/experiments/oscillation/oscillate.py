@@ -110,12 +110,11 @@ def oscillate(
     where = None if pose is None else as_samples(pose, "pose", robot.joint_names, 1)[0]
     points = None if set_points is None else [as_samples(x, "set-point", robot.joint_names, 1)[0] for x in set_points]
     found: list[StageResult] = []
-    weight = None
     if stage != "inertia" and model.gravity:
         found.append(SEARCHES[search](bench, model, options, pose=where))
-        weight = model.weight(found[0].values)
     elif stage == "gravity":
         raise InputError(f"robot {robot.name}: gravity acts on none of its joints; use stage='inertia'")
     if stage != "gravity":
-        found.append(inertia_stage(bench, model, options, weight=weight, kp=kp, set_points=points))
+        weights = found[0] if found else None
+        found.append(inertia_stage(bench, model, options, weights=weights, kp=kp, set_points=points))
     return Oscillation(model, tuple(found))

@@ -29,14 +29,14 @@ class Law:
         model: The model.
         weight: (n_columns,) parameters of its gravity.
         motion: (n_columns,) parameters of its inertia.
-        kp: Proportional gain [1/s²]; 0 for the open loop.
+        kp: Proportional gain [1/s²], a number or a matrix (n_moving, n_moving); 0 for the open loop.
         target: (n_moving,) set-point [rad or m].
     """
 
     model: SwingModel
     weight: Array
     motion: Array
-    kp: float
+    kp: float | Array
     target: Array
 
     def __post_init__(self) -> None:
