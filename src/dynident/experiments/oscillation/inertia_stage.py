@@ -25,10 +25,12 @@ from dynident.experiments.oscillation.starts import amplitude_for, mixed_start, 
 from dynident.experiments.oscillation.swing import Law, Swing, swing
 
 MERGED = 1e-3  # |w²/kp - 1| at which the modes count as one
+_STRAIGHT = 0.05  # share by which the law of a round may be wrong: beyond, the size of a swing bends it too much
 _WEIGHINGS = 6  # passes over the set-points that correct the weights before inertias are looked for
 _PERIODS = 8.0  # of a weighing: the window that averages over it needs four
 _STIFFER = 4.0  # times the gain, of a weighing whose weight is so wrong that the arm falls
 _FASTEST = 0.2  # [rad] that a weighing may turn in its phase from sample to sample
+_RANGE = 3.0  # times the frequencies that the model says, within which the machine's are
 _PASSES = 4  # of the fit, each with the covariance of the pass before
 
 
@@ -73,7 +75,7 @@ def inertia_stage(
         solved = search.solve(values)
         values = solved.values[: len(values)]
         gap = search.prove(values, number)
-        if gap < MERGED:
+        if gap < MERGED and max(one.wrong(solved.values) for one in search.evidence) < _STRAIGHT:
             break
     assert solved is not None
     return search.result(solved, gap)
@@ -126,7 +128,7 @@ class _Search:
             length = duration_for(kp, _PERIODS, self.bench.plant.sample_time)
             start = np.zeros(len(pose))
             one = swing(self.bench, law, start, length, label=label, fastest=3.0 * np.sqrt(kp), reach=self.how.reach, count=1)
-            self.steps.append(step_of(one, self._sent(values)))
+            self._note(one, values)
             stiffer = _STIFFER * kp
             if one.state != "falls" or np.sqrt(stiffer) * self.bench.plant.sample_time > _FASTEST:
                 break
@@ -143,12 +145,12 @@ class _Search:
         return Law(self.model, weight, self.model.motion(values[first:], weight), kp, pose)
 
     def round(self, values: Array, number: int) -> None:
-        """A swing at every set-point, with gains that keep the modes apart.
+        """A swing at every set-point, with gains that keep the modes apart, in place of those of the round before.
 
         In a round before the last, whose inertias may be so wrong that modes meet, a swing that is not clear is left
         out unless none is.
         """
-        before = len(self.evidence)
+        self.evidence = []
         for place in range(len(self.poses)):
             self.bench.progress("inertia stage", number * len(self.poses) + place, self.how.rounds * len(self.poses))
             label = f"inertia-{number + 1}-{place + 1}"
@@ -159,10 +161,7 @@ class _Search:
                 self.evidence.append(evidence_of(one, self.bench.plant.sample_time))
             elif one.state != "unclear" or number + 1 == self.how.rounds:
                 raise refuse("inertia", one, _ADVICE[one.state])
-            quantum = quantum_of(one.run.q)
-            if self.how.amplitude is None and quantum:
-                self.amplitude = max(self.amplitude, amplitude_for(quantum))
-        if len(self.evidence) == before:
+        if not self.evidence:
             raise refuse("inertia", one, _ADVICE[one.state])
 
     def _swing(self, place: int, values: Array, label: str, *, longer: float = 1.0, merged: bool = False) -> Swing:
@@ -179,12 +178,20 @@ class _Search:
         one = swing(
             *(self.bench, self._law(self.poses[place], values, gain), start, longer * length),
             label=label,
-            fastest=3.0 * float(np.sqrt(squares.max())),
+            fastest=_RANGE * float(np.sqrt(squares.max())),
+            slowest=float(np.sqrt(squares.min())) / _RANGE,
             reach=self.how.reach,
             count=None if apart else 1,
         )
-        self.steps.append(step_of(one, self._sent(values)))
+        self._note(one, values)
         return one
+
+    def _note(self, one: Swing, values: Array) -> None:
+        """Keep a swing for the report, and swing by as much as its encoders need from now on."""
+        self.steps.append(step_of(one, self._sent(values)))
+        quantum = quantum_of(one.run.q) if len(one.run.time) > 1 else 0.0
+        if self.how.amplitude is None and quantum:
+            self.amplitude = max(self.amplitude, amplitude_for(quantum))
 
     def prove(self, values: Array, number: int) -> float:
         """How far the one frequency is from kp when the estimates are sent: |w²/kp - 1|."""

@@ -26,7 +26,7 @@ from dynident.plant.protocol import Reading
 # has a twelfth of the squared sample time more curvature: standard deviations of the two numbers that stand for that.
 HOLD_STD = (1 / 2, 1 / 12)
 _STEP = 1e-5  # [rad, m, rad/s or m/s] of difference quotients of the law
-_WALK = 0.77  # standard deviation of a slope through a random walk: root of 6/5, times that of half a variance
+_WALK = 0.6  # 6/5 for a straight line through a random walk, times half of its variance for the phase
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class Evidence:
         parts: The equations of motion about the mean.
         modes: The modes.
         law: (n, n) twice: slopes of the law's torque with position and velocity.
-        covariance: Of the numbers of the modes, with what is not noise in it.
+        gain: (n, n) the law's gain, which its squared frequencies come from if its model is right.
+        covariance: Of the numbers of the modes.
         sample_time: [s].
     """
 
@@ -82,6 +83,7 @@ class Evidence:
     parts: Parts
     modes: Modes
     law: tuple[Array, Array]
+    gain: Array
     covariance: Array
     sample_time: float
 
@@ -102,7 +104,16 @@ class Evidence:
             J[rows, 2 * i], J[rows, 2 * i + 1] = by_pole, 1j * by_pole
             J[rows, first + 1 + 2 * i], J[rows, first + 2 + 2 * i] = by_shape, -1j * by_shape
         real = _real(J, n)
-        return np.asarray(real @ self.covariance @ real.T)
+        covariance = self.covariance + np.diag(_bent(modes, min(1.0, self.wrong(unknown))))
+        return np.asarray(real @ covariance @ real.T)
+
+    def wrong(self, unknown: Array) -> float:
+        """Share by which the law misses the machine of given unknowns: its squared frequencies are not the gains."""
+        values, count = np.append(1.0, unknown), len(self.parts.mass)
+        mass = np.tensordot(values[:count], self.parts.mass, 1)
+        stiffness = np.tensordot(values[:count], self.parts.stiffness, 1)
+        ratios = np.linalg.eigvals(np.linalg.solve(mass, stiffness - self.law[0]) @ np.linalg.inv(self.gain))
+        return float(np.abs(ratios - 1.0).max())
 
     def _dynamics(self, s: complex, unknown: Array) -> ComplexArray:
         """The matrix that a mode's shape makes vanish, (n, n)."""
@@ -145,7 +156,8 @@ def evidence_of(one: Swing, sample_time: float) -> Evidence:
         parts=parts,
         modes=modes,
         law=(A_q, A_v),
-        covariance=_uncertainty(one, A_q, A_v),
+        gain=one.law.kp * np.eye(n) if np.ndim(one.law.kp) == 0 else np.asarray(one.law.kp),
+        covariance=modes.covariance + _returned(one, A_q, A_v),
         sample_time=sample_time,
     )
 
@@ -169,36 +181,35 @@ def slopes_of(law: Law, pose: Array, sample_time: float) -> tuple[Array, Array, 
     return torque(pose, rest), np.stack(by_q, axis=1), np.stack(by_v, axis=1)
 
 
-def _uncertainty(one: Swing, A_q: Array, A_v: Array) -> Array:
-    """Covariance of poles, means and shapes: noise of the fit, noise that the law sends back, size of the swing."""
+def _returned(one: Swing, A_q: Array, A_v: Array) -> Array:
+    """Covariance that noise of the readings adds to the modes, as the law sends it back as torque.
+
+    In coordinates of the modes, ``eta'' + w² eta = w² nu`` with nu the noise of the readings as a mode feels it: white,
+    and new with every sample. It lets the mode's own phase and amplitude walk, which its pole takes for part of it; at
+    the frequencies of the other modes, and at rest, it adds to their shapes and to the mean.
+    """
     assert one.modes is not None
-    modes, n = one.modes, len(one.modes.mean)
-    found = modes.covariance.copy()
-    largest = modes.size.max(axis=1)
-    bend = float((largest**2).sum())  # a swing of size A is slower than a small one by A²/16
-    width = 1 + 2 * len(modes.poles)
-    for i, (s, a) in enumerate(zip(modes.poles, modes.shape, strict=True)):
-        walk = _WALK * abs(s) * _returned(one, a, A_q, A_v) / np.sqrt(len(one.run.time))
-        found[2 * i, 2 * i] += walk**2
-        found[2 * i + 1, 2 * i + 1] += walk**2 + (abs(s) * bend / 16.0) ** 2
-        for j in range(n):
-            for place in (1, 2):
-                k = 2 * len(modes.poles) + j * width + 2 * i + place
-                found[k, k] += (largest[i] * bend / 8.0) ** 2
-    for j in range(n):
-        k = 2 * len(modes.poles) + j * width
-        found[k, k] += (bend / 4.0) ** 2
+    modes, n, count = one.modes, len(one.modes.mean), len(one.modes.poles)
+    samples, width = len(one.run.time), 1 + 2 * count
+    first = 2 * count + width * np.arange(n)
+    turned = modes.shape / np.exp(1j * np.angle(modes.shape[np.arange(count), np.argmax(modes.size, axis=1)]))[:, None]
+    shapes = turned.real
+    found = np.zeros_like(modes.covariance)
+    speed = _velocity_noise(one)
+    for k, shape in enumerate(shapes):
+        sent = np.concatenate([(shape @ A_q) * modes.noise, (shape @ A_v) * speed])
+        noise = float(np.linalg.norm(sent)) / max(abs(float(shape @ A_q @ shape)), 1e-300)  # over the amplitude
+        own = noise**2 * np.outer(shape, shape) / samples
+        found[np.ix_(first, first)] += own
+        for i in range(count):
+            if i == k:
+                for place in (2 * i, 2 * i + 1):
+                    found[place, place] += _WALK * modes.square[i] * noise**2 / samples
+                continue
+            louder = modes.square[k] / (modes.square[k] - modes.square[i])
+            for place in (1 + 2 * i, 2 + 2 * i):
+                found[np.ix_(first + place, first + place)] += 2.0 * louder**2 * own
     return found
-
-
-def _returned(one: Swing, a: ComplexArray, A_q: Array, A_v: Array) -> float:
-    """Noise and rounding of positions and velocities as the law sends them into a mode, over its amplitude."""
-    assert one.modes is not None
-    rotated = a * np.exp(-1j * np.angle(a[np.argmax(np.abs(a))]))
-    shape = rotated.real
-    spring = abs(float(shape @ A_q @ shape))
-    sent = np.concatenate([(shape @ A_q) * one.modes.noise, (shape @ A_v) * _velocity_noise(one)])
-    return float(np.linalg.norm(sent)) / max(spring, 1e-300)
 
 
 def _velocity_noise(one: Swing) -> Array:
@@ -209,3 +220,18 @@ def _velocity_noise(one: Swing) -> Array:
     basis = np.concatenate([motion.real, motion.imag], axis=1)
     rest = one.run.dq - basis @ np.linalg.lstsq(basis, one.run.dq, rcond=None)[0]
     return np.asarray(np.sqrt(np.mean(rest**2, axis=0)))
+
+
+def _bent(modes: Modes, wrong: float) -> Array:
+    """Variances that the size of a swing adds to the numbers of the modes.
+
+    A pendulum of amplitude A is slower than a small swing by A²/16, and a spring that is not straight shifts its mean by
+    about A²/4. A law with the right weight and inertia makes the machine straight, so that it is only the share by which
+    it is wrong that bends.
+    """
+    count, n = len(modes.poles), len(modes.mean)
+    largest = modes.size.max(axis=1)
+    bend = wrong * float((largest**2).sum())
+    of_poles = np.stack([np.zeros(count), np.sqrt(modes.square) * bend / 16.0], axis=1).ravel()
+    of_joint = np.append(bend / 4.0, np.repeat(largest * bend / 8.0, 2))
+    return np.concatenate([of_poles, np.tile(of_joint, n)]) ** 2

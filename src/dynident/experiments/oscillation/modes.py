@@ -90,7 +90,7 @@ def counted_periods(time: Array, x: Array, level: float = 0.0) -> float:
 
 
 @on_one_thread
-def fit_modes(time: Array, q: Array, count: int, fastest: float) -> Modes | None:
+def fit_modes(time: Array, q: Array, count: int, fastest: float, slowest: float = 0.0) -> Modes | None:
     """The natural modes of a record.
 
     The poles come from the shift invariance of the record's Hankel matrix, all joints stacked (ESPRIT), and are then
@@ -101,13 +101,14 @@ def fit_modes(time: Array, q: Array, count: int, fastest: float) -> Modes | None
         q: (n_samples, n_joints) [rad or m].
         count: Number of modes.
         fastest: A frequency that none of them exceeds [rad/s].
+        slowest: A frequency that all of them exceed [rad/s]: slower poles are a drift.
 
     Returns:
         The modes, or None where the record does not swing in as many.
     """
     step = float(time[-1] - time[0]) / (len(time) - 1)
     widest = max(1, int(np.pi / (2.0 * max(fastest, 1e-3) * step)))
-    start = _poles(*_block_means(time, q, min(widest, max(1, len(time) // _SHORT))), count)
+    start = _poles(*_block_means(time, q, min(widest, max(1, len(time) // _SHORT))), count, slowest)
     if start is None:
         return None
     stamps, x = _block_means(time, q, min(widest, max(1, len(time) // _LONG)))
@@ -128,10 +129,10 @@ def _block_means(time: Array, q: Array, width: int) -> tuple[Array, Array]:
     )
 
 
-def _poles(time: Array, x: Array, count: int) -> Array | None:
+def _poles(time: Array, x: Array, count: int, slowest: float) -> Array | None:
     """(count, 2) decay and frequency of each mode, or None."""
     rows = min(len(time) // 2, 2 * _SHORT)
-    order = 2 * count + 1  # the mean is a pole at one
+    order = 2 * count + (3 if slowest else 1)  # the mean is a pole at one, and a drift may take two
     if rows <= order:
         return None
     scale = np.ptp(x, axis=0)
@@ -142,7 +143,7 @@ def _poles(time: Array, x: Array, count: int) -> Array | None:
     U = np.linalg.svd(np.concatenate(blocks, axis=0).T, full_matrices=False)[0][:, :order]
     z = np.linalg.eigvals(np.linalg.lstsq(U[:-1], U[1:], rcond=None)[0])
     s = np.log(z[np.abs(z) > 1e-6].astype(np.complex128)) / float(time[1] - time[0])
-    swinging = s[s.imag > _TURN * 2.0 * np.pi / float(time[-1] - time[0])]
+    swinging = s[s.imag > max(slowest, _TURN * 2.0 * np.pi / float(time[-1] - time[0]))]
     if len(swinging) < count:
         return None
     weight = np.abs(_amplitudes(time, scaled, np.stack([swinging.real, swinging.imag], axis=1))).max(axis=1)

@@ -126,9 +126,9 @@ def slow_start(mass: Array, stiffness: Array, amplitude: float) -> Array:
 
 
 def mixed_start(mass: Array, stiffness: Array, amplitude: float) -> Array:
-    """Displacement with every mode in it, (n,), none beyond the amplitude."""
+    """Displacement with every mode in it, (n,); neither a joint nor a mode goes beyond the amplitude."""
     shapes = natural_modes(mass, stiffness)[1]
     signs = [np.array([1.0 if i >> j & 1 == 0 else -1.0 for j in range(shapes.shape[1])]) for i in range(2**4)]
     mixed = [shapes @ sign for sign in signs]
     chosen = min(mixed, key=lambda x: float(np.abs(x).max()))  # so that as much as possible of each fits in
-    return np.asarray(amplitude * chosen / np.abs(chosen).max())
+    return np.asarray(amplitude * chosen / max(1.0, np.abs(chosen).max()))

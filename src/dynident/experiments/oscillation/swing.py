@@ -87,6 +87,7 @@ def swing(
     *,
     label: str,
     fastest: float,
+    slowest: float = 0.0,
     reach: float = REACH,
     count: int | None = None,
 ) -> Swing:
@@ -99,6 +100,7 @@ def swing(
         duration: Length of the run [s].
         label: Name of the run.
         fastest: A frequency that no mode exceeds [rad/s].
+        slowest: A frequency that every mode exceeds [rad/s].
         reach: Distance from the target at which the run is stopped [rad or m].
         count: Number of modes; default one per joint.
     """
@@ -111,7 +113,7 @@ def swing(
         return Swing(law, run, start, None, "limit" if own else "falls")
     if _held(run, start):
         return Swing(law, run, start, None, "held")
-    modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest)
+    modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest, slowest)
     clear = modes is not None and modes.clear
     return Swing(law, run, start, modes, "swings" if clear else "unclear")
 
