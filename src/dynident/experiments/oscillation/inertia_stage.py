@@ -111,7 +111,9 @@ class _Search:
                 about = parts_of(self.model, mean)
                 stiff = kp * np.tensordot(np.append(1.0, values), about.mass, 1)
                 columns.append(np.linalg.solve(stiff, about.weight[1 : 1 + first].T))
-                right.append(np.linalg.solve(stiff, torque - about.weight[0] - about.weight[1 + first :].T @ values[first:]))
+                right.append(
+                    np.linalg.solve(stiff, torque - about.weight[0] - about.weight[1 + first :].T @ values[first:])
+                )
                 farthest = max(farthest, float(np.abs(mean - pose).max()))
             found = linear_least_squares(
                 np.concatenate(columns), np.concatenate(right), values[:first], sizes_of(values[:first])
@@ -127,7 +129,9 @@ class _Search:
             law = self._law(pose, values, kp)
             length = duration_for(kp, _PERIODS, self.bench.plant.sample_time)
             start = np.zeros(len(pose))
-            one = swing(self.bench, law, start, length, label=label, fastest=3.0 * np.sqrt(kp), reach=self.how.reach, count=1)
+            one = swing(
+                self.bench, law, start, length, label=label, fastest=3.0 * np.sqrt(kp), reach=self.how.reach, count=1
+            )
             self._note(one, values)
             stiffer = _STIFFER * kp
             if one.state != "falls" or np.sqrt(stiffer) * self.bench.plant.sample_time > _FASTEST:
@@ -169,17 +173,21 @@ class _Search:
         mass = np.tensordot(np.append(1.0, values), self.parts[place].mass, 1)
         squares, gain = gains(self.kp, mass)
         apart = len(squares) > 1 and not merged
-        if not apart:
+        if apart:
+            start = mixed_start(mass, mass @ gain, self.amplitude)
+        else:  # any displacement is a mode
             squares, gain = np.full(1, self.kp), np.asarray(self.kp)
-        start = mixed_start(mass, np.dot(mass, gain), self.amplitude)
-        length = duration_for(float(squares.min()), self.how.periods * (2.0 if apart else 1.0), self.bench.plant.sample_time)
+            start = self.amplitude * (-1.0) ** np.arange(len(mass))
+        length = duration_for(
+            float(squares.min()), self.how.periods * (2.0 if apart else 1.0), self.bench.plant.sample_time
+        )
         if apart:  # two modes part by a turn in this time
             length = max(length, 2.0 * np.pi / float(np.diff(np.sqrt(squares)).min()))
         one = swing(
             *(self.bench, self._law(self.poses[place], values, gain), start, longer * length),
             label=label,
             fastest=_RANGE * float(np.sqrt(squares.max())),
-            slowest=float(np.sqrt(squares.min())) / _RANGE,
+            slowest=float(np.sqrt(squares.min())) / _RANGE if apart else 0.0,
             reach=self.how.reach,
             count=None if apart else 1,
         )

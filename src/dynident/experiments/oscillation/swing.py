@@ -109,7 +109,8 @@ def swing(
     if run.end == "saturated":
         return Swing(law, run, start, None, "saturated")
     if not run.whole:
-        own = len(run.time) > 0 and bench.bounds.broken(run.q[-1], run.dq[-1]) is not None
+        # One that becomes too fast falls: a swing within its reach is slow.
+        own = run.end == "bound" and bench.bounds.broken(run.q[-1], run.dq[-1]) is not None
         return Swing(law, run, start, None, "limit" if own else "falls")
     if _held(run, start):
         return Swing(law, run, start, None, "held")
