@@ -10,6 +10,7 @@ with these inertias proves them, for then the modes merge at kp.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -105,15 +106,14 @@ class _Search:
         for number in range(_WEIGHINGS):
             columns, right, farthest = [], [], 0.0
             for place, pose in enumerate(self.poses):
+                self.bench.progress("weights", number * len(self.poses) + place, _WEIGHINGS * len(self.poses))
                 one, kp = self._weighing(pose, values, kp, f"weigh-{number + 1}-{place + 1}")
                 mean = _windowed_mean(one.run.q)
                 torque = slopes_of(one.law, mean, self.bench.plant.sample_time)[0]
                 about = parts_of(self.model, mean)
-                stiff = kp * np.tensordot(np.append(1.0, values), about.mass, 1)
-                columns.append(np.linalg.solve(stiff, about.weight[1 : 1 + first].T))
-                right.append(
-                    np.linalg.solve(stiff, torque - about.weight[0] - about.weight[1 + first :].T @ values[first:])
-                )
+                spring = kp * np.tensordot(np.append(1.0, values), about.mass, 1)
+                columns.append(np.linalg.solve(spring, about.weight[1 : 1 + first].T))
+                right.append(np.linalg.solve(spring, torque - about.weight[0]))
                 farthest = max(farthest, float(np.abs(mean - pose).max()))
             found = linear_least_squares(
                 np.concatenate(columns), np.concatenate(right), values[:first], sizes_of(values[:first])
@@ -128,10 +128,9 @@ class _Search:
         while True:
             law = self._law(pose, values, kp)
             length = duration_for(kp, _PERIODS, self.bench.plant.sample_time)
-            start = np.zeros(len(pose))
-            one = swing(
-                self.bench, law, start, length, label=label, fastest=3.0 * np.sqrt(kp), reach=self.how.reach, count=1
-            )
+            fastest = _RANGE * float(np.sqrt(kp))
+            how: dict[str, Any] = {"label": label, "fastest": fastest, "reach": self.how.reach, "count": 1}
+            one = swing(self.bench, law, np.zeros(len(pose)), length, **how)
             self._note(one, values)
             stiffer = _STIFFER * kp
             if one.state != "falls" or np.sqrt(stiffer) * self.bench.plant.sample_time > _FASTEST:
@@ -177,10 +176,9 @@ class _Search:
             start = mixed_start(mass, mass @ gain, self.amplitude)
         else:  # any displacement is a mode
             squares, gain = np.full(1, self.kp), np.asarray(self.kp)
-            start = self.amplitude * (-1.0) ** np.arange(len(mass))
-        length = duration_for(
-            float(squares.min()), self.how.periods * (2.0 if apart else 1.0), self.bench.plant.sample_time
-        )
+            start = np.asarray(self.amplitude * (-1.0) ** np.arange(len(mass)), dtype=np.float64)
+        periods = self.how.periods * (2.0 if apart else 1.0)
+        length = duration_for(float(squares.min()), periods, self.bench.plant.sample_time)
         if apart:  # two modes part by a turn in this time
             length = max(length, 2.0 * np.pi / float(np.diff(np.sqrt(squares)).min()))
         one = swing(

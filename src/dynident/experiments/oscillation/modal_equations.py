@@ -4,9 +4,9 @@ A mode ``a e^{s t}`` of the machine under the law obeys
 
 .. math:: (s^2 M + s F_v + K)\,a = G(s)\,(A_q + s A_v)\,a
 
-with M and K the mass matrix and the slope of the weight of the machine, F_v its viscous friction, A_q and A_v the slopes
-of the law's torque, and G what sampling makes of it. The position it swings about is where the weight equals the law's
-torque. Both are linear in masses, moments and inertias, so weight errors need not be known: they are estimated along.
+with M and K the mass matrix and the slope of the weight of the machine, F_v its viscous friction, A_q and A_v the
+slopes of the law's torque, and G what sampling makes of it. The position it swings about is where the weight equals the
+law's torque. Both are linear in masses, moments and inertias, so the weight need not be known: it is estimated along.
 """
 
 from __future__ import annotations
@@ -225,9 +225,9 @@ def _velocity_noise(one: Swing) -> Array:
 def _bent(modes: Modes, wrong: float) -> Array:
     """Variances that the size of a swing adds to the numbers of the modes.
 
-    A pendulum of amplitude A is slower than a small swing by A²/16, and a spring that is not straight shifts its mean by
-    about A²/4. A law with the right weight and inertia makes the machine straight, so that it is only the share by which
-    it is wrong that bends.
+    A pendulum of amplitude A is slower than a small swing by A²/16, and a spring that is not straight shifts its mean
+    by about A²/4. A law with the right weight and inertia makes the machine straight, so that only the share by which
+    it is wrong bends.
     """
     count, n = len(modes.poles), len(modes.mean)
     largest = modes.size.max(axis=1)

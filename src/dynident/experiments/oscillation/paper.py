@@ -277,7 +277,7 @@ class _Paper:
 
     @cached_property
     def other(self) -> Array:
-        """Start of the candidates: alternating ones leave every other link of a chain upright, and its weight unseen."""
+        """Start of the candidates: alternating ones leave every other link of a chain upright, its weight unseen."""
         return choose_start(self.model, self.groups, self.pose, self.size)
 
     @cached_property

@@ -67,8 +67,9 @@ def gains(kp: float, mass: Array) -> tuple[Array, Array]:
 
 
 def sizes_of(values: Array) -> Array:
-    """Typical size of each value; a tenth of the largest for one that is zero."""
-    return np.where(values != 0.0, np.abs(values), 0.1 * max(float(np.abs(values).max(initial=0.0)), 1e-9))
+    """Typical size of each value; a tenth of the largest for one that is zero up to rounding."""
+    size, largest = np.abs(values), max(float(np.abs(values).max(initial=0.0)), 1e-9)
+    return np.where(size > 1e-9 * largest, size, 0.1 * largest)
 
 
 def design(parts: Parts, values: Array, kp: float) -> Array:

@@ -83,18 +83,14 @@ def _check_felt(model: SwingModel, poses: Array) -> None:
     flat = [names[j] for j in np.flatnonzero(slope <= _FLAT * max(slope.max(), 1e-9)) if names[j] not in silent]
     if not silent and not flat:
         return
-    reasons = [
-        *([f"gravity has no effect on {', '.join(silent)}"] if silent else []),
-        *(
-            [f"the weight of a slide ({', '.join(flat)}) is the same at every position: it has no slope"]
-            if flat
-            else []
-        ),
-    ]
+    reasons = [f"gravity has no effect on {', '.join(silent)}"] if silent else []
+    if flat:
+        reasons.append(
+            f"the weight of {', '.join(flat)} is the same at every position, as of any slide: it has no slope"
+        )
     held = ",".join(f"{which[name]}=0" for name in names if name in silent or name in flat)
-    lock = (
-        "" if len(silent) + len(flat) == len(names) else f"; lock such joints for the gravity stage (--locked {held})"
-    )
+    some = len(silent) + len(flat) < len(names)
+    lock = f"; lock such joints for the gravity stage (--locked {held})" if some else ""
     ways = "dynident oscillate --stage inertia finds weights as well, from the positions that the joints swing about"
     more = "; or use dynident gravity or identify" if flat else ""
     raise NoTopError(f"robot {model.robot.name}: {', and '.join(reasons)}, so nothing swings there{lock}; {ways}{more}")

@@ -156,9 +156,9 @@ def _responses(model: SwingModel, groups: Sequence[Group], motion: CheckMotion) 
     heavy = rows(rest, rest)
     moving = rows(dq, ddq) - heavy
     mass = np.stack([(rows(rest, rest + unit) - heavy) @ model.chi for unit in np.eye(n)], axis=2)
-    of_weight = [any(group is one for one in model.gravity) for group in groups]
     torque = [
-        (heavy if w else moving) @ (CHANGE * g.nominal * g.direction) for w, g in zip(of_weight, groups, strict=True)
+        (heavy if any(group is one for one in model.gravity) else moving) @ (CHANGE * group.nominal * group.direction)
+        for group in groups
     ]
     pushes = np.linalg.solve(mass, np.stack(torque, axis=2))  # (n_samples, n, n_groups)
     x, v, found = np.zeros(pushes.shape[1:]), np.zeros(pushes.shape[1:]), []
@@ -166,7 +166,7 @@ def _responses(model: SwingModel, groups: Sequence[Group], motion: CheckMotion) 
         v = v + times[1] * (push - 2.0 * BANDWIDTH * v - BANDWIDTH**2 * x)
         x = x + times[1] * v
         found.append(x)
-    return np.concatenate(found) / REACH
+    return np.asarray(np.concatenate(found) / REACH)
 
 
 def choose_start(model: SwingModel, groups: Sequence[Group], pose: Array, size: float) -> Array:
@@ -181,6 +181,6 @@ def choose_start(model: SwingModel, groups: Sequence[Group], pose: Array, size: 
     def score(x: Array) -> float:
         parts = [about.stiffness if any(one is g for g in model.gravity) else about.mass for one in groups]
         pushes = [(part @ (one.nominal * one.direction)) @ x for part, one in zip(parts, groups, strict=True)]
-        return told(np.linalg.solve(mass, np.stack(pushes, axis=1)))
+        return told(np.asarray(np.linalg.solve(mass, np.stack(pushes, axis=1)), dtype=np.float64))
 
     return np.asarray(size * max(patterns, key=score))
