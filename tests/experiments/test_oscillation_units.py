@@ -150,7 +150,7 @@ def test_gains_keep_the_modes_apart_and_set_points_tell_all_parameters():
     assert np.diff(np.log(squares)).min() == pytest.approx(np.log(3.0) / 5)
     np.testing.assert_allclose(mass @ gain, (mass @ gain).T, atol=1e-9)  # symmetric: no error of it can flutter
     J = np.concatenate([design(parts_of(model, pose), values, 100.0) for pose in poses])
-    assert np.linalg.matrix_rank(J, tol=1e-12 * np.linalg.norm(J)) == len(values)
+    assert np.linalg.matrix_rank(J, tol=1e-10 * np.linalg.norm(J)) == len(values)
 
 
 def test_the_law_in_straight_lines_is_what_sampling_makes_of_it():

@@ -12,6 +12,7 @@ from dynident.experiments.oscillation.modal_equations import Parts, parts_of
 SMALLER = np.radians(0.1)  # [rad or m] amplitude unless the encoders need more
 _APART = 3.0  # largest gain over the least: neighbouring modes of seven joints still part within ten periods
 _CANDIDATES = 40
+_OPEN = 1e-11  # singular value, over the largest, of what set-points do not tell
 _WIDE = 1.2  # [rad or m] set-points lie within this of the middle
 
 
@@ -37,14 +38,20 @@ def choose_set_points(
     poses = [middle, *rng.uniform(near, far, (_CANDIDATES, n))]
     parts = [parts_of(model, pose) for pose in poses]
     slopes = [design(one, known, kp)[:, first if weighed else 0 :] for one in parts]
-    chosen = [0]
-    while len(chosen) < _wanted(n, 0 if weighed else first, len(model.inertia)):
+    chosen, all_of_them = [0], _rank(np.concatenate(slopes))
+    wanted = _wanted(n, 0 if weighed else first, len(model.inertia))
+    while len(chosen) < wanted or _rank(np.concatenate([slopes[i] for i in chosen])) < all_of_them:
         scores = []
         for j in range(len(poses)):
             J = np.concatenate([slopes[i] for i in (*chosen, j)])
             scores.append(-np.inf if j in chosen else told(J))
         chosen.append(int(np.argmax(scores)))
     return [np.asarray(poses[j]) for j in chosen]
+
+
+def _rank(J: Array) -> int:
+    s = np.linalg.svd(J, compute_uv=False)
+    return int((s > _OPEN * s[0]).sum())
 
 
 def _wanted(n: int, weights: int, inertias: int) -> int:
