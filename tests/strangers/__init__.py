@@ -1,0 +1,13 @@
+"""Robots that are not bundled, for every experiment and estimator."""
+
+from tests.strangers.stranger import (
+    STRANGERS,
+    Calibration,
+    Stranger,
+    calibration,
+    pinocchio_arm,
+    scara,
+    skewed_arm,
+)
+
+__all__ = ["STRANGERS", "Calibration", "Stranger", "calibration", "pinocchio_arm", "scara", "skewed_arm"]
