@@ -8,12 +8,13 @@ import numpy as np
 
 from dynident.errors import InputError
 from dynident.experiments.answer import ExperimentError
-from dynident.experiments.step.poses import feels_gravity, inertia_base, inertial_terms, obstacle
+from dynident.experiments.step.balance import WEIGHT_STD, torque_balance
+from dynident.experiments.step.poses import directions, feels_gravity, inertia_base, inertial_terms, obstacle
 from dynident.experiments.step.record import StepRecord, configurations
-from dynident.experiments.step.response import StepResponse, fit_response
+from dynident.experiments.step.response import fit_response
 from dynident.experiments.step.result import Configuration, JointFriction, StepResult
 from dynident.experiments.step.solve import Combinations, Inertia, Way, solve_inertias
-from dynident.experiments.step.torque import JointNumbers, differing, joint_numbers
+from dynident.experiments.step.torque import differing, joint_numbers
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
@@ -36,6 +37,7 @@ def analyse(
     emf_known: bool = False,
     values: str | None = None,
     combine: bool = True,
+    weight_std: float = WEIGHT_STD,
 ) -> StepResult:
     """Inertia, friction and combinations from recorded steps.
 
@@ -48,6 +50,7 @@ def analyse(
         emf_known: Whether the motors' back-EMF is known, so that damping can be split.
         values: Value set that tells whether rotors count apart.
         combine: Solve for the robot's combinations; a robot that carries something has others.
+        weight_std: Relative standard deviation of the described masses, centers and inertias.
 
     Raises:
         ExperimentError: When a record tells nothing.
@@ -57,6 +60,7 @@ def analyse(
     own = motors.for_joints(robot.joint_names)
     gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
     lags = np.asarray(own.inductance) / np.asarray(own.resistance)
+    counts = _counts(robot, records)
     warnings: list[str] = []
     found = []
     for group in configurations(robot, records):
@@ -64,14 +68,19 @@ def analyse(
         reason = obstacle(robot, motor)
         if reason:
             raise ExperimentError(reason)
-        fits = tuple(
-            fit_response(one.time, one.position, one.step, lag=float(lags[motor]), terms=terms, what=_what(robot, one))
-            for one in group
-        )
-        volts = [one.voltage for one in group]
-        numbers = joint_numbers(float(gains[motor]), volts, fits) if len(group) > 1 and differing(volts) else None
-        _check_signs(robot, group, fits, numbers, float(gains[motor]))
-        found.append(Configuration(motor, group[0].pose, tuple(group), fits, numbers))
+        enough = len(group) > 1 and differing([one.voltage for one in group])
+        if enough and terms is None:
+            names = [_what(robot, one) for one in group]
+            balance = torque_balance(
+                robot, own, group, values=values, weight_std=weight_std, counts=counts, what=names
+            )
+            config = Configuration(
+                motor, group[0].pose, tuple(group), balance.responses, balance.numbers, balance.curves
+            )
+        else:
+            config = _by_constants(robot, group, float(gains[motor]), float(lags[motor]), terms, combined=enough)
+        _check_signs(robot, config, float(gains[motor]))
+        found.append(config)
     emf = own.braking if emf_known else None
     tested = sorted({one.motor for one in found}, reverse=True)
     friction = [_friction(found, motor, emf, float(lags[motor])) for motor in tested]
@@ -87,23 +96,41 @@ def _what(robot: Robot, record: StepRecord) -> str:
     return f"joint {robot.joint_names[record.motor]}, {record.voltage:.4g} V ({record.label})"
 
 
-def _check_signs(
-    robot: Robot,
-    group: Sequence[StepRecord],
-    fits: Sequence[StepResponse],
-    numbers: JointNumbers | None,
-    gain: float,
-) -> None:
-    for record, fit in zip(group, fits, strict=True):
-        if fit.U * gain * record.voltage <= 0.0:
+def _counts(robot: Robot, records: Sequence[StepRecord]) -> dict[int, float]:
+    """Resolution of the encoders: the smallest step of each joint in the records in which it was driven."""
+    found: dict[int, float] = {}
+    for record in records:
+        jumps = np.abs(np.diff(record.joints(robot), axis=0))
+        for joint in np.flatnonzero(np.abs(directions(robot)[record.motor]) > 0.0):
+            least = float(np.min(jumps[:, joint][jumps[:, joint] > 1e-12], initial=np.inf))
+            found[int(joint)] = min(found.get(int(joint), np.inf), least)
+    coarsest = max((x for x in found.values() if np.isfinite(x)), default=0.0)
+    return {joint: found.get(joint, coarsest) for joint in range(len(robot.moving))}
+
+
+def _by_constants(
+    robot: Robot, group: Sequence[StepRecord], gain: float, lag: float, terms: int | None, *, combined: bool
+) -> Configuration:
+    """The paper's way: A and U of each step, then what they have in common."""
+    fits = tuple(
+        fit_response(one.time, one.position, one.step, lag=lag, terms=terms, what=_what(robot, one)) for one in group
+    )
+    numbers = joint_numbers(gain, [one.voltage for one in group], fits) if combined else None
+    return Configuration(group[0].motor, group[0].pose, tuple(group), fits, numbers)
+
+
+def _check_signs(robot: Robot, config: Configuration, gain: float) -> None:
+    for record, fit in zip(config.records, config.responses, strict=True):
+        if fit.travel * gain * record.voltage <= 0.0 and not feels_gravity(robot, config.motor):
             raise ExperimentError(
-                f"{_what(robot, record)}: moved against its voltage; check the sign of the torque constant, or whether "
-                "gravity moves the joint"
+                f"{_what(robot, record)}: moved against its voltage; check the sign of the torque constant"
             )
-    if numbers is not None and not numbers.inertia > 0.0:
+    numbers = config.numbers
+    if numbers is not None and numbers.inertia < -_APART * numbers.std[0]:
         raise ExperimentError(
-            f"joint {robot.joint_names[group[0].motor]}: inertia comes out as {numbers.inertia:.3g}; more voltage "
-            "accelerated it less: check the recorded voltages"
+            f"joint {robot.joint_names[config.motor]} ({', '.join(one.label for one in config.records)}): inertia "
+            f"comes out as {numbers.inertia:.3g}; more voltage accelerated it less: check the recorded voltages and "
+            "the sign of the torque constant"
         )
 
 

@@ -78,6 +78,7 @@ class StepController:
         self._integral = self._stiffness * _INTEGRAL * fast
         self._held = self._coupling @ (self.pose - self._zero)
         self._sum = np.zeros(len(self._held))
+        self.applied: list[float] = []  # voltage of the tested motor, one for each sample
         self._weight = gravity_torque(self.robot, self.pose[None], self.values)[0]
         if self.balance:
             self._places = np.linspace(-_REACH, _REACH, _TABLE)
@@ -98,6 +99,7 @@ class StepController:
             voltage[self.motor] = self.voltage + self._carrying(ahead - error[self.motor])
         elif not self.balance:
             voltage[self.motor] = 0.0  # it stands by itself: do not stir it
+        self.applied.append(float(voltage[self.motor]))
         return np.asarray(voltage)
 
     def _carrying(self, moved: float) -> float:

@@ -15,6 +15,7 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.step.analysis import analyse, balanced
+from dynident.experiments.step.balance import WEIGHT_STD
 from dynident.experiments.step.hold import StepController
 from dynident.experiments.step.loaded import payload_poses
 from dynident.experiments.step.poses import (
@@ -60,6 +61,7 @@ class StepOptions:
         still: By how much a locked joint may move [rad or m].
         bandwidth: Of what holds the others [rad/s]; None for what the sample time allows.
         values: What the controller knows of the robot: a value set; None for the robot's own.
+        weight_std: Relative standard deviation of these masses, centers and inertias; steps of both signs correct them.
         terms: None for the exact solution, else the number of terms of Taylor's series.
         way: How effective inertias become combinations.
         emf_known: Whether the motors' back-EMF is known, so that damping can be split.
@@ -77,6 +79,7 @@ class StepOptions:
     still: float = STILL
     bandwidth: float | None = None
     values: str | None = None
+    weight_std: float = WEIGHT_STD
     terms: int | None = None
     way: Way = "sequential"
     emf_known: bool = False
@@ -139,6 +142,7 @@ def step_test(bench: Bench, motors: Motors, options: StepOptions | None = None) 
         emf_known=how.emf_known,
         values=how.values,
         combine=how.repeat is None,
+        weight_std=how.weight_std,
     )
     return dataclasses.replace(found, notes=(*plan.notes, *found.notes))
 
@@ -149,9 +153,11 @@ def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
     voltages: dict[int, tuple[float, ...]] = {}
     unchosen: set[int] = set()
     for motor in tested:
-        given = _given(robot, how.voltages, motor)
+        given: tuple[float, ...] | None = _given(robot, how.voltages, motor)
         if given is None:
             given = suggested(robot, motors, motor, how.duration, how.values)
+            if balance[motor]:
+                given = (*given, -given[0])  # weight that is not as described pulls one way, friction either way
             unchosen.add(motor)
         voltages[motor] = given
     base = inertia_base(robot, tested, inertial_terms(robot, how.values))
@@ -299,7 +305,8 @@ def _one_step(
     run = bench.run(controller, settle + how.duration, start, label=label, bounds=bounds, until=until)
     _check_run(robot, run, motor, voltage, settle, how)
     position = driven_positions(robot, run.q)[:, motor]
-    return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why)
+    applied = np.append(controller.applied, controller.applied[-1:])[: len(run.time)]  # the last reading had no command
+    return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why, run.q, applied)
 
 
 def _near_limits(bounds: Bounds, along: NDArray[np.bool_], settle: float) -> Callable[[Reading], bool]:

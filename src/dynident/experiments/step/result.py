@@ -27,6 +27,7 @@ class Configuration:
         records: What was recorded.
         responses: What was fitted, one for each.
         numbers: Inertia, damping and friction; None with one voltage only.
+        curves: (n_samples,) for each: positions that the numbers give; empty where A and U say it all.
     """
 
     motor: int
@@ -34,6 +35,7 @@ class Configuration:
     records: tuple[StepRecord, ...]
     responses: tuple[StepResponse, ...]
     numbers: JointNumbers | None
+    curves: tuple[Array, ...] = ()
 
     def as_dict(self, robot: Robot) -> dict[str, Any]:
         """Plain data."""
