@@ -83,6 +83,7 @@ def _how(options: Namespace, robot: Robot, emf_known: bool) -> StepOptions:
         "configurations": options.configurations,
         "bandwidth": options.hold,
         "values": options.nominal,
+        "weight_std": options.weight_std,
         "terms": options.taylor,
     }
     poses = [_pose(text, robot) for text in options.pose]
@@ -165,6 +166,7 @@ def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOption
         emf_known=how.emf_known,
         values=how.values,
         combine=combine,
+        weight_std=how.weight_std,
     )
 
 

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dynident.checks import Array
 from dynident.errors import InputError
 from dynident.experiments.answer import ExperimentError
-from dynident.experiments.step.balance import WEIGHT_STD, torque_balance
+from dynident.experiments.step.balance import torque_balance
+from dynident.experiments.step.integrals import WEIGHT_STD, Description
 from dynident.experiments.step.poses import directions, feels_gravity, inertia_base, inertial_terms, obstacle
 from dynident.experiments.step.record import StepRecord, configurations
 from dynident.experiments.step.response import fit_response
 from dynident.experiments.step.result import Configuration, JointFriction, StepResult
 from dynident.experiments.step.solve import Combinations, Inertia, Way, solve_inertias
-from dynident.experiments.step.torque import differing, joint_numbers
+from dynident.experiments.step.torque import JointNumbers, differing, joint_numbers
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
@@ -25,6 +27,7 @@ _LATE = 0.02  # share of the record by which a motion may begin late
 _APART = 4.0  # deviations by which answers may disagree
 _MATTERS = 2e-3  # share of an inertia that is worth a word
 _CONDITION = 300.0  # of the scaled rows
+_HALF = 0.5  # part of a standard deviation that is worth a word
 
 
 def analyse(
@@ -61,22 +64,20 @@ def analyse(
     gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
     lags = np.asarray(own.inductance) / np.asarray(own.resistance)
     counts = _counts(robot, records)
-    warnings: list[str] = []
     found = []
     for group in configurations(robot, records):
         motor = group[0].motor
-        reason = obstacle(robot, motor)
+        reason = obstacle(robot, motor) or _no_constants(robot, motor, terms)
         if reason:
             raise ExperimentError(reason)
         enough = len(group) > 1 and differing([one.voltage for one in group])
         if enough and terms is None:
             names = [_what(robot, one) for one in group]
             balance = torque_balance(
-                robot, own, group, values=values, weight_std=weight_std, counts=counts, what=names
+                Description(robot, own, motor, group[0].pose, values, weight_std, counts), group, names
             )
-            config = Configuration(
-                motor, group[0].pose, tuple(group), balance.responses, balance.numbers, balance.curves
-            )
+            numbers, responses, curves = balance.numbers, balance.responses, balance.curves
+            config = Configuration(motor, group[0].pose, tuple(group), responses, numbers, curves)
         else:
             config = _by_constants(robot, group, float(gains[motor]), float(lags[motor]), terms, combined=enough)
         _check_signs(robot, config, float(gains[motor]))
@@ -86,7 +87,7 @@ def analyse(
     friction = [_friction(found, motor, emf, float(lags[motor])) for motor in tested]
     complete = [one for one in friction if one is not None]
     combinations = _combinations(robot, found, way, values) if combine else None
-    warnings += _record_warnings(robot, found, terms)
+    warnings = _record_warnings(robot, found, terms)
     warnings += _friction_warnings(robot, complete, tested)
     warnings += _combination_warnings(combinations)
     return StepResult(robot, tuple(found), tuple(complete), combinations, terms, tuple(warnings))
@@ -119,6 +120,27 @@ def _by_constants(
     return Configuration(group[0].motor, group[0].pose, tuple(group), fits, numbers)
 
 
+def _no_constants(robot: Robot, motor: int, terms: int | None) -> str:
+    """Why the paper's series does not hold for a joint; empty when it does, or is not used."""
+    if terms is None or not feels_gravity(robot, motor):
+        return ""
+    return (
+        f"gravity acts on joint {robot.joint_names[motor]}, so that no step has constant A and U unless its masses are "
+        "exact; leave the series out (--taylor), or test joints with an upright axis only (--joints)"
+    )
+
+
+def _undetermined(robot: Robot, config: Configuration, told: JointNumbers) -> str:
+    """What to change where steps do not tell the inertia of a configuration."""
+    pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, config.pose, strict=True))
+    volts = ", ".join(f"{record.voltage:.3g}" for record in config.records)
+    return (
+        f"joint {robot.joint_names[config.motor]} at {pose}: {volts} V do not determine its inertia "
+        f"({told.inertia:.3g} with a standard deviation of {told.std[0]:.2g}); apply voltages that differ more "
+        "(--volts), or lock the others elsewhere (--pose)"
+    )
+
+
 def _check_signs(robot: Robot, config: Configuration, gain: float) -> None:
     for record, fit in zip(config.records, config.responses, strict=True):
         if fit.travel * gain * record.voltage <= 0.0 and not feels_gravity(robot, config.motor):
@@ -134,17 +156,19 @@ def _check_signs(robot: Robot, config: Configuration, gain: float) -> None:
         )
 
 
-def _friction(found: Sequence[Configuration], motor: int, emf: np.ndarray | None, lag: float) -> JointFriction | None:
+def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag: float) -> JointFriction | None:
     """Damping and Coulomb friction of a motor, averaged over its configurations."""
     own = [one for one in found if one.motor == motor and one.numbers is not None]
     if not own:
         return None
+    told = [one.numbers for one in own if one.numbers is not None]
     means = []
     for place, name in ((1, "damping"), (2, "coulomb"), (3, "offset")):
-        values = np.array([getattr(one.numbers, name) for one in own])
-        std = np.array([one.numbers.std[place] for one in own if one.numbers is not None])
-        means.append(_mean(values, std))
-    both = any(one.numbers is not None and one.numbers.std[3] > 0.0 for one in own)
+        values = np.array([getattr(one, name) for one in told])
+        means.append(
+            _mean(values, np.array([one.std[place] for one in told]), np.array([one.described[place] for one in told]))
+        )
+    both = any(one.std[3] > 0.0 for one in told)
     record = min(fit.duration for one in own for fit in one.responses)
     return JointFriction(
         motor,
@@ -154,18 +178,27 @@ def _friction(found: Sequence[Configuration], motor: int, emf: np.ndarray | None
         means[2] if both else None,
         lag,
         record,
-        float(np.sign(own[0].responses[0].U)),
+        float(np.sign(own[0].responses[0].travel)),
+        float(np.max([one.described[2] for one in told])),
     )
 
 
-def _mean(values: np.ndarray, std: np.ndarray) -> tuple[float, float]:
-    """Weighted mean and its deviation, which is no less than the scatter says."""
+def _mean(values: Array, std: Array, common: Array) -> tuple[float, float]:
+    """Weighted mean and its standard deviation, which is no less than the scatter says.
+
+    Args:
+        values: (n,).
+        std: (n,).
+        common: (n,) part of it that is the same error in all of them, so that no mean makes it smaller.
+    """
     weight = 1.0 / np.maximum(std, 1e-15 + 1e-9 * np.abs(values)) ** 2
-    mean = float(weight @ values / weight.sum())
-    own = float(1.0 / np.sqrt(weight.sum()))
+    weight = weight / weight.sum()
+    mean = float(weight @ values)
+    alone = np.maximum(std**2 - common**2, 0.0)
+    own = float(np.sqrt(weight**2 @ alone + (weight @ common) ** 2))
     if len(values) < 2:
         return mean, own
-    scatter = float(np.sqrt(weight @ (values - mean) ** 2 / weight.sum() / (len(values) - 1)))
+    scatter = float(np.sqrt(weight @ (values - mean) ** 2 / (len(values) - 1)))
     return mean, max(own, scatter)
 
 
@@ -191,7 +224,9 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
             if abs(fit.onset - record.step) > _LATE * fit.duration:
                 bad["late"].append(f"{record.label} ({1e3 * (fit.onset - record.step):.0f} ms)")
         told = config.numbers
-        if told is not None and told.misfit > _APART and told.std[0] > _MATTERS * told.inertia:
+        if told is not None and not told.inertia > _APART * told.std[0]:
+            warnings.append(_undetermined(robot, config, told))
+        if told is not None and not config.curves and told.misfit > _APART and told.std[0] > _MATTERS * told.inertia:
             name = robot.joint_names[config.motor]
             warnings.append(
                 f"joint {name}: its voltages do not agree on one damping ({told.misfit:.0f} deviations); "
@@ -201,9 +236,9 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
         cause = (
             f"the series is cut after {terms} terms; take more, or the exact solution"
             if terms is not None
-            else "gravity, another joint that gives way, a slow current, or friction that is not viscous and Coulomb"
+            else "another joint that gives way, a slow current, or friction that is not viscous and Coulomb"
         )
-        warnings.append(f"the answer is not that of constant A and U in {_some(bad['left'])}: {cause}")
+        warnings.append(f"the positions are not those of one inertia and friction in {_some(bad['left'])}: {cause}")
     if bad["late"]:
         warnings.append(
             f"the motion did not begin with the voltage in {_some(bad['late'])}: static friction or a slow current; it "
@@ -227,6 +262,12 @@ def _friction_warnings(robot: Robot, friction: Sequence[JointFriction], tested: 
             "friction are three unknowns and need a second voltage"
         )
     for one in friction:
+        if feels_gravity(robot, one.motor) and one.described > _HALF * one.coulomb[1]:
+            warnings.append(
+                f"joint {robot.joint_names[one.motor]}: steps of one sign do not separate Coulomb friction from "
+                f"weight; its standard deviation, {one.coulomb[1]:.2g}, is that of the described weight: apply "
+                "voltages of both signs (--volts=0.8,0.5,-0.8), or say how well masses are known (--weight-std)"
+            )
         name, (damping, std) = robot.joint_names[one.motor], one.damping
         if std > DOUBTFUL * abs(damping):
             none = ", if there is any" if abs(damping) < 2.0 * std else ""

@@ -33,7 +33,7 @@ class StepRecord:
         time: (n_samples,) [s].
         position: (n_samples,) of the driven coordinate, joint side [rad or m].
         why: Why it ended.
-        q: (n_samples, n_moving) of all joints; None where only the driven coordinate was recorded, and the others stood.
+        q: (n_samples, n_moving) of all joints; None where only the driven coordinate was recorded.
         applied: (n_samples,) whole voltage, held from each sample to the next [V]; None for that of the step on top of
             what carries the described weight.
     """

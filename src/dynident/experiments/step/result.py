@@ -79,6 +79,7 @@ class JointFriction:
         lag: L/R of the motor [s].
         record: Shortest time from onset to end of its records [s].
         direction: Sign of the motion.
+        described: Part of the standard deviation of Tc that comes from the described weight [N·m or N].
     """
 
     motor: int
@@ -89,6 +90,7 @@ class JointFriction:
     lag: float
     record: float
     direction: float = 1.0
+    described: float = 0.0
 
 
 @dataclass(frozen=True)
