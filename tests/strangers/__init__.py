@@ -1,6 +1,7 @@
 """Robots that are not bundled, for every experiment and estimator."""
 
 from tests.strangers.stranger import (
+    ROBOTS,
     STRANGERS,
     Calibration,
     Stranger,
@@ -10,4 +11,4 @@ from tests.strangers.stranger import (
     skewed_arm,
 )
 
-__all__ = ["STRANGERS", "Calibration", "Stranger", "calibration", "pinocchio_arm", "scara", "skewed_arm"]
+__all__ = ["ROBOTS", "STRANGERS", "Calibration", "Stranger", "calibration", "pinocchio_arm", "scara", "skewed_arm"]

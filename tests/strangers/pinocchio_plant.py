@@ -10,7 +10,6 @@ import pinocchio as pin
 from dynident.plant import Motors, Payload, Reading
 from dynident.robot.model import Robot
 
-STEP = 1e-3  # [s] of the Runge-Kutta steps while no joint turns round
 FINE = 5  # steps of a step in which one does
 SWEEPS = 60  # of the projected Gauss-Seidel that finds the friction of joints that stick
 
@@ -26,6 +25,7 @@ class PinocchioPlant:
         viscous: (n,) Fv.
         coulomb: (n,) Fc.
         sample_time: [s].
+        step: Longest Runge-Kutta step while no joint turns round [s].
         resolution: (n,) step of the encoders; 0 for none.
         torque_noise: (n,) standard deviation of the measured torque.
         motors: Electrical model for voltages, without inductance.
@@ -42,6 +42,7 @@ class PinocchioPlant:
         coulomb: Sequence[float],
         *,
         sample_time: float = 2e-3,
+        step: float = 1e-3,
         resolution: float | Sequence[float] = 2.0 * np.pi / 2**17,
         torque_noise: float | Sequence[float] = 0.0,
         motors: Motors | None = None,
@@ -59,7 +60,7 @@ class PinocchioPlant:
         self._rng = np.random.default_rng(seed)
         self._phase = self._rng.uniform(-0.5, 0.5, self._n) * self._resolution
         self._limits = np.array([joint.limits.effort or np.inf for joint in robot.joints])
-        self._inner = max(1, round(sample_time / STEP))
+        self._inner = max(1, round(sample_time / step))
         self.reset(np.zeros(self._n))
 
     # --- the protocol -----------------------------------------------------------------------------------------------

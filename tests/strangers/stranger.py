@@ -70,15 +70,9 @@ class Stranger:
         """A motion through most of the joint ranges within velocity limits, from rest to rest."""
         return _motion(self.described, seed, duration)
 
-    def log(
-        self, seed: int = 0, *, motion: int | None = None, duration: float = 12.0, every: int = 1, **options: object
-    ):
-        """A log of a motion under PD control with the description's feedforward: q and tau."""
-        chosen = self.motion(seed if motion is None else motion, duration)
-        control = Feedforward(self.described, chosen)
-        return record(
-            self.plant(seed, **options), control, every=every, kinds=("q", "tau"), label=f"{self.name}-{seed}"
-        )
+    def log(self, seed: int = 0, **options: object) -> di.Log:
+        """A log, q and tau, of a motion of its own under PD control with the description's feedforward."""
+        return _log(self.name, seed, tuple(sorted(options.items())))
 
     def base_truth(self, base: di.BaseParameters, *, friction: bool = True) -> np.ndarray:
         """True values of base parameters."""
@@ -109,10 +103,15 @@ class Calibration:
     def __add__(self, other: Calibration) -> Calibration:
         return Calibration(self.names + other.names, np.concatenate([self.off, other.off]))
 
-    def __str__(self) -> str:
+    def cells(self) -> tuple[str, ...]:
+        """Numbers, rms, how many are beyond four and beyond six, the worst."""
         name, off = self.worst
-        beyond = int(np.sum(np.abs(self.off) > 4.0))
-        return f"{len(self.off)} numbers, rms {self.rms:.2f}, {beyond} beyond four, worst {name} {off:+.1f}"
+        beyond = [str(int(np.sum(np.abs(self.off) > limit))) for limit in (4.0, 6.0)]
+        return str(len(self.off)), f"{self.rms:.2f}", *beyond, f"{name} {off:+.1f}"
+
+    def __str__(self) -> str:
+        numbers, rms, four, six, worst = self.cells()
+        return f"{numbers} numbers, rms {rms}, {four} beyond four, {six} beyond six, worst {worst}"
 
 
 def calibration(names, values, std, truth) -> Calibration:
@@ -121,6 +120,16 @@ def calibration(names, values, std, truth) -> Calibration:
     assert np.isfinite(values).all(), f"not finite: {np.array(names)[~np.isfinite(values)]}"
     assert np.all((std > 0.0) & np.isfinite(std)), f"no standard deviation: {np.array(names)[~(std > 0.0)]}"
     return Calibration(tuple(names), (values - truth) / std)
+
+
+def moving_joints(robot: Robot) -> list:
+    """The joints that move on their own, in the order of `robot.joint_names`."""
+    return [robot.joints[robot.active[i]] for i in robot.moving]
+
+
+def robot_limits(robot: Robot, key: str) -> np.ndarray:
+    """(n_moving,) limits: lower, upper, velocity or effort."""
+    return np.array([getattr(joint.limits, key) for joint in moving_joints(robot)], float)
 
 
 @cache
@@ -136,7 +145,7 @@ def skewed_arm() -> Stranger:
     robot = di.load_robot(HERE / "skewed.urdf")
     machine = _machine(HERE / "skewed.urdf", SKEWED_MASS, SKEWED_INERTIA, SKEWED_ROTOR)
     described = robot.with_values("owner", {**robot.value_set(), **_rotors(SKEWED_ROTOR, 1.15)})
-    return _stranger("skewed arm", described, _truth(robot, machine, SKEWED_ROTOR), _mujoco)
+    return _stranger("skewed_arm", described, _truth(robot, machine, SKEWED_ROTOR), _mujoco)
 
 
 @cache
@@ -152,7 +161,17 @@ def pinocchio_arm() -> Stranger:
             described, machine, viscous, coulomb, torque_noise=noise, resolution=resolution, **options
         )
 
-    return _stranger("Pinocchio arm", described, _truth(robot, machine, SIX_ROTOR), make)
+    return _stranger("pinocchio_arm", described, _truth(robot, machine, SIX_ROTOR), make)
+
+
+@cache
+def closed_loop() -> Stranger:
+    """The bundled SR400, whose parallelogram and coupled wrist every method must bear; MuJoCo."""
+    bundled = di.load_robot("sr400")
+    truth = bundled.value_set("plant")
+    rng = np.random.default_rng(7)
+    described = {name: x * (1.0 + rng.choice([-1.0, 1.0]) * rng.uniform(0.1, 0.2)) for name, x in truth.items()}
+    return _stranger("sr400", bundled.with_values("owner", described), truth, _mujoco)
 
 
 STRANGERS: dict[str, Callable[[], Stranger]] = {
@@ -160,12 +179,22 @@ STRANGERS: dict[str, Callable[[], Stranger]] = {
     "skewed_arm": skewed_arm,
     "pinocchio_arm": pinocchio_arm,
 }
+ROBOTS = {**STRANGERS, "sr400": closed_loop}
+
+
+@cache
+def _log(name: str, seed: int, options: tuple[tuple[str, object], ...]) -> di.Log:
+    """Simulated once, for every method that uses it."""
+    stranger = ROBOTS[name]()
+    control = Feedforward(stranger.described, stranger.motion(seed))
+    return record(stranger.plant(seed, **dict(options)), control, kinds=("q", "tau"), label=f"{name} {seed}")
 
 
 def _stranger(name: str, robot: Robot, truth: Mapping[str, float], make: Callable[..., Plant]) -> Stranger:
-    slides = np.array([joint.kind == "prismatic" for joint in robot.joints])
-    effort = np.array([joint.limits.effort for joint in robot.joints], float)
-    return Stranger(name, robot, dict(truth), SHARE * effort, np.where(slides, SLIDE, TURN), make)
+    slides = np.array([joint.kind == "prismatic" for joint in moving_joints(robot)])
+    return Stranger(
+        name, robot, dict(truth), SHARE * robot_limits(robot, "effort"), np.where(slides, SLIDE, TURN), make
+    )
 
 
 def _mujoco(described, values, noise, resolution, *, seed=0, **options):
@@ -199,12 +228,9 @@ def _truth(robot: Robot, machine: pin.Model, rotor) -> dict[str, float]:
 
 
 @cache
-def _motion(robot: Robot, seed: int, duration: float, candidates: int = 12) -> di.Fourier:
+def _motion(robot: Robot, seed: int, duration: float, candidates: int = 6) -> di.Fourier:
     """Of some random series that use the limits, the one whose regressor is best conditioned."""
-    limits = [joint.limits for joint in robot.joints]
-    lower, upper, velocity = (
-        np.array([getattr(x, key) for x in limits], float) for key in ("lower", "upper", "velocity")
-    )
+    lower, upper, velocity = (robot_limits(robot, key) for key in ("lower", "upper", "velocity"))
     middle, reach = 0.5 * (lower + upper), 0.45 * (upper - lower)
     base = di.base_parameters(robot, "rigid,Ia,Fv,Fo")
     best, least = None, np.inf

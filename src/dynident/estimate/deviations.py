@@ -16,6 +16,7 @@ import numpy as np
 from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
 from dynident.estimate.estimator import Estimator
+from dynident.signals.rows import ObservedRows
 
 MOST_LAGS = 200  # rows: fifty periods of the band
 _SMALL = 0.05  # autocorrelation below this counts as none
@@ -76,6 +77,17 @@ class LagSums:
             end = int(small[0]) if len(small) else len(own)
             inflation.append(1.0 + 2.0 * float(own[1:end].sum()))
         return ResidualCorrelation(names, frozen(rho), frozen(inflation), frozen(self.counts[:, 0]))
+
+
+def residual_correlation(rows: ObservedRows, values: Array) -> ResidualCorrelation:
+    """How residuals of given base values follow each other."""
+    lags, before = LagSums(len(rows.channels)), ("", -1)
+    for block in rows.blocks():
+        another = block.label != before[0] or block.segment < before[1]  # logs may share a label
+        for channel, slab in enumerate(block.slabs):
+            lags.add(channel, slab.residual(values), restart=another)
+        before = block.label, block.segment
+    return lags.correlation(rows.channels)
 
 
 def common_inflation(correlations: Sequence[ResidualCorrelation]) -> Array:

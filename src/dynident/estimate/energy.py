@@ -21,6 +21,7 @@ from dynident.checks import Array, as_samples, frozen
 from dynident.dynamics.evaluate import energy_regressor, joint_torque, regressor
 from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError
+from dynident.estimate.deviations import LagSums
 from dynident.information.information import Information
 from dynident.information.observation_model import observation_model
 from dynident.information.rows import accumulate_rows
@@ -31,6 +32,7 @@ from dynident.signals.observe import Observations
 from dynident.signals.rows import ROWS_PER_BAND
 
 ROWS_PER_PARAMETER = 10.0  # rows that intervals of no given length are cut for
+_LEAST_VARIANCE = 0.01  # of a row, over that of a typical one
 _BLOCK = 4096  # samples turned into energies at a time
 
 
@@ -44,7 +46,8 @@ class EnergyRows:
         rank: Base parameters' directions that they determine.
         condition: Condition with columns scaled to unit norm, over those directions.
         undetermined: Base parameters that they leave open.
-        inflation: Rows that weigh as much as one independent row: intervals overlap, filtered instants are alike.
+        inflation: Rows that weigh as much as one independent row: intervals overlap, filtered instants are alike, and
+            what the model leaves follows itself.
     """
 
     information: Information
@@ -105,25 +108,70 @@ class EnergyBalance:
         energy = np.column_stack([stored[:, self.independent], -stored @ self.fixed])
         return energy, np.column_stack([lost[:, self.independent], power])
 
-    def rows(self, rows: Array, intervals: Array, channel: str, label: str, inflation: float) -> EnergyRows:
-        """The rows as information, (n_rows, n + 1).
+    def exposure(self, dq: Array) -> Array:
+        """(n_samples, n_joints) squared velocity of each motor: by it white noise of its torque enters the power."""
+        return np.asarray((dq @ self.coupling.T) ** 2)
+
+    def rows(self, made: Array, intervals: Array, channel: str, label: str, inflation: float) -> EnergyRows:
+        """The rows as information, each weighted by its own noise.
+
+        Args:
+            made: (n_rows, n + 1 + n_joints): the row with its right-hand side, then the `exposure` it is made of.
+            intervals: (n_rows, 2) [s].
+            channel: Name of the channel.
+            label: Where the data came from.
+            inflation: Rows that are alike by the way they are made.
 
         Raises:
             InputError: When there are fewer rows than parameters.
         """
+        rows, exposure = made[:, : self.n + 1], made[:, self.n + 1 :]
         if len(rows) < self.n:
             raise InputError(
                 f"{label}: gives {len(rows)} {channel} rows for {self.n} parameters; use shorter intervals, more "
                 "overlap, a longer log or fewer terms"
             )
+        plain = self._information(rows, channel, label).solve()
+        rows = rows * _weights(rows[:, -1] - rows[:, :-1] @ plain.values, exposure)[:, None]
+        information = self._information(rows, channel, label)
+        found = information.solve()
+        left = LagSums(1)
+        left.add(0, rows[:, -1] - rows[:, :-1] @ found.values)
+        alike = max(inflation, float(left.correlation((channel,)).inflation[0]), 1.0)
+        return EnergyRows(information, frozen(intervals), found.rank, found.condition, found.undetermined, alike)
+
+    def _information(self, rows: Array, channel: str, label: str) -> Information:
         coordinates, definitions = self.model.coordinates, self.model.definitions
-        information = accumulate_rows(
+        return accumulate_rows(
             rows[:, None, :-1], rows[:, None, -1], coordinates, channels=[channel], definitions=definitions, label=label
         )
-        found = information.solve()
-        return EnergyRows(
-            information, frozen(intervals), found.rank, found.condition, found.undetermined, max(inflation, 1.0)
-        )
+
+
+def _weights(residual: Array, exposure: Array) -> Array:
+    r"""(n_rows,) weights of rows whose noise differs, with a mean square of one.
+
+    Noise of the torque enters a row by the velocity, :math:`var_k = \sum_j v_j \int \dot q_j^2 dt`: rows of fast motion
+    are noisier. The variances v >= 0 follow from the squared residuals (feasible generalized least squares).
+
+    Args:
+        residual: (n_rows,) of plain least squares.
+        exposure: (n_rows, n_joints).
+    """
+    from scipy.optimize import nnls
+
+    square = residual**2
+    # A row at rest has no noise by this, but rounding; nothing weighs more than a hundred typical rows.
+    mean = exposure.mean(axis=0)
+    expected = np.full(len(square), square.mean())
+    if square.any() and mean.any():
+        moves = mean > 0.0
+        share = nnls(exposure[:, moves] / mean[moves], square)[0]
+        expected = exposure[:, moves] / mean[moves] @ share
+    expected = np.maximum(expected, _LEAST_VARIANCE * expected.mean())
+    if not expected.any():
+        return np.ones(len(square))
+    weights = 1.0 / np.sqrt(expected)
+    return np.asarray(weights / np.sqrt(np.mean(weights**2)))
 
 
 def _stores(term: Term) -> bool:
@@ -293,9 +341,10 @@ def _collected(balance: EnergyBalance, parts: Iterator[_Part], marks: _Marks, la
         if part.first == 0:
             begun, before = {}, None
         stored, lost = balance.signals(part.q, part.dq, part.tau)
-        integral = _integral(lost, part.rate, before)
-        before = lost[-1], integral[-1]
-        state = stored + integral
+        flow = np.column_stack([lost, balance.exposure(part.dq)])
+        state = _integral(flow, part.rate, before)
+        before = flow[-1], state[-1].copy()
+        state[:, : stored.shape[1]] += stored
         for key in marks.inside(part):
             here, there = key[0] - part.first, key[1] - part.first
             if 0 <= here < len(state) and part.usable[here]:
@@ -306,8 +355,8 @@ def _collected(balance: EnergyBalance, parts: Iterator[_Part], marks: _Marks, la
                 intervals.append((start, float(part.time[there])))
     if not rows:
         raise InputError(f"{label}: no interval lies within a stretch of usable samples; use shorter ones")
-    spans = np.array(intervals)
-    return balance.rows(np.array(rows), spans, "energy", label, _overlap(spans))
+    spans, made = np.array(intervals), np.array(rows)
+    return balance.rows(made, spans, "energy", label, _overlap(spans))
 
 
 def _integral(power: Array, rate: float, before: tuple[Array, Array] | None) -> Array:
@@ -340,11 +389,14 @@ def _filtered(balance: EnergyBalance, parts: Iterator[_Part], band: float, label
         nonlocal stream
         step = max(1, int(part.rate / (ROWS_PER_BAND * band)))
         if stream is None:
-            kernels = [low_pass_kernel(band, part.rate, order) for order in (1, 0)]
-            stream = FilterStream([(balance.n + 1, [kernel]) for kernel in kernels], part.rate, step)
-        signals = np.hstack(balance.signals(part.q, part.dq, part.tau))
-        (stored, lost), inner, first = stream.push(np.ascontiguousarray(signals.T), last, part.usable)
-        rows.append((stored[0] + lost[0]).T[inner])
+            derivative, low_pass = (low_pass_kernel(band, part.rate, order) for order in (1, 0))
+            widths = (balance.n + 1, balance.n + 1 + part.dq.shape[1])
+            groups = [(widths[0], [derivative]), (widths[1], [low_pass])]
+            stream = FilterStream(groups, part.rate, step)
+        signals = np.hstack([*balance.signals(part.q, part.dq, part.tau), balance.exposure(part.dq)])
+        (stored, flow), inner, first = stream.push(np.ascontiguousarray(signals.T), last, part.usable)
+        flow[0][: balance.n + 1] += stored[0]
+        rows.append(flow[0].T[inner])
         times.append(part.start + (first + np.flatnonzero(inner)) * step / part.rate)
         stream = None if last else stream
 
@@ -355,5 +407,5 @@ def _filtered(balance: EnergyBalance, parts: Iterator[_Part], band: float, label
     if held is not None:
         push(held, True)
     instants = np.concatenate(times) if times else np.zeros(0)
-    made = np.concatenate(rows) if rows else np.zeros((0, balance.n + 1))
+    made = np.concatenate(rows) if rows else np.zeros((0, balance.n + 1 + len(balance.coupling)))
     return balance.rows(made, np.column_stack([instants, instants]), "power", label, ROWS_PER_BAND / 2.0)

@@ -22,7 +22,7 @@ from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
 from dynident.dynamics.terms import TermsLike
 from dynident.errors import InputError
-from dynident.estimate.deviations import correlated_covariance
+from dynident.estimate.deviations import correlated_covariance, residual_correlation
 from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.torque_error import chosen_estimator
@@ -75,7 +75,7 @@ def experiment(
     outputs: Iterable[str] | None = None,
     signals: SignalOptions | None = None,
 ) -> Experiment:
-    """An experiment from logs; its deviations allow for what the low-pass of the rows makes alike.
+    """An experiment from logs; its standard deviations allow for residuals that follow each other.
 
     Args:
         name: Name in reports.
@@ -92,8 +92,19 @@ def experiment(
     information = accumulate_slabs(rows)
     if outputs is not None:
         information = information.outputs(outputs)
-    alike = max(_filter_inflation(one) for one in rows.observations)
-    return Experiment(name, information, frozen(np.full(len(information.channels), alike)))
+    return Experiment(name, information, frozen(_residual_inflation(rows, information)))
+
+
+def _residual_inflation(rows: ObservedRows, information: Information) -> Array:
+    """(n_channels,) rows that weigh as much as one independent row.
+
+    White noise after the low-pass of the rows is the least there is; what the model leaves, friction at reversals above
+    all, follows itself for longer.
+    """
+    least = max(_filter_inflation(one) for one in rows.observations)
+    left = residual_correlation(rows, information.solve().values)
+    own = [left.channels.index(name) for name in information.channels]
+    return np.maximum(least, left.inflation[own])
 
 
 def _filter_inflation(one: Observations) -> float:

@@ -14,7 +14,12 @@ import numpy as np
 from dynident.checks import Array, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.around import needs_reference
-from dynident.estimate.deviations import common_inflation, correlated_covariance, gain_covariance
+from dynident.estimate.deviations import (
+    common_inflation,
+    correlated_covariance,
+    gain_covariance,
+    residual_correlation,
+)
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.known_load import Load
@@ -24,7 +29,6 @@ from dynident.estimate.payload_fit import (
     gain_spread,
     open_directions,
     problem_of,
-    residual_correlation,
     robot_covariance,
     tool_matrix,
 )

@@ -19,7 +19,6 @@ from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
 from dynident.errors import InputError
 from dynident.estimate.around import RANK_TOLERANCE
-from dynident.estimate.deviations import LagSums, ResidualCorrelation
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.least_squares import WeightedLeastSquares
@@ -199,17 +198,6 @@ def _too_little(labels: str, why: str) -> InputError:
         f"{labels}: too little motion to tell a payload ({why}); record all joints in motion, best the same motion "
         "with and without the payload"
     )
-
-
-def residual_correlation(rows: ObservedRows, values: Array) -> ResidualCorrelation:
-    """How residuals of given base values follow each other."""
-    lags, before = LagSums(len(rows.channels)), ("", -1)
-    for block in rows.blocks():
-        another = block.label != before[0] or block.segment < before[1]  # logs may share a label
-        for channel, slab in enumerate(block.slabs):
-            lags.add(channel, slab.residual(values), restart=another)
-        before = block.label, block.segment
-    return lags.correlation(rows.channels)
 
 
 @on_one_thread

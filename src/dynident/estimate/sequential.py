@@ -21,6 +21,7 @@ from dynident.checks import Array
 from dynident.dynamics.terms import TermsLike, resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimators import Estimator, PriorLeastSquares, RobustLeastSquares, TotalLeastSquares
+from dynident.estimate.experiments import Experiment, experiment as logs_experiment
 from dynident.estimate.knowledge import TOLERANCE, Fresh, Knowledge, combination_texts
 from dynident.estimate.sequential_result import SequentialResult, Stage
 from dynident.estimate.torque_error import Nominal, chosen_estimator
@@ -28,16 +29,14 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.accumulate import accumulate
 from dynident.information.information import Information, MergeError
 from dynident.information.observation_model import felt_places
-from dynident.information.slabs import accumulate_slabs
 from dynident.information.solution import dense_channels
 from dynident.logs.source import LogSource
 from dynident.records import ReadOnlyDict
 from dynident.robot.model import Robot
-from dynident.signals.observe import SignalOptions, observe
-from dynident.signals.rows import ObservedRows
+from dynident.signals.observe import SignalOptions
 
 Samples = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # q, dq, ddq, tau
-StageData = Samples | LogSource | Information
+StageData = Samples | LogSource | Information | Experiment
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,8 @@ class StageExperiment:
 
     Attributes:
         data: q, dq, ddq and tau of the joints that move, (n_samples, n_moving) each; or a log; or the information of
-            either, accumulated with the joints locked.
+            either, accumulated with the joints locked; or an `Experiment`, which also has the correlation of its
+            residuals.
         locked: Position of each joint that is held, by variable (`q2`) or joint name [rad or m].
         outputs: Joints whose torque is used, by name or variable; default all that move.
         label: Name of the stage; default its outputs.
@@ -110,19 +110,19 @@ def sequential_online(
 
     Args:
         robot: The robot, without locked joints.
-        data: q, dq, ddq, tau; a log; or an information. Several of them: add their informations.
+        data: q, dq, ddq, tau; a log; an information; or an experiment, which may have several logs.
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
         nominal: See `sequential`.
         estimator: See `sequential`.
         signals: How a log is filtered.
     """
     procedure = _Procedure(_base(robot, terms), nominal, estimator, signals)
-    if not isinstance(data, Information):
-        data = procedure.gathered(data, robot, "data")
+    data = procedure.gathered(data, robot, "data")
     # Parents come before children: in reverse order every link is known when a joint below it is looked at.
     order = list(reversed(robot.joint_names))
     if len(robot.active) < len(robot.joints):  # through a loop a motor feels links that do not stand on its joint
-        felt = dict(zip(data.channels, (len(factor.columns) for factor in data.channel_factors()), strict=True))
+        rows = data.information
+        felt = dict(zip(rows.channels, (len(factor.columns) for factor in rows.channel_factors()), strict=True))
         order.sort(key=lambda name: felt.get(name, 0))
     return procedure.run([StageExperiment(data, outputs=(name,)) for name in order])
 
@@ -143,41 +143,48 @@ class _Procedure:
         """All stages."""
         known, stages = Knowledge.nothing(self.base.n), []
         for experiment in _checked(experiments):
-            data = self.information(experiment).around(self.start)
-            known, stage = self.stage(experiment, data, known)
+            known, stage = self.stage(experiment, self.rows(experiment), known)
             stages.append(stage)
         correction, covariance = known.base_values()
         beta, determined = self.start + correction, known.determined
         return SequentialResult(self.base, tuple(stages), self.start, beta, covariance, determined, self.around_nominal)
 
-    def information(self, experiment: StageExperiment) -> Information:
-        """The data of a stage over the base parameters of the free robot, its output rows alone."""
+    def rows(self, experiment: StageExperiment) -> Experiment:
+        """The rows of a stage's outputs, about corrections to the base values at the start."""
         free = self.base.robot
         robot = free.lock(**experiment.locked) if experiment.locked else free
-        label, data = experiment.label or "data", experiment.data
-        if not isinstance(data, Information):
-            data = self.gathered(data, robot, label)
-        _check_columns(data, self.base, label)
+        label = experiment.label or "data"
+        data = self.gathered(experiment.data, robot, label)
+        _check_columns(data.information, self.base, label)
         wanted = robot.joint_names if experiment.outputs is None else experiment.outputs
-        return _over_base(data.outputs([_joint(robot, name) for name in wanted]), self.base, label)
+        rows = data.information.outputs([_joint(robot, name) for name in wanted])
+        inflation = data.inflation
+        if inflation is not None:
+            inflation = inflation[[data.information.channels.index(name) for name in rows.channels]]
+        return Experiment(label, _over_base(rows, self.base, label).around(self.start), inflation)
 
-    def gathered(self, data: Samples | LogSource, robot: Robot, label: str) -> Information:
-        """Samples or a log of a robot, locked or free, as an information."""
+    def gathered(self, data: StageData, robot: Robot, label: str) -> Experiment:
+        """Samples, a log or an information of a robot, locked or free, as an experiment."""
         terms = self.base.terms
+        if isinstance(data, Experiment):
+            return data
+        if isinstance(data, Information):
+            return Experiment(label, data)
         if isinstance(data, tuple | list):
             if len(data) != 4:
                 raise InputError(f"{label}: expected four arrays q, dq, ddq, tau; got {len(data)}")
-            return accumulate(robot, *data, terms, label=label)
+            return Experiment(label, accumulate(robot, *data, terms, label=label))
         if not callable(getattr(data, "blocks", None)):
             raise InputError(f"{label}: is {type(data).__name__}; expected (q, dq, ddq, tau), a log or an Information")
-        return accumulate_slabs(ObservedRows((observe(data, robot, self.signals),), base_parameters(robot, terms)))
+        return logs_experiment(label, robot, data, terms, signals=self.signals)
 
-    def stage(self, experiment: StageExperiment, data: Information, known: Knowledge) -> tuple[Knowledge, Stage]:
-        """Learn from the data of a stage, which is about corrections to the base values at the start."""
+    def stage(self, experiment: StageExperiment, rows: Experiment, known: Knowledge) -> tuple[Knowledge, Stage]:
+        """Learn from the rows of a stage."""
+        data = rows.information
         channels, counts = dense_channels(data)
         W = np.vstack([rows[:, :-1] for rows in channels])
         fresh = known.fresh(W, self.method.rank_tolerance or TOLERANCE)
-        fitted = _fitted(data, known, fresh, self.method) if fresh.pivots else _nothing_new(channels, counts, known)
+        fitted = _fitted(rows, known, fresh, self.method) if fresh.pivots else _nothing_new(channels, counts, known)
         after, own_std, sigma = fitted
         names, start = self.base.names, len(known.pivots)
         new = after.determined & ~known.determined
@@ -277,22 +284,26 @@ def _over_base(data: Information, base: BaseParameters, label: str) -> Informati
     return replace(moved, coordinates=base, definitions=("base",) * len(base.columns))
 
 
-def _fitted(data: Information, known: Knowledge, fresh: Fresh, method: Estimator) -> tuple[Knowledge, Array, Array]:
-    """What is known with a stage's estimates, their own deviations, and those of the residuals."""
+def _fitted(stage: Experiment, known: Knowledge, fresh: Fresh, method: Estimator) -> tuple[Knowledge, Array, Array]:
+    """What is known with a stage's estimates, their own standard deviations, and those of the residuals."""
+    data = stage.information
+    inflation = np.ones(len(data.channels)) if stage.inflation is None else stage.inflation
     r, m = len(known.pivots), len(fresh.pivots)
     names = [f"known {i}" for i in range(r)] + [f"new {i}" for i in range(m)]
     both = data.transformed(known.chart(fresh), names)
     fitted = method.clone().set_params(rank_tolerance=None)
     fitted.fit(both.known(dict(zip(names[:r], known.values.tolist(), strict=True))))
     sensitivity, own = np.zeros((m, r)), np.array(fitted.covariance_)
-    for factor, weight, sigma in zip(both.channel_factors(), fitted.channel_weights_, fitted.sigma_, strict=True):
+    channels = zip(both.channel_factors(), fitted.channel_weights_, fitted.sigma_, inflation, strict=True)
+    for factor, weight, sigma, rows_per_fact in channels:
         rows = factor.dense(r + m)
         fixed, free = rows[:, :r], rows[:, r : r + m]
         sensitivity -= fitted.inverse_ @ (weight * free.T @ fixed)
         if not isinstance(method, TotalLeastSquares):  # its covariance is not that of the torque's noise alone
             moved = weight * free @ fitted.inverse_
             # Residuals hold errors of what is known, too; these come in through the sensitivity, and only once.
-            own += (_noise(rows, factor.n_rows, sigma) ** 2 - sigma**2) * moved.T @ moved
+            variance = rows_per_fact * _noise(rows, factor.n_rows, sigma) ** 2
+            own += (variance - sigma**2) * moved.T @ moved
     after = known.joined(fresh, fitted.values_, own, sensitivity)
     return after, np.sqrt(np.maximum(np.diag(own), 0.0)), fitted.sigma_
 

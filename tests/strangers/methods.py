@@ -1,0 +1,169 @@
+"""Every method on any stranger: what it found against the truth, in stated standard deviations.
+
+A method returns a `Calibration` or raises the `DynidentError` in which it refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import dynident as di
+from dynident.experiments.bench import Bench
+from dynident.experiments.step.voltages import default_motors
+from dynident.logs.log import joint_positions, row_torques
+from dynident.plant import Feedforward, Payload
+from dynident.plant.record import record
+from tests.strangers.stranger import Calibration, Stranger, calibration, robot_limits
+
+BODY = Payload(1.4, (0.02, -0.01, 0.05), (0.006, 0.0005, -0.0003, 0.005, 0.0004, 0.004))
+CLASSICAL = (BODY.mass, *BODY.com, *(BODY.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
+PICKED = 4.0  # [s]
+SLOW = {"sample_time": 4e-3, "step": 2e-3}  # [s] of plants that move slowly
+TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
+
+
+def identify(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters from one log."""
+    fit = di.identify(stranger.described, stranger.log(seed), friction="basic")
+    return _determined(fit.names, fit.beta, fit.std, stranger.base_truth(fit.base))
+
+
+def sequential(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters, one torque after the other (Khosla & Kanade 1987)."""
+    found = di.sequential_online(stranger.described, stranger.log(seed), TERMS)
+    return _determined(found.names, found.beta, found.std, stranger.base_truth(found.base))
+
+
+def energy(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters from the energy model (Gautier et al. 1995)."""
+    found = di.solve_together([_energy(stranger, seed + 100 * k) for k in range(3)])
+    return _determined(found.names, found.values, found.std, stranger.base_truth(found.coordinates))
+
+
+def _energy(stranger: Stranger, seed: int) -> di.Experiment:
+    rows = di.observed_energy(di.observe(stranger.log(seed), stranger.described), TERMS)
+    return di.Experiment(f"energy {seed}", rows.information, np.array([rows.inflation]))
+
+
+def gravity_sweeps(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
+    """Gravity moments from slow sweeps of the machine."""
+    found = di.gravity_moments(stranger.plant(seed, **SLOW), joints=joints, true=stranger.truth)
+    return _quantities(found.estimates)
+
+
+def gravity_sinusoids(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
+    """Gravity moments from logs in which one joint at a time follows a sinusoid (Abhishek et al.)."""
+    logs = sinusoids(stranger, seed, joints or stranger.described.joint_names, period=20.0)
+    found = di.gravity_from_logs(stranger.described, logs, joints=joints)
+    truth = found.base.values(stranger.truth)
+    return _determined(found.names, found.values, found.std, truth)
+
+
+def constant_velocity(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
+    """Friction from runs at constant velocities."""
+    found = di.velocity_friction(stranger.plant(seed, **SLOW), joints)
+    names = [one.name for one in found.estimates]
+    truth = [stranger.truth.get(name, 0.0) for name in names]
+    return _determined(names, [one.value for one in found.estimates], [one.std for one in found.estimates], truth)
+
+
+def step(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
+    """Inertia combinations, damping and Coulomb friction from steps of voltage (Kim 1990)."""
+    motors = default_motors(stranger.described)
+    found = di.step_test(Bench(stranger.plant(seed, motors=motors)), motors, di.StepOptions(joints=joints))
+    robot = found.robot.with_values("truth", stranger.truth)
+    true = {
+        one.name: one.true
+        for one in type(found)(**{**found.__dict__, "robot": robot}).quantities("truth", simulated=True)
+    }
+    known = [one for one in found.quantities() if true.get(one.name) is not None]
+    return _determined(
+        [one.name for one in known],
+        [one.value for one in known],
+        [one.std for one in known],
+        [true[one.name] for one in known],
+    )
+
+
+def oscillation(stranger: Stranger, seed: int) -> Calibration:
+    """Weights and inertias from free oscillations of the machine without friction (Jamisola et al.)."""
+    found = di.oscillate(stranger.plant(seed, friction=False, **SLOW))
+    found = type(found)(found.model, found.stages, stranger.values(friction=False), True)
+    return _quantities(found.estimates)
+
+
+def payload(stranger: Stranger, seed: int) -> Calibration:
+    """The body on the tool, off-line, beside a fit without it."""
+    fit = di.identify(stranger.described, [stranger.log(seed), stranger.log(seed + 100)], friction="basic")
+    found = di.identify_payload(fit, stranger.log(seed + 200, payload=BODY))
+    return _body(found.numbers)
+
+
+def payload_online(stranger: Stranger, seed: int) -> Calibration:
+    """The body on the tool, on-line, picked at an instant; its mass in the change record and the instant too."""
+    fit = di.identify(stranger.described, [stranger.log(seed), stranger.log(seed + 100)], friction="basic")
+    log = stranger.log(seed + 200, payload=BODY, payload_at=PICKED)
+    live = di.OnlineIdentifier(stranger.described, prior=fit, payload=True)
+    live.update_many(log.time, joint_positions(log, stranger.described), row_torques(log, stranger.described))
+    state = live.state()
+    return _body(state.payload.numbers)
+
+
+METHODS: dict[str, Callable[[Stranger, int], Calibration]] = {
+    "identify": identify,
+    "sequential": sequential,
+    "energy": energy,
+    "gravity, sweeps": gravity_sweeps,
+    "gravity, sinusoids": gravity_sinusoids,
+    "constant velocity": constant_velocity,
+    "step": step,
+    "oscillation": oscillation,
+    "payload": payload,
+    "payload on-line": payload_online,
+}
+
+
+def sinusoids(stranger: Stranger, seed: int, joints: Sequence[str], period: float) -> list[di.Log]:
+    """Logs of joints that move alone along a sinusoid about the middle of their range."""
+    robot = stranger.described
+    lower, upper = (robot_limits(robot, key) for key in ("lower", "upper"))
+    start = 0.3 * upper + 0.7 * lower
+    logs = []
+    for j in map(robot.joint_names.index, joints):
+        amplitude = np.zeros(len(lower))
+        amplitude[j] = min(0.6 * (upper - lower)[j], 2.0 * np.pi / 3.0)
+        frequency = np.full(len(lower), 1.0 / period)
+        motion = di.Sinusoid(start=start, amplitude=amplitude, frequency=frequency, length=2.0 * period)
+        plant = stranger.plant(1000 * seed + j, **SLOW)
+        logs.append(record(plant, Feedforward(robot, motion), every=3, kinds=("q", "tau"), label=f"joint {j + 1}"))
+    return logs
+
+
+def _determined(names, values, std, truth) -> Calibration:
+    known = np.isfinite(np.asarray(std, float))
+    assert known.any()
+    return calibration(
+        [name for name, own in zip(names, known, strict=True) if own],
+        *(np.asarray(x, float)[known] for x in (values, std, truth)),
+    )
+
+
+def _quantities(found) -> Calibration:
+    return _determined(
+        [one.name for one in found],
+        [one.value for one in found],
+        [one.std for one in found],
+        [one.true for one in found],
+    )
+
+
+def _body(numbers) -> Calibration:
+    known = [(one, true) for one, true in zip(numbers, CLASSICAL, strict=True) if one.value is not None]
+    return calibration(
+        [one.name for one, _ in known],
+        [one.value for one, _ in known],
+        [one.std for one, _ in known],
+        [x for _, x in known],
+    )
