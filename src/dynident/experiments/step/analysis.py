@@ -67,7 +67,7 @@ def analyse(
     found = []
     for group in configurations(robot, records):
         motor = group[0].motor
-        reason = obstacle(robot, motor) or _no_constants(robot, motor, terms)
+        reason = obstacle(robot, motor) or no_constants(robot, motor, terms)
         if reason:
             raise ExperimentError(reason)
         enough = len(group) > 1 and differing([one.voltage for one in group])
@@ -120,7 +120,7 @@ def _by_constants(
     return Configuration(group[0].motor, group[0].pose, tuple(group), fits, numbers)
 
 
-def _no_constants(robot: Robot, motor: int, terms: int | None) -> str:
+def no_constants(robot: Robot, motor: int, terms: int | None) -> str:
     """Why the paper's series does not hold for a joint; empty when it does, or is not used."""
     if terms is None or not feels_gravity(robot, motor):
         return ""

@@ -183,7 +183,7 @@ def step_integrals(known: Description, record: StepRecord, what: str) -> StepInt
     start = float(np.mean(resting))
     theta = record.position - start
     drive = known.gain * _held_twice(time, record.held(known.robot, known.gain, known.values), begin, known.lag)
-    held = _held_joints(known, q)
+    held = _held_joints(known, time, q)
     noise = max(position_noise(theta[first:last]), _ROUNDED * known.counts.get(motor, 0.0), 1e-9)
     # Readings that are rounded repeat one another; noisy ones average out.
     averaged = noise / np.sqrt(len(resting)) if noise > known.counts.get(motor, 0.0) else noise
@@ -257,8 +257,14 @@ def _weighted_distance(known: Description, q: Array, theta: Array) -> Array:
     return np.concatenate([theta[:1], theta[0] + path])
 
 
-def _held_joints(known: Description, q: Array) -> Array:
-    """What the motion of each held motor takes from the drive, integrated twice, (n_samples, n_motors)."""
-    rows = known.couplings(q)
-    parts = 0.5 * (rows[1:] + rows[:-1]) * np.diff(driven_positions(known.robot, q), axis=0)
+def _held_joints(known: Description, time: Array, q: Array) -> Array:
+    r"""What the motion of each held motor takes from the drive, integrated twice, (n_samples, n_motors).
+
+    By parts, so that only positions are needed: :math:`\iint M_{ij} \ddot q_j = \int M_{ij}\,dq_j
+    - \iint \dot M_{ij}\,dq_j`.
+    """
+    rows, h = known.couplings(q), np.diff(time)[:, None]
+    moved = np.diff(driven_positions(known.robot, q), axis=0)
+    turned = np.cumsum(np.diff(rows, axis=0) * moved / h, axis=0)  # of the coupling, while the joint moves on
+    parts = 0.5 * (rows[1:] + rows[:-1]) * moved - turned * h
     return np.concatenate([np.zeros((1, parts.shape[1])), np.cumsum(parts, axis=0)])

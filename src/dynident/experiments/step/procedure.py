@@ -14,7 +14,7 @@ from dynident.checks import Array
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run
-from dynident.experiments.step.analysis import analyse, balanced
+from dynident.experiments.step.analysis import analyse, balanced, no_constants
 from dynident.experiments.step.hold import StepController
 from dynident.experiments.step.integrals import WEIGHT_STD
 from dynident.experiments.step.loaded import payload_poses
@@ -154,6 +154,9 @@ def step_test(bench: Bench, motors: Motors, options: StepOptions | None = None) 
 
 def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
     tested, notes = _tested(robot, how)
+    for motor in tested:
+        if no_constants(robot, motor, how.terms):
+            raise ExperimentError(no_constants(robot, motor, how.terms))
     balance = {motor: not balanced(robot, motor, how.values) for motor in tested}
     voltages: dict[int, tuple[float, ...]] = {}
     unchosen: set[int] = set()
