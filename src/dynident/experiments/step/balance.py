@@ -15,6 +15,8 @@ from dynident.experiments.step.torque import JointNumbers
 
 _FAINT = 1e-3  # of the noise, below which a direction of the weight changes no position
 _LATE = 2.0  # standard deviations of chi-square by which lost momentum must exceed none
+_WAVES = 16  # cosines that make up slow motion
+_MEMORY = 0.25  # of a record, over which slow motion is alike
 _ROUNDS = 5  # of weights that follow from what the round before found
 _SMALLEST = 1e-15  # share of the largest singular value that is told apart from zero
 
@@ -136,7 +138,6 @@ def _rough(rows: Sequence[StepIntegrals]) -> Array:
 def _estimate(rows: Sequence[StepIntegrals], *, both: bool, late: bool) -> _Fit:
     """All columns by weighted least squares; noise, damping and prior of the weight follow from the round before."""
     noise = np.concatenate([np.full(len(one.fitted), one.noise) for one in rows])
-    ends = np.cumsum([len(one.fitted) for one in rows])[:-1]
     rough, widened, stretch = _rough(rows), 1.0, 1.0
     for _ in range(_ROUNDS):
         columns, prior, weights = _columns(rows, rough, stretch, both=both, late=late)
@@ -152,17 +153,41 @@ def _estimate(rows: Sequence[StepIntegrals], *, both: bool, late: bool) -> _Fit:
         left = (X @ beta - y) / (rough[0] * noise)
         misfit = float(np.sqrt(left @ left / max(len(left) - len(beta), 1)))
         # Neighboring residuals that are alike count as fewer.
-        widened = max(1.0, misfit) * float(np.sqrt(np.mean([alike(part) for part in np.split(left, ends)])))
+        widened = max(1.0, misfit) * float(np.sqrt(np.mean([alike(part) for part in np.split(left, _ends(rows))])))
         # Weight that is further off than described says itself how far.
         stretch *= max(1.0, float(np.sqrt(np.mean(beta[weights] ** 2)))) if weights.stop > weights.start else 1.0
     n, count = weights.start, len(rows)
-    covariance = gain @ gain.T
+    covariance = gain @ gain.T + _slow_covariance(rows, gain[:, : len(y)] * weight, rate)
     values, own, described = np.zeros(4), np.zeros((4, 4)), np.zeros(4)
     values[:n], own[:n, :n] = beta[:n], covariance[:n, :n]
     described[:n] = np.linalg.norm(gain[:n, len(y) :][:, weights], axis=1)
     lost = beta[-count:] if late else np.zeros(count)
     residuals = tuple((block @ beta - drive) / beta[0] for block, drive in zip(columns, drives, strict=True))
     return _Fit(values, own, described, residuals, lost, covariance[-count:, -count:], misfit)
+
+
+def _slow_covariance(rows: Sequence[StepIntegrals], gain: Array, rate: float) -> Array:
+    """Covariance of the estimates by slow motion of held joints within the counts of their encoders.
+
+    Args:
+        rows: The records.
+        gain: (n, n_rows), change of the estimates per change of each fitted row.
+        rate: B/Me.
+    """
+    waves = np.arange(_WAVES)
+    power = 1.0 / (1.0 + (np.pi * _MEMORY * waves) ** 2)  # of a correlation that fades
+    size = np.sqrt(np.where(waves > 0, 2.0, 1.0) * power / power.sum())
+    found = np.zeros((len(gain), len(gain)))
+    for one, own in zip(rows, np.split(gain, _ends(rows), axis=1), strict=True):
+        motion = size * np.cos(np.pi * waves * one.s[:, None] / one.s[one.fitted[-1]])
+        change = own @ _whitened(one.hidden[:, None] * motion, one, rate)[one.fitted]
+        found += change @ change.T
+    return found
+
+
+def _ends(rows: Sequence[StepIntegrals]) -> Array:
+    """Where the fitted rows of one record end and those of the next begin, (n_records - 1,)."""
+    return np.cumsum([len(one.fitted) for one in rows])[:-1]
 
 
 def _gain(X: Array, prior: Array) -> Array:

@@ -42,6 +42,7 @@ class StepIntegrals:
         noise: Standard deviation of the positions [rad or m].
         rest: Standard deviation of the position from which it started.
         tilt: Standard deviation of a constant torque that rounded positions of held joints leave in the weight.
+        hidden: Standard deviation of what the motion of held joints takes within the counts of their encoders.
         start: Position from which it started [rad or m].
     """
 
@@ -58,6 +59,7 @@ class StepIntegrals:
     noise: float
     rest: float
     tilt: float
+    hidden: Array
     start: float
 
 
@@ -149,13 +151,11 @@ class Description:
         change = self.weight(record.pose + np.diag(steps)) - self.weight(record.pose[None])
         return float(_ROUNDED * np.linalg.norm(change))
 
-    def hidden(self, record: StepRecord) -> float:
-        """Standard deviation of the driven position, as held joints give way at the step by what encoders round."""
+    def hidden(self, q: Array) -> Array:
+        """Standard deviation of what held joints that move within their encoders' counts take, (n_samples,)."""
         moving = list(self.robot.moving)
         steps = np.abs(self.robot.coupling[np.ix_(moving, moving)]) @ self.resolution
-        inertia = float(self.inertia(record.pose[None])[0])
-        moved = np.linalg.norm(self.couplings(record.pose[None])[0] * steps)
-        return float(_ROUNDED * moved / inertia) if inertia > 0.0 else 0.0
+        return np.asarray(_ROUNDED * np.linalg.norm(self.couplings(q) * steps, axis=1))
 
 
 def step_integrals(known: Description, record: StepRecord, what: str) -> StepIntegrals:
@@ -186,7 +186,7 @@ def step_integrals(known: Description, record: StepRecord, what: str) -> StepInt
     held = _held_joints(known, time, q)
     noise = max(position_noise(theta[first:last]), _ROUNDED * known.counts.get(motor, 0.0), 1e-9)
     # Readings that are rounded repeat one another; noisy ones average out.
-    averaged = noise / np.sqrt(len(resting)) if noise > known.counts.get(motor, 0.0) else noise
+    averaged = noise / float(np.sqrt(len(resting))) if noise > known.counts.get(motor, 0.0) else noise
     return StepIntegrals(
         begin=begin,
         fitted=np.arange(first, last, dtype=np.intp),
@@ -199,18 +199,25 @@ def step_integrals(known: Description, record: StepRecord, what: str) -> StepInt
         weight=_integral(time, known.weight_columns(q), begin, 2),
         held=known.std * held,
         noise=noise,
-        rest=float(np.hypot(averaged, known.hidden(record))),
+        rest=averaged,
         tilt=known.tilt(record),
+        hidden=known.hidden(q),
         start=start,
     )
 
 
 def _joints(known: Description, record: StepRecord) -> Array:
-    """Positions of all joints, (n_samples, n_moving); held ones where they should be as far as rounding may hide it."""
+    """Positions of all joints, (n_samples, n_moving); held ones as they should be, or move, within what was rounded."""
     q, half = record.joints(known.robot), 0.5 * known.resolution
     driven = np.abs(directions(known.robot)[record.motor]) > 0.0
-    off = q - record.pose
-    return np.where(driven, q, record.pose + off - np.clip(off, -half, half))
+    moved = np.zeros_like(q)
+    if record.dq is not None:
+        moved[1:] = 0.5 * np.diff(record.time)[:, None] * (record.dq[1:] + record.dq[:-1])
+    held, place = np.empty_like(q), record.pose
+    for k, (low, high) in enumerate(zip(q - half, q + half, strict=True)):
+        place = np.clip(place + moved[k], low, high)
+        held[k] = place
+    return np.where(driven, q, held)
 
 
 def _one_way(position: Array, first: int) -> tuple[int, float]:

@@ -329,7 +329,7 @@ def _one_step(
     _check_run(robot, run, motor, voltage, settle, how)
     position = driven_positions(robot, run.q)[:, motor]
     applied = np.append(controller.applied, controller.applied[-1:])[: len(run.time)]  # the last reading had no command
-    return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why, run.q, applied)
+    return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why, run.q, applied, run.dq)
 
 
 def _near_limits(bounds: Bounds, along: NDArray[np.bool_], settle: float) -> Callable[[Reading], bool]:

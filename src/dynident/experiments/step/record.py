@@ -11,7 +11,7 @@ from dynident.checks import Array, frozen
 from dynident.dynamics.evaluate import gravity_torque
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.step.poses import directions
-from dynident.logs.log import Log, LogError, channel_names, joint_positions
+from dynident.logs.log import Log, LogError, channel_names, joint_positions, joint_speeds
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
@@ -36,6 +36,7 @@ class StepRecord:
         q: (n_samples, n_moving) of all joints; None where only the driven coordinate was recorded.
         applied: (n_samples,) whole voltage, held from each sample to the next [V]; None for that of the step on top of
             what carries the described weight.
+        dq: (n_samples, n_moving) velocities, where they were recorded: held joints move within the counts of encoders.
     """
 
     label: str
@@ -48,9 +49,10 @@ class StepRecord:
     why: str = ""
     q: Array | None = None
     applied: Array | None = None
+    dq: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("pose", "time", "position", "q", "applied"):
+        for name in ("pose", "time", "position", "q", "applied", "dq"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
 
@@ -104,8 +106,8 @@ def record_from_log(log: Log, robot: Robot, motors: Motors, values: str | None =
     carried[1:] = 0.5 * (carried[1:] + carried[:-1])  # a voltage in a row acted since the row before
     level, first = _plateau(voltage - carried, log.source)
     step = float(log.time[max(first - 1, 0)])
-    applied = np.append(voltage[1:], voltage[-1])
-    return StepRecord(log.label, motor, q[0], level, step, log.time, places[:, motor], "from a log", q, applied)
+    applied, speeds = np.append(voltage[1:], voltage[-1]), joint_speeds(log, robot)
+    return StepRecord(log.label, motor, q[0], level, step, log.time, places[:, motor], "from a log", q, applied, speeds)
 
 
 def _gains(motors: Motors, robot: Robot) -> Array:
