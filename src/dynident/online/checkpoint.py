@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dynident.dynamics.terms import resolve_terms
+from dynident.dynamics.terms import stored_terms
 from dynident.errors import InputError
 from dynident.files import write_whole
 from dynident.identifiability.base import base_parameters
@@ -42,7 +42,7 @@ def packed(identifier: OnlineIdentifier) -> bytes:
     head: dict[str, Any] = {
         "format": FORMAT,
         "robot": identifier.robot.fingerprint,
-        "terms": [term.key for term in known.base.terms],
+        "terms": [term.key_on(known.base.robot) for term in known.base.terms],
         "payload": identifier.payload,
         "options": identifier.options.as_dict(),
         "heard": list(identifier.heard),
@@ -86,7 +86,7 @@ def _continued(
     head: dict[str, Any],
     arrays: dict[str, Any],
 ) -> T:
-    terms = resolve_terms(head["terms"])
+    terms = stored_terms(robot, head["terms"])
     base = base_parameters(robot, terms)
     if arrays["known.beta"].shape != (base.n,):
         raise InputError(f"{path}: the checkpoint has {len(arrays['known.beta'])} base parameters, the robot {base.n}")

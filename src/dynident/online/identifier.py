@@ -297,7 +297,7 @@ class OnlineIdentifier:
         if self._judge is not None:
             return found, None, self._judge.judge(found, whole.rows, engine.moved)
         found = dataclasses.replace(found, covariance=with_robot(found, whole.cross, self.known))
-        payload = payload_state(found, found.covariance, self.options.least_mass)
+        payload = payload_state(found, found.covariance, self.options.least_mass, self._columns)
         return found, payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
 
     def _nothing(self, names: tuple[str, ...], units: tuple[str, ...]) -> OnlineState:

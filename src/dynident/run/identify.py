@@ -42,7 +42,7 @@ from dynident.run.folds import left_out_in_turn
 from dynident.run.friction import chosen_friction
 from dynident.run.provenance import provenance
 from dynident.run.store import factor_of_log
-from dynident.signals.observe import Observations, SignalOptions, observe
+from dynident.signals.observe import STANDSTILL, Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, filter_time, too_short
 from dynident.validation.compare import Comparison, compare
 from dynident.validation.cross import CrossValidation
@@ -172,7 +172,7 @@ class _Run:
         held_out = [_like(one, train) for one in held_out]
         unseen = self._compare([model], held_out, "validating")
         crossed = left_out_in_turn(train, fitted, _for_folds(estimator), inflation, base, reference)
-        self._remark(fitted, information, base)
+        self._remark(fitted, information, base, train)
         return Estimate(
             base=base,
             beta=fitted.values_ if kept is None else kept.values,
@@ -346,9 +346,11 @@ class _Run:
             kind += " and for the tolerance of the drive gains"
         return covariance, kind
 
-    def _remark(self, fitted: Estimator, information: Information, base: BaseParameters) -> None:
+    def _remark(
+        self, fitted: Estimator, information: Information, base: BaseParameters, train: Sequence[Observations]
+    ) -> None:
         """What a reader should know."""
-        self.warnings.extend([*base.warnings, *fitted.warnings_])
+        self.warnings.extend([*base.warnings, *fitted.warnings_, *_too_slow(information, train)])
         if fitted.rank_ == base.n and fitted.condition_ > HIGH_CONDITION:
             parts = zip(fitted.information_.channel_factors(), fitted.channel_weights_, strict=True)
             rows = np.vstack([factor.dense(base.n)[:, : base.n] * np.sqrt(weight) for factor, weight in parts])
@@ -362,6 +364,19 @@ class _Run:
             self.warnings.append(
                 f"{per_parameter:.0f} equations per parameter; {ENOUGH_EQUATIONS} are a good rule: record longer motion"
             )
+
+
+def _too_slow(information: Information, train: Sequence[Observations]) -> list[str]:
+    """Warnings for joints that move, but never fast enough for their torque to be used."""
+    robot, rest = train[0].robot, train[0].options.rest_speed
+    ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
+    rows = dict(zip(information.channels, (factor.n_rows for factor in information.channel_factors()), strict=True))
+    slow = [
+        f"{name} moves, but never for long above the rest velocity of {rest:g} {'rad' if radian == 1.0 else 'm'}/s"
+        for name, radian, covered in zip(robot.joint_names, robot.radians, ranges, strict=True)
+        if not rows[name] and covered > STANDSTILL * radian
+    ]
+    return [f"{one}, so its torque is not used; record faster motion, or lower rest_speed" for one in slow]
 
 
 def _distinct(logs: Sequence[LogSource]) -> list[LogSource]:

@@ -16,6 +16,7 @@ import numpy as np
 from dynident.checks import Array
 from dynident.dynamics.along import AlongTerm, Samples
 from dynident.errors import InputError, UnknownNameError
+from dynident.identifiability.excitation import REST_SPEED
 from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_torques
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
@@ -24,7 +25,7 @@ from dynident.signals.grid import fresh_blocks, uniform_chunks
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
 from dynident.signals.survey import Survey, survey
 
-STANDSTILL = 1e-3  # [rad or m] a joint that stays within this range over the whole log does not move
+STANDSTILL = 1e-3  # [rad], in `Robot.radians`: a joint within this range over a whole log does not move
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
 BAND_FACTOR = 18.0  # the band reaches this many typical frequencies of the motion
 _LOWEST_BAND = 1.0  # [Hz]
@@ -56,7 +57,7 @@ class SignalOptions:
 
     band: float | None = None
     delay: float = 0.0
-    rest_speed: float = 0.01
+    rest_speed: float = REST_SPEED
     speed: Speed = "position"
     differentiator: Differentiator = "low-pass"
     jerk: bool = False
@@ -209,7 +210,7 @@ class Observations:
         """Filter the log."""
         measured = self.options.speed == "measured"
         grid, n = self.survey.grid, len(self.robot.joint_names)
-        still = self.survey.highest - self.survey.lowest <= STANDSTILL
+        still = self.survey.highest - self.survey.lowest <= STANDSTILL * self.robot.radians
         middle = 0.5 * (self.survey.highest + self.survey.lowest)
         stream: FilterStream | None = None
         signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))
