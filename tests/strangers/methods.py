@@ -72,7 +72,7 @@ def constant_velocity(stranger: Stranger, seed: int, joints: Sequence[str] | Non
 def step(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Inertia combinations, damping and Coulomb friction from steps of voltage (Kim 1990)."""
     motors = default_motors(stranger.described)
-    found = di.step_test(Bench(stranger.plant(seed, motors=motors)), motors, di.StepOptions(joints=joints))
+    found = di.step_test(Bench(stranger.plant(seed, motors=motors)), motors, di.StepOptions(joints=joints, seed=seed))
     robot = found.robot.with_values("truth", stranger.truth)
     true = {
         one.name: one.true
