@@ -306,7 +306,7 @@ class OnlineIdentifier:
     def _judged(self, engine: Engine, found: Solved, whole: Stretch) -> tuple[PayloadState | None, Verdict]:
         if self._judge is not None:
             return None, self._judge.judge(found, whole.rows, engine.moved)
-        payload = payload_state(found, found.covariance, self.options.least_mass)
+        payload = payload_state(found, found.covariance, self.options.least_mass, self._columns)
         return payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
 
     def _nothing(self, names: tuple[str, ...], units: tuple[str, ...]) -> OnlineState:

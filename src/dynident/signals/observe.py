@@ -16,6 +16,7 @@ import numpy as np
 from dynident.checks import Array
 from dynident.dynamics.along import AlongTerm, Samples
 from dynident.errors import InputError, UnknownNameError
+from dynident.identifiability.excitation import REST_SPEED
 from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_torques
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
@@ -56,7 +57,7 @@ class SignalOptions:
 
     band: float | None = None
     delay: float = 0.0
-    rest_speed: float = 0.01
+    rest_speed: float = REST_SPEED
     speed: Speed = "position"
     differentiator: Differentiator = "low-pass"
     jerk: bool = False

@@ -21,7 +21,15 @@ from dynident.experiments.gravity.remarks import remarks, too_narrow
 from dynident.experiments.gravity.result import GravityMoments, JointRun
 from dynident.experiments.gravity.slow_run import STILL_SPEED, SlowRun, slow_run, speeds, swept_alone
 from dynident.experiments.gravity.steady import Steady
-from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_base, gravity_columns, stages, unweighed
+from dynident.experiments.gravity.structure import (
+    GravityBase,
+    Stage,
+    gravity_base,
+    gravity_columns,
+    inertial_columns,
+    stages,
+    unweighed,
+)
 from dynident.experiments.gravity.sweep import Sweep
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.plant.controllers import Controller
@@ -258,6 +266,7 @@ def _moments(
 
 def _joint_run(base: GravityBase, run: SlowRun, order: Order) -> JointRun:
     robot = base.robot
+    inertial = inertial_columns(robot, run)
     if robot.joints[robot.active[robot.moving[run.joint]]].kind == "prismatic":
         columns = run.half_sum(gravity_columns(robot, run.q)[:, run.joint])
         if np.ptp(columns, axis=0).max() > 1e-3 * np.abs(columns).max():
@@ -265,9 +274,9 @@ def _joint_run(base: GravityBase, run: SlowRun, order: Order) -> JointRun:
                 f"joint {robot.joint_names[run.joint]} slides while links turn with it; a Fourier series over its "
                 "position does not describe their weight, use `identify` instead"
             )
-        fit = fourier_fit(run, 0)
+        fit = fourier_fit(run, 0, inertial)
         return JointRun(fit, (fit,), slow_friction(fit))
-    every = fits(run)
+    every = fits(run, inertial=inertial)
     chosen: FourierFit
     if order == "auto":
         chosen = best(every)
