@@ -55,6 +55,7 @@ def packed(identifier: OnlineIdentifier) -> bytes:
         "known.covariance": known.covariance,
         "known.determined": known.determined,
         "known.sigma": known.sigma,
+        "known.inflation": np.array(known.inflation),
         **({} if known.reference is None else {"known.reference": known.reference}),
         **identifier.memory_arrays(),
     }
@@ -94,7 +95,8 @@ def _continued(
         arrays[f"known.{name}"] for name in ("beta", "covariance", "determined", "sigma")
     )
     reference, notes = arrays.get("known.reference"), tuple(head["notes"])
-    known = Known(base, beta, covariance, determined, sigma, head["prior"], reference, notes)
+    alike = float(arrays.get("known.inflation", 1.0))  # checkpoints of earlier versions have none
+    known = Known(base, beta, covariance, determined, sigma, head["prior"], reference, notes, alike)
     own, given = head["structure"], (structure or SeriesStructure()).name
     if own != given:  # the torque would quietly come from elsewhere
         raise InputError(f"{path}: the checkpoint has the {own} structure, not the {given} one; give its own structure")
