@@ -26,7 +26,7 @@ class Steady(ComputedTorque):
         values = self.values if isinstance(self.values, Mapping) else self.robot.value_set(self.values)
         self.values = {name: x for name, x in values.items() if not name.startswith("Fv")}
         super()._prepare(q, dq, ddq)
-        self._dry = self._dry + inverse_dynamics(self.robot, q, dq, ddq, "Fv", values)
+        self._friction = self._friction + inverse_dynamics(self.robot, q, dq, ddq, "Fv", values)
         self._sum = np.zeros(q.shape[1])
 
     def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:

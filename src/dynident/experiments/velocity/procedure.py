@@ -27,7 +27,7 @@ from dynident.experiments.velocity.points import (
 )
 from dynident.experiments.velocity.pose import quiet_pose
 from dynident.experiments.velocity.result import VelocityFriction
-from dynident.plant.controllers import BANDWIDTH, ComputedTorque, Motion, Tracking
+from dynident.plant.controllers import BANDWIDTH, ComputedTorque, Motion
 from dynident.plant.protocol import Plant
 from dynident.robot.model import Robot
 
@@ -124,10 +124,6 @@ class _Follow(ComputedTorque):
     def __init__(self, robot: Robot, motion: Motion, bandwidth: float) -> None:
         links = {name: x for name, x in robot.value_set().items() if not name.startswith(("Fv", "Fc", "Fo"))}
         super().__init__(robot, motion, bandwidth=bandwidth, values=links)
-
-    def _scale(self, q: Array) -> Array:
-        Tracking._scale(self, q)  # refuses a joint that moves no inertia
-        return super()._scale(q)
 
 
 @dataclasses.dataclass(frozen=True)
