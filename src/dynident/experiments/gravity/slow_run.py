@@ -18,8 +18,10 @@ SETTLE = 0.6  # [s] after the cruising speed is reached, in which the arm still 
 _SLOW = 0.2  # share of it below which a joint sticks
 _TURNING = 0.5  # share of it below which an oscillation is about to turn: gears wind up, and friction has a memory
 _STILL = 0.05  # share of the swept joint's speed below which another joint is held ..
-STILL_SPEED = 0.01  # .. and speed that is always allowed [rad/s or m/s]
-_HELD = 0.05  # [rad or m] a held joint may be off its usual place
+_STILL_VELOCITY = 0.01  # .. and velocity that is always allowed [rad/s; a tenth in m/s]
+_MOVES = 0.1  # share of its highest velocity from which on a joint moves ..
+_LEAST_VELOCITY = 1e-3  # .. and velocity that it must have [rad/s; a tenth in m/s]
+_HELD = 0.05  # [rad; a tenth in m] a held joint may be off its usual place
 _SMOOTH = 0.25  # [s] over which velocity is told from positions, at least
 _OSCILLATION = 5.0  # parts of the range, gone at full velocity, over which an oscillation's acceleration is told
 _GAP = 2.5  # sample times between two stamps from which on samples are missing
@@ -117,7 +119,9 @@ class SlowRun:
         return np.asarray(total / count.reshape(-1, *(1,) * (values.ndim - 1)))
 
 
-def slow_run(label: str, names: tuple[str, ...], joint: int, time: Array, q: Array, tau: Array) -> SlowRun:
+def slow_run(
+    label: str, names: tuple[str, ...], joint: int, time: Array, q: Array, tau: Array, radian: Array | None = None
+) -> SlowRun:
     """The part of a recording in which a joint cruises both ways, or all of its oscillation but the turns.
 
     An oscillation has the same velocity both ways at equal angles, so that friction drops out at any of them.
@@ -129,16 +133,18 @@ def slow_run(label: str, names: tuple[str, ...], joint: int, time: Array, q: Arr
         time: (n_samples,) [s].
         q: (n_samples, n_moving) positions.
         tau: (n_samples, n_moving) torque at the joints.
+        radian: (n_moving,) what counts as a radian of each joint, see `Robot.radians`; default 1 rad.
 
     Raises:
         ExperimentError: When the joint did not move, moved one way only or stuck most of the time.
     """
     name = names[joint]
     dq, ddq = speeds(time, q)
-    alone = swept_alone(q, dq, joint)
+    radian = np.ones(q.shape[1]) if radian is None else radian
+    alone = swept_alone(q / radian, dq / radian, joint)
     own = np.abs(dq[:, joint])
     cruise = float(np.percentile(own[alone], 90.0)) if alone.any() else 0.0
-    if cruise < STILL_SPEED / 10.0 or np.ptp(q[alone, joint]) < 1e-3:
+    if cruise < _LEAST_VELOCITY * radian[joint] or np.ptp(q[alone, joint]) < 1e-3 * radian[joint]:
         raise ExperimentError(
             f"{label}: joint {name} does not move by itself while the others are held; if friction holds it, sweep "
             "faster (--speed) or with a stiffer controller"
@@ -207,14 +213,20 @@ def _inside(time: Array, margin: float) -> NDArray[np.bool_]:
     return np.asarray(np.minimum(np.abs(time - edges[after - 1]), np.abs(edges[after] - time)) >= margin)
 
 
+def moves(dq: Array) -> NDArray[np.bool_]:
+    """(n_samples,) where a joint moves, by its velocities [rad/s, or radians' worth of a slide's]."""
+    highest = float(np.percentile(np.abs(dq), 99.0))
+    return np.asarray(np.abs(dq) > max(_MOVES * highest, _LEAST_VELOCITY))
+
+
 def swept_alone(q: Array, dq: Array, joint: int) -> NDArray[np.bool_]:
-    """(n_samples,) where no other joint moves and all of them are where they usually are then."""
+    """(n_samples,) where no other joint moves and all of them are where they usually are then; in radians' worth."""
     others = [i for i in range(q.shape[1]) if i != joint]
     if not others:
         return np.ones(len(q), dtype=bool)
-    limit = np.maximum(_STILL * np.abs(dq[:, joint]), STILL_SPEED)
+    limit = np.maximum(_STILL * np.abs(dq[:, joint]), _STILL_VELOCITY)
     still: NDArray[np.bool_] = np.abs(dq[:, others]).max(axis=1) < limit
-    moving = still & (np.abs(dq[:, joint]) > STILL_SPEED)
+    moving = still & moves(dq[:, joint])
     if not moving.any():
         return still
     usual = np.median(q[moving][:, others], axis=0)

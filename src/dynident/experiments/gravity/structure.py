@@ -75,10 +75,10 @@ def gravity_columns(robot: Robot, q: ArrayLike) -> Array:
 def inertial_columns(robot: Robot, run: SlowRun) -> Array:
     """(n_samples, k) torques at the swept joint of which that of inertia is a sum.
 
-    The inertia of a joint that moves alone is constant, so its acceleration is all there is; but where it takes joints
-    of a loop along, it changes with its position: one column for each way in which the robot's bodies can make it.
+    The inertia of a joint that moves alone is constant, so its acceleration is all there is; but where it takes other
+    joints along, as in a loop, it may change with its position: one column for each way in which bodies can make it.
     """
-    if robot.closure is None:
+    if len(robot.active) == len(robot.joints):
         return run.acceleration[:, None]
     still, dq, ddq = np.zeros((3, *run.q.shape))
     dq[:, run.joint], ddq[:, run.joint] = run.velocity, run.acceleration
@@ -86,7 +86,9 @@ def inertial_columns(robot: Robot, run: SlowRun) -> Array:
     columns = np.einsum("sac,a->sc", actuated, joint_torque(robot, np.eye(len(robot.moving)))[:, run.joint])
     averaged = run.half_sum(columns)
     sizes, ways = np.linalg.svd(averaged, full_matrices=False)[1:]
-    return np.asarray(columns @ ways[sizes > FAINT * sizes[0]].T)
+    found = columns @ ways[sizes > FAINT * sizes[0]].T
+    # A single one counts inertia as usual: torque per acceleration.
+    return np.asarray(found if found.shape[1] > 1 else found * (run.acceleration @ found / (found.T @ found)))
 
 
 @on_one_thread
