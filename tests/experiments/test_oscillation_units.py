@@ -10,9 +10,10 @@ from dynident.dynamics.single_state import torque_law
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bounds
 from dynident.experiments.oscillation.groups import local, nominals, swing_model
-from dynident.experiments.oscillation.inertia_stage import choose_set_points, spread
+from dynident.experiments.oscillation.modal_equations import parts_of, sampled
 from dynident.experiments.oscillation.modes import counted_periods, fit_modes
 from dynident.experiments.oscillation.paper_model import is_paper_chain, paper_model
+from dynident.experiments.oscillation.set_points import choose_set_points, design, gains
 from dynident.experiments.oscillation.solver import gauss_newton
 from dynident.experiments.oscillation.starts import (
     amplitude_for,
@@ -138,14 +139,43 @@ def test_a_joint_without_gravity_is_named_with_the_remedy():
         top(swing_model(robot), Bounds.of(robot))
 
 
-def test_set_points_and_estimates_tell_the_inertias_apart():
-    robot = di.load_robot("pendulum-2")
+def test_gains_keep_the_modes_apart_and_set_points_tell_all_parameters():
+    robot = di.load_robot("ur10e")
     model = swing_model(robot)
-    poses = choose_set_points(model, Bounds.of(robot), model.chi)
-    sent = spread(model, model.chi, [local(model, pose) for pose in poses], nominals(model.inertia), 0.5)
-    factors = sent / nominals(model.inertia)
-    assert np.ptp(factors) > 0.1  # the same factor for both has the same slope for both: ZZR1 is four times ZZ2
-    assert np.all((factors > 1.0) & (factors < 1.5 + 1e-9))
+    values = nominals((*model.gravity, *model.inertia))
+    poses = choose_set_points(model, Bounds.of(robot))
+    mass = di.mass_matrix(robot, poses[1])[0]
+    squares, gain = gains(100.0, mass)
+    np.testing.assert_allclose(np.sort(np.linalg.eigvals(gain).real), squares, rtol=1e-9)
+    assert np.diff(np.log(squares)).min() == pytest.approx(np.log(3.0) / 5)
+    np.testing.assert_allclose(mass @ gain, (mass @ gain).T, atol=1e-9)  # symmetric: no error of it can flutter
+    J = np.concatenate([design(parts_of(model, pose), values, 100.0) for pose in poses])
+    assert np.linalg.matrix_rank(J, tol=1e-10 * np.linalg.norm(J)) == len(values)
+
+
+def test_the_law_in_straight_lines_is_what_sampling_makes_of_it():
+    """Against a sum over the samples of a torque that is worked out at one and reached at the next."""
+    s, h = -0.3 + 14.0j, 0.004
+    t = np.linspace(0.0, 40.0, 400001)
+    torque = np.interp(t, h * np.arange(1, 10002), np.exp(s.imag * 1j * h * np.arange(10001)))
+    window = np.hanning(len(t))
+    seen = (window * torque * np.exp(-1j * s.imag * t)).sum() / window.sum()
+    assert seen == pytest.approx(sampled(1j * s.imag * h), rel=2e-5)
+
+
+def test_the_covariance_of_modes_is_their_scatter():
+    rng, t = np.random.default_rng(3), 0.004 * np.arange(1500)
+    shapes, squares = np.array([[1.0, 0.6], [-0.4, 0.8]]), np.array([40.0, 90.0])
+    clean = sum(0.01 * np.outer(np.cos(np.sqrt(w) * t), shape) for w, shape in zip(squares, shapes, strict=True))
+    numbers, variances = [], []
+    for _ in range(40):
+        modes = fit_modes(t, clean + rng.normal(size=clean.shape) * [1e-5, 4e-5], 2, 30.0)
+        pairs = np.stack([modes.shape.real, -modes.shape.imag], axis=1)  # (n_modes, 2, n_joints)
+        own = [[modes.mean[j], *pairs[:, :, j].ravel()] for j in (0, 1)]
+        numbers.append(np.concatenate([np.stack([modes.decay, modes.poles.imag], axis=1).ravel(), *own]))
+        variances.append(np.diag(modes.covariance))
+    ratios = np.std(numbers, axis=0, ddof=1) / np.sqrt(np.mean(variances, axis=0))
+    assert np.all((ratios > 0.65) & (ratios < 1.4))  # a scatter of 40 is known to 11 %
 
 
 def test_the_solver_leaves_open_what_the_data_does():

@@ -334,11 +334,14 @@ class TestColumns:
     @pytest.mark.full
     def test_a_motion_of_excite_is_identified_as_promised(self, leg):
         """Before, values were up to 18 standard deviations off at the default band of 10 Hz."""
-        motion = di.excite(leg, starts=2, kicks=0, iterations=20)
+        motion = di.excite(leg, position_range=10.0, max_velocity=1000.0, starts=2, kicks=0, iterations=20)
         assert 25.0 < motion.bandwidth == motion.as_dict()["bandwidth"]
-        log = di.simulate(leg, motion.trajectory, noise=0.01).log
-        fit = di.identify(leg, log, friction="basic", check="off")
-        assert fit.band == pytest.approx(motion.bandwidth, rel=0.2)
-        off = (fit.beta - fit.base.base_values()) / fit.std
-        assert np.sqrt(np.mean(off**2)) < 1.3
+        off = []
+        for seed in range(4):
+            log = di.simulate(leg, motion.trajectory, noise=0.01, seed=seed).log
+            fit = di.identify(leg, log, friction="basic", check="off")
+            assert fit.band == pytest.approx(motion.bandwidth, rel=0.2)
+            off.append((fit.beta - fit.base.base_values()) / fit.std)
+        print(np.sqrt(np.mean(np.square(off), axis=1)))
+        assert np.sqrt(np.mean(np.square(off))) < 1.3
         assert np.abs(off).max() < 6.0

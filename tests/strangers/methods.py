@@ -5,6 +5,7 @@ A method returns a `Calibration` or raises the `DynidentError` in which it refus
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -72,19 +73,13 @@ def constant_velocity(stranger: Stranger, seed: int, joints: Sequence[str] | Non
 def step(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Inertia combinations, damping and Coulomb friction from steps of voltage (Kim 1990)."""
     motors = default_motors(stranger.described)
-    found = di.step_test(Bench(stranger.plant(seed, motors=motors)), motors, di.StepOptions(joints=joints))
+    found = di.step_test(Bench(stranger.plant(seed, motors=motors)), motors, di.StepOptions(joints=joints, seed=seed))
     robot = found.robot.with_values("truth", stranger.truth)
-    true = {
-        one.name: one.true
-        for one in type(found)(**{**found.__dict__, "robot": robot}).quantities("truth", simulated=True)
-    }
-    known = [one for one in found.quantities() if true.get(one.name) is not None]
-    return _determined(
-        [one.name for one in known],
-        [one.value for one in known],
-        [one.std for one in known],
-        [true[one.name] for one in known],
-    )
+    told = found.combinations
+    if told is not None:
+        told = dataclasses.replace(told, base=dataclasses.replace(told.base, robot=robot))
+    found = dataclasses.replace(found, robot=robot, combinations=told)
+    return _quantities([one for one in found.quantities("truth", simulated=True) if one.true is not None])
 
 
 def oscillation(stranger: Stranger, seed: int) -> Calibration:

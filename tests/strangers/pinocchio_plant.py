@@ -159,22 +159,39 @@ class PinocchioPlant:
         return q + h * (v + 2.0 * v2 + 2.0 * v3 + v4) / 6.0, v + h * (a1 + 2.0 * a2 + 2.0 * a3 + a4) / 6.0
 
     def _sticking(self, tau, h: float) -> None:
-        """One implicit step: friction f with |f| <= Fc, and zero velocity wherever it is smaller than Fc."""
-        lost = (self._viscous + self._braking) * self.dq
+        """One midpoint step: friction f with |f| <= Fc, and zero velocity wherever it is smaller than Fc."""
+        G = _inverse_inertia(self._model, self._data, self.q)
+        guess, _ = self._struck(tau, G, self.q, self.dq, h)
+        mean = 0.5 * (self.dq + guess)
+        v, f = self._struck(tau, G, self.q + 0.5 * h * mean, mean, h)
+        self.q, self.dq, self._stuck = self.q + 0.5 * h * (self.dq + v), v, f
+
+    def _struck(self, tau, G, q, dq, h: float):
+        """Velocity after a time h with the accelerations at (q, dq), and the friction that acts."""
+        lost = (self._viscous + self._braking) * dq
         f = np.where(self.dq == 0.0, self._stuck, self._coulomb * np.sign(self.dq))
-        G = h * _inverse_inertia(self._model, self._data, self.q)
-        v = self.dq + h * pin.aba(self._model, self._data, self.q, self.dq, tau - lost - f)
-        slow = (self.dq == 0.0) | (v * self.dq <= 0.0)  # joints that stick or turn round: their friction is unknown
+        v = self.dq + h * pin.aba(self._model, self._data, q, dq, tau - lost - f)
+        slow = np.flatnonzero((self.dq == 0.0) | (v * self.dq <= 0.0))  # they stick or turn round: friction is unknown
+        if len(slow):
+            change = np.linalg.solve(h * G[np.ix_(slow, slow)], v[slow])  # that stops all of them
+            if np.all(np.abs(f[slow] + change) <= self._coulomb[slow]):
+                f[slow] += change
+                v -= h * G[:, slow] @ change
+            else:
+                self._slide(v, f, slow, h * G)
+        v[np.abs(f) < self._coulomb] = 0.0
+        return v, f
+
+    def _slide(self, v, f, slow, G) -> None:
+        """Some slide: projected Gauss-Seidel on velocity and friction, in place."""
         for _ in range(SWEEPS):
-            change = 0.0
-            for j in np.flatnonzero(slow):
+            most = 0.0
+            for j in slow:
                 new = min(max(f[j] + v[j] / G[j, j], -self._coulomb[j]), self._coulomb[j])
                 v -= G[:, j] * (new - f[j])
-                change, f[j] = max(change, abs(new - f[j])), new
-            if change < 1e-10:
+                most, f[j] = max(most, abs(new - f[j])), new
+            if most < 1e-10:
                 break
-        v[np.abs(f) < self._coulomb] = 0.0
-        self.q, self.dq, self._stuck = self.q + 0.5 * h * (self.dq + v), v, f
 
 
 def _inverse_inertia(model: pin.Model, data: pin.Data, q) -> np.ndarray:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
-from dynident.errors import UnknownNameError
+from dynident.checks import Array, frozen, place_of
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.bands import LEVEL, banded_blocks, covariance_root, half_width
 from dynident.estimate.friction_view import FrictionView
@@ -196,9 +195,7 @@ class Estimate:
 
     def __getitem__(self, name: str) -> float:
         """Value of a base parameter by name."""
-        if name not in self.names:
-            raise UnknownNameError("base parameter", name, self.names)
-        return float(self.beta[self.names.index(name)])
+        return float(self.beta[place_of(name, self.names, "base parameter")])
 
     def __repr__(self) -> str:
         """A line, not the numbers."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.checks import Array
 from dynident.experiments.oscillation.oscillate import Oscillation
-from dynident.experiments.oscillation.paper import PaperRow, PaperTable
+from dynident.experiments.oscillation.paper import DISCRIMINATION, PaperRow, PaperTable
 from dynident.experiments.oscillation.stage import StageResult, Step
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiment import experiment_html
@@ -105,7 +105,7 @@ def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -
     for one in tables:
         heading = f"Table {one.number}" if one.number else f"{one.stage.capitalize()} stage"
         parts = [_counted(one), *([_curve(one)] if sum(not row.falls for row in one.rows) > 1 else [])]
-        sections[heading] = [*parts, *([_candidates(one)] if one.candidates else [])]
+        sections[heading] = [*parts, *(_candidates(one) if one.candidates else [])]
     warnings = [warning for one in tables for warning in one.warnings]
     title = f"{robot}: natural oscillations as in the paper"
     return experiment_html(title, verdict, facts, sections, warnings=warnings, command=command)
@@ -132,7 +132,7 @@ def _curve(one: PaperTable) -> Html:
     return chart("Periods against the factor", curves, x_unit="factor", y_unit="periods", key=f"paper-{one.stage}")
 
 
-def _candidates(one: PaperTable) -> Html:
+def _candidates(one: PaperTable) -> list[Html]:
     heads = [
         *(Head(name, True) for name in one.names),
         *(Head(name, True) for name in one.joints),
@@ -146,4 +146,10 @@ def _candidates(one: PaperTable) -> Html:
         ]
         for row in one.candidates
     ]
-    return table("All combinations; a tracking error where counting cannot tell them from the aim", heads, rows)
+    title = "All combinations; a tracking error where counting cannot tell them from the aim"
+    parts = [table(title, heads, rows), paragraphs(*one.candidate_facts)]
+    if one.discrimination:
+        heads = [Head(DISCRIMINATION[0].capitalize()), *(Head(name.capitalize(), True) for name in DISCRIMINATION[1:])]
+        title = "How well the check tells each parameter, and last the combination that it tells least"
+        parts.append(table(title, heads, [list(row) for row in one.discrimination_rows()]))
+    return parts

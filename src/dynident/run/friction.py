@@ -144,7 +144,7 @@ def measured_side(robot: Robot, train: Sequence[Observations]) -> Side | None:
 def moving_elements(robot: Robot, train: Sequence[Observations]) -> tuple[str, ...] | None:
     """Labels of the elements that move in some log; None if all do."""
     ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
-    moves = ranges > STANDSTILL
+    moves = ranges > STANDSTILL * robot.radians
     elements = elements_with_friction(robot)
     own = [e for e in elements if moves[np.flatnonzero(motion_of(robot, e))].any()]
     return None if len(own) == len(elements) else tuple(element.label for element in own)

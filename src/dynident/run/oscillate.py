@@ -162,7 +162,10 @@ def _paper_text(table: PaperTable) -> str:
     lines = [table.title, "", table.table(), "", *table.facts]
     if table.candidates:
         lines += ["", "All combinations; a tracking error where counting cannot tell them from the aim:"]
-        lines += [table.candidate_table()]
+        lines += [table.candidate_table(), "", *table.candidate_facts]
+    if table.discrimination:
+        lines += ["How well the check tells each parameter, and last the combination that it tells least:"]
+        lines += [table.discrimination_table()]
     return "\n".join(lines)
 
 

@@ -35,6 +35,10 @@ def step_arguments(verb: ArgumentParser) -> None:
         "what the controller knows of the robot: inertia for the hold, weight to carry (default: its own values)"
     )
     verb.add_argument("--nominal", default=None, metavar="SET", help=help_nominal)
+    help_weight = (
+        "relative standard deviation of the masses, centers and inertias that it knows (default 0.2; 0: exact)"
+    )
+    verb.add_argument("--weight-std", type=float, default=None, metavar="SHARE", help=help_weight)
     help_unbounded = "let a simulated machine run beyond its position limits; speed limits stay"
     verb.add_argument("--unbounded", action="store_true", help=help_unbounded)
     help_taylor = "A and U by Taylor's series with N terms, as in the paper (default: the exact solution)"

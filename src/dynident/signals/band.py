@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynident.checks import Array
+from dynident.identifiability.excitation import REST_SPEED
 
 BAND_FACTORS = (3.0, 6.0, 9.0, 18.0)  # typical frequencies that the band may reach; torque decides where noise does not
 MOST = BAND_FACTORS[-1]
@@ -29,8 +29,7 @@ TOLERATED = 0.01  # share of noise in the acceleration's power, by which it shri
 LOWEST_BAND = 1.0  # [Hz] slow motion is not filtered further than this unless noise asks for it
 EQUATIONS = 25.0  # [Hz s] of band and duration: a hundred rows per joint, at four rows per second and Hz
 ENDS = 5.4  # periods of the band that the filters of rows lose at the two ends of a stretch
-STANDSTILL = 1e-3  # [rad or m] a joint that stays within this range over the whole log does not move
-REST_SPEED = 0.01  # [rad/s or m/s] a slower joint is at rest
+STANDSTILL = 1e-3  # [rad], in `Robot.radians`: a joint within this range over a whole log does not move
 _TYPICAL_SHARE = 0.9  # of a motion's kinetic energy lies below its typical frequency
 _FEW = 1e-4  # a joint with a smaller share of the fastest joint's power, of its kind, does not count
 _ABOVE_NOISE = 30.0  # times white noise at the level of the top of the spectrum: what is weaker may be noise
@@ -147,7 +146,7 @@ def band_evidence(
     A: Array,
     resolution: float,
     ranges: Array,
-    slides: NDArray[np.bool_],
+    radians: Array,
     stretches: Sequence[float],
     rest_speed: float = REST_SPEED,
 ) -> BandEvidence:
@@ -158,16 +157,16 @@ def band_evidence(
         V, A: (n_joints, n_f) power spectral densities of velocity and acceleration.
         resolution: Spacing of frequencies that the data can tell apart [Hz].
         ranges: (n_joints,) from the lowest to the highest position of each joint [rad or m].
-        slides: (n_joints,) whether it slides; a slide is compared with slides.
+        radians: (n_joints,) what counts as a radian, `Robot.radians`; slides are compared with slides [rad or m].
         stretches: Lengths of the stretches between gaps [s].
         rest_speed: A joint whose effective velocity is lower is held and has no vote [rad/s or m/s].
     """
     floor = equation_floor(stretches)
     V = _above_white_noise(f, V, 2)
     velocity = np.sqrt(V.sum(1) * (f[1] - f[0]))  # root mean square, (n_joints,)
-    moves = (ranges > STANDSTILL) & (velocity > 0.0)
+    moves = (ranges > STANDSTILL * radians) & (velocity > 0.0)
     moves = moves & (velocity > rest_speed) if (moves & (velocity > rest_speed)).any() else moves
-    for kind in (slides, ~slides):
+    for kind in (radians == 1.0, radians != 1.0):
         fastest = velocity[moves & kind].max(initial=0.0)
         moves = moves & (~kind | (velocity**2 > _FEW * fastest**2))
     if not moves.any():

@@ -16,10 +16,11 @@ import numpy as np
 from dynident.checks import Array
 from dynident.dynamics.along import AlongTerm, Samples
 from dynident.errors import InputError, UnknownNameError
+from dynident.identifiability.excitation import REST_SPEED
 from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_torques
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
-from dynident.signals.band import REST_SPEED, STANDSTILL, BandChoice, choose_by_noise
+from dynident.signals.band import STANDSTILL, BandChoice, choose_by_noise
 from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turn_no_faster_than
 from dynident.signals.fir import FilterStream, Mask
 from dynident.signals.grid import fresh_blocks, uniform_chunks
@@ -216,7 +217,7 @@ class Observations:
         """Filter the log."""
         measured = self.options.speed == "measured"
         grid, n = self.survey.grid, len(self.robot.joint_names)
-        still = self.survey.highest - self.survey.lowest <= STANDSTILL
+        still = self.survey.highest - self.survey.lowest <= STANDSTILL * self.robot.radians
         middle = 0.5 * (self.survey.highest + self.survey.lowest)
         stream: FilterStream | None = None
         signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))

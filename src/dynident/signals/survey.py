@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynident.checks import Array, frozen
+from dynident.identifiability.excitation import REST_SPEED
 from dynident.logs.log import Log, LogError, check_locked, joint_positions
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
-from dynident.signals.band import REST_SPEED, BandEvidence, band_evidence
+from dynident.signals.band import BandEvidence, band_evidence
 from dynident.signals.grid import UNIFORM, Grid, fresh_blocks
 from dynident.signals.spectrum import SHORTEST, MotionSpectrum
 
@@ -79,8 +79,7 @@ def survey(log: LogSource, robot: Robot, rest_speed: float = REST_SPEED) -> Surv
     for block in fresh_blocks(look.counting(log)):
         check_locked(block, robot)
         look.add(block.time, joint_positions(block, robot).T)
-    slides = np.array([robot.joints[robot.active[i]].kind != "revolute" for i in robot.moving])
-    return look.survey(slides, rest_speed)
+    return look.survey(robot.radians, rest_speed)
 
 
 def _typical_step(log: LogSource) -> float:
@@ -155,8 +154,8 @@ class _Look:
         made, took = (np.concatenate(parts) for parts in zip(*self.clock, strict=True))
         return float(np.abs(took - made * (self.usual_time / self.usual_steps)).max(initial=0.0))
 
-    def survey(self, slides: NDArray[np.bool_], rest_speed: float) -> Survey:
-        """The record; `slides` (n_joints,) are the joints that do not turn."""
+    def survey(self, radians: Array, rest_speed: float) -> Survey:
+        """The record; `radians` (n_joints,) is what counts as a radian of each joint [rad or m]."""
         irregular = self.deviation > UNIFORM * self.step or self._drift() > _DRIFT * self.step
         # A long regular log must not drift from its stamps, so its step is the mean; an irregular one keeps the usual.
         step = self.step if irregular else self.usual_time / self.usual_steps
@@ -173,7 +172,7 @@ class _Look:
                 *self.spectrum.densities(),
                 self.spectrum.resolution,
                 self.highest - self.lowest,
-                slides,
+                radians,
                 [samples * step for samples in self.stretches],
                 rest_speed,
             ),

@@ -28,12 +28,13 @@ _TRIES = 5  # times the over-estimate is raised before it is called a fall
 _LOWERED = (0.5, 0.8)  # share of the over-estimate that a single weight keeps in its own run
 _NEARER = 1.3  # over-estimate of later rounds
 
+_ALSO = "; --stage inertia finds weights as well"
 ADVICE = {
     "held": "natural oscillation needs friction far below the error of the weight; use dynident gravity instead",
     "saturated": "lower --factor, or lock joints",
-    "limit": "swing about another pose (--pose), or lock that joint",
-    "falls": "under-estimates fall: raise --factor, or check the masses and joint zeros of the description",
-    "unclear": "try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity",
+    "limit": f"swing about another pose (--pose), or lock that joint{_ALSO}",
+    "falls": f"under-estimates fall: raise --factor, or check the masses and joint zeros of the description{_ALSO}",
+    "unclear": f"try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity{_ALSO}",
 }
 
 
@@ -235,4 +236,5 @@ class GravitySearch:
             notes=notes,
             warnings=tuple(warnings),
             poses=self.pose[None],
+            covariance=solved.covariance[:-1, :-1],
         )

@@ -53,6 +53,7 @@ class SwingModel:
         chi: (n_columns,) what the description says.
         gravity: Groups that are searched in the gravity stage.
         inertia: Groups that are searched in the inertia stage.
+        lumped: The inertia groups are all of the inertia, as in the paper; else a weight is felt as inertia too.
     """
 
     robot: Robot
@@ -60,6 +61,7 @@ class SwingModel:
     chi: Array
     gravity: tuple[Group, ...]
     inertia: tuple[Group, ...]
+    lumped: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "chi", frozen(self.chi))
@@ -70,7 +72,7 @@ class SwingModel:
 
     def motion(self, values: Array, weight: Array | None = None) -> Array:
         """Standard parameters for given values of the inertia groups, on top of a known weight."""
-        return _moved(self.chi if weight is None else weight, self.inertia, values)
+        return _moved(self.chi if weight is None or self.lumped else weight, self.inertia, values)
 
     def true_values(self, groups: Sequence[Group], values: str | Mapping[str, float] | None) -> list[float | None]:
         """What a set of standard values says about groups."""
@@ -113,16 +115,30 @@ def swing_model(robot: Robot, values: str | Mapping[str, float] | None = None) -
     for row, j in enumerate(kept):
         relation = np.where(np.abs(over[row]) > 1e-9, over[row], 0.0) @ base.K
         gravity.append(_base_group(base.names[j], base.units[j], chi, own[j], relation))
-    inertia = [
-        _base_group(base.names[j], base.units[j], chi, own[j], base.K[j]) for j in range(base.n) if j not in kept
-    ]
+    inertia = []
+    for j in (j for j in range(base.n) if j not in kept):
+        less = {own[k]: -over[row, j] for row, k in enumerate(kept) if abs(over[row, j]) > 1e-9}
+        inertia.append(_base_group(base.names[j], base.units[j], chi, own[j], base.K[j], less))
     return SwingModel(robot, terms, chi, tuple(gravity), tuple(inertia))
 
 
-def _base_group(name: str, unit: str, chi: Array, column: int, relation: Array) -> Group:
-    """A base parameter: it grows with its own column, and its value is what regrouping says."""
+def _base_group(
+    name: str, unit: str, chi: Array, column: int, relation: Array, less: Mapping[int, float] | None = None
+) -> Group:
+    """A base parameter: it grows with its own column, and its value is what regrouping says.
+
+    Args:
+        name: As in reports.
+        unit: Of its value.
+        chi: What the description has.
+        column: Its own.
+        relation: Its value by standard parameters.
+        less: Change of other columns that keeps the weight as it is.
+    """
     direction = np.zeros(len(chi))
     direction[column] = 1.0
+    for other, share in (less or {}).items():
+        direction[other] = share
     return Group(name, unit, float(relation @ chi), direction, relation)
 
 

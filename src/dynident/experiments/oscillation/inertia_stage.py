@@ -1,46 +1,38 @@
 r"""The inertia stage: under proportional control every squared frequency equals kp once the inertia is right.
 
 With the weight compensated the machine obeys ``M x'' + kp M~ x = 0`` about a set-point, so the squared frequencies are
-kp times the eigenvalues of M^-1 M~ (eq. 22). They are measured with estimates that keep the modes apart, at set-points
-that tell all parameters, and the inertia that explains all of them is found by least squares; a last swing with that
-inertia proves it, for then the modes merge at kp.
+kp times the eigenvalues of M^-1 M~ (eq. 22). A weight that is not right adds its slope, and shifts the position that
+the arm swings about. Frequencies, mode shapes and that position are measured at several set-points, with gains that
+keep the modes apart; the weights and inertias that explain all of them are found by linear least squares. A last swing
+with these inertias proves them, for then the modes merge at kp.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dynident.checks import Array
 from dynident.errors import InputError
-from dynident.experiments.bench import Bench, Bounds
-from dynident.experiments.oscillation.groups import Local, SwingModel, local, nominals
-from dynident.experiments.oscillation.natural import AHEAD
-from dynident.experiments.oscillation.solver import Solved, gauss_newton
+from dynident.experiments.bench import Bench
+from dynident.experiments.oscillation.groups import SwingModel, nominals
+from dynident.experiments.oscillation.modal_equations import HOLD_STD, Evidence, evidence_of, parts_of, slopes_of
+from dynident.experiments.oscillation.set_points import SMALLER, choose_set_points, gains, sizes_of
+from dynident.experiments.oscillation.solver import Solved, linear_least_squares
 from dynident.experiments.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
-from dynident.experiments.oscillation.starts import amplitude_for, mixed_start, natural_modes, quantum_of
-from dynident.experiments.oscillation.swing import Law, Swing, swing, systematic
+from dynident.experiments.oscillation.starts import amplitude_for, mixed_start, quantum_of
+from dynident.experiments.oscillation.swing import Law, Swing, swing
 
 MERGED = 1e-3  # |w²/kp - 1| at which the modes count as one
-SMALLER = np.radians(0.1)  # [rad or m] amplitude unless the encoders need more
-_APART = 0.03  # gap of neighbouring modes, in the logarithm of their squares, that a short run tells apart
-_CANDIDATES = 40
-_TRIALS = 40
-_STARTS, _HOLLOWS = 6, 0.3  # further starts of the fit, and how far they are
-_WIDE = 1.2  # [rad or m] set-points lie within this of the middle
-_NARROW = 0.15  # spread of the estimates that later rounds send
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A swing as the fit uses it: its equations, the inertia sent, the logarithms of its squared frequencies."""
-
-    about: Local
-    sent: Array
-    logs: Array
-    std: Array
+_STRAIGHT = 0.05  # share by which the law of a round may be wrong: beyond, the size of a swing bends it too much
+_WEIGHINGS = 6  # passes over the set-points that correct the weights before inertias are looked for
+_PERIODS = 8.0  # of a weighing: the window that averages over it needs four
+_STIFFER = 4.0  # times the gain, of a weighing whose weight is so wrong that the arm falls
+_FASTEST = 0.2  # [rad] that a weighing may turn in its phase from sample to sample
+_RANGE = 3.0  # times the frequencies that the model says, within which the machine's are
+_PASSES = 4  # of the fit, each with the covariance of the pass before
 
 
 def inertia_stage(
@@ -48,17 +40,18 @@ def inertia_stage(
     model: SwingModel,
     options: StageOptions | None = None,
     *,
-    weight: Array | None = None,
+    weights: StageResult | None = None,
     kp: float = 100.0,
     set_points: Sequence[Array] | None = None,
 ) -> StageResult:
-    """Find the inertias of a machine from its swings under proportional control.
+    """Find the inertias of a machine from its swings under proportional control, and weights that are not known.
 
     Args:
         bench: The machine.
-        model: The model, with the inertia groups to find.
+        model: The model, with the groups to find.
         options: How.
-        weight: (n_columns,) parameters of the weight, from the gravity stage; default the description's.
+        weights: What the gravity stage found, with its covariance; without it the weights are estimated along, and the
+            description's are only where to begin.
         kp: Proportional gain [1/s²].
         set_points: Where to swing, (n_moving,) each [rad or m]; default poses that tell the parameters best.
 
@@ -68,184 +61,201 @@ def inertia_stage(
     if not (np.isfinite(kp) and kp > 0.0):
         raise InputError(f"kp is {kp}; expected a positive gain [1/s²]")
     how = options or StageOptions()
-    known = model.chi if weight is None else weight
-    poses = choose_set_points(model, bench.bounds, known) if set_points is None else list(set_points)
-    search = _Search(bench, model, how, known, kp, [local(model, np.asarray(pose, dtype=float)) for pose in poses])
-    values, gap, solved = nominals(model.inertia), np.inf, None
+    values = nominals((*model.gravity, *model.inertia))
+    if weights is not None:
+        values[: len(model.gravity)] = weights.values
+    weighed = not model.gravity or (weights is not None and bool(np.isfinite(weights.std).all()))
+    if set_points is None:
+        set_points = choose_set_points(model, bench.bounds, values, kp=kp, weighed=weighed)
+    search = _Search(bench, model, how, kp, [np.asarray(pose, dtype=float) for pose in set_points], weights)
+    if not weighed:
+        values = search.weigh(values)
+    gap, solved = np.inf, None
     for number in range(how.rounds):
         search.round(values, number)
         solved = search.solve(values)
-        values = solved.values
+        values = solved.values[: len(values)]
         gap = search.prove(values, number)
-        if gap < MERGED:
+        if gap < MERGED and max(one.wrong(solved.values) for one in search.evidence) < _STRAIGHT:
             break
     assert solved is not None
     return search.result(solved, gap)
 
 
-def choose_set_points(model: SwingModel, bounds: Bounds, weight: Array, count: int | None = None) -> list[Array]:
-    """Set-points at which the squared frequencies tell the inertias best, the middle of the range first."""
-    n, p = len(model.robot.moving), len(model.inertia)
-    lower, upper = np.maximum(bounds.lower, -np.pi), np.minimum(bounds.upper, np.pi)
-    middle = np.clip(np.zeros(n), lower, upper)
-    rng = np.random.default_rng(1)
-    margin = 0.1 * (upper - lower)
-    near, far = np.maximum(lower + margin, middle - _WIDE), np.minimum(upper - margin, middle + _WIDE)
-    others = rng.uniform(near, far, (_CANDIDATES, n))
-    poses = [middle, *others]
-    values = nominals(model.inertia)
-    sent = spread(model, weight, [local(model, middle)], values, 0.4)
-    slopes = [_slopes(model, weight, local(model, pose), sent, values) for pose in poses]
-    wanted = (max(2, -(-p // n) + 1) if n > 1 else 1) if count is None else count
-    chosen = [0]
-    while len(chosen) < wanted:
-        scores = []
-        for j in range(len(poses)):
-            J = np.concatenate([slopes[i] for i in (*chosen, j)])
-            scores.append(-np.inf if j in chosen else _told(J))
-        chosen.append(int(np.argmax(scores)))
-    return [np.asarray(poses[j]) for j in chosen]
-
-
-def _slopes(model: SwingModel, weight: Array, about: Local, sent: Array, values: Array) -> Array:
-    """(n, n_groups) how the logarithms of the squares change with relative changes of the machine's inertias."""
-    sizes = np.where(np.abs(values) > 0.0, np.abs(values), np.abs(values).max() * 0.1)
-    columns = []
-    for k in range(len(values)):
-        step = np.zeros(len(values))
-        step[k] = 1e-4 * sizes[k]
-        up, down = (_logs(model, weight, about, values + sign * step, sent, 1.0) for sign in (1.0, -1.0))
-        columns.append((up - down) / 2e-4)
-    return np.nan_to_num(np.stack(columns, axis=1))
-
-
-def _logs(
-    model: SwingModel, weight: Array, about: Local, values: Array, sent: Array, kp: float, sample_time: float = 0.0
-) -> Array:
-    """Logarithms of the squared frequencies, rising; not numbers where the inertia is impossible.
-
-    The law predicts the state at the next sample with the acceleration u; where the machine's differs, what is missing
-    acts as a little inertia and stiffness, in proportion to the squared sample time.
-    """
-    mass, other = about.mass @ model.motion(values, weight), about.mass @ model.motion(sent, weight)
-    if np.linalg.eigvalsh(mass).min() <= 0.0 or np.linalg.eigvalsh(other).min() <= 0.0:
-        return np.full(len(mass), np.nan)
-    late = AHEAD * sample_time**2 * (kp * other - about.stiffness @ weight)
-    return np.log(np.abs(natural_modes(mass - late, kp * (other - late))[0]))
-
-
-def spread(model: SwingModel, weight: Array, about: Sequence[Local], values: Array, width: float) -> Array:
-    """Over-estimates of inertias, each at most `width` more, that keep modes apart and tell the parameters best.
-
-    The same factor for all would do neither: at the right proportions every mode has the same frequency.
-    """
-    rng = np.random.default_rng(2)
-    best, highest = (1.0 + width) * values, -np.inf
-    for _ in range(_TRIALS):
-        sent = values * (1.0 + width * rng.uniform(0.05, 1.0, len(values)))
-        logs = [_logs(model, weight, one, values, sent, 1.0) for one in about]
-        if not all(np.isfinite(one).all() for one in logs):
-            continue
-        J = np.concatenate([_slopes(model, weight, one, sent, values) for one in about])
-        gap = min(float(np.diff(one).min(initial=_APART)) for one in logs)
-        score = _told(J) + 4.0 * np.log(min(gap, _APART) + 1e-9)
-        if score > highest:
-            best, highest = sent, score
-    return np.asarray(best)
-
-
-def _told(J: Array) -> float:
-    """How much slopes tell about all parameters together."""
-    return float(np.log(np.linalg.svd(J, compute_uv=False) ** 2 + 1e-9).sum())
-
-
 class _Search:
     def __init__(
-        self, bench: Bench, model: SwingModel, how: StageOptions, weight: Array, kp: float, about: list[Local]
+        self,
+        bench: Bench,
+        model: SwingModel,
+        how: StageOptions,
+        kp: float,
+        poses: list[Array],
+        weights: StageResult | None,
     ) -> None:
-        self.bench, self.model, self.how, self.weight, self.kp, self.about = bench, model, how, weight, kp, about
+        self.bench, self.model, self.how, self.kp, self.poses, self.weights = bench, model, how, kp, poses, weights
+        self.parts = [parts_of(model, pose) for pose in poses]
         self.amplitude = amplitude_for(0.0, SMALLER if how.amplitude is None else how.amplitude)
-        self.seen: list[Seen] = []
+        self.evidence: list[Evidence] = []
         self.steps: list[Step] = []
-        self.nearest = np.inf
+
+    # --- weights ----------------------------------------------------------------------------------------------------
+
+    def weigh(self, values: Array) -> Array:
+        """Values whose weights are near enough for small swings: from where the arm swings about, pass by pass."""
+        first, kp = len(self.model.gravity), self.kp
+        for number in range(_WEIGHINGS):
+            columns, right, farthest = [], [], 0.0
+            for place, pose in enumerate(self.poses):
+                self.bench.progress("weights", number * len(self.poses) + place, _WEIGHINGS * len(self.poses))
+                one, kp = self._weighing(pose, values, kp, f"weigh-{number + 1}-{place + 1}")
+                mean = _windowed_mean(one.run.q)
+                torque = slopes_of(one.law, mean, self.bench.plant.sample_time)[0]
+                about = parts_of(self.model, mean)
+                spring = kp * np.tensordot(np.append(1.0, values), about.mass, 1)
+                columns.append(np.linalg.solve(spring, about.weight[1 : 1 + first].T))
+                right.append(np.linalg.solve(spring, torque - about.weight[0]))
+                farthest = max(farthest, float(np.abs(mean - pose).max()))
+            found = linear_least_squares(
+                np.concatenate(columns), np.concatenate(right), values[:first], sizes_of(values[:first])
+            )
+            values = np.concatenate([found.values, values[first:]])
+            if farthest < 0.5 * self.amplitude:
+                break
+        return values
+
+    def _weighing(self, pose: Array, values: Array, kp: float, label: str) -> tuple[Swing, float]:
+        """A swing from rest at a set-point, and its gain: stiffer where the arm would fall."""
+        while True:
+            law = self._law(pose, values, kp)
+            length = duration_for(kp, _PERIODS, self.bench.plant.sample_time)
+            fastest = _RANGE * float(np.sqrt(kp))
+            how: dict[str, Any] = {"label": label, "fastest": fastest, "reach": self.how.reach, "count": 1}
+            one = swing(self.bench, law, np.zeros(len(pose)), length, **how)
+            self._note(one, values)
+            stiffer = _STIFFER * kp
+            if one.state != "falls" or np.sqrt(stiffer) * self.bench.plant.sample_time > _FASTEST:
+                break
+            kp = stiffer
+        if not one.run.whole:
+            raise refuse("inertia", one, _ADVICE[one.state])
+        return one, kp
+
+    # --- swings -----------------------------------------------------------------------------------------------------
+
+    def _law(self, pose: Array, values: Array, kp: float | Array) -> Law:
+        first = len(self.model.gravity)
+        weight = self.model.weight(values[:first])
+        return Law(self.model, weight, self.model.motion(values[first:], weight), kp, pose)
 
     def round(self, values: Array, number: int) -> None:
-        """A swing at every set-point, with inertias that keep the modes apart."""
-        width = self.how.factor - 1.0 if number == 0 else _NARROW
-        sent = spread(self.model, self.weight, self.about, values, width)
-        for place, about in enumerate(self.about):
-            self.bench.progress("inertia stage", number * len(self.about) + place, self.how.rounds * len(self.about))
-            label = f"inertia-{number + 1}-{place + 1}"
-            one = self._swing(about, sent, values, label)
-            if one.state == "unclear":
-                one = self._swing(about, sent, values, f"{label}-longer", longer=4.0)
-            if one.modes is None or one.state != "swings":
-                raise refuse("inertia", one, _ADVICE[one.state])
-            std = np.hypot(one.modes.square_std / one.modes.square, systematic(one, self.amplitude))
-            self.seen.append(Seen(about, sent, np.log(one.modes.square), std))
-            quantum = quantum_of(one.run.q)
-            if self.how.amplitude is None and quantum:
-                self.amplitude = max(self.amplitude, amplitude_for(quantum))
+        """A swing at every set-point, with gains that keep the modes apart, in place of those of the round before.
 
-    def _swing(
-        self, about: Local, sent: Array, values: Array, label: str, *, longer: float = 1.0, count: int | None = None
-    ) -> Swing:
-        mass = about.mass @ self.model.motion(values, self.weight)
-        motion = self.model.motion(sent, self.weight)
-        stiffness = self.kp * (about.mass @ motion)
-        squares = natural_modes(mass, stiffness)[0]
-        start = mixed_start(mass, stiffness, self.amplitude)
-        gap = float(np.diff(np.sqrt(np.abs(squares))).min(initial=np.inf))
-        periods = self.how.periods * (2.0 if count is None and gap < np.inf else 1.0)
+        In a round before the last, whose inertias may be so wrong that modes meet, a swing that is not clear is left
+        out unless none is.
+        """
+        self.evidence = []
+        for place in range(len(self.poses)):
+            self.bench.progress("inertia stage", number * len(self.poses) + place, self.how.rounds * len(self.poses))
+            label = f"inertia-{number + 1}-{place + 1}"
+            one = self._swing(place, values, label)
+            if one.state == "unclear" and not _usable(one):
+                one = self._swing(place, values, f"{label}-longer", longer=4.0)
+            if _usable(one):
+                self.evidence.append(evidence_of(one, self.bench.plant.sample_time))
+            elif one.state != "unclear" or number + 1 == self.how.rounds:
+                raise refuse("inertia", one, _ADVICE[one.state])
+        if not self.evidence:
+            raise refuse("inertia", one, _ADVICE[one.state])
+
+    def _swing(self, place: int, values: Array, label: str, *, longer: float = 1.0, merged: bool = False) -> Swing:
+        """A swing at a set-point: in as many modes as joints, or with one gain for all, which merges them."""
+        mass = np.tensordot(np.append(1.0, values), self.parts[place].mass, 1)
+        squares, gain = gains(self.kp, mass)
+        apart = len(squares) > 1 and not merged
+        if apart:
+            start = mixed_start(mass, mass @ gain, self.amplitude)
+        else:  # any displacement is a mode
+            squares, gain = np.full(1, self.kp), np.asarray(self.kp)
+            start = np.asarray(self.amplitude * (-1.0) ** np.arange(len(mass)), dtype=np.float64)
+        periods = self.how.periods * (2.0 if apart else 1.0)
         length = duration_for(float(squares.min()), periods, self.bench.plant.sample_time)
-        if count is None and gap < np.inf:  # two modes part by a turn in this time
-            length = max(length, min(20.0, 2.0 * np.pi / max(gap, 1e-6)))
-        law = Law(self.model, self.weight, motion, self.kp, about.pose)
-        fastest = 3.0 * float(np.sqrt(np.abs(squares).max()))
+        if apart:  # two modes part by a turn in this time
+            length = max(length, 2.0 * np.pi / float(np.diff(np.sqrt(squares)).min()))
         one = swing(
-            *(self.bench, law, start, longer * length),
+            *(self.bench, self._law(self.poses[place], values, gain), start, longer * length),
             label=label,
-            fastest=fastest,
+            fastest=_RANGE * float(np.sqrt(squares.max())),
+            slowest=float(np.sqrt(squares.min())) / _RANGE if apart else 0.0,
             reach=self.how.reach,
-            count=count,
+            count=None if apart else 1,
         )
-        self.steps.append(step_of(one, sent))
+        self._note(one, values)
         return one
 
-    def solve(self, start: Array) -> Solved:
-        """The inertias that fit every squared frequency."""
-        sizes = np.abs(nominals(self.model.inertia))
-        scale = np.where(sizes > 0.0, sizes, sizes.max() * 0.1)
-
-        h = self.bench.plant.sample_time
-
-        def residual(values: Array) -> Array:
-            rows = [
-                (one.logs - _logs(self.model, self.weight, one.about, values, one.sent, self.kp, h)) / one.std
-                for one in self.seen
-            ]
-            return np.concatenate(rows)
-
-        # Squares hardly feel the sign of small products of inertia: from one start alone the fit may end in a hollow.
-        rng = np.random.default_rng(3)
-        starts = [start, *(start + _HOLLOWS * scale * rng.uniform(-1.0, 1.0, (_STARTS, len(start))))]
-        found = [gauss_newton(residual, one, scale) for one in starts if np.isfinite(residual(one)).all()]
-        told = len(self.seen) * len(self.about[0].pose) > len(start)
-        best = min(found, key=lambda one: one.misfit) if told else found[0]
-        if np.isfinite(best.std).all():
-            return best
-        return gauss_newton(residual, np.where(np.isfinite(best.std), best.values, start), scale)
+    def _note(self, one: Swing, values: Array) -> None:
+        """Keep a swing for the report, and swing by as much as its encoders need from now on."""
+        self.steps.append(step_of(one, self._sent(values)))
+        quantum = quantum_of(one.run.q) if len(one.run.time) > 1 else 0.0
+        if self.how.amplitude is None and quantum:
+            self.amplitude = max(self.amplitude, amplitude_for(quantum))
 
     def prove(self, values: Array, number: int) -> float:
         """How far the one frequency is from kp when the estimates are sent: |w²/kp - 1|."""
-        one = self._swing(self.about[0], values, values, f"inertia-{number + 1}-proof", longer=1.5, count=1)
+        one = self._swing(0, values, f"inertia-{number + 1}-proof", longer=1.5, merged=True)
         if one.modes is None:
             raise refuse("inertia", one, _ADVICE[one.state])
         return abs(float(one.modes.square[0]) / self.kp - 1.0)
 
+    # --- fit --------------------------------------------------------------------------------------------------------
+
+    def solve(self, start: Array) -> Solved:
+        """Weights, inertias, viscous friction and the hold of the torque that fit every mode and every mean."""
+        n = len(self.poses[0])
+        unknown = np.concatenate([start, np.zeros(n + len(HOLD_STD))])
+        scale = np.concatenate([sizes_of(start), np.full(n, sizes_of(start).max()), HOLD_STD])
+        known, wanted = self._prior(len(unknown))
+        for _ in range(_PASSES):
+            rows, right = [known], [wanted]
+            for one in self.evidence:
+                whiten = np.linalg.inv(np.linalg.cholesky(one.spread(unknown)))
+                rows.append(whiten @ one.columns)
+                right.append(whiten @ one.right)
+            found = linear_least_squares(np.concatenate(rows), np.concatenate(right), unknown, scale)
+            unknown = found.values
+        return found
+
+    def _prior(self, count: int) -> tuple[Array, Array]:
+        """Rows for what is known before: the weights of the gravity stage, and how drives hold their torque."""
+        rows = np.zeros((len(HOLD_STD), count))
+        rows[:, -len(HOLD_STD) :] = np.diag(1.0 / np.array(HOLD_STD))
+        right = np.zeros(len(HOLD_STD))
+        if self.weights is None:
+            return rows, right
+        found = np.flatnonzero(np.isfinite(self.weights.std))
+        square, turned = np.linalg.eigh(self.weights.covariance[np.ix_(found, found)])
+        seen = square > 1e-14 * max(float(square.max(initial=0.0)), 1e-300)
+        known = np.zeros((int(seen.sum()), count))
+        known[:, found] = turned[:, seen].T / np.sqrt(square[seen])[:, None]
+        return np.concatenate([rows, known]), np.concatenate([right, known[:, found] @ self.weights.values[found]])
+
+    # --- result -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _asked(self) -> list[int]:
+        """Places of the groups that this stage answers for: inertias, and weights that no stage before has found."""
+        first = len(self.model.gravity)
+        new = [k for k in range(first) if self.weights is None or not np.isfinite(self.weights.std[k])]
+        return [*range(first, first + len(self.model.inertia)), *new]
+
+    def _sent(self, values: Array) -> Array:
+        return np.asarray(values[self._asked])
+
     def result(self, solved: Solved, gap: float) -> StageResult:
+        asked = self._asked
+        both = (*self.model.gravity, *self.model.inertia)
+        groups = tuple(both[k] for k in asked)
         warnings = []
-        names = [one.name for one, s in zip(self.model.inertia, solved.std, strict=True) if not np.isfinite(s)]
+        names = [both[k].name for k in asked if not np.isfinite(solved.std[k])]
         if names:
             warnings.append(
                 f"inertia stage: these set-points do not tell {', '.join(names)}; they keep the description's values"
@@ -256,22 +266,34 @@ class _Search:
                 "--rounds, or look for friction and flexible joints"
             )
         notes = (
-            f"{len(self.seen)} swings at {len(self.about)} set-points fitted, misfit {solved.misfit:.2g} of their "
-            "deviations",
+            f"{len(self.evidence)} swings at {len(self.poses)} set-points fitted, misfit {solved.misfit:.2g} of their "
+            "standard deviations",
             f"with the estimates |w²/kp - 1| is {gap:.1e}",
         )
-        poses = np.array([one.pose for one in self.about])
         return StageResult(
-            *("inertia", "extrapolate", self.model.inertia, solved.values, solved.std, tuple(self.steps)),
+            *("inertia", "extrapolate", groups, solved.values[asked], solved.std[asked], tuple(self.steps)),
             notes=notes,
             warnings=tuple(warnings),
-            poses=poses,
+            poses=np.array(self.poses),
+            covariance=solved.covariance[np.ix_(asked, asked)],
         )
+
+
+def _usable(one: Swing) -> bool:
+    """Whether a swing has all modes; a weak one is as good, for its uncertainty goes into the fit."""
+    return one.modes is not None and one.modes.known
+
+
+def _windowed_mean(x: Array) -> Array:
+    """Mean of a record (n_samples, n) in which swings of four periods and more cancel: the Blackman-Harris window."""
+    turn = 2.0 * np.pi * np.arange(len(x)) / (len(x) - 1)
+    window = 0.35875 - 0.48829 * np.cos(turn) + 0.14128 * np.cos(2.0 * turn) - 0.01168 * np.cos(3.0 * turn)
+    return np.asarray(window @ x / window.sum())
 
 
 _ADVICE = {
     "held": "friction holds it; raise --kp or --amplitude",
-    "falls": "lower --kp, raise --rate, or run the gravity stage first",
+    "falls": "raise --kp or --rate, or run the gravity stage first",
     "saturated": "lower --kp or --amplitude",
     "limit": "give other set-points (--set-point), or lower --amplitude",
     "unclear": "raise --rate or --amplitude, or give other set-points (--set-point)",

@@ -31,7 +31,7 @@ class NaturalControl:
         terms: Terms of the model.
         weight: (n_columns,) parameters of the model's gravity.
         motion: (n_columns,) parameters of its inertia, Coriolis and centrifugal torque.
-        kp: Proportional gain [1/s²]; 0 for the open loop.
+        kp: Proportional gain [1/s²], a number or a matrix (n_moving, n_moving); 0 for the open loop.
         target: (n_moving,) q_d [rad or m]; needed with kp only.
         ahead: Predict the state at the next sample; False for the plain law of the paper.
     """
@@ -44,7 +44,7 @@ class NaturalControl:
         terms: TermsLike,
         weight: Array,
         motion: Array,
-        kp: float = 0.0,
+        kp: float | Array = 0.0,
         target: ArrayLike | None = None,
         *,
         ahead: bool = True,
@@ -60,8 +60,12 @@ class NaturalControl:
     def command(self, time: float, reading: Reading) -> Array:
         """The torque for the state at the next sample."""
         h, q, dq = self._step, reading.q, reading.dq
-        if self.kp == 0.0:
+        if not np.any(self.kp):
             return np.array(self._law(*(q + h * dq).tolist(), *dq.tolist(), *[0.0] * len(q)))
-        push = -self.kp * (q - self._target)
+        push = self._push(q)
         later, speed = q + h * dq + AHEAD * h * h * push, dq + h * push
-        return np.array(self._law(*later.tolist(), *speed.tolist(), *(-self.kp * (later - self._target)).tolist()))
+        return np.array(self._law(*later.tolist(), *speed.tolist(), *self._push(later).tolist()))
+
+    def _push(self, q: Array) -> Array:
+        """u, the acceleration that is asked for."""
+        return np.asarray(-np.dot(self.kp, q - self._target))

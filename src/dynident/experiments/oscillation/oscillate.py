@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from dynident.checks import as_samples
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiments.answer import Quantity, answer, quantity_table
+from dynident.experiments.answer import ExperimentError, Quantity, answer, quantity_table
 from dynident.experiments.bench import Bench
 from dynident.experiments.oscillation.gravity_stage import gravity_stage
 from dynident.experiments.oscillation.groups import SwingModel, swing_model
 from dynident.experiments.oscillation.inertia_stage import inertia_stage
 from dynident.experiments.oscillation.searches import creep, random_walk
 from dynident.experiments.oscillation.stage import StageOptions, StageResult
+from dynident.experiments.oscillation.starts import NoTopError
 from dynident.plant.protocol import Plant
 
 StageName = Literal["both", "gravity", "inertia"]
@@ -79,7 +80,8 @@ def oscillate(
 
     In the gravity stage only the model's weight, Coriolis and centrifugal torque are sent: over-estimates swing,
     under-estimates fall. In the inertia stage a proportional control is added: squared frequencies equal kp when the
-    inertia is right.
+    inertia is right. It estimates weights as well: with the gravity stage's result as prior, or alone, also where the
+    weight of a joint has no slope that could swing (a slide, a vertical axis).
 
     Args:
         machine: A plant, or a bench with one.
@@ -110,12 +112,24 @@ def oscillate(
     where = None if pose is None else as_samples(pose, "pose", robot.joint_names, 1)[0]
     points = None if set_points is None else [as_samples(x, "set-point", robot.joint_names, 1)[0] for x in set_points]
     found: list[StageResult] = []
-    weight = None
+    skipped = ""
     if stage != "inertia" and model.gravity:
-        found.append(SEARCHES[search](bench, model, options, pose=where))
-        weight = model.weight(found[0].values)
+        try:
+            found.append(SEARCHES[search](bench, model, options, pose=where))
+        except NoTopError as error:
+            if stage == "gravity":
+                raise
+            skipped = str(error)
     elif stage == "gravity":
         raise InputError(f"robot {robot.name}: gravity acts on none of its joints; use stage='inertia'")
     if stage != "gravity":
-        found.append(inertia_stage(bench, model, options, weight=weight, kp=kp, set_points=points))
+        weights = found[0] if found else None
+        try:
+            last = inertia_stage(bench, model, options, weights=weights, kp=kp, set_points=points)
+        except ExperimentError as error:
+            if not skipped:
+                raise
+            raise ExperimentError(f"{skipped}; here it did not go on: {error}") from None
+        more = (f"gravity stage left out, the inertia stage found the weights: {skipped}",) if skipped else ()
+        found.append(replace(last, warnings=(*more, *last.warnings)))
     return Oscillation(model, tuple(found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from dynident.experiments.oscillation.modes import counted_periods
 from dynident.experiments.oscillation.paper_model import is_paper_chain
 from dynident.experiments.oscillation.starts import top
 from dynident.experiments.oscillation.swing import Law
-from dynident.experiments.oscillation.tracking import tracking_error
+from dynident.experiments.oscillation.tracking import CHANGE, CheckMotion, choose_motion, choose_start, tracking_errors
 
+DISCRIMINATION = ("combination", "10 % moves it by [deg]", "seen from [%]")
 RESOLUTION = 0.5  # periods: counting sees each half of one
 _REACH = np.radians(80.0)  # an arm that leaves this falls
 
@@ -51,6 +53,34 @@ class PaperRow:
 
 
 @dataclass(frozen=True)
+class Discrimination:
+    """How well the tracking check tells a combination of groups.
+
+    Attributes:
+        shares: Change of each group, of length one.
+        response: Root mean square change of the arm's motion for a change of a tenth in all [rad or m].
+        resolution: Change at which the arm moves as much as the best candidate's own error: smaller ones do not show.
+    """
+
+    shares: tuple[float, ...]
+    response: float
+    resolution: float
+
+    def text(self, names: Sequence[str]) -> str:
+        """The combination in words."""
+        return " ".join(
+            f"{share:+.2f} {name}" if abs(share) < 0.995 else name
+            for share, name in zip(self.shares, names, strict=True)
+            if abs(share) > 0.005
+        )
+
+    def as_dict(self, names: Sequence[str]) -> dict[str, Any]:
+        """Plain data."""
+        shares = dict(zip(names, self.shares, strict=True))
+        return {"combination": shares, "response": self.response, "resolution": self.resolution}
+
+
+@dataclass(frozen=True)
 class PaperTable:
     """A table of the paper made again, and the candidates that its resolution leaves.
 
@@ -66,6 +96,9 @@ class PaperTable:
         kp: Proportional gain [1/s²]; 0 in the gravity stage.
         resolution: Periods that counting tells apart.
         band: Half-width of the factors that counting cannot tell from the right one; None where rows do not tell.
+        start: (n_moving,) displacement at the start of the candidates [rad or m]; empty without candidates.
+        check: Motion in which the candidates are tried, in words; empty where none was.
+        discrimination: How well that motion tells each group, and last the combination that it tells least.
     """
 
     number: str
@@ -79,6 +112,9 @@ class PaperTable:
     kp: float
     resolution: float
     band: float | None
+    start: tuple[float, ...] = ()
+    check: str = ""
+    discrimination: tuple[Discrimination, ...] = ()
 
     @property
     def title(self) -> str:
@@ -121,6 +157,9 @@ class PaperTable:
             "tolerance_band": self.band,
             "rows": [row.as_dict() for row in self.rows],
             "candidates": [row.as_dict() for row in self.candidates],
+            "candidate_start": list(self.start),
+            "check": self.check,
+            "discrimination": [one.as_dict(self.names) for one in self.discrimination],
         }
 
     def table(self) -> str:
@@ -138,6 +177,23 @@ class PaperTable:
             error = "" if row.error is None else f"{np.degrees(row.error):.4f}"
             lines.append((*(f"{f:.3f}" for f in row.factors), *_periods(row, len(self.joints)), error))
         return text_table(heads, lines, heads)
+
+    @property
+    def candidate_facts(self) -> list[str]:
+        """Start and check of the candidates in words."""
+        told = [f"Starts of {', '.join(f'{np.degrees(x):+.0f}' for x in self.start)} deg."] if self.start else []
+        return [*told, *([f"Motion of the check: {self.check}."] if self.check else [])]
+
+    def discrimination_rows(self) -> list[tuple[str, str, str]]:
+        """Combination, change of the motion for 10 % [deg], resolution [%]."""
+        return [
+            (one.text(self.names), f"{np.degrees(one.response):.4f}", f"{100.0 * one.resolution:.2g}")
+            for one in self.discrimination
+        ]
+
+    def discrimination_table(self) -> str:
+        """How well each combination is told, as text."""
+        return text_table(DISCRIMINATION, self.discrimination_rows(), DISCRIMINATION[1:])
 
 
 def _periods(row: PaperRow, count: int) -> list[str]:
@@ -190,6 +246,7 @@ def paper_table(
         bench.progress(f"{stage} table", place, len(wanted))
         rows.append(paper.row((factor,) * len(groups), told.get(factor, "")))
     found = paper.candidates(combinations, resolution)
+    check, discrimination = paper.discrimination(found)
     band = _band(rows, stage, resolution)
     return PaperTable(
         number=known.number if known else "",
@@ -203,6 +260,9 @@ def paper_table(
         kp=gain,
         resolution=resolution,
         band=band,
+        start=tuple(paper.other.tolist()) if found else (),
+        check=check,
+        discrimination=discrimination,
     )
 
 
@@ -211,8 +271,19 @@ class _Paper:
         self.bench, self.model, self.stage, self.updates, self.kp = bench, model, stage, updates, kp
         n = len(model.robot.moving)
         self.pose = np.zeros(n) if is_paper_chain(model.robot) or stage == "inertia" else top(model, bench.bounds)
+        self.groups = model.gravity if stage == "gravity" else model.inertia
         self.shift = start * (-1.0) ** np.arange(n)
-        self.runs = 0
+        self.size, self.runs = start, 0
+
+    @cached_property
+    def other(self) -> Array:
+        """Start of the candidates: alternating ones leave every other link of a chain upright, its weight unseen."""
+        return choose_start(self.model, self.groups, self.pose, self.size)
+
+    @cached_property
+    def motion(self) -> CheckMotion:
+        """Motion of the check."""
+        return choose_motion(self.model, self.groups, self.pose, self.bench.bounds)
 
     def parameters(self, factors: tuple[float, ...]) -> tuple[Array, Array]:
         """Weight and motion of given factors."""
@@ -221,14 +292,15 @@ class _Paper:
             return self.model.weight(values), self.model.chi
         return self.model.chi, self.model.motion(values)
 
-    def row(self, factors: tuple[float, ...], told: str = "") -> PaperRow:
-        """Send factors and count."""
+    def row(self, factors: tuple[float, ...], told: str = "", shift: Array | None = None) -> PaperRow:
+        """Send factors and count, from the paper's start unless another is given."""
         law = Law(self.model, *self.parameters(factors), self.kp, self.pose)
         bounds = self.bench.bounds.within(self.pose, _REACH)
         self.runs += 1
         label = f"{self.stage}-{self.runs}-{'-'.join(f'{f:.3f}' for f in dict.fromkeys(factors))}"
         length = self.updates * self.bench.plant.sample_time
-        run = self.bench.run(law.control(), length, self.pose + self.shift, label=label, bounds=bounds)
+        start = self.pose + (self.shift if shift is None else shift)
+        run = self.bench.run(law.control(), length, start, label=label, bounds=bounds)
         if not run.whole:
             return PaperRow(factors, (), told, True)
         counted = [counted_periods(run.time, run.q[:, j], float(self.pose[j])) for j in range(len(self.pose))]
@@ -236,27 +308,62 @@ class _Paper:
 
     def candidates(self, factors: Sequence[float], resolution: float) -> list[PaperRow]:
         """All combinations; those that counting cannot tell from the aim are tried in a motion."""
-        groups = self.model.gravity if self.stage == "gravity" else self.model.inertia
-        combinations = list(itertools.product(factors, repeat=len(groups))) if factors else []
+        combinations = list(itertools.product(factors, repeat=len(self.groups))) if factors else []
         rows = []
         for place, one in enumerate(combinations):
             self.bench.progress(f"{self.stage} combinations", place, len(combinations))
-            rows.append(self.row(one))
-        swinging = [float(np.mean(row.periods)) for row in rows if not row.falls]
+            rows.append(self.row(one, shift=self.other))
+        swinging = [row for row in rows if not row.falls]
         if not swinging:
             return rows
         length = self.updates * self.bench.plant.sample_time
-        aim = min(swinging) if self.stage == "gravity" else float(np.sqrt(self.kp)) * length / (2.0 * np.pi)
+        if self.stage == "gravity":  # the slowest swing is nearest to the right weights
+            aim = np.array(min(swinging, key=lambda row: float(np.mean(row.periods))).periods)
+        else:
+            aim = np.full(len(self.pose), np.sqrt(self.kp) * length / (2.0 * np.pi))
         told = []
         for row in rows:
-            near = not row.falls and max(abs(x - aim) for x in row.periods) <= resolution
+            near = not row.falls and float(np.abs(np.array(row.periods) - aim).max()) <= resolution
             told.append(row if not near else self._tried(row))
         return told
 
     def _tried(self, row: PaperRow) -> PaperRow:
-        name = f"{self.stage}-track-{'-'.join(f'{f:.3f}' for f in row.factors)}"
-        error = tracking_error(self.bench, self.model, *self.parameters(row.factors), self.pose, name)
+        errors = self._errors(row.factors)
+        error = float("inf") if errors is None else float(np.sqrt(np.mean(errors**2)))
         return PaperRow(row.factors, row.periods, row.printed, row.falls, error)
+
+    def _errors(self, factors: tuple[float, ...]) -> Array | None:
+        name = f"{self.stage}-track-{'-'.join(f'{f:.3f}' for f in factors)}"
+        return tracking_errors(self.bench, self.model, *self.parameters(factors), self.motion, name)
+
+    def discrimination(self, rows: Sequence[PaperRow]) -> tuple[str, tuple[Discrimination, ...]]:
+        """How well the check tells each group about the best candidate, and the combination that it tells least.
+
+        Each group is made larger by a tenth in turn; the smallest eigenvalue of the responses' products belongs to the
+        combination whose responses cancel most.
+        """
+        tried = [row for row in rows if row.error is not None and np.isfinite(row.error)]
+        if not tried:
+            return "", ()
+        best = min(tried, key=lambda row: row.error or 0.0)
+        before = self._errors(best.factors)
+        responses = []
+        for k in range(len(self.groups)):
+            factors = tuple(f * (1.0 + CHANGE * (i == k)) for i, f in enumerate(best.factors))
+            after = self._errors(factors)
+            if before is None or after is None:
+                return self.motion.text, ()
+            responses.append((after - before).ravel())
+        R = np.stack(responses, axis=1) / np.sqrt(len(responses[0]))
+        worst = np.linalg.eigh(R.T @ R)[1][:, 0]
+        worst = worst * np.sign(worst[np.argmax(np.abs(worst))])
+        shares = [*np.eye(len(self.groups)), *([worst] if len(self.groups) > 1 else [])]
+        floor = best.error or 0.0
+        found = []
+        for share in shares:
+            response = float(np.linalg.norm(R @ share))
+            found.append(Discrimination(tuple(share.tolist()), response, CHANGE * floor / max(response, 1e-300)))
+        return self.motion.text, tuple(found)
 
 
 def _band(rows: Sequence[PaperRow], stage: str, resolution: float) -> float | None:

@@ -45,7 +45,7 @@ def paper_model(robot: Robot, values: str | Mapping[str, float] | None = None) -
     chi = vector(**known)
     carried = model.chi[names.index("M2")] * _length(robot) ** 2 if n == 2 else 0.0
     inertia = _inertias(n, known, carried, vector)
-    return SwingModel(robot, model.terms, chi, tuple(gravity), inertia)
+    return SwingModel(robot, model.terms, chi, tuple(gravity), inertia, lumped=True)
 
 
 def is_paper_chain(robot: Robot) -> bool:

@@ -12,6 +12,7 @@ from dynident.checks import Array
 from dynident.errors import SingularError
 
 _OPEN = 1e-7  # singular value, over the largest, below which a direction is not determined
+_EXACT = 1e-12  # the same for equations whose slopes are exact
 _DONE = 1e-11
 
 
@@ -24,11 +25,13 @@ class Solved:
         std: (n,) deviations; infinite where a number is not determined.
         misfit: Root mean square of the weighted residual per degree of freedom; 1 where deviations were right, and
             1 without a degree of freedom.
+        covariance: (n, n) of the numbers, as far as they are determined.
     """
 
     values: Array
     std: Array
     misfit: float
+    covariance: Array
 
 
 @on_one_thread
@@ -63,15 +66,30 @@ def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array,
     return _judged(x, rest, _jacobian(residual, x, scale), scale)
 
 
-def _judged(x: Array, rest: Array, J: Array, scale: Array) -> Solved:
+@on_one_thread
+def linear_least_squares(A: Array, y: Array, start: Array, scale: Array) -> Solved:
+    """Solve weighted equations ``A x = y``; directions that they leave open stay at the start.
+
+    Args:
+        A: (m, n), rows over their standard deviations.
+        y: (m,), likewise.
+        start: (n,).
+        scale: (n,) typical size of each value.
+    """
+    x = start + scale * np.linalg.lstsq(A * scale, y - A @ start, rcond=_EXACT)[0]
+    return _judged(x, A @ x - y, A * scale, scale, _EXACT)
+
+
+def _judged(x: Array, rest: Array, J: Array, scale: Array, least: float = _OPEN) -> Solved:
     """Deviations: those of the residuals' weights, made larger where the residuals are."""
     _, s, Vt = np.linalg.svd(J, full_matrices=False)
-    seen = s > _OPEN * max(float(s.max(initial=0.0)), 1e-300)
+    seen = s > least * max(float(s.max(initial=0.0)), 1e-300)
     freedom = len(rest) - int(seen.sum())
     misfit = float(np.sqrt(rest @ rest / freedom)) if freedom > 0 else 1.0
-    spread = np.sqrt((Vt[seen] ** 2 / s[seen, None] ** 2).sum(axis=0))
+    spread = Vt[seen].T / s[seen] * scale[:, None] * max(1.0, misfit)
+    covariance = spread @ spread.T
     known = (Vt[seen] ** 2).sum(axis=0) > 1.0 - 1e-6
-    return Solved(x, np.where(known, spread * scale * max(1.0, misfit), np.inf), misfit)
+    return Solved(x, np.where(known, np.sqrt(np.diag(covariance)), np.inf), misfit, covariance)
 
 
 def _jacobian(residual: Callable[[Array], Array], x: Array, scale: Array) -> Array:

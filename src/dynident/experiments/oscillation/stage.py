@@ -110,6 +110,7 @@ class StageResult:
         notes: Facts for people.
         warnings: Doubts.
         poses: (n_poses, n_moving) where it swung [rad or m].
+        covariance: (n_groups, n_groups) of the values, as far as they are determined; default from `std` alone.
     """
 
     name: str
@@ -121,9 +122,13 @@ class StageResult:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     poses: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    covariance: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
-        for name in ("values", "std", "poses"):
+        if not self.covariance.size:
+            alone = np.diag(np.where(np.isfinite(self.std), self.std, 0.0) ** 2)
+            object.__setattr__(self, "covariance", alone)
+        for name in ("values", "std", "poses", "covariance"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def quantities(self, true: Sequence[float | None] | None = None) -> list[Quantity]:

@@ -17,6 +17,10 @@ _TRIES = 16
 _FLAT = 1e-6  # curvature of the weight over its largest below which a joint has none
 
 
+class NoTopError(ExperimentError):
+    """A robot whose weight does not swing in every joint, wherever it stands."""
+
+
 def amplitude_for(quantum: float, wished: float | None = None) -> float:
     """Amplitude of a start [rad or m]: small, but many steps of the encoder."""
     if wished is not None:
@@ -42,21 +46,21 @@ def top(model: SwingModel, bounds: Bounds, near: Array | None = None) -> Array:
         near: (n_moving,) where to look; default everywhere within the bounds.
 
     Raises:
-        ExperimentError: When a joint feels no gravity, or no such pose lies within the bounds.
+        NoTopError: When the weight of a joint has no slope, or no such pose lies within the bounds.
     """
     robot, n = model.robot, len(model.robot.moving)
     lower, upper = np.maximum(bounds.lower, -np.pi), np.minimum(bounds.upper, np.pi)
     rng = np.random.default_rng(0)
     middle = np.clip(np.zeros(n), lower, upper)
     starts = [middle, *rng.uniform(lower, upper, (_TRIES, n))] if near is None else [near]
-    _check_felt(model, rng.uniform(lower, upper, (30, n)))
+    _check_felt(model, rng.uniform(lower, upper, (_TRIES, n)))
     found = [pose for pose in (_uphill(model, start) for start in starts) if pose is not None]
     inside = [pose for pose in found if np.all((pose > bounds.lower) & (pose < bounds.upper))]
     if not inside:
         remedy = "; lock joints that cannot stand upright (--locked)" if n > 1 else ""
-        raise ExperimentError(
+        raise NoTopError(
             f"robot {robot.name}: no pose within its limits at which the weight stands upright in all joints, where "
-            f"alone over-compensated gravity swings{remedy}"
+            f"alone over-compensated gravity swings{remedy}; dynident oscillate --stage inertia finds weights as well"
         )
     height = [float(_height(model, pose)) for pose in inside]
     # Among equally high ones the nearest to the middle: a turn more or less is the same pose.
@@ -65,19 +69,31 @@ def top(model: SwingModel, bounds: Bounds, near: Array | None = None) -> Array:
 
 
 def _check_felt(model: SwingModel, poses: Array) -> None:
-    torque = np.abs(gravity_torque(model.robot, poses, _by_name(model))).max(axis=0)
-    silent = [
-        name
-        for name, size in zip(model.robot.joint_names, torque, strict=True)
-        if size <= _FLAT * max(torque.max(), 1e-9)
-    ]
-    if silent:
-        which = dict(zip(model.robot.joint_names, model.robot.position_names, strict=True))
-        held = ",".join(f"{which[name]}=0" for name in silent)
-        raise ExperimentError(
-            f"robot {model.robot.name}: gravity has no effect on {', '.join(silent)}, so nothing swings there; lock "
-            f"such joints for the gravity stage (--locked {held}), or run the inertia stage alone (--stage inertia)"
+    """Refuse joints whose weight cannot swing: there is none, or it is the same wherever the joint stands.
+
+    Raises:
+        NoTopError: Naming them, with what to do.
+    """
+    about = [local(model, pose) for pose in poses]
+    torque = np.max([np.abs(one.weight @ model.chi) for one in about], axis=0)
+    slope = np.max([np.abs(np.diag(one.stiffness @ model.chi)) for one in about], axis=0)
+    which = dict(zip(model.robot.joint_names, model.robot.position_names, strict=True))
+    names = list(which)
+    silent = [names[j] for j in np.flatnonzero(torque <= _FLAT * max(torque.max(), 1e-9))]
+    flat = [names[j] for j in np.flatnonzero(slope <= _FLAT * max(slope.max(), 1e-9)) if names[j] not in silent]
+    if not silent and not flat:
+        return
+    reasons = [f"gravity has no effect on {', '.join(silent)}"] if silent else []
+    if flat:
+        reasons.append(
+            f"the weight of {', '.join(flat)} is the same at every position, as of any slide: it has no slope"
         )
+    held = ",".join(f"{which[name]}=0" for name in names if name in silent or name in flat)
+    some = len(silent) + len(flat) < len(names)
+    lock = f"; lock such joints for the gravity stage (--locked {held})" if some else ""
+    ways = "dynident oscillate --stage inertia finds weights as well, from the positions that the joints swing about"
+    more = "; or use dynident gravity or identify" if flat else ""
+    raise NoTopError(f"robot {model.robot.name}: {', and '.join(reasons)}, so nothing swings there{lock}; {ways}{more}")
 
 
 def _by_name(model: SwingModel) -> dict[str, float]:
@@ -126,9 +142,9 @@ def slow_start(mass: Array, stiffness: Array, amplitude: float) -> Array:
 
 
 def mixed_start(mass: Array, stiffness: Array, amplitude: float) -> Array:
-    """Displacement with every mode in it, (n,), none beyond the amplitude."""
+    """Displacement with every mode in it, (n,); neither a joint nor a mode goes beyond the amplitude."""
     shapes = natural_modes(mass, stiffness)[1]
     signs = [np.array([1.0 if i >> j & 1 == 0 else -1.0 for j in range(shapes.shape[1])]) for i in range(2**4)]
     mixed = [shapes @ sign for sign in signs]
     chosen = min(mixed, key=lambda x: float(np.abs(x).max()))  # so that as much as possible of each fits in
-    return np.asarray(amplitude * chosen / np.abs(chosen).max())
+    return np.asarray(amplitude * chosen / max(1.0, np.abs(chosen).max()))

@@ -29,14 +29,14 @@ class Law:
         model: The model.
         weight: (n_columns,) parameters of its gravity.
         motion: (n_columns,) parameters of its inertia.
-        kp: Proportional gain [1/s²]; 0 for the open loop.
+        kp: Proportional gain [1/s²], a number or a matrix (n_moving, n_moving); 0 for the open loop.
         target: (n_moving,) set-point [rad or m].
     """
 
     model: SwingModel
     weight: Array
     motion: Array
-    kp: float
+    kp: float | Array
     target: Array
 
     def __post_init__(self) -> None:
@@ -87,6 +87,7 @@ def swing(
     *,
     label: str,
     fastest: float,
+    slowest: float = 0.0,
     reach: float = REACH,
     count: int | None = None,
 ) -> Swing:
@@ -99,6 +100,7 @@ def swing(
         duration: Length of the run [s].
         label: Name of the run.
         fastest: A frequency that no mode exceeds [rad/s].
+        slowest: A frequency that every mode exceeds [rad/s].
         reach: Distance from the target at which the run is stopped [rad or m].
         count: Number of modes; default one per joint.
     """
@@ -107,11 +109,12 @@ def swing(
     if run.end == "saturated":
         return Swing(law, run, start, None, "saturated")
     if not run.whole:
-        own = len(run.time) > 0 and bench.bounds.broken(run.q[-1], run.dq[-1]) is not None
+        # One that becomes too fast falls: a swing within its reach is slow.
+        own = run.end == "bound" and bench.bounds.broken(run.q[-1], run.dq[-1]) is not None
         return Swing(law, run, start, None, "limit" if own else "falls")
     if _held(run, start):
         return Swing(law, run, start, None, "held")
-    modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest)
+    modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest, slowest)
     clear = modes is not None and modes.clear
     return Swing(law, run, start, modes, "swings" if clear else "unclear")
 
