@@ -34,9 +34,7 @@ def drive_gains() -> di.DriveGains:
     """Gains of the drives, [N·m/A], from the weight of the load alone."""
     robot = di.load_robot(DEMO / "arm.yaml")
     runs = [di.experiment(name, robot, run) for name, run in zip(("without", "loaded"), logs(robot), strict=True)]
-    without, loaded = (run.information for run in runs)
-    nominal, alike = robot.drive.gains, runs[0].inflation
-    return di.identify_drive_gains(robot, without, loaded, {"M": LOAD.mass}, nominal=nominal, inflation=alike)
+    return di.identify_drive_gains(robot, *runs, {"M": LOAD.mass}, nominal=robot.drive.gains)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def main() -> None:
     )
     moving = [x[1:-1] for x in poor]  # at both ends the arm rests, and friction is whatever holds it
     friction = di.base_parameters(robot, f"{TERMS},Fo")
-    quality = di.excitation(friction, *moving)
+    quality = di.excitation(friction, *poor)
     said = di.accumulate(robot, *moving, di.inverse_dynamics(robot, *moving, friction.terms), friction.terms).solve()
     print(f"With friction it tells {quality.rank} of {friction.n}; undetermined: {', '.join(said.undetermined)}.")
     print(f"Such as {quality.weak[0]}: moving one way, dry friction looks like an offset.\n")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynident.errors import InputError
+from dynident.errors import InputError, UnknownNameError
 
 Array = NDArray[np.float64]
 
@@ -17,6 +17,22 @@ def frozen(values: ArrayLike) -> Array:
     array = np.array(values, dtype=np.float64)
     array.setflags(write=False)
     return array
+
+
+def place_of(name: object, names: Sequence[str], kind: str) -> int:
+    """Place of a name among others.
+
+    Args:
+        name: What the caller passed; a number or a mask is no name.
+        names: The valid ones.
+        kind: What they are, for the message.
+
+    Raises:
+        UnknownNameError: Listing the valid names.
+    """
+    if not isinstance(name, str) or name not in names:
+        raise UnknownNameError(kind, name, names)
+    return names.index(name)
 
 
 def as_matrix(values: ArrayLike, name: str, labels: Sequence[str], n_samples: int | None = None) -> Array:

@@ -29,8 +29,8 @@ class RobotFileError(DynidentError):
 class UnknownNameError(DynidentError):
     """A name that is not among the valid ones; the message lists them."""
 
-    def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
-        super().__init__(f"unknown {kind} '{name}'{suggestion(name, valid)}")
+    def __init__(self, kind: str, name: object, valid: Iterable[str]) -> None:
+        super().__init__(f"unknown {kind} '{name}'{suggestion(str(name), valid)}")
 
 
 class InputError(DynidentError):

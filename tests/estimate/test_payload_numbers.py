@@ -51,7 +51,7 @@ def test_a_number_with_too_large_a_deviation_is_withheld_and_the_others_stay():
     assert [one.name for one in numbers if one.value is None] == ["Izz"]
     assert warnings == (
         "Izz (std 1) withheld: deviations above 30 % of the largest moment of inertia that is known (0.025 kg·m²); "
-        "turn the payload faster and about more axes, or record longer",
+        "move the payload faster and through more poses, or record longer",
     )
 
 

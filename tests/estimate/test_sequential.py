@@ -274,6 +274,9 @@ class TestRefusals:
             found["XX9"]
         with pytest.raises(di.UnknownNameError, match="parameter of stage joint3"):
             found.stages[0]["XX9"]
+        for key in (True, 0, None, found.determined):  # no names, and no TypeError
+            with pytest.raises(di.UnknownNameError, match="unknown base parameter"):
+                found[key]
 
 
 def test_table_and_repr():

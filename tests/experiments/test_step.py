@@ -241,12 +241,13 @@ class TestProcedure:
         robot = di.load_robot("pendulum-1")
         heavy = robot.with_values("plant", {**robot.value_set("plant"), "Fv1": 0.2, "Fc1": 0.3})
         bench, own = plant(heavy, gain=2.0)
-        found = step_test(bench, own, StepOptions(voltages=(1.0, 0.6), poses=ALONE, duration=0.8))
+        found = step_test(bench, own, StepOptions(voltages=(1.0, 0.6), poses=ALONE, duration=0.8, weight_std=0.0))
         numbers = {one.name: one.value for one in found.quantities()}
         assert numbers["B1"] == pytest.approx(0.2, rel=5e-3)
         assert numbers["Fc1"] == pytest.approx(0.3, rel=2e-3)
         assert not found.warnings
-        again = analyse(heavy, own, [record_from_log(run.log(heavy), heavy, own) for run in bench.runs])
+        records = [record_from_log(run.log(heavy), heavy, own) for run in bench.runs]
+        again = analyse(heavy, own, records, weight_std=0.0)
         for one in again.quantities():
             assert one.value == pytest.approx(numbers[one.name], rel=5e-4), one.name
 
@@ -263,7 +264,29 @@ class TestProcedure:
         with pytest.raises(ExperimentError, match=r"gravity acts on joint.*no masses are known"):
             step_test(bench, Motors(1.0, 1.0), StepOptions(voltages=(1.0, 0.5), poses=ALONE))
 
+    def test_the_papers_series_is_refused_where_gravity_acts(self):
+        bench, own = plant(di.load_robot("pendulum-1"), gain=2.0)
+        how = StepOptions(voltages=(1.0, 0.6), poses=ALONE, duration=0.3, terms=5)
+        with pytest.raises(ExperimentError, match=r"gravity acts on joint joint1.*--taylor"):
+            step_test(bench, own, how)
+        assert bench.runs == []
+
+    def test_held_joints_that_give_way_are_allowed_for(self, arm):
+        """Held softly, joint 1 gives way by counts of its encoder while joint 3 accelerates: 0.5 % of the inertia."""
+        bench, own = plant(arm, gain=[11.8, 7.8, 5.8])
+        poses = np.array([[0.0, 0.3, 0.6]])
+        how = StepOptions(joints=["joint3"], voltages=(1.2, 0.6), poses=poses, duration=0.5, bandwidth=60.0)
+        found = step_test(bench, own, how)
+        assert np.ptp(bench.runs[0].q[:, 0]) > 5.0 * COUNT
+        (config,) = found.configurations
+        numbers, true = config.numbers, np.array([0.27759, 0.27, 0.02])
+        off = np.array([numbers.inertia, numbers.damping, numbers.coulomb]) - true
+        assert abs(off[0]) < 5e-4 * true[0]
+        assert np.abs(off / numbers.std[:3]).max() < 4.0
+
     def test_bad_options_are_refused(self, arm):
+        with pytest.raises(di.InputError, match="weight_std"):
+            StepOptions(weight_std=-0.1)
         with pytest.raises(di.InputError, match="duration"):
             StepOptions(duration=0.0)
         bench, motors = plant(arm, gain=[11.8, 7.8, 5.8])
@@ -274,6 +297,15 @@ class TestProcedure:
 
 
 class TestLogs:
+    def test_nothing_need_be_known_of_a_balanced_robot(self, joint):
+        """Its inertia is what the steps tell."""
+        records = [StepRecord(f"{v} V", 0, [0.0], v, TIME[20], TIME, step(0.9, 20.0 * v, TIME[20])) for v in (0.4, 0.2)]
+        found = analyse(joint.with_values("none", {}), Motors(6.0, 1.0), records)
+        numbers = found.configurations[0].numbers
+        assert (numbers.inertia, numbers.damping) == pytest.approx((0.3, 0.27), rel=1e-5)
+        assert numbers.coulomb == pytest.approx(0.0, abs=1e-5)
+        np.testing.assert_allclose(found.configurations[0].curves[0], records[0].position, atol=1e-6)
+
     def test_a_run_read_back_tells_the_same(self, joint, tmp_path):
         own = Motors(5.8, 1.0)
         machine = MujocoPlant(joint, "plant", sample_time=2.4e-3, motors=own, sensors=Sensors(resolution=COUNT))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.identifiability.base import readable_base
 from tests.robots import random_urdf
 
 ARMS = ["puma560", "sr400", "tx40", "cylindrical", "minnesota", "cmu-dd-arm-6"]
@@ -85,7 +86,9 @@ def test_rounded_angles_are_reported_not_hidden():
     assert exact.n == 1
     rounded = di.base_parameters(di.robot_from_urdf(tilted), "rigid")
     assert rounded.n == 3
+    assert "2 of the 3 base parameters" in rounded.warnings[0]
     assert "rounded" in rounded.warnings[0]
+    assert "counts 1 base parameter" in rounded.warnings[0]
     assert di.base_parameters(di.robot_from_urdf(tilted), "rigid", tolerance=1e-4).n == 1
 
 
@@ -116,6 +119,62 @@ def test_axes_a_little_off_the_frame(seed, tilt):
     assert base.n == np.sum(values > 1e-11 * values[0])
     assert np.abs(base.K).max() < 10
     np.testing.assert_allclose(W[:, list(base.independent)] @ base.K, W, atol=1e-8 * np.abs(W).max())
+
+
+def hand(noise):
+    """A wrist with three fingers and a thumb of three links each on one motor; axes with an error of `noise` in z."""
+    parts = ['<robot name="hand"><link name="base"/>']
+
+    def add(name, parent, origin, turn, axis, mimic=""):
+        direction = " ".join(f"{x:.9g}" for x in axis)
+        parts.append(
+            f'<link name="{name}"/><joint name="{name}" type="continuous"><parent link="{parent}"/><child '
+            f'link="{name}"/><origin xyz="{origin}" rpy="{turn}"/><axis xyz="{direction}"/>{mimic}</joint>'
+        )
+
+    add("yaw", "base", "0 0 0.2", "0 0 0", (0, 0, 1))
+    add("pitch", "yaw", "0.05 0 0.1", "0 0 0", (0, 1, 0))
+    add("roll", "pitch", "0.3 0 0", "0 0 0", (1, 0, 0))
+    fingers = {
+        "index": ("0.11 0.02 0.003", 0.12, 1),
+        "middle": ("0.115 0 0.003", 0.0, 1),
+        "ring": ("0.1 -0.02 0.003", -0.12, 1),
+        "thumb": ("0.07 -0.025 -0.012", -2.5, -1),
+    }
+    for finger, (origin, turn, sign) in fingers.items():
+        follow = f'<mimic joint="index0" multiplier="{sign}"/>'
+        axis = (np.sin(turn), -np.cos(turn), noise if sign > 0 else -2.4 * noise)
+        add(f"{finger}0", "roll", origin, f"{noise} 1.06465 {turn}", axis, follow if finger != "index" else "")
+        for k in (1, 2):
+            add(f"{finger}{k}", f"{finger}{k - 1}", "0.018 0 0", f"{noise} 1.06 0", (0, -1, noise), follow)
+    return di.robot_from_urdf("".join(parts) + "</robot>")
+
+
+def test_axes_in_single_precision_add_no_base_parameter():
+    """Coplanar fingers lean out of their plane by 4e-8: less than the thumb's part in the same combinations."""
+    exact, rounded = di.base_parameters(hand(0.0), "rigid"), di.base_parameters(hand(-4.37114e-08), "rigid")
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 150, 4)) * np.array([2.0, 3.0, 10.0])[:, None, None]
+    W = np.ascontiguousarray(di.regressor(rounded.robot, q, dq, ddq, "rigid")).reshape(600, -1)
+    size = np.linalg.norm(W, axis=0)
+    values = np.linalg.svd(W[:, size > 1e-6] / size[size > 1e-6], compute_uv=False)
+    rank = int(np.sum(values > 1e-7 * values[0]))
+    assert values[rank] < 1e-5 * values[rank - 1]  # the oracle has no doubt
+    assert rounded.n == exact.n == rank
+    assert rounded.independent == exact.independent
+    assert rounded.warnings == ()
+    own = W[:, list(rounded.independent)]
+    np.testing.assert_allclose(own @ rounded.K, W, atol=1e-7 * np.abs(W).max())
+    assert np.linalg.cond(own / np.linalg.norm(own, axis=0)) < 10.0 * values[0] / values[rank - 1]
+
+
+@pytest.mark.parametrize("spread", [0.0, 4.0])
+def test_as_many_columns_as_combinations(spread):
+    """Whatever the rows: on any number of columns of any sizes."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(7, 3000)) * 10.0 ** rng.uniform(-spread, 0.0, 3000)
+    independent, K = readable_base(np.linalg.qr(rows.T)[0].T, np.ones(3000))
+    assert len(independent) == 7
+    np.testing.assert_allclose(rows[:, independent] @ K, rows, atol=1e-6)
 
 
 def test_a_single_tilted_axis_reads_naturally():

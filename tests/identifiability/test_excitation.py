@@ -59,6 +59,29 @@ def test_weak_directions_name_what_cannot_be_told_apart():
     assert "Fv1" in str(weakest)
 
 
+def test_rest_does_not_count_beside_dry_friction():
+    """Trajectory (12) turns one way and rests at both ends: the sign 0 there is no second direction."""
+    arm, motion = di.load_robot("kr5-planar"), cycloid(3)
+    quality = di.excitation(di.base_parameters(arm, "rigid,Fv,Fc,Fo"), *motion)
+    assert (quality.rank, len(quality.names), quality.persistent) == (15, 18, False)
+    assert quality.n_rows == 3 * int(np.sum(motion[1][:, 0] > 0.01))
+    assert di.excitation(di.base_parameters(arm, "rigid,Fv,Fc,Fo"), *motion, rest_speed=0.0).rank == 15
+    assert di.excitation(di.base_parameters(arm, "rigid,Fv,Fo"), *motion).n_rows == 1500  # nothing sticks
+
+
+def test_only_the_joint_at_rest_is_left_out():
+    base = di.base_parameters(di.load_robot("pendulum-2"), "rigid,Fv,Fc")
+    t = np.linspace(0.1, 10, 300)
+    still = [np.column_stack([x, 0 * x]) for x in (np.sin(t), np.cos(t), -np.sin(t))]
+    quality = di.excitation(base, *still)
+    assert {"Fv2", "Fc2"} <= set(quality.unexcited)
+    assert quality.n_rows == int(np.sum(np.abs(np.cos(t)) > 0.01))
+    everywhere = di.excitation(base, still[0], 0 * still[0], 0 * still[0])
+    assert (everywhere.rank, everywhere.n_rows, everywhere.condition) == (0, 0, np.inf)
+    with pytest.raises(di.InputError, match="rest_speed is -1"):
+        di.excitation(base, *still, rest_speed=-1)
+
+
 def test_no_samples_is_an_error(planar):
     with pytest.raises(di.InputError, match="no samples"):
         di.excitation(planar, *np.zeros((3, 0, 3)))

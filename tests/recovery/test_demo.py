@@ -89,7 +89,10 @@ def test_the_load_of_the_example_is_the_one_that_was_fastened():
     found = example.side_by_side()
     assert found.agreeing > 0.85
     assert all(found[name].agreement == "agrees" for name in ("MXR2", "MXR3", "MYR4", "MYR5"))  # its weight
-    assert np.abs(example.drive_gains().factors - 1.0)[:5].max() < 0.03  # a light wrist tells little about its own
+    gains = example.drive_gains()
+    off = (gains.factors - 1.0) * np.abs(gains.nominal) / gains.std
+    assert np.sqrt(np.mean(off**2)) < 1.3  # the torque is stamped 4 ms late, which is undone
+    assert np.abs(gains.factors - 1.0)[:5].max() < 0.01  # a light wrist tells little about its own
 
 
 def test_the_files_stay_small():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.signal import butter, filtfilt
@@ -163,6 +165,15 @@ class TestTable4:
         found = di.base_violations(base, table)
         assert [violation.place for violation in found] == ["joint joint2"]
         assert "must be positive" in str(found[0])
+        page = " ".join((Path(__file__).parents[2] / "docs" / "papers" / "abhishek-kr5.md").read_text().split())
+        q = np.random.default_rng(0).uniform(-np.pi, np.pi, (4000, 3))
+        turning, still = np.tile([1.0, 0.0, 0.0], (4000, 1)), np.zeros((4000, 3))
+        beta = np.array([table[name] for name in base.names])
+        felt = ((base.regressor(q, still, turning) - base.regressor(q, still, still)) @ beta)[:, 0]
+        # The page tells the inertia of link 1 alone from that of the arm, which the command prints.
+        assert f"{found[0].value:.1f}" == f"{felt.min():.1f}" == "-116.3"
+        assert f"between {felt.min():.1f} and {felt.max():.1f} kg·m² about that joint" in page
+        assert "-132.2 kg·m² about its own joint" in page
         assert found[0].value < -100.0
 
     def test_an_identified_arm_can(self, robot, base, run):

@@ -12,6 +12,7 @@ from dynident.report.comparison_words import change_words, headline
 from dynident.run.command_line import main
 from tests.report.test_page import Balance
 from tests.run.fits import FIRST, LOADED, OTHER, SECOND, answer, complaint, fit_of
+from tests.signals.made import Fourier, make_log, stamps
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +108,33 @@ def test_other_terms_and_robots_are_compared_by_name(pair, tmp_path):
     assert replace(found, parameters=(replace(far, alike=True),)).changed[0].name == "ZZR1"
     assert named["Fv1"].alike
     assert found.differing["terms"][1] == ["rigid", "Fv", "Fc(0.02)"]
+
+
+def written(path, length):
+    """An arm in a vertical plane, one of its lengths as somebody wrote it down."""
+    path.write_text(
+        "name: arm\nconvention: dh\ngravity: [0, -9.81, 0]\n"
+        + ("lengths: {l1: 0.33333}\n" * (length == "l1"))
+        + f"joints:\n  - {{name: a, a: {length}}}\n  - {{name: b, a: 0.25}}\n"
+        "parameters:\n  own:\n    links:\n"
+        "      1: {mass: 3, com: [-0.1, 0.01, 0], inertia: [0.01, 0, 0, 0.02, 0, 0.03]}\n"
+        "      2: {mass: 2, com: [-0.1, 0, 0], inertia: [0.01, 0, 0, 0.02, 0, 0.02]}\n"
+    )
+    return di.load_robot(path)
+
+
+@pytest.mark.parametrize(("length", "alike"), [("0.33333", True), ("l1", True), ("0.335", False)])
+def test_rounding_of_a_coefficient_is_no_other_sum(tmp_path, length, alike):
+    """1/3 m with seven digits, with five, and by name: the same sums, written otherwise; 335 mm are not."""
+    exact, fits = written(tmp_path / "exact.yaml", "0.3333333"), []
+    for robot in (exact, written(tmp_path / "other.yaml", length)):
+        q, dq, ddq = Fourier.random(2, 1, speed=1.5)(t := stamps(4.0, 200.0))
+        log = make_log(robot, t, q, di.inverse_dynamics(exact, q, dq, ddq))
+        fits.append(di.identify(robot, log, terms="rigid", friction="basic", delay=0.0))
+    assert fits[0].rows()[0]["expression"] != fits[1].rows()[0]["expression"]
+    found = di.compare_fits(fits)
+    assert all(one.alike for one in found.parameters) == alike
+    assert any("the same name stands for different sums" in words for words in found.remarks) == (not alike)
 
 
 def test_what_a_run_does_not_determine_has_no_distance(pair):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -273,3 +275,44 @@ def test_a_loop_cannot_be_a_urdf(tmp_path, capsys, monkeypatch):
     line = complaint(["export", "fit", "--urdf", "a.urdf", "--yaml", "a.yaml"], capsys, tmp_path)
     assert "robot sr400 cannot be a URDF" in line
     assert "Export MJCF, YAML or C instead" in line
+
+
+@pytest.fixture
+def relative(tmp_path, monkeypatch):
+    """A fit of a robot that was named relative to the folder in which it was identified."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "bench.urdf").write_text(URDF)
+    (work / "mine.yaml").write_text("base: bench.urdf\nlimits: {elbow: {velocity: 2}}\n")
+    monkeypatch.chdir(work)
+    robot = di.load_robot("mine.yaml")
+    di.identify(robot, log_of(robot), friction="basic").save("fits/fit")
+    assert di.load_estimate("fits/fit").robot.source == "mine.yaml"  # as it was named, where that still holds
+    return work
+
+
+def test_any_folder_will_do(relative, tmp_path, monkeypatch, capsys):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert main(["export", "../work/fits/fit", *FORMS, "--quiet"]) == 0
+    assert "<!-- a bench of our own -->" in (tmp_path / "other" / "out.urdf").read_text()  # the user's own file, edited
+    assert di.load_robot("out.yaml").joints[1].limits.velocity == 2.0
+    relative.rename(tmp_path / "moved")  # fit and robot together
+    assert main(["export", "../moved/fits/fit", "--urdf", "again.urdf", "--quiet"]) == 0
+    assert (tmp_path / "other" / "again.urdf").read_text() == (tmp_path / "other" / "out.urdf").read_text()
+    (tmp_path / "moved" / "mine.yaml").unlink()
+    capsys.readouterr()
+    assert main(["export", "../moved/fits/fit", "--urdf", "third.urdf"]) == 2
+    assert "was read from mine.yaml, which is not there; give the file to keep as source" in capsys.readouterr().err
+
+
+def test_a_fit_without_the_way_to_its_robot_is_read_as_before(relative, monkeypatch):
+    """As older versions wrote it."""
+    file = relative / "fits" / "fit" / "fit.yaml"
+    text = re.sub(r"robot_file: .*\n", "", file.read_text())
+    assert text != file.read_text()
+    file.write_text(text)
+    with np.load(file.with_suffix(".npz")) as stored:
+        arrays = {**stored, "text": np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)}
+    np.savez(file.with_suffix(".npz"), **arrays)
+    assert main(["export", "fits/fit", "--urdf", "out.urdf", "--quiet"]) == 0

@@ -45,6 +45,19 @@ def test_a_test_its_page_and_the_same_from_its_logs(capsys, tmp_path):
         assert "true" not in one
 
 
+def test_the_papers_comparison_of_identified_and_computed_parameters(capsys):
+    volts = "q1=0.8:0.5,q2=0.8:0.4,q3=0.4:0.2"
+    found = answered(capsys, "step", "minnesota", "--volts", volts, "--track", "--computed", "computed")
+    worst = {(one["model"], tuple(one["joints"])): one["position_error"] for one in found["tracking"]}
+    joints = ("joint1", "joint2", "joint3")
+    degrees = 57.29578
+    assert all(max(error) * degrees < 0.05 for (model, _), error in worst.items() if model == "identified")
+    alone = [worst["computed", (joint,)][0] * degrees for joint in joints]
+    assert alone == pytest.approx([6.0, 6.1, 1.7], abs=0.1)
+    together = [x * degrees for x in worst["computed", joints]]
+    assert together == pytest.approx([8.9, 4.9, 19.2], abs=0.1)
+
+
 def test_the_page_for_people(capsys):
     assert main([*ALONE, "--taylor", "5"]) == 0
     captured = capsys.readouterr()
@@ -79,6 +92,7 @@ def test_motors_from_a_file(capsys, tmp_path):
         (("--gain", "5.8", "--from", "nowhere.csv"), "leave it out with --from"),
         (("--unloaded", "nowhere"), "expected the folder"),
         (("--configurations", "3"), "leave one of them out"),
+        (("--weight-std", "-1"), "weight_std is -1.0"),
         (("--track", "--computed", "nosuch"), "unknown parameter set 'nosuch'"),
         (("--window", "0:1"), "--window belongs to logs"),
         (("--motors", "gone.yaml"), "gone.yaml: no such file"),

@@ -6,7 +6,6 @@ import pytest
 import dynident as di
 from dynident.errors import UnknownNameError
 from dynident.signals import SignalOptions, observe
-from dynident.signals.observe import chosen_band
 from tests.signals.made import Fourier, Pieces, exact_log, make_log, relative, stamps
 
 RATE = 200.0
@@ -158,7 +157,7 @@ class TestBand:
         still = make_log(robot, t, np.zeros((len(t), 2)))
         found = observe(still, robot)
         assert found.band == 1.0
-        assert chosen_band(found.survey, None) == 1.0
+        assert found.choice.reason == "no joint moves"
 
     def test_a_band_that_the_rate_does_not_allow_is_refused(self, robot, log):
         with pytest.raises(

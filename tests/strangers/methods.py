@@ -5,7 +5,8 @@ A method returns a `Calibration` or raises the `DynidentError` in which it refus
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from tests.strangers.stranger import Calibration, Stranger, calibration, robot_l
 BODY = Payload(1.4, (0.02, -0.01, 0.05), (0.006, 0.0005, -0.0003, 0.005, 0.0004, 0.004))
 CLASSICAL = (BODY.mass, *BODY.com, *(BODY.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
 PICKED = 4.0  # [s]
+SLOW = {"sample_time": 4e-3, "step": 2e-3}  # [s] of plants that move slowly
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
 
 
@@ -46,49 +48,43 @@ def _energy(stranger: Stranger, seed: int) -> di.Experiment:
     return di.Experiment(f"energy {seed}", rows.information, np.array([rows.inflation]))
 
 
-def gravity_sweeps(stranger: Stranger, seed: int) -> Calibration:
+def gravity_sweeps(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Gravity moments from slow sweeps of the machine."""
-    found = di.gravity_moments(stranger.plant(seed, sample_time=4e-3), true=stranger.truth)
+    found = di.gravity_moments(stranger.plant(seed, **SLOW), joints=joints, true=stranger.truth)
     return _quantities(found.estimates)
 
 
-def gravity_sinusoids(stranger: Stranger, seed: int) -> Calibration:
+def gravity_sinusoids(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Gravity moments from logs in which one joint at a time follows a sinusoid (Abhishek et al.)."""
-    logs = sinusoids(stranger, seed, period=20.0)
-    found = di.gravity_from_logs(stranger.described, logs)
+    logs = sinusoids(stranger, seed, joints or stranger.described.joint_names, period=20.0)
+    found = di.gravity_from_logs(stranger.described, logs, joints=joints)
     truth = found.base.values(stranger.truth)
     return _determined(found.names, found.values, found.std, truth)
 
 
-def constant_velocity(stranger: Stranger, seed: int) -> Calibration:
+def constant_velocity(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Friction from runs at constant velocities."""
-    found = di.velocity_friction(stranger.plant(seed))
+    found = di.velocity_friction(stranger.plant(seed, **SLOW), joints)
     names = [one.name for one in found.estimates]
     truth = [stranger.truth.get(name, 0.0) for name in names]
     return _determined(names, [one.value for one in found.estimates], [one.std for one in found.estimates], truth)
 
 
-def step(stranger: Stranger, seed: int) -> Calibration:
+def step(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Inertia combinations, damping and Coulomb friction from steps of voltage (Kim 1990)."""
     motors = default_motors(stranger.described)
-    found = di.step_test(Bench(stranger.plant(seed, motors=motors)), motors)
+    found = di.step_test(Bench(stranger.plant(seed, motors=motors)), motors, di.StepOptions(joints=joints, seed=seed))
     robot = found.robot.with_values("truth", stranger.truth)
-    true = {
-        one.name: one.true
-        for one in type(found)(**{**found.__dict__, "robot": robot}).quantities("truth", simulated=True)
-    }
-    known = [one for one in found.quantities() if true.get(one.name) is not None]
-    return _determined(
-        [one.name for one in known],
-        [one.value for one in known],
-        [one.std for one in known],
-        [true[one.name] for one in known],
-    )
+    told = found.combinations
+    if told is not None:
+        told = dataclasses.replace(told, base=dataclasses.replace(told.base, robot=robot))
+    found = dataclasses.replace(found, robot=robot, combinations=told)
+    return _quantities([one for one in found.quantities("truth", simulated=True) if one.true is not None])
 
 
 def oscillation(stranger: Stranger, seed: int) -> Calibration:
     """Weights and inertias from free oscillations of the machine without friction (Jamisola et al.)."""
-    found = di.oscillate(stranger.plant(seed, friction=False, sample_time=4e-3))
+    found = di.oscillate(stranger.plant(seed, friction=False, **SLOW))
     found = type(found)(found.model, found.stages, stranger.values(friction=False), True)
     return _quantities(found.estimates)
 
@@ -124,18 +120,18 @@ METHODS: dict[str, Callable[[Stranger, int], Calibration]] = {
 }
 
 
-def sinusoids(stranger: Stranger, seed: int, period: float) -> list[di.Log]:
-    """Logs of every joint that gravity acts on, moving alone along a sinusoid about the middle of its range."""
+def sinusoids(stranger: Stranger, seed: int, joints: Sequence[str], period: float) -> list[di.Log]:
+    """Logs of joints that move alone along a sinusoid about the middle of their range."""
     robot = stranger.described
     lower, upper = (robot_limits(robot, key) for key in ("lower", "upper"))
     start = 0.3 * upper + 0.7 * lower
     logs = []
-    for j in range(len(lower)):
+    for j in map(robot.joint_names.index, joints):
         amplitude = np.zeros(len(lower))
         amplitude[j] = min(0.6 * (upper - lower)[j], 2.0 * np.pi / 3.0)
         frequency = np.full(len(lower), 1.0 / period)
         motion = di.Sinusoid(start=start, amplitude=amplitude, frequency=frequency, length=2.0 * period)
-        plant = stranger.plant(1000 * seed + j, sample_time=4e-3)
+        plant = stranger.plant(1000 * seed + j, **SLOW)
         logs.append(record(plant, Feedforward(robot, motion), every=3, kinds=("q", "tau"), label=f"joint {j + 1}"))
     return logs
 

@@ -10,7 +10,6 @@ import pinocchio as pin
 from dynident.plant import Motors, Payload, Reading
 from dynident.robot.model import Robot
 
-STEP = 1e-3  # [s] of the Runge-Kutta steps while no joint turns round
 FINE = 5  # steps of a step in which one does
 SWEEPS = 60  # of the projected Gauss-Seidel that finds the friction of joints that stick
 
@@ -26,6 +25,7 @@ class PinocchioPlant:
         viscous: (n,) Fv.
         coulomb: (n,) Fc.
         sample_time: [s].
+        step: Longest Runge-Kutta step while no joint turns round [s].
         resolution: (n,) step of the encoders; 0 for none.
         torque_noise: (n,) standard deviation of the measured torque.
         motors: Electrical model for voltages, without inductance.
@@ -42,6 +42,7 @@ class PinocchioPlant:
         coulomb: Sequence[float],
         *,
         sample_time: float = 2e-3,
+        step: float = 1e-3,
         resolution: float | Sequence[float] = 2.0 * np.pi / 2**17,
         torque_noise: float | Sequence[float] = 0.0,
         motors: Motors | None = None,
@@ -59,7 +60,7 @@ class PinocchioPlant:
         self._rng = np.random.default_rng(seed)
         self._phase = self._rng.uniform(-0.5, 0.5, self._n) * self._resolution
         self._limits = np.array([joint.limits.effort or np.inf for joint in robot.joints])
-        self._inner = max(1, round(sample_time / STEP))
+        self._inner = max(1, round(sample_time / step))
         self.reset(np.zeros(self._n))
 
     # --- the protocol -----------------------------------------------------------------------------------------------
@@ -158,22 +159,39 @@ class PinocchioPlant:
         return q + h * (v + 2.0 * v2 + 2.0 * v3 + v4) / 6.0, v + h * (a1 + 2.0 * a2 + 2.0 * a3 + a4) / 6.0
 
     def _sticking(self, tau, h: float) -> None:
-        """One implicit step: friction f with |f| <= Fc, and zero velocity wherever it is smaller than Fc."""
-        lost = (self._viscous + self._braking) * self.dq
+        """One midpoint step: friction f with |f| <= Fc, and zero velocity wherever it is smaller than Fc."""
+        G = _inverse_inertia(self._model, self._data, self.q)
+        guess, _ = self._struck(tau, G, self.q, self.dq, h)
+        mean = 0.5 * (self.dq + guess)
+        v, f = self._struck(tau, G, self.q + 0.5 * h * mean, mean, h)
+        self.q, self.dq, self._stuck = self.q + 0.5 * h * (self.dq + v), v, f
+
+    def _struck(self, tau, G, q, dq, h: float):
+        """Velocity after a time h with the accelerations at (q, dq), and the friction that acts."""
+        lost = (self._viscous + self._braking) * dq
         f = np.where(self.dq == 0.0, self._stuck, self._coulomb * np.sign(self.dq))
-        G = h * _inverse_inertia(self._model, self._data, self.q)
-        v = self.dq + h * pin.aba(self._model, self._data, self.q, self.dq, tau - lost - f)
-        slow = (self.dq == 0.0) | (v * self.dq <= 0.0)  # joints that stick or turn round: their friction is unknown
+        v = self.dq + h * pin.aba(self._model, self._data, q, dq, tau - lost - f)
+        slow = np.flatnonzero((self.dq == 0.0) | (v * self.dq <= 0.0))  # they stick or turn round: friction is unknown
+        if len(slow):
+            change = np.linalg.solve(h * G[np.ix_(slow, slow)], v[slow])  # that stops all of them
+            if np.all(np.abs(f[slow] + change) <= self._coulomb[slow]):
+                f[slow] += change
+                v -= h * G[:, slow] @ change
+            else:
+                self._slide(v, f, slow, h * G)
+        v[np.abs(f) < self._coulomb] = 0.0
+        return v, f
+
+    def _slide(self, v, f, slow, G) -> None:
+        """Some slide: projected Gauss-Seidel on velocity and friction, in place."""
         for _ in range(SWEEPS):
-            change = 0.0
-            for j in np.flatnonzero(slow):
+            most = 0.0
+            for j in slow:
                 new = min(max(f[j] + v[j] / G[j, j], -self._coulomb[j]), self._coulomb[j])
                 v -= G[:, j] * (new - f[j])
-                change, f[j] = max(change, abs(new - f[j])), new
-            if change < 1e-10:
+                most, f[j] = max(most, abs(new - f[j])), new
+            if most < 1e-10:
                 break
-        v[np.abs(f) < self._coulomb] = 0.0
-        self.q, self.dq, self._stuck = self.q + 0.5 * h * (self.dq + v), v, f
 
 
 def _inverse_inertia(model: pin.Model, data: pin.Data, q) -> np.ndarray:

@@ -70,15 +70,9 @@ class Stranger:
         """A motion through most of the joint ranges within velocity limits, from rest to rest."""
         return _motion(self.described, seed, duration)
 
-    def log(
-        self, seed: int = 0, *, motion: int | None = None, duration: float = 12.0, every: int = 1, **options: object
-    ):
-        """A log of a motion under PD control with the description's feedforward: q and tau."""
-        chosen = self.motion(seed if motion is None else motion, duration)
-        control = Feedforward(self.described, chosen)
-        return record(
-            self.plant(seed, **options), control, every=every, kinds=("q", "tau"), label=f"{self.name}-{seed}"
-        )
+    def log(self, seed: int = 0, **options: object) -> di.Log:
+        """A log, q and tau, of a motion of its own under PD control with the description's feedforward."""
+        return _log(self.name, seed, tuple(sorted(options.items())))
 
     def base_truth(self, base: di.BaseParameters, *, friction: bool = True) -> np.ndarray:
         """True values of base parameters."""
@@ -151,7 +145,7 @@ def skewed_arm() -> Stranger:
     robot = di.load_robot(HERE / "skewed.urdf")
     machine = _machine(HERE / "skewed.urdf", SKEWED_MASS, SKEWED_INERTIA, SKEWED_ROTOR)
     described = robot.with_values("owner", {**robot.value_set(), **_rotors(SKEWED_ROTOR, 1.15)})
-    return _stranger("skewed arm", described, _truth(robot, machine, SKEWED_ROTOR), _mujoco)
+    return _stranger("skewed_arm", described, _truth(robot, machine, SKEWED_ROTOR), _mujoco)
 
 
 @cache
@@ -167,7 +161,7 @@ def pinocchio_arm() -> Stranger:
             described, machine, viscous, coulomb, torque_noise=noise, resolution=resolution, **options
         )
 
-    return _stranger("Pinocchio arm", described, _truth(robot, machine, SIX_ROTOR), make)
+    return _stranger("pinocchio_arm", described, _truth(robot, machine, SIX_ROTOR), make)
 
 
 @cache
@@ -186,6 +180,14 @@ STRANGERS: dict[str, Callable[[], Stranger]] = {
     "pinocchio_arm": pinocchio_arm,
 }
 ROBOTS = {**STRANGERS, "sr400": closed_loop}
+
+
+@cache
+def _log(name: str, seed: int, options: tuple[tuple[str, object], ...]) -> di.Log:
+    """Simulated once, for every method that uses it."""
+    stranger = ROBOTS[name]()
+    control = Feedforward(stranger.described, stranger.motion(seed))
+    return record(stranger.plant(seed, **dict(options)), control, kinds=("q", "tau"), label=f"{name} {seed}")
 
 
 def _stranger(name: str, robot: Robot, truth: Mapping[str, float], make: Callable[..., Plant]) -> Stranger:
@@ -226,7 +228,7 @@ def _truth(robot: Robot, machine: pin.Model, rotor) -> dict[str, float]:
 
 
 @cache
-def _motion(robot: Robot, seed: int, duration: float, candidates: int = 12) -> di.Fourier:
+def _motion(robot: Robot, seed: int, duration: float, candidates: int = 6) -> di.Fourier:
     """Of some random series that use the limits, the one whose regressor is best conditioned."""
     lower, upper, velocity = (robot_limits(robot, key) for key in ("lower", "upper", "velocity"))
     middle, reach = 0.5 * (lower + upper), 0.45 * (upper - lower)

@@ -17,6 +17,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TUTORIAL = ROOT / "docs" / "tutorial-inspect.md"
 HOW_TO = ROOT / "docs" / "how-to"
 SHOWN = re.compile(r"^dynident ([a-z]+)", re.MULTILINE)
+COMMAND = re.compile(r"dynident [a-z]+ (?!\d+$)")  # not the first line of a file, as in "dynident motion 1"
+# What stands for something of the reader's own (ROBOT, LOG.., [--json], own.py), or waits for another program to send.
+PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b|\.\.|\[|\bown\.py\b|\budp://")
+# More than ten seconds, or made again on another page that runs it.
+LONG = {("docs/how-to/repeat-and-compare.md", "dynident run run.yaml")}
 
 
 def shown(path: Path) -> str:
@@ -45,8 +50,15 @@ def demo_fit(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("path", PAGES, ids=shown)
-def test_commands_run(path, capsys, tmp_path, monkeypatch, request):
+def commands(path: Path) -> list[str]:
+    """Command lines of all blocks but Python's, without prompts."""
+    found = re.findall(r"^```([a-z]*)\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
+    text = "".join(block.replace("\\\n", " ") for language, block in found if language != "python")
+    return [line for line in (line.removeprefix("$ ") for line in text.splitlines()) if COMMAND.match(line)]
+
+
+def run_commands(path, tmp_path, monkeypatch, request, *, long):
+    """Run the commands of a page in a folder of its own; those that take long only when told."""
     from tests.robots import random_urdf
 
     monkeypatch.chdir(tmp_path)
@@ -54,13 +66,38 @@ def test_commands_run(path, capsys, tmp_path, monkeypatch, request):
     (tmp_path / "arm.urdf").write_text(random_urdf(1))
     for block in blocks(TUTORIAL, "yaml"):
         (tmp_path / "arm.yaml").write_text(block)
-    if path.parent == HOW_TO and any(re.search(r" fit( |$)", block, re.MULTILINE) for block in blocks(path, "sh")):
+    lines = [line for line in commands(path) if not PLACEHOLDER.search(line)]
+    if path.parent == HOW_TO and any(re.search(r" fit( |$)", line) for line in lines):
         (tmp_path / "fit").symlink_to(request.getfixturevalue("demo_fit"))
-    for block in blocks(path, "sh"):
-        for line in block.replace("\\\n", " ").splitlines():
-            words = shlex.split(line, comments=True)
-            if words and words[0] == "dynident":
-                assert main(words[1:]) == 0, line
+    for line in lines:
+        if long or (shown(path), line) not in LONG:
+            assert main(shlex.split(line, comments=True)[1:]) == 0, line
+
+
+@pytest.mark.parametrize("path", PAGES, ids=shown)
+def test_commands_run(path, capsys, tmp_path, monkeypatch, request):
+    run_commands(path, tmp_path, monkeypatch, request, long=False)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("path", sorted({page for page, _ in LONG}))
+def test_long_commands_run(path, capsys, tmp_path, monkeypatch, request):
+    assert {line for page, line in LONG if page == path} <= set(commands(ROOT / path))
+    run_commands(ROOT / path, tmp_path, monkeypatch, request, long=True)
+
+
+def test_commands_with_placeholders_name_options_that_exist(capsys):
+    texts: dict[str, str] = {}
+    for path in PAGES:
+        for line in filter(PLACEHOLDER.search, commands(path)):
+            verb = line.split()[1]
+            if verb not in texts:
+                with pytest.raises(SystemExit) as end:
+                    main([verb, "--help"])
+                assert end.value.code == 0, line
+                texts[verb] = capsys.readouterr().out
+            for option in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line):
+                assert re.search(rf"(?<![\w-]){option}(?![\w-])", texts[verb]), f"{shown(path)}: {option} in {line}"
 
 
 def test_links_lead_somewhere():

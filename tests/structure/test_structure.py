@@ -14,7 +14,7 @@ import dynident
 SOURCE = Path(dynident.__file__).parent
 ROOMS = [
     # identifiability before information: factors are written in structural base parameters
-    *("robot", "dynamics", "logs", "identifiability", "information", "motion", "plant", "signals"),
+    *("robot", "dynamics", "logs", "identifiability", "information", "signals", "motion", "plant"),
     *("estimate", "experiments", "online", "check", "validation", "export", "report", "run"),
 ]
 SHARED = {"errors", "records", "checks", "blas", "files", "_version"}

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from dynident.check.finding import Finding, Verdict, percent
 from dynident.check.look import Look
 from dynident.check.tally import Values
-from dynident.robot.model import Joint, Robot
+from dynident.robot.model import METRES_PER_RADIAN, Joint, Robot
 
-STILL = 5e-3  # [rad or m] a joint that stays within this range never moves; held joints wobble by 0.003
+STILL = 5e-3  # [rad] a joint that stays within this range never moves; held joints wobble by 0.003
 _MOVES = 0.02  # share of the samples in which a joint that counts as moving moves
-_SPEEDS = 0.05  # [rad/s or m/s] a measured speed that is no noise
+_SPEEDS = 0.05  # [rad/s] a measured speed that is no noise
 _DEAD = 0.999  # share of repeated values of a dead channel; 1 mA steps around zero have 0.83
 _CLIPPED, _CLIPS_MUCH = 0.01, 0.05  # share of the samples in motion at the end of the range; sound logs have 0.0003
 _LEVELS = 20  # a channel with fewer levels stays at its ends by rounding
 _COARSE = {"position": 3e-3, "torque": 0.1}  # step over standard deviation; sound logs have 4e-4 and 0.02
 _ROUNDED = 0.1  # share of repeated values from which a step is one of rounding
-_BEYOND_POSITION, _BEYOND_SPEED = 0.02, 1.2  # [rad or m], factor: encoders and windows need some room
+_BEYOND_POSITION, _BEYOND_SPEED = 0.02, 1.2  # [rad], factor: encoders and windows need some room
 _FAR = 10.0  # times a limit: another unit
 _SMALL_UNITS = {"revolute": ("deg", "degrees"), "prismatic": ("mm", "millimetres")}
 TORQUES = ("tau", "taum", "i")
@@ -31,12 +31,13 @@ def judged_joints(look: Look, robot: Robot | None) -> list[int]:
     return [j for j in own if j in look.motion.joints]
 
 
-def gear_of(look: Look, robot: Robot | None, joint: int) -> float:
-    """Turns of the logged position per turn of the joint."""
-    if robot is None or look.motion.kind == "q":
+def radian_of(look: Look, robot: Robot | None, joint: int) -> float:
+    """What a radian of the joint is in its logged position: 0.1 m on a slide, turns of a motor shaft."""
+    if robot is None:
         return 1.0
-    ratios = {robot.joints[j].number: abs(float(robot.drive.gear_ratios[i])) for i, j in enumerate(robot.active)}
-    return ratios.get(joint, 1.0)
+    place = next(i for i, j in enumerate(robot.active) if robot.joints[j].number == joint)
+    gear = 1.0 if look.motion.kind == "q" else abs(float(robot.drive.gear_ratios[place]))
+    return gear * (METRES_PER_RADIAN if robot.joints[robot.active[place]].kind == "prismatic" else 1.0)
 
 
 def torque_channels(look: Look, joints: Sequence[int]) -> dict[int, str]:
@@ -48,7 +49,7 @@ def torque_channels(look: Look, joints: Sequence[int]) -> dict[int, str]:
 def never_moves(look: Look, robot: Robot | None, joint: int) -> bool:
     """Whether the position of a joint stays where it is."""
     values = look.values[f"{look.motion.kind}{joint}"]
-    return not values.range > STILL * gear_of(look, robot, joint)
+    return not values.range > STILL * radian_of(look, robot, joint)
 
 
 def numbers_finding(look: Look) -> Finding:
@@ -92,7 +93,7 @@ def _still_positions(look: Look, robot: Robot | None, joints: Sequence[int]) -> 
     for j in still:
         speed = look.motion.measured.get(j, 0.0)
         name = f"{look.motion.kind}{j}"
-        if speed > _SPEEDS * gear_of(look, robot, j):
+        if speed > _SPEEDS * radian_of(look, robot, j):
             words = f"'{look.raw.origins[name].header}' never changes, but the measured speed reaches {speed:.3g}"
             yield Finding("channels", "stop", f"{words}: the position of joint {j} is dead; log it")
         else:
@@ -178,10 +179,11 @@ def limits_finding(look: Look, robot: Robot) -> Finding:
 def _beyond(look: Look, joint: Joint) -> Iterator[str]:
     values, limits = look.values[joint.variable], joint.limits
     unit = look.raw.unit(joint.variable) if joint.kind == "revolute" else "m"
+    room = _BEYOND_POSITION * (METRES_PER_RADIAN if joint.kind == "prismatic" else 1.0)
     if limits.lower is not None and limits.upper is not None and limits.lower < limits.upper:
-        if values.lowest < limits.lower - _BEYOND_POSITION:
+        if values.lowest < limits.lower - room:
             yield f"{joint.variable} {values.lowest:.4g} under {limits.lower:.4g} {unit}"
-        if values.highest > limits.upper + _BEYOND_POSITION:
+        if values.highest > limits.upper + room:
             yield f"{joint.variable} {values.highest:.4g} over {limits.upper:.4g} {unit}"
     speed = look.motion.fastest[joint.number]
     if limits.velocity and speed > _BEYOND_SPEED * limits.velocity:

@@ -17,6 +17,7 @@ from dynident.estimate.around import RANK_TOLERANCE
 from dynident.identifiability.base import base_parameters
 from dynident.identifiability.excitation import excitation
 from dynident.motion.fourier import waves
+from dynident.robot.placeholders import believed_limits
 from dynident.signals.observe import Observations
 from dynident.signals.rows import filter_time, row_step
 
@@ -144,8 +145,7 @@ def _room(trial: Trial, samples: Sequence[Sample]) -> tuple[Array, Array, Array]
     """Where joints may move, (n_joints,) each: middle, half of the range, largest speed."""
     q, dq = (np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq"))
     lowest, highest, speed = q.min(1), q.max(1), np.abs(dq).max(1)
-    for i, moving in enumerate(trial.robot.moving):
-        limits = trial.robot.joints[trial.robot.active[moving]].limits
+    for i, limits in enumerate(believed_limits(trial.robot)):
         if limits.lower is not None and limits.upper is not None and limits.velocity is not None:
             lowest[i], highest[i], speed[i] = limits.lower, limits.upper, limits.velocity
     return 0.5 * (lowest + highest), _INSIDE * 0.5 * (highest - lowest), _INSIDE * speed

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dynident.check.channel_findings import gear_of, judged_joints, never_moves
+from dynident.check.channel_findings import judged_joints, never_moves, radian_of
 from dynident.check.finding import Finding, percent
 from dynident.check.look import Look
 from dynident.check.time_findings import clock_factor
 from dynident.robot.model import Robot
 
-_SPEED = 0.05  # [rad/s or m/s] slower joints tell nothing about their speed columns
+_SPEED = 0.05  # [rad/s] slower joints tell nothing about their speed columns
 _FOLLOWS = 0.9  # correlation of a speed with its own position; sound logs have 0.97 or more
 _SWAPPED = 0.95  # of a speed with another joint's position
 _SLOPE = 0.15  # by which measured speeds may be larger or smaller; sound logs have 0.05
@@ -65,7 +65,7 @@ def _compared(look: Look, robot: Robot | None) -> Iterator[tuple[int, float, flo
     motion, judged = look.motion, judged_joints(look, robot)
     factor = clock_factor(look)  # what is wrong with the clock is not the fault of the speeds
     for i, joint in enumerate(motion.speeds):
-        quick = motion.fastest[joint] > _SPEED * gear_of(look, robot, joint) / factor
+        quick = motion.fastest[joint] > _SPEED * radian_of(look, robot, joint) / factor
         if joint in judged and quick and not never_moves(look, robot, joint):
             yield joint, float(motion.match[i, motion.joints.index(joint)]), float(motion.slope[i]) / factor
 

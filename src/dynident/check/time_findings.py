@@ -11,7 +11,7 @@ from dynident.check.finding import Finding, percent
 from dynident.check.look import Look
 from dynident.check.tally import STUTTER
 from dynident.logs.units import size_in_si
-from dynident.signals.survey import SHORTEST
+from dynident.signals.spectrum import SHORTEST
 
 _JUMP = 1e6  # [s] no robot pauses for eleven days: two clocks, or stamps that were not set yet
 _OFF = 0.1  # share of steps that may be off by half a step; a polled 1 kHz stream has 0.04

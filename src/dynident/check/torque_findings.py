@@ -18,7 +18,7 @@ from dynident.dynamics.evaluate import inverse_dynamics
 _FITS = 0.5  # correlation with the robot's own torque from which a joint's slope counts
 _LIKELY = 3.0  # factor by which values of a file may be off
 _RIGHT = 2.0  # factor within which an explanation must bring the torque
-_FRICTION = 0.02  # [rad/s or m/s] speed over which the sign of friction changes
+_FRICTION = 0.02  # [rad/s] speed over which the sign of friction changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def _compared(samples: Sequence[Sample], wiring: Wiring) -> tuple[Array, Array]:
     )
     own = inverse_dynamics(wiring.robot, q.T, dq.T, ddq.T, "rigid,Ia").T
     slopes, correlations = np.zeros(len(tau)), np.zeros(len(tau))
-    for joint, (measured, model, speed) in enumerate(zip(tau, own, dq, strict=True)):
+    for joint, (measured, model, speed) in enumerate(zip(tau, own, dq / wiring.robot.radians[:, None], strict=True)):
         beside = np.stack([np.ones_like(speed), speed, np.tanh(speed / _FRICTION)])
         left = [x - beside.T @ np.linalg.lstsq(beside.T, x, rcond=None)[0] for x in (measured, model)]
         sizes = [float(np.linalg.norm(x)) for x in left]

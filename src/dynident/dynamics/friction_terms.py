@@ -1,7 +1,6 @@
 """Friction beyond viscous and Coulomb, as columns on the elements that have friction.
 
-Scales are in radians at the joint. A joint that slides moves METRES_PER_RADIAN where one that turns moves a radian:
-about what a pinion or a drum does.
+Scales are in radians at the joint. A joint that slides moves METRES_PER_RADIAN where one that turns moves a radian.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from dynident.dynamics.along import AlongTerm, Follower, Following, Place, Refer
 from dynident.dynamics.stop import Stops
 from dynident.dynamics.term import Column, element_place
 from dynident.errors import InputError, UnknownNameError
-from dynident.robot.model import Element, Robot
+from dynident.robot.model import METRES_PER_RADIAN as METRES_PER_RADIAN, Element, Robot
 
-METRES_PER_RADIAN = 0.1  # [m/rad]
 SMOOTHING = 0.02  # [rad/s] at which the sign of a speed reaches tanh(1)
 
 

@@ -5,6 +5,7 @@ Rigid links and rotor inertia store energy; friction and offsets do not.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from dynident.dynamics.term import Column, Entry, Term, element_place
 from dynident.errors import InputError
 from dynident.robot.algebra import Number, is_number, mul, total
-from dynident.robot.model import Element, Robot
+from dynident.robot.model import METRES_PER_RADIAN, Element, Robot
 from dynident.robot.parameters import LINK_SYMBOLS, LINK_UNITS, MEANINGS, element_unit
 
 if TYPE_CHECKING:
@@ -83,13 +84,13 @@ class ElementTerm(Term):
         return tuple(result)
 
     @abstractmethod
-    def law(self, speed: Number, acceleration: Number, state: State) -> Number:
-        """phi, from the element's speed and acceleration."""
+    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
+        """phi of an element, from its speed and acceleration."""
 
     def torque(self, state: State) -> Iterator[Entry]:
         """The law along each element's torque direction."""
         for column, element in enumerate(self.elements(state.robot)):
-            number = self.law(state.along(element, "speed"), state.along(element, "acceleration"), state)
+            number = self.law(element, state.along(element, "speed"), state.along(element, "acceleration"), state)
             for row, share in enumerate(state.rows_of(element)):
                 if share:
                     yield row, column, mul(share, number)
@@ -100,7 +101,7 @@ class RotorInertia(ElementTerm):
 
     name = "Ia"
 
-    def law(self, speed: Number, acceleration: Number, state: State) -> Number:
+    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
         """The element's acceleration."""
         return acceleration
 
@@ -116,36 +117,56 @@ class Viscous(ElementTerm):
 
     name = "Fv"
 
-    def law(self, speed: Number, acceleration: Number, state: State) -> Number:
+    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
         """The element's speed."""
         return speed
 
 
 class Coulomb(ElementTerm):
-    """Coulomb friction with the exact sign of the speed, or tanh(speed / smoothing).
+    r"""Coulomb friction with the exact sign of the velocity, or smoothed about standstill.
+
+    .. math:: \phi(v) = \tanh(v / w)
+
+    with w the smoothing velocity of joints that turn [rad/s] or of those that slide [m/s].
 
     Args:
-        smoothing: Speed at which the sign reaches tanh(1), in the unit of the joint's speed; 0 is the exact sign.
+        smoothing: Velocity at which the sign of a joint that turns reaches tanh(1) [rad/s]; 0 is the exact sign.
+        sliding: The same of a joint that slides [m/s]; None for `METRES_PER_RADIAN` times `smoothing`.
     """
 
     name = "Fc"
 
-    def __init__(self, smoothing: float = 0.0) -> None:
-        if isinstance(smoothing, str) or not smoothing >= 0.0:
-            raise InputError(f"smoothing of Fc is {smoothing}; expected zero or a positive speed")
+    def __init__(self, smoothing: float = 0.0, sliding: float | None = None) -> None:
+        for width in (smoothing, sliding):
+            if width is not None and (isinstance(width, str) or not 0.0 <= width < math.inf):
+                raise InputError(f"smoothing of Fc is {width}; expected zero or a positive velocity")
         self.smoothing = float(smoothing)
+        self.sliding = METRES_PER_RADIAN * self.smoothing if sliding is None else float(sliding)
 
     @property
     def key(self) -> str:
-        """Name and smoothing."""
+        """Name and smoothing; that of slides where it is not the usual one."""
+        if math.isclose(self.sliding, METRES_PER_RADIAN * self.smoothing, rel_tol=1e-9):
+            return f"Fc({self.smoothing!r})" if self.smoothing else "Fc"
+        return f"Fc({self.smoothing!r},{self.sliding!r})"
+
+    def key_on(self, robot: Robot) -> str:
+        """Name and smoothing in the joints' own units: one number where it is the same for all elements."""
+        slides = any(element.prismatic for element in self.elements(robot))
+        if slides and self.sliding != self.smoothing:
+            return f"Fc({self.smoothing!r},{self.sliding!r})"
         return f"Fc({self.smoothing!r})" if self.smoothing else "Fc"
 
-    def law(self, speed: Number, acceleration: Number, state: State) -> Number:
+    def width(self, element: Element) -> float:
+        """Velocity at which the sign reaches tanh(1) on an element [rad/s or m/s]; 0 is the exact sign."""
+        return self.sliding if element.prismatic else self.smoothing
+
+    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
         """The sign of the element's speed."""
         if is_number(speed, 0):
             return 0.0  # a locked element does not slide
-        if self.smoothing:
-            return state.functions.tanh(mul(1.0 / self.smoothing, speed))
+        if width := self.width(element):
+            return state.functions.tanh(mul(1.0 / width, speed))
         return state.functions.sign(speed)
 
 
@@ -154,6 +175,6 @@ class Offset(ElementTerm):
 
     name = "Fo"
 
-    def law(self, speed: Number, acceleration: Number, state: State) -> Number:
+    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
         """One."""
         return 1.0

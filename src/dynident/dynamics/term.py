@@ -53,6 +53,10 @@ class Term(ABC):
         """Identity of the term with its options; terms with equal keys make equal columns."""
         return self.name
 
+    def key_on(self, robot: Robot) -> str:
+        """The key with its numbers in the units of a robot's own joints, as files keep it."""
+        return self.key
+
     @abstractmethod
     def columns(self, robot: Robot) -> tuple[Column, ...]:
         """The columns this term has for a robot."""

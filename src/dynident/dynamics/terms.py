@@ -11,6 +11,7 @@ from dynident.dynamics.reference_terms import REFERENCE_TERMS
 from dynident.dynamics.state_terms import Coulomb, ElementTerm, Offset, Rigid, RotorInertia, Viscous
 from dynident.dynamics.term import Column, Entry, Term, all_columns
 from dynident.errors import InputError, UnknownNameError
+from dynident.robot.model import Robot
 
 __all__ = [
     "DEFAULT_TERMS",
@@ -30,6 +31,7 @@ __all__ = [
     "resolve_terms",
     "split_terms",
     "state_terms",
+    "stored_terms",
 ]
 
 STATE_TERMS: tuple[type[Term], ...] = (Rigid, RotorInertia, Viscous, Coulomb, Offset)
@@ -59,6 +61,13 @@ def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
     return resolved
 
 
+def stored_terms(robot: Robot, keys: Iterable[str]) -> tuple[Term, ...]:
+    """Terms from what `Term.key_on` gave: a single smoothing of Fc is that of every joint, in the joint's own unit."""
+    if any(element.prismatic for element in Coulomb().elements(robot)):
+        keys = [re.sub(r"Fc\(([^,]+)\)", r"Fc(\1,\1)", key) for key in keys]
+    return resolve_terms(keys)
+
+
 def split_terms(text: str) -> list[str]:
     """The names in a list; commas within brackets part numbers."""
     return [part.strip() for part in re.split(r",(?![^()]*\))", text)]
@@ -80,13 +89,13 @@ def _term(text: str) -> Term:
         raise InputError(f"term '{text}' cannot be understood; expected a name, numbers in brackets: Fc(0.02)")
     if issubclass(kind, AlongTerm):
         return kind(*numbers, only=None if places is None else tuple(places.split("|")))
-    if places is not None or len(numbers) > (kind is Coulomb):
+    if places is not None or len(numbers) > (2 if kind is Coulomb else 0):
         raise InputError(f"term '{text}' cannot be understood; {name} takes {_taken(kind)}")
     return kind(*numbers) if numbers else kind()
 
 
 def _taken(kind: type[Term]) -> str:
-    return "its smoothing speed alone: Fc(0.02)" if kind is Coulomb else "no options"
+    return "its smoothing [rad/s, m/s on slides]: Fc(0.02) or Fc(0.02,0.002)" if kind is Coulomb else "no options"
 
 
 def state_terms(terms: Sequence[Term]) -> tuple[Term, ...]:

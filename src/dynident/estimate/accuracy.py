@@ -42,6 +42,12 @@ class TorqueErrors:
         return float(np.sqrt(self.error_square.sum() / max(float(self.torque_square.sum()), 1e-300)))
 
     @property
+    def constant(self) -> float:
+        """What the best constant of each joint leaves, ||tau - mean|| / ||tau|| over all joints."""
+        variation = self.torque_square - self.torque**2 / np.maximum(self.count, 1.0)
+        return float(np.sqrt(max(float(variation.sum()), 0.0) / max(float(self.torque_square.sum()), 1e-300)))
+
+    @property
     def per_joint(self) -> Array:
         """The same for each joint, (n_joints,); zero where there is neither torque nor error."""
         return np.sqrt(self.error_square / np.maximum(self.torque_square, 1e-300))

@@ -22,7 +22,7 @@ from dynident.signals.observe import Observations
 from dynident.signals.rows import row_blocks
 
 LARGEST_DELAY = 0.02  # [s]
-_STEPS = 17  # delays tried
+_STEPS, _FINE_STEPS = 17, 9  # delays tried, and those about the best of them
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
 _IN_MOTION = (0.2, 0.05)  # of a joint's effective speed, above which its rows judge the delay; both must agree
 _AGREE = 4e-3  # [s]
@@ -72,7 +72,7 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
 
     The torque is filtered for all delays at once beside one regressor, so trying many costs little more than one. What
     friction does in slow motion passes for delay, so rows of fast motion give it; it is believed if those of slower
-    motion say much the same.
+    motion say much the same, and if it lowers the residual in the band of the rows too.
     """
     wider = [one.with_options(band=_DELAY_BAND * one.band) for one in observations]
     fast, slower = (_preferred(wider, base, share) for share in _IN_MOTION)
@@ -87,9 +87,21 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     if abs(fast.delay - slower.delay) > _AGREE:
         both = f"{1e3 * fast.delay:.1f} and {1e3 * slower.delay:.1f} ms"
         return choice(0.0, f"fast and slow motion disagree about the delay ({both}); none is used")
+    if not _suits(observations, base, fast.delay):
+        return choice(0.0, f"{1e3 * fast.delay:.1f} ms of delay suit noise beyond the band only; none is used")
     side = "after" if fast.delay > 0.0 else "before"
     shown = f"torque is stamped {1e3 * abs(fast.delay):.1f} ms {side} its motion"
     return choice(fast.delay, f"{shown}, which lowers the residual by {100 * fast.gain:.1f} %")
+
+
+def _suits(observations: Sequence[Observations], base: BaseParameters, delay: float) -> bool:
+    """Whether a delay lowers the residual in the band of the rows too.
+
+    Noise of positions makes accelerations noisy, most of all beyond the band, and a delay that stands for some of the
+    inertia makes that noise count less. Where friction is far larger than inertia little else speaks against it.
+    """
+    without, with_it = residual_torque(observations, base, [0.0, delay], _IN_MOTION[0])[0]
+    return bool(with_it < without)
 
 
 @dataclass(frozen=True)
@@ -112,12 +124,23 @@ def _preferred(observations: Sequence[Observations], base: BaseParameters, motio
     best = int(np.argmin(values))
     if best in (0, _STEPS - 1):
         return _Preferred(tried, values, float(tried[best]), 0.0, worth, at_the_end=True)
-    left, here, right = values[best - 1 : best + 2] ** 2  # variance is a parabola in the delay, deviation is not
-    bend = left - 2.0 * here + right
-    vertex = 0.5 * (left - right) / bend if bend > 0.0 else 0.0
-    delay = float(tried[best] + vertex * (tried[1] - tried[0]))
-    gain = 1.0 - float(np.sqrt(max(here - 0.25 * (left - right) * vertex, 0.0)))
+    delay, gain = _lowest(tried, values)
+    if gain > worth:
+        # Where friction is stiff, delay and inertia are much alike, and the curve is no parabola over such wide steps.
+        near = delay + np.linspace(-0.5, 0.5, _FINE_STEPS) * (tried[1] - tried[0])
+        closer, _ = residual_torque(observations, base, [0.0, *near.tolist()], motion)
+        delay, gain = _lowest(near, closer[1:] / max(float(closer[0]), 1e-300))
     return _Preferred(tried, values, delay, gain, worth, at_the_end=False)
+
+
+def _lowest(delays: Array, residual: Array) -> tuple[float, float]:
+    """The delay of the least residual, by a parabola through the three lowest points, and its gain."""
+    best = int(np.clip(np.argmin(residual), 1, len(delays) - 2))
+    left, here, right = residual[best - 1 : best + 2] ** 2  # variance is a parabola in the delay, deviation is not
+    bend = left - 2.0 * here + right
+    vertex = float(np.clip(0.5 * (left - right) / bend, -1.0, 1.0)) if bend > 0.0 else 0.0
+    square = here + 0.5 * vertex * (right - left) + 0.5 * vertex**2 * bend
+    return float(delays[best] + vertex * (delays[1] - delays[0])), 1.0 - float(np.sqrt(max(square, 0.0)))
 
 
 def choose_speed(observations: Sequence[Observations], base: BaseParameters, delay: float) -> SpeedChoice:

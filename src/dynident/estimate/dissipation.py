@@ -176,7 +176,8 @@ def _values(law: Term, element: Element, speed: float, amplitude: float) -> Arra
     if isinstance(law, Stop):  # the share of its energy that a spring wound over an amplitude does not give back
         return np.array([np.sign(speed) * max(0.0, 1.0 - radius / amplitude) for radius in law.scales])
     if isinstance(law, Coulomb):
-        return np.array([np.tanh(speed / law.smoothing) if law.smoothing else np.sign(speed)])
+        width = law.width(element)
+        return np.array([np.tanh(speed * unit / width) if width else np.sign(speed)])
     if isinstance(law, PointwiseLaw):
         still, at = np.zeros((1, 1)), np.array([[speed * unit]])
         return np.array([one[0, 0] for one in law.at(Moving(still, at, still, still, True), np.array([[unit]]))])

@@ -11,9 +11,13 @@ gains to zero. Total least squares looks for the smallest change of y, beside it
 
 .. math:: \min \sum_j \| y_j - (W_j \beta_j + b_j) / k_j \|^2 / s_j^2
 
-with s_j the deviation of that change in channel j, found on the way. It starts at the direction of k in which least is
-left when the exact columns are eliminated. (After Gautier, Briot 2014, Global identification of joint drive gains and
-dynamic parameters of robots.)
+with s_j the standard deviation of that change in channel j, found on the way. It starts at the direction of k in which
+least is left when the exact columns are eliminated. (After Gautier, Briot 2014, Global identification of joint drive
+gains and dynamic parameters of robots.)
+
+That takes the columns for exact. Columns made of positions in steps of an encoder are not: their noise draws inertias,
+and with them the gains, aside by percents. Experiments know the logs they were made of; their rows are then seen
+through instruments (`instruments.py`), which such noise does not reach.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ import numpy as np
 from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
 from dynident.errors import InputError, SingularError, UnknownNameError
+from dynident.estimate.experiments import Experiment
+from dynident.estimate.instruments import InstrumentedChannel, instrumented
 from dynident.estimate.known_load import Load, tool_link
 from dynident.estimate.values import BaseValues
 from dynident.information.factor import triangular
@@ -36,6 +42,7 @@ from dynident.robot.parameters import LINK_SYMBOLS
 
 _ROUNDS = 500
 _SETTLED = 1e-9
+_REWEIGHTED = 4  # rounds in which the noise of each channel is measured anew
 _MOST_DAMPING = 1e6  # beyond it, a step that does not help is as good as none
 _WORST = 0.5  # relative deviation of a gain from which it is not found at all
 _LEAST_NOISE = 1e-10  # share of a channel's torque below which its noise is rounding
@@ -97,8 +104,8 @@ class DriveGains:
 @on_one_thread
 def identify_drive_gains(
     robot: Robot,
-    unloaded: Information,
-    loaded: Information,
+    unloaded: Information | Experiment,
+    loaded: Information | Experiment,
     known: Load | Mapping[str, float],
     *,
     nominal: Sequence[float] | Array | None = None,
@@ -110,16 +117,20 @@ def identify_drive_gains(
     Args:
         robot: The robot; its tool link carries the load.
         unloaded: Data without the load, with torque by nominal gains (as logs with currents have it) or raw signals.
+            Give the experiment of `di.experiment` where the data comes from logs; information alone takes positions,
+            velocities and accelerations for exact.
         loaded: Data with the load, torque made in the same way.
         known: The load if all of it is known, else what is known of its standard parameters in the frame of the tool
             link, such as {"M": 10.9}.
         nominal: (n_joints,) gains that the torque was made with; default one.
         known_std: Deviation of the known values as a share of them, all off by the same share.
-        inflation: (n_joints,) rows that weigh as much as one independent row; default one.
+        inflation: (n_joints,) rows that weigh as much as one independent row; default that of experiments, else one.
 
     Raises:
         SingularError: When the known part of the load does not fix the scale.
     """
+    runs = [one if isinstance(one, Experiment) else Experiment("", one) for one in (unloaded, loaded)]
+    unloaded, loaded = (one.information for one in runs)
     if loaded.channels != unloaded.channels:
         raise InputError(
             f"the loaded data has channels {', '.join(loaded.channels)}, the unloaded {', '.join(unloaded.channels)}; "
@@ -131,10 +142,11 @@ def identify_drive_gains(
         _check_data(robot, data, label)
     m = len(unloaded.channels)
     scale = _vector(nominal, m, "nominal")
-    spread = _vector(inflation, m, "inflation")
+    spread = _vector(_inflation(runs) if inflation is None else inflation, m, "inflation")
+    instruments = _instruments(runs)
     loaded = loaded.over(unloaded)
     columns = _Columns.of(robot, unloaded, known)
-    problem = _Problem(unloaded, loaded, columns)
+    problem = _Problem(unloaded, loaded, columns, instruments)
     theta, covariance, sigma, condition, rounds = problem.solve(spread)
     n, u = unloaded.coordinates.n, columns.free.shape[1]
     covariance = covariance + known_std**2 * np.outer(theta, theta)
@@ -151,6 +163,29 @@ def identify_drive_gains(
         iterations=rounds,
         warnings=_swapped(unloaded.names, theta[:n], factors if nominal is not None else None),
     )
+
+
+def _inflation(runs: Sequence[Experiment]) -> Array | None:
+    """(n_joints,) that of the experiments, by their rows; None where neither knows it."""
+    if all(one.inflation is None for one in runs):
+        return None
+    rows = np.array([[factor.n_rows for factor in one.information.channel_factors()] for one in runs])
+    each = [np.ones(rows.shape[1]) if one.inflation is None else one.inflation for one in runs]
+    return np.asarray(np.sum(rows * each, axis=0) / np.maximum(rows.sum(0), 1.0))
+
+
+def _instruments(runs: Sequence[Experiment]) -> list[list[InstrumentedChannel]] | None:
+    """The rows of both experiments through instruments, channel by channel; None where they were not made of logs."""
+    rows = [one.rows for one in runs if one.rows is not None]
+    if len(rows) < len(runs):
+        return None
+    if rows[0].coordinates.names != rows[1].coordinates.names:
+        raise InputError(
+            "the experiments without and with the load have other base parameters; lock the same joints and use the "
+            "same terms in both"
+        )
+    found = [instrumented(one) for one in rows]
+    return [[seen[name] for name in run.information.channels] for seen, run in zip(found, runs, strict=True)]
 
 
 def _check_data(robot: Robot, data: Information, label: str) -> None:
@@ -249,24 +284,46 @@ class _Columns:
 
 
 class _Problem:
-    """Rows over base parameters, load directions, factors and the known load, channel by channel."""
+    """Rows over base parameters, load directions, the known load and the factors, channel by channel.
 
-    def __init__(self, unloaded: Information, loaded: Information, columns: _Columns) -> None:
+    Attributes:
+        channels: Of each channel all rows, compressed: what they leave is its noise.
+        through: The equations to solve: the same rows, or those through instruments.
+        rows: (m,) how many rows there are.
+    """
+
+    def __init__(
+        self,
+        unloaded: Information,
+        loaded: Information,
+        columns: _Columns,
+        instruments: Sequence[Sequence[InstrumentedChannel]] | None = None,
+    ) -> None:
         n, u, m = unloaded.coordinates.n, columns.free.shape[1], len(unloaded.channels)
-        self.n_exact, self.m = n + u, m
-        self.channels, self.rows = [], np.zeros(m)
-        for j, (empty, full) in enumerate(zip(unloaded.channel_factors(), loaded.channel_factors(), strict=True)):
+        self.n_exact, self.m, self.instruments = n + u, m, instruments is not None
+
+        def stacked(j: int, empty: Array, full: Array) -> Array:
             parts = []
-            for factor, has_load in ((empty, 0.0), (full, 1.0)):
-                dense = factor.dense(n)
+            for dense, has_load in ((empty, 0.0), (full, 1.0)):
                 W = dense[:, :n]
                 signals = np.zeros((len(dense), m))
                 signals[:, j] = -dense[:, n]
                 known = has_load * W @ columns.fixed
                 parts.append(np.column_stack([W, has_load * W @ columns.free, known, signals]))
-            self.channels.append(np.vstack(parts))
-            self.rows[j] = empty.n_rows + full.n_rows
-            if not self.channels[j][:, n + u + 1 + j].any():
+            return np.vstack(parts)
+
+        if instruments is None:
+            pairs = list(zip(unloaded.channel_factors(), loaded.channel_factors(), strict=True))
+            self.channels = [stacked(j, *(one.dense(n) for one in pair)) for j, pair in enumerate(pairs)]
+            self.through = self.channels
+            self.rows = np.array([sum(one.n_rows for one in pair) for pair in pairs])
+        else:
+            both = list(zip(*instruments, strict=True))
+            self.channels = [stacked(j, *(one.rows for one in pair)) for j, pair in enumerate(both)]
+            self.through = [stacked(j, *(one.projected for one in pair)) for j, pair in enumerate(both)]
+            self.rows = np.array([float(sum(one.n_rows for one in pair)) for pair in both])
+        for j, part in enumerate(self.channels):
+            if not part[:, n + u + 1 + j].any():
                 raise InputError(f"channel {unloaded.channels[j]} has no torque at all; leave it out with `outputs`")
 
     def solve(self, inflation: Array) -> tuple[Array, Array, Array, float, int]:
@@ -275,12 +332,33 @@ class _Problem:
         signal = np.array([np.linalg.norm(part[:, e + 1 + j]) for j, part in enumerate(self.channels)])
         floors = _LEAST_NOISE * signal
         x, c = self._start(signal)
-        found = self._look(x, c, floors)
+        if not self.instruments:
+            x, c, found, rounds, settled = self._settle(x, c, floors)
+        for _ in range(
+            _REWEIGHTED if self.instruments else 0
+        ):  # the noise is that of the rows, not of their projection
+            x, c, found, rounds, settled = self._settle(x, c, floors, self._noise(x, c, floors))
+        covariance, condition = found.spread(inflation)
+        relative = np.sqrt(np.diag(covariance)[e:]) / np.abs(c)
+        if not settled or not relative.max() < _WORST:
+            raise SingularError(
+                "the runs do not tell the gains: in some channel there is more noise than torque, or no other channel "
+                "feels its parameters; lower the band of the signals, record livelier motion, or use a heavier load"
+            )
+        back = np.concatenate([np.ones(e), -1.0 / c**2])  # factors are the inverse of c
+        covariance = covariance * np.outer(back, back)
+        return np.concatenate([x, 1.0 / c]), covariance, found.noise / np.abs(c), condition, rounds
+
+    def _settle(
+        self, x: Array, c: Array, floors: Array, noise: Array | None = None
+    ) -> tuple[Array, Array, _Look, int, bool]:
+        """Gauss-Newton to where the merit is least: the unknowns, the last look, rounds, whether it settled."""
+        e, found = self.n_exact, self._look(x, c, floors, noise)
         damping, rounds, settled = 1e-3, 0, False
         while not settled and rounds < _ROUNDS:
             rounds += 1
             step, size = found.step(damping)
-            after = self._look(x + step[:e], c + step[e:], floors)
+            after = self._look(x + step[:e], c + step[e:], floors, noise)
             small = float(np.abs(step[e:] / c).max()) < _SETTLED or size < _SETTLED
             if np.isfinite(after.merit) and after.merit <= found.merit + 1e-9 * max(abs(found.merit), 1.0):
                 x, c, found, damping = x + step[:e], c + step[e:], after, max(damping / 10.0, 1e-12)
@@ -288,21 +366,12 @@ class _Problem:
             else:
                 damping *= 10.0
                 settled = damping > _MOST_DAMPING and small
-        covariance, condition = found.spread(inflation)
-        relative = np.sqrt(np.diag(covariance)[e:]) / np.abs(c)
-        if not settled or not relative.max() < _WORST:
-            raise SingularError(
-                "the runs do not tell the gains: in some channel there is more noise than torque, or no other channel "
-                "feels its parameters; filter the signals, record livelier motion, or use a heavier load"
-            )
-        back = np.concatenate([np.ones(e), -1.0 / c**2])  # factors are the inverse of c
-        covariance = covariance * np.outer(back, back)
-        return np.concatenate([x, 1.0 / c]), covariance, found.noise / np.abs(c), condition, rounds
+        return x, c, found, rounds, settled
 
     def _start(self, signal: Array) -> tuple[Array, Array]:
         """A first guess: exact columns eliminated, factors in the direction in which least is left of the torque."""
         e = self.n_exact
-        stacked = np.vstack([part / size for part, size in zip(self.channels, signal, strict=True)])
+        stacked = np.vstack([part / size for part, size in zip(self.through, signal, strict=True)])
         size = np.linalg.norm(stacked, axis=0)
         if not size[: e + 1].all():
             raise SingularError("some columns are zero throughout: restrict the data to parameters that it feels")
@@ -322,20 +391,26 @@ class _Problem:
         whole = whole / whole[e]
         return whole[:e], 1.0 / whole[e + 1 :]
 
-    def _look(self, x: Array, c: Array, floors: Array) -> _Look:
-        """Residuals y_j - c_j (E_j x + b_j) and their derivatives, each channel over its own noise."""
+    def _noise(self, x: Array, c: Array, floors: Array) -> Array:
+        """(m,) standard deviation of the rows' residuals y_j - c_j (E_j x + b_j)."""
         e = self.n_exact
-        residuals, slopes, noise = [], [], np.zeros(self.m)
-        for j, part in enumerate(self.channels):
+        left = [part[:, e + 1 + j] + c[j] * (part[:, :e] @ x + part[:, e]) for j, part in enumerate(self.channels)]
+        return np.asarray(np.maximum([np.linalg.norm(one) for one in left], floors) / np.sqrt(self.rows))
+
+    def _look(self, x: Array, c: Array, floors: Array, given: Array | None) -> _Look:
+        """Residuals y_j - c_j (E_j x + b_j) and their derivatives, each channel over its own noise, or a given one."""
+        e, noise = self.n_exact, self._noise(x, c, floors) if given is None else given
+        residuals, slopes = [], []
+        for j, part in enumerate(self.through):
             torque = part[:, :e] @ x + part[:, e]
             residual = -part[:, e + 1 + j] - c[j] * torque
-            noise[j] = max(float(np.linalg.norm(residual)), floors[j]) / np.sqrt(self.rows[j])
             slope = np.zeros((len(part), e + self.m))
             slope[:, :e] = c[j] * part[:, :e]
             slope[:, e + j] = torque
             residuals.append(residual / noise[j])
             slopes.append(slope / noise[j])
-        return _Look(residuals, slopes, noise, float(self.rows @ np.log(noise)))
+        merit = self.rows @ np.log(noise) if given is None else sum(float(one @ one) for one in residuals)
+        return _Look(residuals, slopes, noise, float(merit))
 
 
 @dataclass(frozen=True)
@@ -343,7 +418,8 @@ class _Look:
     """A point on the way: weighted residuals and derivatives of each channel, its noise, and what is to be small.
 
     Attributes:
-        merit: sum_j n_j log s_j: the likelihood of normal noise of unknown size in each channel.
+        merit: sum_j n_j log s_j, the likelihood of normal noise of unknown size in each channel; or, where the noise
+            is given, the sum of squares.
     """
 
     residuals: list[Array]

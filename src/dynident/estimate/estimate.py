@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
-from dynident.errors import UnknownNameError
+from dynident.checks import Array, frozen, place_of
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.bands import LEVEL, banded_blocks, covariance_root, half_width
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.motion_view import MotionView
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
+from dynident.estimate.usefulness import Usefulness, usefulness
 from dynident.identifiability.base import BaseParameters
 from dynident.logs.source import LogSource, PositionsOnly, as_logs
 from dynident.robot.model import Robot
@@ -43,6 +43,7 @@ class LogRecord:
         repeated: Rows dropped because they repeat the one before.
         gaps: Number of gaps.
         resampled: Whether stamps were irregular.
+        band_choice: Why the band is what it is and what was tried, as plain data; empty in fits of earlier versions.
     """
 
     label: str
@@ -56,6 +57,7 @@ class LogRecord:
     repeated: int
     gaps: int
     resampled: bool
+    band_choice: Mapping[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def of(observations: Observations) -> LogRecord:
@@ -73,6 +75,7 @@ class LogRecord:
             repeated=found.repeated,
             gaps=found.n_gaps,
             resampled=found.grid.irregular,
+            band_choice=observations.choice.as_dict(),
         )
 
     def overlaps(self, observations: Observations) -> bool:
@@ -192,9 +195,7 @@ class Estimate:
 
     def __getitem__(self, name: str) -> float:
         """Value of a base parameter by name."""
-        if name not in self.names:
-            raise UnknownNameError("base parameter", name, self.names)
-        return float(self.beta[self.names.index(name)])
+        return float(self.beta[place_of(name, self.names, "base parameter")])
 
     def __repr__(self) -> str:
         """A line, not the numbers."""
@@ -206,6 +207,12 @@ class Estimate:
         """Standard parameters that predict the torque of the estimate; the dependent ones are zero in it."""
         chi = self.base.standard_values(self.beta, "regrouped zero")
         return TorqueModel(self.robot, self.base.terms, frozen(chi), self.reference)
+
+    @functools.cached_property
+    def usefulness(self) -> Usefulness:
+        """Whether the model predicts most of the torque that it has not seen, and what was tried if it does not."""
+        bands = [{"band": one.band, "reason": one.band_choice.get("reason", "")} for one in self.data]
+        return usefulness(self.train, self.validation, self.cross_validation, bands)
 
     def rows(self) -> list[dict[str, Any]]:
         """The parameters as plain data, one mapping each; what is not known is None."""

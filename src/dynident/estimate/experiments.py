@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
-from dynident.dynamics.terms import TermsLike
+from dynident.dynamics.terms import TermsLike, state_terms
 from dynident.errors import InputError
+from dynident.estimate.choices import choose_delay
 from dynident.estimate.deviations import correlated_covariance, residual_correlation
 from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
 from dynident.estimate.estimator import Estimator
@@ -46,11 +47,13 @@ class Experiment:
         name: Name in reports.
         information: Their data; `Information.outputs` picks rows.
         inflation: (n_channels,) rows that weigh as much as one independent row; None for white noise.
+        rows: The rows of the logs it was made of; None where it was made of information alone.
     """
 
     name: str
     information: Information
     inflation: Array | None = None
+    rows: ObservedRows | None = None
 
     def __post_init__(self) -> None:
         if self.inflation is not None:
@@ -83,16 +86,21 @@ def experiment(
         logs: Its logs.
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
         outputs: Joints whose rows are used; default all that move.
-        signals: Band, delay, rest speed, differentiator.
+        signals: Band, delay, rest speed, differentiator; None chooses band and delay from the data, as `identify` does.
     """
     given = [logs] if isinstance(logs, Log) or not isinstance(logs, Iterable) else list(logs)
     if not given:
         raise InputError(f"experiment {name} has no log")
-    rows = ObservedRows(tuple(observe(log, robot, signals) for log in given), base_parameters(robot, terms))
+    observed, base = [observe(log, robot, signals) for log in given], base_parameters(robot, terms)
+    if signals is None:
+        plain = base_parameters(robot, state_terms(base.terms))
+        delay = choose_delay(observed, plain).delay
+        observed = [one.with_options(delay=delay) for one in observed]
+    rows = ObservedRows(tuple(observed), base)
     information = accumulate_slabs(rows)
     if outputs is not None:
         information = information.outputs(outputs)
-    return Experiment(name, information, frozen(_residual_inflation(rows, information)))
+    return Experiment(name, information, frozen(_residual_inflation(rows, information)), rows)
 
 
 def _residual_inflation(rows: ObservedRows, information: Information) -> Array:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array, frozen
-from dynident.errors import InputError, UnknownNameError
+from dynident.checks import Array, frozen, place_of
+from dynident.errors import InputError
 from dynident.estimate.around import needs_reference
 from dynident.estimate.deviations import (
     common_inflation,
@@ -23,6 +23,7 @@ from dynident.estimate.deviations import (
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.known_load import Load
+from dynident.estimate.payload_advice import payload_advice
 from dynident.estimate.payload_fit import (
     PayloadData,
     PayloadProblem,
@@ -78,9 +79,7 @@ class PayloadEstimate:
 
     def __getitem__(self, name: str) -> PayloadNumber:
         """One of the ten numbers by name."""
-        if name not in NUMBER_NAMES:
-            raise UnknownNameError("number of a payload", name, NUMBER_NAMES)
-        return self.numbers[NUMBER_NAMES.index(name)]
+        return self.numbers[place_of(name, NUMBER_NAMES, "number of a payload")]
 
     @property
     def withheld(self) -> tuple[str, ...]:
@@ -147,8 +146,14 @@ def identify_payload(
     inflation = _inflation(problem, fitted)
     robot = _robot_part(problem, fitted)
     covariance = correlated_covariance(fitted, inflation) + robot + _gain_part(problem, fitted)
-    open_ones = [part[:10] for part in open_directions(fitted)]
-    numbers, warnings = payload_numbers(fitted.values_[:10], covariance[:10, :10], *open_ones)
+    open_ones, units = open_directions(fitted)
+    numbers, warnings = payload_numbers(
+        fitted.values_[:10],
+        covariance[:10, :10],
+        open_ones[:10],
+        units[:10],
+        payload_advice(fit.base, fitted.sigma_),
+    )
     logs = [one.log for one in (*data.loaded, *data.unloaded)]
     return PayloadEstimate(
         numbers=numbers,

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.checks import Array
+from dynident.estimate.payload_advice import PayloadAdvice
 from dynident.robot.parameters import to_classical
+from dynident.signals.fir import Mask
 
 NUMBER_NAMES = ("mass", "cx", "cy", "cz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 MASS_SHARE = 0.2  # largest deviation of the mass that still supports it, of the mass
@@ -38,7 +40,9 @@ _KINDS = (
     *(_Kind(name, "m", CENTER_SHARE, "the body's size") for name in NUMBER_NAMES[1:4]),
     *(_Kind(name, "kg·m²", INERTIA_SHARE, "the largest moment of inertia that is known") for name in NUMBER_NAMES[4:]),
 )
-_REMEDY = "turn the payload faster and about more axes, or record longer"
+_REMEDY = "move the payload faster and through more poses, or record longer"
+_HIDDEN = "no motion of this robot shows it; take it from a drawing"
+_STANDARD = (9, 6, 7, 8, *_SYMBOLS)  # the standard parameter that each of the ten numbers depends on most
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def classical_jacobian(standard: Array) -> Array:
 
 
 def payload_numbers(
-    standard: Array, covariance: Array, open_directions: Array, units: Array
+    standard: Array, covariance: Array, open_directions: Array, units: Array, advice: PayloadAdvice | None = None
 ) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
     """The ten numbers, those without support withheld, and warnings that say why.
 
@@ -98,23 +102,34 @@ def payload_numbers(
         covariance: (10, 10) of them.
         open_directions: (10, n_open) directions that the data leaves open, as parts of unit vectors.
         units: (10,) norms of the data's columns: the parameters change by direction / unit.
+        advice: What the robot can show at all, and how to move for it; words without a robot where it is not known.
     """
+    remedies = [_REMEDY if advice is None else advice.remedies[place] for place in _STANDARD]
     mass, spread = float(standard[9]), float(np.sqrt(max(covariance[9, 9], 0.0)))
     if np.abs(open_directions[9]).max(initial=0.0) > _OPEN:
-        return _nothing("the motion does not determine the mass; move joints that lift the payload")
+        never = advice is not None and np.abs(advice.hidden[9]).max(initial=0.0) > _OPEN
+        why = "no motion of this robot determines it" if never else f"the motion does not determine it; {remedies[0]}"
+        return _nothing(f"they depend on the mass, and {why}")
     if mass <= max(NONE_SHARE * spread, 0.0):
         found = f"mass is {mass:.3g} kg with a deviation of {spread:.2g} kg"
         return _nothing(f"{found}, which cannot be told from no payload; are these logs of the loaded robot?")
     values, J = classical_numbers(standard), classical_jacobian(standard)
     std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, covariance, J), 0.0))
-    felt = J / units
-    # A number is open when it changes along an open direction by more than rounding of what it can change at all.
-    moved = np.abs(felt @ open_directions).max(axis=1, initial=0.0)
-    std[moved > _OPEN * np.linalg.norm(felt, axis=1)] = np.inf
-    judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values, std), strict=True)
-    numbers = [_judged(kind, x, dx, scale) for kind, x, dx, scale in judged]
+    std[_along(J / units, open_directions)] = np.inf
+    if advice is not None:
+        never = _along(J / advice.units, advice.hidden)
+        std[never] = np.inf
+        remedies = [_HIDDEN if hidden else words for hidden, words in zip(never, remedies, strict=True)]
+    judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values, std), remedies, strict=True)
+    numbers = [_judged(*one) for one in judged]
     numbers, warnings = _physical(numbers, J @ covariance @ J.T)
     return tuple(numbers), (*_withheld(numbers), *warnings)
+
+
+def _along(gradients: Array, directions: Array) -> Mask:
+    """(10,) which numbers change along one of some directions by more than rounding of what they can change at all."""
+    moved = np.abs(gradients @ directions).max(axis=1, initial=0.0)
+    return np.asarray(moved > _OPEN * np.linalg.norm(gradients, axis=1))
 
 
 def _nothing(reason: str) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
@@ -129,15 +144,16 @@ def _scales(values: Array, std: Array) -> list[float]:
     return [float(values[0]), *(size,) * 3, *(float(values[4:7][known].max(initial=0.0)),) * 6]
 
 
-def _judged(kind: _Kind, value: float, std: float, scale: float) -> PayloadNumber:
+def _judged(kind: _Kind, value: float, std: float, scale: float, remedy: str) -> PayloadNumber:
     if std <= kind.share * scale:
         return PayloadNumber(kind.name, value, std, kind.unit)
     if not np.isfinite(std):
-        return PayloadNumber(kind.name, None, None, kind.unit, f"the motion does not determine it; {_REMEDY}")
+        reason = remedy if remedy == _HIDDEN else f"the motion does not determine it; {remedy}"
+        return PayloadNumber(kind.name, None, None, kind.unit, reason)
     share = f"{100.0 * kind.share:.0f} %"
-    reason = f"deviations above {share} of {kind.scale} ({scale:.2g} {kind.unit}); {_REMEDY}"
+    reason = f"deviations above {share} of {kind.scale} ({scale:.2g} {kind.unit}); {remedy}"
     if scale == 0.0:
-        reason = f"deviations above {share} of every moment of inertia; {_REMEDY}"
+        reason = f"deviations above {share} of every moment of inertia; {remedy}"
     return PayloadNumber(kind.name, None, None, kind.unit, reason, std)
 
 

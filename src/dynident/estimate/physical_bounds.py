@@ -16,6 +16,7 @@ from dynident.checks import Array, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.cones import Kind
 from dynident.robot.model import Robot
+from dynident.robot.physicality import link_label, without_body
 
 Three = Sequence[float] | Array
 
@@ -32,6 +33,8 @@ def link_index(robot: Robot, link: int | str) -> int:
     """Place of a link in the robot, by the number or the label of the link."""
     for i, joint in enumerate(robot.joints):
         if link == joint.number or str(link) in (str(joint.number), joint.link):
+            if i in without_body(robot):
+                raise InputError(f"{link_label(joint)} is only a joint, without a body; bound another link")
             return i
     raise UnknownNameError("link", str(link), [joint.link for joint in robot.joints])
 

@@ -32,7 +32,7 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.states import random_states
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
-from dynident.robot.physicality import Violation, link_label, violations
+from dynident.robot.physicality import Violation, link_label, violations, without_body
 
 SAMPLES = 200  # of random motion
 _STEP = 1e-3  # relative distance that the choice among nearest ones may cost
@@ -78,10 +78,11 @@ def distance_to_physical(robot: Robot, values: Values = None) -> PhysicalCheck:
     sizes = plausible_bodies(robot)
     margins: dict[str, float] = {}
     unknown, broken = [], []
-    for joint, size in zip(robot.joints, sizes, strict=True):
+    for i, (joint, size) in enumerate(zip(robot.joints, sizes, strict=True)):
         names, label = [f"{symbol}{joint.number}" for symbol in LINK_SYMBOLS], link_label(joint)
         if not all(name in given for name in names):
             unknown.append(label)
+        if label in unknown or i in without_body(robot):
             continue
         chi = np.array([given[name] for name in names])
         margins[label] = smallest_share(chi, size)

@@ -13,7 +13,7 @@ from dynident.estimate.physical_problem import Lean
 from dynident.estimate.plausible import plausible_bodies
 from dynident.robot.model import Robot, Transform
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
-from dynident.robot.physicality import link_label, pseudo_inertia
+from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 
 PLAUSIBLE = "plausible"
 PriorLike = str | Mapping[str, float] | None
@@ -35,10 +35,11 @@ def lean_towards(robot: Robot, columns: Sequence[Column], rows: Array, target: A
     """
     given = _values(robot, prior)
     bodies = plausible_bodies(robot)
+    empty = without_body(robot)
     nominal, rejected = [], []
     for i, joint in enumerate(robot.joints):
         names = [f"{symbol}{joint.number}" for symbol in LINK_SYMBOLS]
-        if not all(name in given for name in names):
+        if i in empty or not all(name in given for name in names):
             continue
         own = np.array([given[name] for name in names])
         if _is_body(own, bodies[i]):
@@ -101,6 +102,7 @@ def _carried(robot: Robot, i: int, frames: Sequence[Transform], bodies: Array) -
     for k, other in enumerate(robot.joints):
         if k == i or other.parent in beyond:
             beyond.add(k)
+        if k in beyond and k not in without_body(robot):
             place = to_joint @ frames[k]
             chi = in_frame(bodies[k], place.rotation, place.translation)
             total += float(chi[9] if joint.kind == "prismatic" else chi[5])
@@ -112,7 +114,7 @@ def _words(robot: Robot, prior: PriorLike, nominal: list[int], rejected: list[st
     plausible = "a plausible body (a cylinder between its joints)"
     if not nominal:
         text = f"log-det distance of each link to {plausible}"
-    elif len(nominal) == robot.n_links:
+    elif len(nominal) == robot.n_links - len(without_body(robot)):
         text = f"log-det distance of each link to the {name}"
     else:
         shown = ", ".join(str(number) for number in nominal)

@@ -42,7 +42,7 @@ from dynident.estimate.dissipation import Condition, dissipation
 from dynident.estimate.physical_bounds import Bound
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
-from dynident.robot.physicality import link_label, pseudo_inertia
+from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 
 FLOOR = 1e-4  # share of its body that each link keeps
 _UNIT = 0.1
@@ -244,16 +244,18 @@ class _Build:
     ) -> None:
         self.given, self.problem = given, ConeProblem()
         robot, columns, lean = given.robot, given.columns, given.lean
-        self.links = link_columns(robot, columns)
+        every = link_columns(robot, columns)
+        own = [i for i in range(len(every)) if i not in without_body(robot)]
+        self.every, self.links, self.joints = every.ravel(), every[own], [robot.joints[i] for i in own]
         self.constant = np.array([0.0 if column.fixed is None else column.fixed for column in columns])
         open_ = np.array([column.fixed is None for column in columns])
         if settled is not None:  # what the rows determine by itself is found; friction mostly
             found = seen_alone(given.rows)
             self.constant, open_ = np.where(found & open_, settled, self.constant), open_ & ~found
-        open_[self.links.ravel()] = False
-        self.constant[self.links.ravel()] = 0.0
+        open_[self.every] = False
+        self.constant[self.every] = 0.0
         self.others = np.flatnonzero(open_)
-        self.axes = given.axes
+        self.axes = [given.axes[i] for i in own]
         self.unit = triangle(np.eye(4))
         self.y = [self.problem.variables(10) for _ in self.links]
         self.e = self.problem.variables(len(self.others))
@@ -336,7 +338,7 @@ class _Build:
 
     def _hold(self) -> None:
         """Keep small what nothing else keeps: the trace of bodies, which cannot be negative, and squares elsewhere."""
-        for joint, y in zip(self.given.robot.joints, self.y, strict=True):
+        for joint, y in zip(self.joints, self.y, strict=True):
             if link_label(joint) in self.groups:
                 self.problem.linear.update(zip(y.tolist(), HOLD * self.unit, strict=True))
             else:
@@ -378,7 +380,7 @@ class _Build:
             self.problem.require("fixed", "zero", self.parts(rows), -values)
 
     def _bodies(self, without: str) -> None:
-        for joint, y in zip(self.given.robot.joints, self.y, strict=True):
+        for joint, y in zip(self.joints, self.y, strict=True):
             label = link_label(joint)
             if label != without:
                 self.groups[label] = [label]
@@ -411,7 +413,7 @@ class _Build:
         bound, label = self.given.bounds[number], f"bound {number}"
         kind, A, b = bound.cone(self.given.robot)
         wide = np.zeros((len(b), len(self.given.columns)))
-        wide[:, self.links.ravel()] = A.reshape(len(b), -1)
+        wide[:, self.every] = A.reshape(len(b), -1)
         size = max(float(np.abs(b).max(initial=0.0)), float(self.given.lean.bodies[:, 9].mean()))
         parts = [(where, matrix / size) for where, matrix in self.parts(wide)]
         if len(self.slack):

@@ -165,7 +165,8 @@ class PhysicalParameters:
     @property
     def from_prior(self) -> tuple[str, ...]:
         """Standard parameters that the prior settled, alone or in part."""
-        return tuple(c.name for c, s in zip(self.base.columns, self.chi_std, strict=True) if not np.isfinite(s))
+        known = zip(self.base.columns, np.isfinite(self.chi_std), strict=True)
+        return tuple(column.name for column, determined in known if not determined and column.fixed is None)
 
     @property
     def prior_sentence(self) -> str:
@@ -235,7 +236,9 @@ def link_table(links: Sequence[LinkBody]) -> str:
 
 
 def link_body(label: str, chi: Array, margin: float, floor: float) -> LinkBody:
-    """The record of one link's standard parameters (10,)."""
+    """The record of one link's standard parameters (10,); of a joint without a body all is zero."""
+    if not chi.any():
+        return LinkBody(label, 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0, False)
     mass, center, inertia = to_classical(chi)
     principal = [float(x) for x in np.linalg.eigvalsh(inertia)]
     x, y, z = (float(c) for c in center)

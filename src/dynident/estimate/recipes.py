@@ -16,7 +16,7 @@ from dynident.dynamics.terms import TERMS, Term, TermsLike, resolve_terms, split
 from dynident.errors import InputError, UnknownNameError
 
 Side = Literal["motor", "sensor"]
-BASIC_TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"  # the sign of the speed is smoothed below 0.02 rad/s
+BASIC_TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"  # the sign of the velocity is smoothed below 0.02 rad/s, 0.002 m/s
 RECIPES = ("auto", "basic", "generic", "full")
 
 

@@ -255,7 +255,8 @@ def _check_columns(data: Information, base: BaseParameters, label: str) -> None:
     """Refuse data of another robot or of terms with other options."""
     free = base.robot.fingerprint
     meant = {
-        column.name: f"robot {free}, {term.key}" + ("" if column.fixed is None else f", fixed at {column.fixed!r}")
+        column.name: f"robot {free}, {term.key_on(base.robot)}"
+        + ("" if column.fixed is None else f", fixed at {column.fixed!r}")
         for term in base.terms
         for column in term.columns(base.robot)
     }

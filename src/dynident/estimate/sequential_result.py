@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array, frozen
-from dynident.errors import UnknownNameError
+from dynident.checks import Array, frozen, place_of
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.text_table import deviation_text, text_table
 from dynident.identifiability.base import BaseParameters
@@ -61,9 +60,7 @@ class Stage:
 
     def __getitem__(self, name: str) -> float:
         """Value of what the stage identified, by name."""
-        if name not in self.names:
-            raise UnknownNameError(f"parameter of stage {self.label}", name, self.names)
-        return float(self.values[self.names.index(name)])
+        return float(self.values[place_of(name, self.names, f"parameter of stage {self.label}")])
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +133,7 @@ class SequentialResult:
 
     def __getitem__(self, name: str) -> float:
         """Value of a base parameter by name."""
-        if name not in self.names:
-            raise UnknownNameError("base parameter", name, self.names)
-        return float(self.beta[self.names.index(name)])
+        return float(self.beta[place_of(name, self.names, "base parameter")])
 
     def __repr__(self) -> str:
         """A line, not the numbers."""

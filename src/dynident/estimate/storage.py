@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import yaml
 
 from dynident.checks import Array, frozen
-from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.dynamics.terms import all_columns, stored_terms
 from dynident.errors import DynidentError, RobotFileError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.estimate import Estimate, LogRecord
@@ -21,6 +22,7 @@ from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.motion_view import MotionView
 from dynident.files import write_text, write_whole
 from dynident.identifiability.base import BaseParameters
+from dynident.robot.model import Robot
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.signals.observe import SignalOptions
 
@@ -42,7 +44,7 @@ def fit_path(path: str | Path) -> Path:
 def save(estimate: Estimate, path: str | Path) -> None:
     """Write an estimate; a folder is created when it does not exist."""
     target, base = fit_path(path), estimate.base
-    text = _text(estimate)
+    text = _text(estimate, target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -71,13 +73,13 @@ def save(estimate: Estimate, path: str | Path) -> None:
     write_text(target, text)
 
 
-def _text(estimate: Estimate) -> str:
-    base = estimate.base
+def _text(estimate: Estimate, target: Path) -> str:
+    base, file = estimate.base, _robot_file(estimate.robot, target)
     data: dict[str, Any] = {
         "format": FORMAT,
         "dynident": estimate.version,
         "name": estimate.robot.name,
-        "terms": [term.key for term in base.terms],
+        "terms": [term.key_on(base.robot) for term in base.terms],
         "estimator": {"name": estimate.estimator, **estimate.estimator_options},
         "signals": dataclasses.asdict(estimate.signals),
         "band": estimate.band,
@@ -103,9 +105,25 @@ def _text(estimate: Estimate) -> str:
         **({} if estimate.check is None else {"check": dict(estimate.check)}),
         **({} if estimate.provenance is None else {"provenance": dict(estimate.provenance)}),
         **({"eliminated": [dict(one) for one in estimate.eliminated]} if estimate.eliminated else {}),
+        **({} if file is None else {"robot_file": file}),
         "robot": robot_to_data(estimate.robot),
     }
     return f"# Identified with dynident. The arrays (covariance, ..) are in the .npz beside it.\n{yaml_text(data)}"
+
+
+def _robot_file(robot: Robot, target: Path) -> str | None:
+    """The file the robot was read from as seen from the fit's folder, so that both can move; None without a file."""
+    file = Path(robot.source)
+    return os.path.relpath(file.resolve(), target.parent.resolve()) if robot.source and file.is_file() else None
+
+
+def _found_again(robot: Robot, data: Mapping[str, Any], source: str) -> Robot:
+    """The robot with a source that holds in whatever folder the fit is read, where its file is still there."""
+    stored = data.get("robot_file")  # fits of older versions have none
+    file = (Path(source).parent / str(stored)).resolve()
+    if stored is None or not file.is_file() or Path(robot.source).resolve() == file:
+        return robot
+    return dataclasses.replace(robot, source=str(file))
 
 
 def _without_expression(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,10 +176,10 @@ def load_estimate(path: str | Path) -> Estimate:
 
 
 def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Estimate:
-    robot = robot_from_data(data["robot"], source)
+    robot = _found_again(robot_from_data(data["robot"], source), data, source)
     if not isinstance(data["terms"], list) or not data["terms"]:
         raise ValueError("terms must be a list of names")
-    terms = resolve_terms(data["terms"])
+    terms = stored_terms(robot, data["terms"])
     base = BaseParameters(
         robot=robot,
         terms=terms,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynident.checks import Array, frozen
+from dynident.checks import Array, frozen, place_of
 from dynident.dynamics.evaluate import parameters
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimators import ESTIMATORS, Estimator, PriorLeastSquares
@@ -78,9 +78,7 @@ class TorqueErrorEstimate:
 
     def __getitem__(self, name: str) -> float:
         """Value of a base parameter by name."""
-        if name not in self.names:
-            raise UnknownNameError("base parameter", name, self.names)
-        return float(self.values[self.names.index(name)])
+        return float(self.values[place_of(name, self.names, "base parameter")])
 
     def table(self) -> str:
         """The parameters as text: name, nominal, correction, value, deviation, unit, expression."""

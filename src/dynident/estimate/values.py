@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array, frozen
-from dynident.errors import InputError, UnknownNameError
+from dynident.checks import Array, frozen, place_of
+from dynident.errors import InputError
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.prediction import TorqueModel
@@ -60,9 +60,7 @@ class BaseValues:
 
     def __getitem__(self, name: str) -> float:
         """Value of a base parameter by name."""
-        if name not in self.names:
-            raise UnknownNameError("base parameter", name, self.names)
-        return float(self.values[self.names.index(name)])
+        return float(self.values[place_of(name, self.names, "base parameter")])
 
     def model(self, base: BaseParameters | None = None) -> TorqueModel:
         """What predicts torque with these values; parameters of `base` that are not among them are zero.

@@ -63,11 +63,18 @@ def standard_values(
     beyond = [name for name in values if name not in own and values[name]]
     words = [f"further friction {', '.join(beyond)}"] if beyond else []
     words += [
-        f"smoothing of Coulomb friction below {term.smoothing:g} rad/s or m/s: it changes sign at once in the file"
+        f"smoothing of Coulomb friction {_widths(robot, term)}: it changes sign at once in the file"
         for term in resolved
         if isinstance(term, Coulomb) and term.smoothing
     ]
     return {**standard, **robot.fixed}, words
+
+
+def _widths(robot: Robot, term: Coulomb) -> str:
+    """Velocities below which Coulomb friction is smoothed, in words."""
+    slides = {element.prismatic for element in term.elements(robot)}
+    shown = [f"{term.sliding:g} m/s" if one else f"{term.smoothing:g} rad/s" for one in sorted(slides)]
+    return f"below {' and '.join(shown)}"
 
 
 def unlocked(robot: Robot) -> Robot:

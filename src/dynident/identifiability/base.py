@@ -1,8 +1,9 @@
 """Structural base parameters: what the joint torques of a robot can ever tell about its standard parameters.
 
-The columns of the regressor are looked at from left to right, links from the base outwards and Khalil's order within a
-link. A column that depends on those before it is regrouped on them, which is what Khalil's rules do: YY goes to XX and
-towards the base, MZ and M go towards the base, rotor inertia goes to ZZ.
+How many there are is the rank of the regressor, read off its singular values. Which columns stand for them is decided
+from left to right, links from the base outwards and Khalil's order within a link. A column that depends on those before
+it is regrouped on them, which is what Khalil's rules do: YY goes to XX and towards the base, MZ and M go towards the
+base, rotor inertia goes to ZZ.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from dynident.dynamics.evaluate import parameters, regressor
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, along_terms, resolve_terms, state_terms
 from dynident.errors import InputError
 from dynident.identifiability.lengths import recognise
-from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns
+from dynident.identifiability.regrouping import Regrouping, cleaned
 from dynident.identifiability.states import ACCELERATION, random_states, reach
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
 
-TOLERANCE = 1e-8  # share of a column that must be new for the column to count as independent
-_FAINT = 3e-5  # an effect this small beside what its kind of parameter usually has deserves a word
+TOLERANCE = 1e-8  # share of the largest singular value below which a combination counts as not identifiable
+_FAINT = 3e-5  # a combination with a smaller singular value deserves a word
+_LEAST_GAP = 1e3  # between the last singular value that counts and the first that does not
+_CLEAR = 3e-2  # size above which a column of orthonormal rows is chosen for a base parameter
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class BaseParameters(Regrouping):
     Attributes:
         robot: The robot.
         terms: The terms.
-        weakest: Share of the least independent column that no earlier column explains.
-        strongest: The same for the dependent column that came nearest to being independent; 0 without one.
+        weakest: The smallest singular value of the scaled regressor that counts, as a share of the largest.
+        strongest: The largest one that does not count; 0 without one. The rank gap is between the two.
         warnings: What a reader should know.
     """
 
@@ -75,7 +78,8 @@ def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float =
     Args:
         robot: The robot; locked joints reduce what can be identified.
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
-        tolerance: Share of a column that must be new for the column to count as independent.
+        tolerance: Share of the largest singular value of the scaled regressor below which a combination of parameters
+            counts as not identifiable.
     """
     resolved = resolve_terms(terms)
     if not 0.0 < tolerance < 1.0:
@@ -100,27 +104,25 @@ def _of_state(robot: Robot, resolved: tuple[Term, ...], tolerance: float) -> Bas
     if not resolved:
         return BaseParameters((), (), frozen(np.zeros((0, 0))), robot, (), 1.0, 0.0)
     described = all_columns(robot, resolved)
-    # The rank is decided in frames whose z axis is the joint's: there, what depends does so clearly. A link frame that
-    # is turned against its joint by a thousandth would blur it.
     scales = column_scales(robot, described)
     W = scaled_observation(robot, resolved, scales)
-    Z = W @ np.linalg.inv(aligning_matrix(robot, described) * scales / scales[:, None])
-    sizes = np.linalg.norm(Z, axis=0)
-    chosen, weakest, strongest = select_columns(Z, [int(j) for j in np.flatnonzero(sizes > tolerance)], tolerance)
-    seen = np.asarray(np.linalg.lstsq(Z[:, chosen], W, rcond=None)[0], dtype=np.float64)
-    seen = np.asarray(np.linalg.qr(seen.T)[0].T)  # the same combinations, none of them favoured
-    seen[:, [column.fixed is not None for column in described]] = 0.0
-    independent, K = readable_base(seen, scales)
-    faintest = float(sizes[chosen].min(initial=1.0))
+    W[:, [column.fixed is not None for column in described]] = 0.0
+    # The rank is decided in frames whose z axis is the joint's: there, what depends does so clearly. A link frame that
+    # is turned against its joint by a thousandth would blur it.
+    X = aligning_matrix(robot, described) * scales / scales[:, None]
+    _, singular, right = np.linalg.svd(np.linalg.qr(W @ np.linalg.inv(X), mode="r"))
+    shares = singular / max(float(singular[0]), np.finfo(np.float64).tiny)
+    n = int(np.count_nonzero(shares > tolerance))
+    independent, K = readable_base(np.asarray(np.linalg.qr((right[:n] @ X).T)[0].T), scales)
     return BaseParameters(
         robot=robot,
         terms=resolved,
         columns=described,
         independent=tuple(independent),
         K=frozen(K),
-        weakest=weakest,
-        strongest=strongest,
-        warnings=_warnings(weakest, strongest, min(faintest, weakest)),
+        weakest=float(shares[:n].min(initial=1.0)),
+        strongest=float(shares[n:].max(initial=0.0)),
+        warnings=_warnings(shares, n),
     )
 
 
@@ -144,27 +146,29 @@ def aligning_matrix(robot: Robot, described: Sequence[Column]) -> Array:
 
 
 def readable_base(seen: Array, scales: Array) -> tuple[list[int], Array]:
-    """Base parameters for what the rows of `seen` span, on columns chosen from the left.
+    """Base parameters for what the rows of `seen` span, one for each row, on columns chosen from the left.
 
-    A column that stands out only faintly (a thousandth of others) is passed over as long as clearer ones are left.
+    A column is passed over if less than `_CLEAR` of it is new. Of r rows that are not yet spanned, orthonormal as they
+    are, the squares of all columns still add up to r, so that one column at least is larger than 1/sqrt(n_columns): a
+    threshold below that finds as many columns as there are rows, in one pass.
 
     Args:
-        seen: (n, n_columns), the identifiable combinations of scaled parameters.
+        seen: (n, n_columns), the identifiable combinations of scaled parameters, orthonormal rows.
         scales: Typical size of each column.
 
     Returns:
-        The chosen columns, and K over parameters as they are.
+        The n chosen columns, and K over parameters as they are.
     """
+    n, n_columns = seen.shape
+    clear = min(_CLEAR, 0.5 / np.sqrt(max(n_columns, 1)))
+    left = np.array(seen)  # the part of every column that no chosen one explains
     independent: list[int] = []
-    Q = np.zeros((len(seen), 0))
-    for clear in (3e-2, 1e-4, 1e-6, 1e-9):
-        for j in range(seen.shape[1]):
-            rest = seen[:, j] - Q @ (Q.T @ seen[:, j])
-            rest = rest - Q @ (Q.T @ rest)
-            if len(independent) < len(seen) and np.linalg.norm(rest) > clear:
-                Q = np.column_stack([Q, rest / np.linalg.norm(rest)])
-                independent.append(j)
-    independent.sort()
+    for j in range(n_columns):
+        size = float(np.linalg.norm(left[:, j]))
+        if len(independent) < n and size > clear:
+            new = left[:, j] / size
+            left[:, j:] -= np.outer(new, new @ left[:, j:])
+            independent.append(j)
     over = np.linalg.lstsq(seen[:, independent], seen, rcond=None)[0]
     return independent, cleaned(np.asarray(over / scales[independent][:, None] * scales, dtype=np.float64))
 
@@ -177,15 +181,24 @@ def scaled_observation(robot: Robot, terms: Sequence[Term], scales: Array) -> Ar
     return np.asarray(stacked / np.sqrt(len(stacked)))
 
 
-def _warnings(weakest: float, strongest: float, faintest: float) -> tuple[str, ...]:
+def _warnings(shares: Array, n: int) -> tuple[str, ...]:
+    """What makes the count doubtful: combinations that are hardly felt, and singular values without a gap.
+
+    Args:
+        shares: Singular values over the largest, falling.
+        n: How many of them count.
+    """
     found = []
-    if faintest < _FAINT:
+    faint = int(np.count_nonzero(shares[:n] < _FAINT))
+    if faint:
+        which = "a base parameter is" if faint == 1 else f"{faint} of the {n} base parameters are"
         found.append(
-            f"a base parameter is felt only through an effect of relative size {faintest:.0e}: are angles rounded in "
-            f"the robot file (1.5708 for pi/2)? A tolerance of {10 * faintest:.0e} counts it as not identifiable"
+            f"{which} felt only through an effect of relative size {shares[n - 1]:.0e}: are angles rounded in the "
+            f"robot file (1.5708 for pi/2)? A tolerance of {_FAINT:.0e} counts {n - faint} base parameters"
         )
-    if strongest > 0.0 and weakest / max(strongest, 1e-16) < 1e3:
+    if 0 < n < len(shares) and shares[n - 1] < _LEAST_GAP * shares[n]:
         found.append(
-            f"the rank is not clear-cut: independent columns from {weakest:.1e}, dependent ones up to {strongest:.1e}"
+            f"the rank is not clear-cut: {n} base parameters have singular values down to {shares[n - 1]:.1e} of the "
+            f"largest, and what was not counted up to {shares[n]:.1e}"
         )
     return tuple(found)

@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array, as_samples, frozen
+from dynident.dynamics.friction_terms import ElementLaw
+from dynident.dynamics.terms import Coulomb
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
 
+REST_SPEED = 0.01  # [rad/s or m/s] a slower joint is at rest, and dry friction holds it with a torque nobody knows
 _BLOCK = 4096  # samples per block: memory does not grow with the length of the motion
 _RANK_SHARE = 1e-9
 _WEAK_SHARE = 1e-2  # singular values below this share of the largest are called weak
@@ -41,7 +44,7 @@ class Excitation:
 
     Attributes:
         names: Base parameter names.
-        n_rows: Equations the motion gives.
+        n_rows: Equations the motion gives; with dry friction, those of joints that move.
         singular_values: Of the base regressor with columns scaled to unit norm, largest first.
         condition: Their ratio, infinite when the rank is not full.
         raw_condition: The same without scaling.
@@ -66,20 +69,39 @@ class Excitation:
 
 
 @on_one_thread
-def excitation(base: BaseParameters, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Excitation:
-    """Excitation of the base parameters by a motion, (n_samples, n_joints) each, in constant memory."""
+def excitation(
+    base: BaseParameters, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, rest_speed: float = REST_SPEED
+) -> Excitation:
+    """Excitation of the base parameters by a motion, in constant memory.
+
+    Where the terms include dry friction, the equation of a joint at rest does not count, as in `identify` and `check`:
+    its friction is whatever holds the joint, and the column's sign(0) = 0 would pass for a second direction of motion.
+
+    Args:
+        base: The base parameters.
+        q, dq, ddq: Positions, velocities and accelerations, (n_samples, n_joints) each [rad or m, s].
+        rest_speed: A joint that is not faster than this is at rest [rad/s or m/s].
+
+    Raises:
+        InputError: If the motion has no samples, or `rest_speed` is negative.
+    """
+    if not (np.isfinite(rest_speed) and rest_speed >= 0.0):
+        raise InputError(f"rest_speed is {rest_speed}; expected zero or a positive velocity")
     names = base.robot.joint_names
     positions = as_samples(q, "q", names)
     if len(positions) == 0:
         raise InputError("the motion has no samples")
     speeds = as_samples(dq, "dq", names, len(positions))
     accelerations = as_samples(ddq, "ddq", names, len(positions))
-    R = np.zeros((0, base.n))
+    dry = any(isinstance(term, Coulomb | ElementLaw) for term in base.terms)
+    R, n_rows = np.zeros((0, base.n)), 0
     for start in range(0, len(positions), _BLOCK):
         part = slice(start, start + _BLOCK)
         W = base.regressor(positions[part], speeds[part], accelerations[part])
-        R = np.asarray(np.linalg.qr(np.vstack([R, np.ascontiguousarray(W).reshape(-1, base.n)]), mode="r"))
-    return excitation_of(base.names, R, len(positions) * len(names))
+        moving = np.abs(speeds[part]) > rest_speed if dry else np.ones(W.shape[:2], dtype=bool)
+        R = np.asarray(np.linalg.qr(np.vstack([R, W[moving]]), mode="r"))
+        n_rows += int(moving.sum())
+    return excitation_of(base.names, R, n_rows)
 
 
 def excitation_of(names: tuple[str, ...], R: Array, n_rows: int) -> Excitation:

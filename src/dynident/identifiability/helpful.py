@@ -12,6 +12,7 @@ from dynident.checks import Array
 from dynident.dynamics.terms import state_terms
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.model import Robot
+from dynident.robot.placeholders import believed_limits
 
 Way = Literal["held in other poses", "turned slowly", "turned steadily", "accelerated"]
 _MOVING: tuple[Way, ...] = ("turned slowly", "turned steadily", "accelerated")
@@ -37,7 +38,6 @@ class Help:
     share: float
 
 
-@on_one_thread
 def helpful_motions(base: BaseParameters, direction: Array, sigma: Array, seed: int = 0) -> tuple[Help, ...]:
     """What to move so that torque depends more on a combination of base parameters, best first.
 
@@ -54,29 +54,41 @@ def helpful_motions(base: BaseParameters, direction: Array, sigma: Array, seed: 
     Returns:
         The ways that are at least 30 % as good as the best; nothing where none shows it.
     """
+    return helpful_for_each(base, direction[:, None], sigma, seed)[0]
+
+
+@on_one_thread
+def helpful_for_each(
+    base: BaseParameters, directions: Array, sigma: Array, seed: int = 0
+) -> tuple[tuple[Help, ...], ...]:
+    """`helpful_motions` of several combinations, (n, k), at the cost of one."""
     robot, names = base.robot, base.robot.joint_names
     low, high, speed = _room(robot)
     poses = np.random.default_rng(seed).uniform(low, high, (_POSES, len(names)))
-    found = [
-        Help(name, way, _strength(base, direction, sigma, poses, joint, way, speed))
-        for joint, name in enumerate(names)
-        for way in _MOVING
-    ]
-    held = _strength(base, direction, sigma, poses, 0, "held in other poses", speed)
-    best = max([held, *(one.share for one in found)])
+    ways = [(name, way) for name in names for way in _MOVING]
+    moved = np.array(
+        [_strength(base, directions, sigma, poses, names.index(name), way, speed) for name, way in ways]
+    )  # (n_ways, k)
+    held = _strength(base, directions, sigma, poses, 0, "held in other poses", speed)
+    return tuple(_best(ways, own, at_rest) for own, at_rest in zip(moved.T.tolist(), held.tolist(), strict=True))
+
+
+def _best(ways: list[tuple[str, Way]], moved: list[float], held: float) -> tuple[Help, ...]:
+    """The ways that are worth telling, best first."""
+    best = max([held, *moved])
     if not best > 0.0:
         return ()
-    ranked = sorted(found, key=lambda one: -one.share)
     # A joint that shows as much at rest gains nothing by moving.
     if held > 0.9 * best:
         return (Help("all joints", "held in other poses", held / best),)
-    return tuple(Help(one.joint, one.way, one.share / best) for one in ranked if one.share >= _WORTH * best)
+    ranked = sorted(zip(ways, moved, strict=True), key=lambda one: -one[1])
+    return tuple(Help(*way, share / best) for way, share in ranked if share >= _WORTH * best)
 
 
 def _strength(
-    base: BaseParameters, direction: Array, sigma: Array, poses: Array, joint: int, way: Way, speed: Array
-) -> float:
-    """Effective torque of the combination over the poses, in deviations of the noise."""
+    base: BaseParameters, directions: Array, sigma: Array, poses: Array, joint: int, way: Way, speed: Array
+) -> Array:
+    """(k,) effective torque of each combination over the poses, in deviations of the noise."""
     from dynident.dynamics.evaluate import regressor
 
     dq, ddq = np.zeros_like(poses), np.zeros_like(poses)
@@ -91,14 +103,14 @@ def _strength(
     W = regressor(base.robot, poses, dq, ddq, terms)
     own = [(row, index) for row, index in enumerate(base.independent) if index < W.shape[2]]
     if not own:
-        return 0.0
-    torque = W[:, :, [index for _, index in own]] @ direction[[row for row, _ in own]]
-    return float(np.sqrt(np.mean((torque / sigma) ** 2)))
+        return np.zeros(directions.shape[1])
+    torque = W[:, :, [index for _, index in own]] @ directions[[row for row, _ in own]]
+    return np.asarray(np.sqrt(np.mean((torque / sigma[:, None]) ** 2, axis=(0, 1))))
 
 
 def _room(robot: Robot) -> tuple[Array, Array, Array]:
     """Lower and upper positions and speeds of the moving joints."""
-    limits = [robot.joints[robot.active[i]].limits for i in robot.moving]
+    limits = believed_limits(robot)
     low = np.array([-_REACH if one.lower is None else one.lower for one in limits])
     high = np.array([_REACH if one.upper is None else one.upper for one in limits])
     speed = np.array([_SPEED if one.velocity is None else 0.5 * one.velocity for one in limits])

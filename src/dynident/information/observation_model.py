@@ -235,7 +235,7 @@ def _make_model(robot: Robot, terms: tuple[Term, ...], columns: str) -> Observat
         raise InputError(f"columns is '{columns}'; expected base or standard")
     described = all_columns(robot, terms)
     free = dataclasses.replace(robot, locked={}).fingerprint
-    keys = [term.key for term in terms for _ in term.columns(robot)]
+    keys = [term.key_on(robot) for term in terms for _ in term.columns(robot)]
     definitions = tuple(
         f"robot {free}, {key}" + ("" if column.fixed is None else f", fixed at {column.fixed!r}")
         for key, column in zip(keys, described, strict=True)

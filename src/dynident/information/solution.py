@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
-from dynident.errors import InputError, UnknownNameError
+from dynident.checks import Array, frozen, place_of
+from dynident.errors import InputError
 from dynident.identifiability.regrouping import select_columns
 from dynident.information.factor import triangular
 from dynident.information.information import Information
@@ -79,9 +79,7 @@ class Solution:
 
     def __getitem__(self, name: str) -> float:
         """Value of a parameter by name."""
-        if name not in self.names:
-            raise UnknownNameError("base parameter", name, self.names)
-        return float(self.values[self.names.index(name)])
+        return float(self.values[place_of(name, self.names, "base parameter")])
 
 
 @on_one_thread

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -18,11 +18,12 @@ from dynident.robot.reading import parse_yaml, read_text
 _NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u)(?P<number>\d+)")
 _UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?P<unit>[^\])]*)[\])]\s*")
 _TIME = ("t", "time", "timestamp")
+UNUSED = "unused"  # what a column that is left out stands for
 
 
 @dataclass(frozen=True)
 class ColumnRule:
-    """What a foreign column stands for."""
+    """What a foreign column stands for: a channel such as q1, or `UNUSED`."""
 
     column: str
     unit: str = ""
@@ -41,8 +42,8 @@ class Understood:
 
 def understand(
     headers: Sequence[str], units: Sequence[str], rules: Mapping[str, ColumnRule], robot: Robot | None, source: str
-) -> tuple[list[Understood], list[str]]:
-    """Known columns and the names of the others.
+) -> tuple[list[Understood], list[str], list[int]]:
+    """Known columns, the names of the others, and the places of those among the others that a rule leaves out.
 
     Args:
         headers: Header of each column, perhaps with a unit in brackets.
@@ -54,6 +55,7 @@ def understand(
     own = column_rules(robot.columns, robot.source) if robot is not None else {}
     known: list[Understood] = []
     spare: list[str] = []
+    left_out: list[int] = []
     for place, header in enumerate(headers):
         match = _UNIT.fullmatch(header)
         name, unit = (match["name"], match["unit"].strip()) if match else (header.strip(), "")
@@ -66,15 +68,28 @@ def understand(
         kind = "t" if channel == "t" else _kind(channel)
         if kind is None:
             spare.append(header.strip())
+            left_out += [place] if name == UNUSED else []
             continue
-        if any(column.channel == channel for column in known):
-            raise LogError(source, f"column '{channel}' appears twice; remove or rename one")
-        _check_joint(channel, kind, robot, source)
+        if twin := next((headers[column.place].strip() for column in known if column.channel == channel), None):
+            both = f" ('{twin}' and '{header.strip()}')" if {twin, header.strip()} != {channel} else ""
+            hint = f"remove, rename or leave out one (in a column file, '{twin}: {UNUSED}')"
+            raise LogError(source, f"column '{channel}' appears twice{both}; {hint}")
+        _check_joint(channel, kind, robot, source, header.strip())
         try:
             known.append(Understood(place, channel, scale * size_in_si(kind, unit), unit))
         except DynidentError as error:
             raise LogError(source, f"column '{header.strip()}': {error}") from None
-    return known, spare
+    return known, spare, left_out
+
+
+def positions_left_out(
+    headers: Sequence[str], units: Sequence[str], rules: Mapping[str, ColumnRule], left_out: Sequence[int], source: str
+) -> list[Understood]:
+    """Those of the columns left out that hold positions by their names or by the format's own rules."""
+    names = [headers[place] for place in left_out]
+    own = [units[place] if place < len(units) else "" for place in left_out]
+    known, _, _ = understand(names, own, rules, None, source)
+    return [replace(column, place=left_out[column.place]) for column in known if column.channel[0] == "q"]
 
 
 def _rules_of(
@@ -96,15 +111,18 @@ def _kind(name: str) -> str | None:
     return match["kind"] if match else None
 
 
-def _check_joint(channel: str, kind: str, robot: Robot | None, source: str) -> None:
+def _check_joint(channel: str, kind: str, robot: Robot | None, source: str, header: str) -> None:
     """A column for a joint the robot does not have is a sign of the wrong robot file."""
     if robot is None or kind == "t":
         return
     number = channel.removeprefix(kind)
     numbers = [str(joint.number) for joint in robot.joints]
     if number not in numbers:
+        name = match["name"] if (match := _UNIT.fullmatch(header)) else header
         raise LogError(
-            source, f"column '{channel}' is for joint {number}, but robot {robot.name} has joints {', '.join(numbers)}"
+            source,
+            f"column '{channel}' is for joint {number}, but robot {robot.name} has joints {', '.join(numbers)}; if the "
+            f"robot is right, map it to another joint or leave it out in a column file ('{name}: {UNUSED}')",
         )
 
 
@@ -125,7 +143,7 @@ def read_rules(path: str | PathLike[str]) -> dict[str, ColumnRule]:
 
 
 def column_rules(given: Mapping[str, object], source: str) -> dict[str, ColumnRule]:
-    """Checked rules from a mapping of foreign names to channels or {column, unit, scale}.
+    """Checked rules from a mapping of foreign names to channels, {column, unit, scale} or `UNUSED`.
 
     Raises:
         LogError: Naming the entry that cannot be used.
@@ -136,9 +154,11 @@ def column_rules(given: Mapping[str, object], source: str) -> dict[str, ColumnRu
         if not isinstance(record, dict) or not set(record) <= {"column", "unit", "scale"} or "column" not in record:
             raise LogError(source, f"'{name}' must be a channel such as q1, or {{column, unit, scale}}")
         channel = str(record["column"])
-        if channel != "t" and _kind(channel) is None:
+        if channel == UNUSED and len(record) > 1:
+            raise LogError(source, f"'{name}' is left out and has no unit or scale; write '{name}: {UNUSED}'")
+        if channel not in ("t", UNUSED) and _kind(channel) is None:
             kinds = ", ".join(f"{kind}1" for kind in KINDS if kind != "t")
-            raise LogError(source, f"'{name}': '{channel}' is not a channel (t, {kinds}, ...)")
+            raise LogError(source, f"'{name}': '{channel}' is not a channel (t, {kinds}, ...) nor '{UNUSED}'")
         scale = record.get("scale", 1.0)
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not math.isfinite(scale) or scale == 0:
             raise LogError(source, f"'{name}': scale is {scale!r}; expected a number other than zero")

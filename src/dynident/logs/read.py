@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from dynident.logs.axes import moving_axes
 from dynident.logs.bag import bag_table
-from dynident.logs.columns import column_rules, read_rules, understand
+from dynident.logs.columns import UNUSED, column_rules, positions_left_out, read_rules, understand
 from dynident.logs.joints import joint_rules
 from dynident.logs.kept import Kept
 from dynident.logs.lerobot import dataset_of, lerobot_table
@@ -114,17 +115,25 @@ def _open(
         rules = column_rules(columns, "columns")
     else:
         rules = {} if columns is None else read_rules(columns)
-    table = _table(file, robot, rules, keep)
-    for words in table.warnings:
-        warnings.warn(words, LogWarning, stacklevel=3)  # at the caller of read_log, stream_log or open_log
-    rules = joint_rules(table.headers, robot) | rsi_rules(table.headers) | rules
-    known, spare = understand(table.headers, table.units, rules, robot, source)
+    table = _table(file, robot, [name for name, rule in rules.items() if rule.column != UNUSED], keep)
+    _warn(table.warnings)
+    defaults = joint_rules(table.headers, robot) | rsi_rules(table.headers)
+    known, spare, left_out = understand(table.headers, table.units, defaults | rules, robot, source)
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
         raise LogError(source, f"has no time column 't' [s] (columns: {', '.join(table.headers[:20])}{other})")
     known.sort(key=lambda column: column.channel != "t")
     kept = Kept() if isinstance(table, TextTable) else None
-    return LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label, kept)
+    log = LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label, kept=kept)
+    axes = positions_left_out(table.headers, table.units, defaults, left_out, source)
+    log = replace(log, doubts=tuple(moving_axes(log, axes)))
+    _warn(log.doubts)
+    return log
+
+
+def _warn(sentences: Iterable[str]) -> None:
+    for words in sentences:
+        warnings.warn(words, LogWarning, stacklevel=4)  # at the caller of read_log, stream_log or open_log
 
 
 def _table(file: Path, robot: Robot | None, rules: Collection[str], keep: bool) -> Table:

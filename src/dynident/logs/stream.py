@@ -34,6 +34,7 @@ class LogFile:
         stop: Leave out samples after this time [s].
         role: What it is for.
         label: Name in reports; default the source.
+        doubts: What its columns give to think about, such as an axis without a joint that moves.
         kept: Where the numbers are kept after a pass; None for a format that is as quick to read again.
     """
 
@@ -46,6 +47,7 @@ class LogFile:
     stop: float | None = None
     role: Role = "train"
     label: str = ""
+    doubts: tuple[str, ...] = ()
     kept: Kept | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +61,7 @@ class LogFile:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader of results should know about it."""
-        return self.table.warnings
+        return (*self.table.warnings, *self.doubts)
 
     @property
     def names(self) -> tuple[str, ...]:

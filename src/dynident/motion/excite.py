@@ -16,24 +16,28 @@ from dynident.checks import Array, frozen
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Coulomb, Term, TermsLike, resolve_terms
 from dynident.errors import InputError, UnknownNameError
-from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
+from dynident.identifiability.base import base_parameters, column_scales
 from dynident.information.information import Information
 from dynident.motion.criteria import CRITERIA, with_tie_break
 from dynident.motion.demands import Demands, Workspace
 from dynident.motion.fourier import Fourier
-from dynident.motion.limits import JointLimits, PerJoint, by_joint, check_locked, gather_limits, per_joint
+from dynident.motion.known_data import known_rows, known_values
+from dynident.motion.limits import JointLimits, PerJoint, Range, by_joint, check_locked, gather_limits, per_joint
 from dynident.motion.rows import EnergyRows, Rows, TorqueRows
 from dynident.motion.search import FINE_PER_PERIOD, PER_PERIOD, Found, Search, SearchProblem, SearchProgress
 from dynident.motion.space import Space
 from dynident.motion.storage import save_trajectory
 from dynident.motion.trajectory import positive
 from dynident.robot.model import Robot
+from dynident.robot.placeholders import placeholder_limits
+from dynident.signals.columns import bandwidth_along
 
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
 MODELS = ("dynamic", "energy")
 _ALL_TERMS = "rigid,Ia,Fv,Fc,Fo"
 _LONGEST = 3600.0  # [s] of a motion
 _MOST_SWINGS = 300  # oscillations of the highest harmonic; memory and time grow with them
+_BLURRED = 0.04  # share of the joints' velocity limits below which Coulomb friction is smoothed in the search
 _SLOW = 0.02  # share of a joint's velocity limit at which a row counts half
 _FEW = 0.1  # a parameter near zero counts as large as this share of a typical one
 
@@ -57,6 +61,11 @@ class ExciteOptions:
             moves; of all joints, by joint or as a list. Default a fiftieth of the velocity limits; 0 counts all alike.
         limits: Limits by joint that replace the robot's: lower, upper, velocity, acceleration, effort.
         acceleration: Limit of all joints, by joint or as a list; default none.
+        position_range: Range of positions of all joints, or by joint: (lower, upper), or one number for both sides of
+            zero [rad or m]. By joint it replaces the robot's limits; one for all joints narrows them.
+        max_velocity: Greatest velocity of all joints, by joint or as a list [rad/s or m/s]; one number for all joints
+            leaves smaller limits of the robot as they are.
+        max_effort: Greatest torque or force, in the same way [N·m or N].
         torque: Whether the torque of the robot's own values stays within the effort limits.
         values: Value set for the torque; default the robot's own.
         safety: Share of every joint limit that is used.
@@ -85,6 +94,9 @@ class ExciteOptions:
     rest_speed: PerJoint | None = None
     limits: Mapping[str, Mapping[str, float]] | None = None
     acceleration: PerJoint | None = None
+    position_range: Range | Mapping[str, Range] | None = None
+    max_velocity: PerJoint | None = None
+    max_effort: PerJoint | None = None
     torque: bool = True
     values: str | Mapping[str, float] | None = None
     safety: float = 0.95
@@ -121,10 +133,12 @@ class ExcitingMotion:
         evaluations: Criteria evaluated.
         seconds: Time the search took [s].
         interrupted: Whether it was stopped early.
+        bandwidth: Band that columns of the regressor need along the motion [Hz]; `identify` chooses no lower one.
         asked: What was asked for.
         limits: Limits of the joints that it keeps, the share for safety taken off.
         noise: (n_joints,) deviation of the torque that was assumed [N·m or N]; of the energy, (1,) [J].
         options: What shaped it, for the file.
+        warnings: What to know about it: limits of the robot that are placeholders and were not believed.
     """
 
     trajectory: Fourier
@@ -141,10 +155,12 @@ class ExcitingMotion:
     evaluations: int
     seconds: float
     interrupted: bool
+    bandwidth: float
     asked: ExciteOptions
     limits: JointLimits
     noise: Array
     options: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def duration(self) -> float:
@@ -171,15 +187,17 @@ class ExcitingMotion:
             "kind": self.criterion,
             "seconds": self.seconds,
             "interrupted": self.interrupted,
+            "bandwidth": self.bandwidth,
             "slack": dict(self.slack),
             "closest": dict(self.closest),
             "deviations": dict(zip(self.names, map(_finite, self.deviations), strict=True)),
             "before": None if self.before is None else dict(zip(self.names, map(_finite, self.before), strict=True)),
+            "warnings": list(self.warnings),
         }
 
     def save(self, path: str | Path) -> None:
         """Write the trajectory as YAML, with how it was made as a note; see `load_trajectory`."""
-        facts = {key: value for key, value in self.as_dict().items() if key not in ("deviations", "before")}
+        facts = {key: value for key, value in self.as_dict().items() if key not in ("deviations", "before", "warnings")}
         save_trajectory(self.trajectory, path, {**facts, **self.options})
 
 
@@ -217,17 +235,22 @@ class _Excitation:
             raise UnknownNameError("criterion", str(self.criterion), CRITERIA)
         if options.model not in MODELS:
             raise UnknownNameError("model", str(options.model), MODELS)
-        for name, least in (("starts", 1), ("kicks", 0), ("iterations", 1)):
+        for name, least in (("starts", 1), ("kicks", 0), ("iterations", 1), ("seed", 0)):
             number = getattr(options, name)
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise InputError(f"{name} is {number}; expected a whole number, at least {least}")
-        if isinstance(options.seed, bool) or not isinstance(options.seed, int) or options.seed < 0:
-            raise InputError(f"seed is {options.seed}; expected a whole number, zero or more")
         positive(options.rate, "rate", "Hz")
         if not 0.0 < options.safety <= 1.0:
             raise InputError(f"safety is {options.safety}; expected a share above 0 and up to 1")
         check_locked(robot)
-        self.whole = gather_limits(robot, options.limits, options.acceleration)
+        self.whole = gather_limits(
+            robot,
+            options.limits,
+            options.acceleration,
+            position_range=options.position_range,
+            max_velocity=options.max_velocity,
+            max_effort=options.max_effort,
+        )
         self.limits = self.whole.shrunk(options.safety)
         frequency = 1.0 / positive(options.duration, "duration") if options.frequency is None else options.frequency
         if options.duration > _LONGEST:
@@ -278,7 +301,7 @@ class _Excitation:
             widths = np.sqrt(per_joint(options.inflation, self.robot, "inflation"))
             wider = dict(zip(self.robot.joint_names, widths, strict=True))
             sigma = {name: float(s * wider.get(name, 1.0)) for name, s in zip(info.channels, solved.sigma, strict=True)}
-            rows, values = _known_rows(base, info, sigma), _known_values(base, info, values)
+            rows, values = known_rows(base, info, sigma), known_values(base, info, values)
         if options.model == "energy":
             level = sigma.get("energy", 1.0) if noise is None else noise
             if isinstance(level, str | Mapping) or np.ndim(level) != 0:
@@ -336,8 +359,14 @@ class _Excitation:
 
     def _smooth(self, terms: Sequence[Term]) -> tuple[Term, ...]:
         """The terms with Coulomb friction smooth enough for derivatives to mean something between samples."""
-        slow = 0.04 * float(np.median(self.limits.velocity))
-        return tuple(Coulomb(max(slow, term.smoothing)) if isinstance(term, Coulomb) else term for term in terms)
+        turns = self.robot.radians == 1.0
+        slow, sliding = (
+            _BLURRED * float(np.median(self.limits.velocity[own])) if own.any() else 0.0 for own in (turns, ~turns)
+        )
+        return tuple(
+            Coulomb(max(slow, term.smoothing), max(sliding, term.sliding)) if isinstance(term, Coulomb) else term
+            for term in terms
+        )
 
     @on_one_thread
     def run(self, progress: Callable[[SearchProgress], None] | None) -> ExcitingMotion:
@@ -398,10 +427,12 @@ class _Excitation:
             evaluations=found.evaluations,
             seconds=found.seconds,
             interrupted=found.interrupted,
+            bandwidth=bandwidth_along(self.robot, motion.sample, motion.duration, motion.harmonics * motion.frequency),
             asked=self.options,
             limits=self.limits,
             noise=frozen(self.noise),
             options={"robot": self.robot.name, "model": self.options.model, "safety": self.options.safety},
+            warnings=tuple(str(item) for item in placeholder_limits(self.robot)),
         )
 
 
@@ -413,31 +444,6 @@ def _deviations(R: Array) -> tuple[Array, Array]:
     deviations = np.sqrt(np.sum((directions[kept] / singular[kept, None]) ** 2, axis=0))
     open_ones = np.sum(directions[~kept] ** 2, axis=0) > 1e-9
     return np.where(open_ones, np.inf, deviations), singular
-
-
-def _known_rows(base: BaseParameters, information: Information, sigma: Mapping[str, float]) -> Array:
-    """Weighted rows of the information over the base columns, matched by name."""
-    names = [column.name for column in information.coordinates.columns]
-    wanted = [base.columns[i].name for i in base.independent]
-    missing = [name for name in names if name not in {column.name for column in base.columns}]
-    if missing:
-        raise InputError(f"the information tells about {missing[0]}, which the motion's model has not; use its terms")
-    blocks = []
-    for channel, rows in zip(information.channels, information.standard_rows(), strict=True):
-        block = np.zeros((len(rows), base.n))
-        for place, name in enumerate(wanted):
-            if name in names:
-                block[:, place] = rows[:, names.index(name)]
-        blocks.append(block / sigma[channel])
-    return np.asarray(np.linalg.qr(np.vstack(blocks), mode="r"))
-
-
-def _known_values(base: BaseParameters, information: Information, otherwise: Array) -> Array:
-    solved = information.solve()
-    known = {
-        name: value for name, value, sure in zip(solved.names, solved.values, solved.determined, strict=True) if sure
-    }
-    return np.array([known.get(name, other) for name, other in zip(base.names, otherwise, strict=True)])
 
 
 __all__ = ["ExciteOptions", "ExcitingMotion", "JointLimits", "excite"]

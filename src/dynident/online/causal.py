@@ -116,6 +116,14 @@ class CausalFilter:
         """By how much the result lags behind the sample [s]."""
         return self.delay * self.options.sample_time
 
+    def step_response(self, after: Array) -> Array:
+        """Share of a step of the torque that the filtered torque shows, so long after the step [s]."""
+        step, before = self.options.sample_time, self.length - 1 - self.delay
+        # The newest of the samples sees a step first; between samples it comes up evenly.
+        first = self.options.torque_delay - (self.length - 1 - before) * step
+        edges = first + (np.arange(self.length + 1) - 0.5) * step
+        return np.asarray(np.interp(after, edges, np.concatenate([[0.0], np.cumsum(self.taps[3][::-1])])))
+
     def push(self, time: float, q: Array, tau: Array, dq: Array | None = None) -> Filtered | None:
         """One sample; the motion it completes, or None while there is none."""
         found = self.push_one(time, self.signals(q, tau, dq))

@@ -12,6 +12,7 @@ that leaves the least residual on both sides.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,14 +33,18 @@ class Change:
     """A payload that was picked, released or exchanged.
 
     Attributes:
-        time: Begin of the rows that surely show the new payload [s]; all before are dropped.
-        before: End of the rows that surely show the old one [s]. Between the two it happened: the robot may have
-            rested, or moved in a way that does not tell.
+        time: Latest time at which it can have happened [s].
+        before: Earliest [s]. The two are far apart where the robot rested, or moved in a way that does not tell.
         found: When this was noticed [s].
         mass_before: [kg].
-        mass_after: As it was known when the change was noticed [kg].
+        mass_after: [kg]; while provisional, as it is known so far.
         kind: "pick", "release" or "change".
         evidence: F of the test.
+        instant: Most likely time [s].
+        mass_before_std: Standard deviation [kg]; infinite where the motion did not tell.
+        mass_after_std: The same of the mass after.
+        provisional: Whether times and mass are those at the moment of notice; they are refined when a window of motion
+            has followed, and once more when another change is noticed.
     """
 
     time: float
@@ -49,10 +54,15 @@ class Change:
     mass_after: float
     kind: str
     evidence: float
+    instant: float = math.nan
+    mass_before_std: float = math.inf
+    mass_after_std: float = math.inf
+    provisional: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """Plain data; what is not known is None."""
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in given.items()}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dynident.dynamics.terms import resolve_terms
+from dynident.dynamics.terms import stored_terms
 from dynident.errors import InputError
 from dynident.files import write_whole
 from dynident.identifiability.base import base_parameters
@@ -42,7 +42,7 @@ def packed(identifier: OnlineIdentifier) -> bytes:
     head: dict[str, Any] = {
         "format": FORMAT,
         "robot": identifier.robot.fingerprint,
-        "terms": [term.key for term in known.base.terms],
+        "terms": [term.key_on(known.base.robot) for term in known.base.terms],
         "payload": identifier.payload,
         "options": identifier.options.as_dict(),
         "heard": list(identifier.heard),
@@ -55,6 +55,7 @@ def packed(identifier: OnlineIdentifier) -> bytes:
         "known.covariance": known.covariance,
         "known.determined": known.determined,
         "known.sigma": known.sigma,
+        "known.inflation": np.array(known.inflation),
         **({} if known.reference is None else {"known.reference": known.reference}),
         **identifier.memory_arrays(),
     }
@@ -86,7 +87,7 @@ def _continued(
     head: dict[str, Any],
     arrays: dict[str, Any],
 ) -> T:
-    terms = resolve_terms(head["terms"])
+    terms = stored_terms(robot, head["terms"])
     base = base_parameters(robot, terms)
     if arrays["known.beta"].shape != (base.n,):
         raise InputError(f"{path}: the checkpoint has {len(arrays['known.beta'])} base parameters, the robot {base.n}")
@@ -94,7 +95,8 @@ def _continued(
         arrays[f"known.{name}"] for name in ("beta", "covariance", "determined", "sigma")
     )
     reference, notes = arrays.get("known.reference"), tuple(head["notes"])
-    known = Known(base, beta, covariance, determined, sigma, head["prior"], reference, notes)
+    alike = float(arrays.get("known.inflation", 1.0))  # checkpoints of earlier versions have none
+    known = Known(base, beta, covariance, determined, sigma, head["prior"], reference, notes, alike)
     own, given = head["structure"], (structure or SeriesStructure()).name
     if own != given:  # the torque would quietly come from elsewhere
         raise InputError(f"{path}: the checkpoint has the {own} structure, not the {given} one; give its own structure")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from dynident.checks import Array
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.around import RANK_TOLERANCE
 from dynident.online.causal import Filtered
-from dynident.online.changes import KINDS, MASS_SIGNIFICANT, Change, kind_of, suspicion
+from dynident.online.changes import KINDS, MASS_SIGNIFICANT, Change, Suspicion, kind_of, suspicion
 from dynident.online.followed import FollowedColumns
+from dynident.online.instants import RecentRows, Response, possible_instants
 from dynident.online.known import Known
 from dynident.online.memory import Stretch, raise_deviations, together
 from dynident.online.options import OnlineOptions
-from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadColumns
+from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadColumns, with_robot
 from dynident.online.rows import RowMaker
-from dynident.online.solve import quick_values, row_variance, solved
+from dynident.online.solve import Solved, quick_values, row_variance, solved
 from dynident.online.structures import Structure
 from dynident.online.track import Track
 from dynident.online.watch import Watch
@@ -41,6 +43,8 @@ class Engine:
         options: All options.
         sample_time: Time between instants [s].
         box: Instants that make one row of each joint.
+        response: Share of a step of the torque that the motion's own torque shows so long after it [s].
+        reach: Time on either side of a change over which the filters spread it [s].
     """
 
     def __init__(
@@ -51,6 +55,8 @@ class Engine:
         options: OnlineOptions,
         sample_time: float,
         box: int,
+        response: Response,
+        reach: float,
     ) -> None:
         seconds = box * sample_time
         n = len(known.base.robot.joint_names)
@@ -73,6 +79,12 @@ class Engine:
         self._outdated = columns is None and not known.anything
         self._settling = columns is None and not known.anything  # whether errors are still those of unfinished values
         self._watched: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
+        self.response, self.reach, self._sample_time = response, reach, sample_time
+        self._offsets = np.arange(box) * np.float64(-sample_time)  # of the instants of a box against its end [s]
+        self._recent: RecentRows | None = None  # what tells the instant of a change, and
+        self._before = np.zeros(0)  # (k,) the unknowns before the last one, while that is provisional
+        if self.detect and columns is not None:
+            self._recent = RecentRows(self.track.k, n, ring + self._window)
         self.time = -np.inf  # of the last instant, at rest or not
 
     def take(self, time: float, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
@@ -86,6 +98,8 @@ class Engine:
             return self._close_at_rest()
         slab, beside, count = made
         n = len(q)
+        if self._recent is not None:
+            self._recent.add(np.array([time]), slab[:, None, :n])
         if not self._outdated:
             self.watch.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
         if self.track.take(time, None if beside is slab else beside, slab, count):
@@ -130,6 +144,8 @@ class Engine:
     def _stretch(self, time: Array, slab: Array, beside: Array | None, counts: Array) -> None:
         """Instants that fit the stretch in the making."""
         torque = slab[-1] if beside is None else beside[-1]
+        if self._recent is not None:
+            self._recent.add(time, slab)
         if not self._outdated:
             self.watch.see_many(slab[-1] - np.tensordot(self.values, slab[:-1], 1), torque)
         self.track.take_many(time, beside, slab, counts)
@@ -152,12 +168,16 @@ class Engine:
             while len(self._watched) > len(track.ring):
                 self._watched.popleft()
             self._look_for_change()
+            if self.provisional and track.instants >= self._window:
+                self._settle_change(track.whole())
         if self.options.floor and track.old.instants:
             floor = self.options.floor * np.abs(self.values)
             raise_deviations(track.old, floor, row_variance(track.old, track.k) * self.watch.inflation)
         whole = track.whole(cross=False)
         if whole.rows >= LEAST_ROWS * track.k:  # errors of values that hardly stand on anything would say nothing
             found = quick_values(whole, self.lean, self.watch.inflation)
+            if found is None and self.columns is not None:  # an arm that never shows all ten numbers of a payload
+                found = solved(whole, self.lean, self.watch.inflation, RANK_TOLERANCE).values
             if found is not None:
                 self.values, self._outdated = found, False
                 self._settle(row_variance(whole, track.k))
@@ -187,29 +207,99 @@ class Engine:
         found = suspicion(old, ring, self._window, n_tested)
         if found is None:
             return
-        before, after = together([old, *ring[: found.first]], track.k), together(ring[found.last :], track.k)
+        parts = [track.old, track.recent, *ring[: found.first]]
+        before, after = together(parts, track.k, track.n_cross), together(ring[found.last :], track.k)
         alike = old.alike if old.instants else ring[0].alike
         had, has = self._mass(before, alike), self._mass(after, alike)
         doubt = float(np.hypot(had[1], has[1]))
         if self.columns is not None and not abs(has[0] - had[0]) > max(MASS_SIGNIFICANT * doubt, least):
             return
-        times = (float(after.start), float(before.stop), float(self.time))
-        self.changes.append(Change(*times, had[0], has[0], kind_of(had, has, least), found.statistic))
+        if self.changes and self._recent is not None:  # all rows of the payload that is gone are known now
+            self._settle_change(before, alike)
+        span = self._span(old, ring, found)
+        self.changes.append(self._noticed(before, after, alike, span, found.statistic))
         # The filters smear the change over a few instants that neither payload explains: one more stretch is dropped.
         track.cut(min(found.last + 1, len(ring)))
         self.watch.restore(self._watched[0])  # errors since the change were those of values that did not hold any more
+        for part in track.ring:
+            part.alike = self.watch.inflation
         self._outdated = True
 
     def _mass(self, part: Stretch, alike: float) -> tuple[float, float]:
-        """Mass of the payload by some rows, and its deviation; zeros where no payload was asked for."""
+        """Mass of the payload by some rows, and what their noise makes of its standard deviation.
+
+        Zeros where no payload was asked for. The error of the known robot is the same before and after a change.
+        """
         if self.columns is None:
             return 0.0, 0.0
         found = solved(part, self.lean, alike, RANK_TOLERANCE)
         return float(found.values[MASS]), float(found.std[MASS]) if found.determined[MASS] else np.inf
 
+    def _span(self, old: Stretch, ring: list[Stretch], found: Suspicion) -> tuple[float, float]:
+        """Earliest and latest time of a change: a stretch goes with the payload that most of it shows [s]."""
+        box, stretch = self.maker.box * self._sample_time, self.track.per_stretch * self.track.seconds
+        if found.first:
+            earliest = ring[found.first - 1].start - box
+        else:
+            earliest = old.stop - stretch if old.instants else ring[0].start - box
+        return earliest - self.reach, ring[found.last].stop + self.reach
+
+    def _noticed(self, before: Stretch, after: Stretch, alike: float, span: tuple[float, float], F: float) -> Change:
+        """The record of a change at the moment of notice."""
+        had, has = self._mass(before, alike), self._mass(after, alike)
+        kind, middle = kind_of(had, has, self.options.least_mass), 0.5 * (span[0] + span[1])
+        if self.columns is None:
+            return Change(span[1], span[0], float(self.time), 0.0, 0.0, kind, F, middle, 0.0, 0.0)
+        known = self.solved(before, alike)
+        self._before = known.values
+        std = float(known.std[MASS]) if known.determined[MASS] else np.inf
+        return Change(span[1], span[0], float(self.time), had[0], has[0], kind, F, middle, std, has[1], True)
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the last change is to be refined."""
+        return bool(self.changes) and self.changes[-1].provisional
+
+    def solved(self, part: Stretch, alike: float | None = None) -> Solved:
+        """The unknowns by some rows; beside a payload with what the known robot's own uncertainty adds.
+
+        Seconds tell how alike neighbouring errors are, but friction at reversals comes back time and again: rows of a
+        payload are taken to be as alike as the fit of the robot found them over its logs, at least.
+        """
+        alike = self.watch.inflation if alike is None else alike
+        if self.columns is None:
+            return solved(part, self.lean, alike)
+        found = solved(part, self.lean, max(alike, self.known.inflation), RANK_TOLERANCE)
+        return replace(found, covariance=with_robot(found, part.cross, self.known))
+
+    def _settle_change(self, part: Stretch, ended: float | None = None) -> None:
+        """Refine the last change: its instant, and the mass after it.
+
+        Args:
+            part: The rows since.
+            ended: Rows that weigh as much as one independent row, where another change has ended them; None where they
+                go on.
+        """
+        assert self._recent is not None
+        alike = self.watch.inflation if ended is None else ended
+        last, found = self.changes[-1], self.solved(part, alike)
+        if not found.determined[MASS]:
+            return
+        stretch = self.track.per_stretch * self.track.seconds
+        span, variance = (last.before - stretch, last.time + stretch), found.variance * alike
+        values = (self._before, found.values)
+        seen = possible_instants(self._recent, values, span, variance, self.response, self._offsets)
+        if seen is not None:
+            last = replace(last, instant=seen[0], before=seen[1], time=seen[2])
+            if ended is None and self.track.drop(seen[2] + self.reach + self.maker.box * self._sample_time):
+                found = self.solved(self.track.whole())
+        mass, std = float(found.values[MASS]), float(found.std[MASS])
+        self.changes[-1] = replace(last, mass_after=mass, mass_after_std=std, provisional=False)
+
     def as_arrays(self) -> dict[str, Any]:
         """All that changes, as plain arrays."""
         changes = [[*(getattr(one, name) for name in _NUMBERS), KINDS.index(one.kind)] for one in self.changes]
+        refined = [[getattr(one, name) for name in _REFINED] for one in self.changes]
         own = {
             "values": self.values.copy(),
             "moved": self.moved.copy(),
@@ -218,7 +308,12 @@ class Engine:
             "outdated": np.array(self._outdated),
             "settling": np.array(self._settling),
             "changes": np.array(changes, dtype=np.float64).reshape(len(changes), len(_NUMBERS) + 1),
+            "refined": np.array(refined, dtype=np.float64).reshape(len(refined), len(_REFINED)),
+            "watched": np.array(self._watched).reshape(len(self._watched), *self.watch.as_array().shape),
+            "before": self._before.copy(),
         }
+        if self._recent is not None:
+            own |= {f"recent.{name}": value for name, value in self._recent.as_arrays().items()}
         own |= {f"box.{name}": value for name, value in self.maker.as_arrays().items()}
         return own | {f"track.{name}": value for name, value in self.track.as_arrays().items()}
 
@@ -228,15 +323,31 @@ class Engine:
         self.watch.restore(arrays["watch"])
         self.time, self._outdated = float(arrays["time"]), bool(arrays["outdated"])
         self._settling = bool(arrays["settling"])
-        self.changes = []
-        for *numbers, kind in arrays["changes"]:
-            given = dict(zip(_NUMBERS, (float(x) for x in numbers), strict=True))
-            self.changes.append(Change(**given, kind=KINDS[int(kind)]))
-        for prefix, part in (("box.", self.maker), ("track.", self.track)):
-            part.restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
+        self.changes = _changes(arrays["changes"], arrays.get("refined"))
+        self._watched = deque(np.array(one) for one in arrays.get("watched", ()))
+        self._before = np.array(arrays.get("before", np.zeros(0)))
+        for prefix, restore in (("box.", self.maker.restore), ("track.", self.track.restore)):
+            restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
+        if self._recent is not None and "recent.time" in arrays:
+            self._recent.restore({name: arrays[f"recent.{name}"] for name in ("time", "rows")})
 
 
 _NUMBERS = ("time", "before", "found", "mass_before", "mass_after", "evidence")
+_REFINED = ("instant", "mass_before_std", "mass_after_std", "provisional")
+
+
+def _changes(numbers: Array, refined: Array | None) -> list[Change]:
+    """Changes from a checkpoint; those of earlier versions do not know what was refined."""
+    found = []
+    for place, (time, before, noticed, *masses, evidence, kind) in enumerate(numbers.tolist()):
+        change = Change(time, before, noticed, masses[0], masses[1], KINDS[int(kind)], evidence)
+        if refined is not None:
+            instant, had, has, provisional = refined[place].tolist()
+            change = replace(
+                change, instant=instant, mass_before_std=had, mass_after_std=has, provisional=provisional > 0
+            )
+        found.append(change)
+    return found
 
 
 def leaning_rows(known: Known, columns: PayloadColumns | None, lean: float) -> Array:

@@ -14,21 +14,21 @@ from numpy.typing import ArrayLike
 from dynident.checks import Array, as_samples
 from dynident.dynamics.terms import TermsLike
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.around import RANK_TOLERANCE
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.physical_result import PhysicalParameters
 from dynident.information.information import Information
 from dynident.online.causal import MOST_FILLED, CausalFilter, Filtered
+from dynident.online.changes import Change
 from dynident.online.engine import Engine, start_values
 from dynident.online.gate import JumpGate, Part, speed_limits
 from dynident.online.grid import Regridder, irregular
 from dynident.online.known import Known, PriorLike, known_robot
 from dynident.online.memory import Stretch
 from dynident.online.options import OnlineOptions
-from dynident.online.payload import PayloadState, payload_columns, payload_state, payload_verdict, with_robot
+from dynident.online.payload import PayloadState, payload_columns, payload_state, payload_verdict
 from dynident.online.projection import Projector, as_information
 from dynident.online.sample import Sample
-from dynident.online.solve import Solved, row_variance, solved
+from dynident.online.solve import Solved, row_variance
 from dynident.online.state import OnlineState
 from dynident.online.structures import SeriesStructure, Structure
 from dynident.online.verdict import MotionVerdict, Verdict
@@ -100,7 +100,16 @@ class OnlineIdentifier:
         self._gate = JumpGate(speed_limits(self.robot), sample_time)
         self._filter = CausalFilter(filters, len(self.robot.joint_names))
         box = self.options.step(filters) if box is None else box
-        self._engine = Engine(self.known, self._columns, self.structure, self.options, sample_time, box)
+        self._engine = Engine(
+            self.known,
+            self._columns,
+            self.structure,
+            self.options,
+            sample_time,
+            box,
+            self._filter.step_response,
+            self._filter.delay_seconds,
+        )
 
     @property
     def payload(self) -> bool:
@@ -237,6 +246,8 @@ class OnlineIdentifier:
             self._begin(float(np.median(np.diff(stamps))), self.options.box or 1)
         self.samples += len(stamps)
         self._time = float(stamps[-1]) if len(stamps) else self._time
+        assert self._engine is not None
+        self._engine.response, self._engine.reach = _at_once, 0.0
         self._instants(Filtered(stamps, *arrays))
 
     def _instants(self, motion: Filtered) -> None:
@@ -268,9 +279,8 @@ class OnlineIdentifier:
         whole = None if engine is None else engine.track.whole()
         if engine is None or whole is None or not whole.instants:
             return self._nothing(source.names, source.units)
-        tolerance = None if self._columns is None else RANK_TOLERANCE
-        found = solved(whole, engine.lean, engine.watch.inflation, tolerance)
-        found, payload, verdict = self._judged(engine, found, whole)
+        found = engine.solved(whole)
+        payload, verdict = self._judged(engine, found, whole)
         return OnlineState(
             time=self._time,
             delay=self._delay,
@@ -284,7 +294,7 @@ class OnlineIdentifier:
             torque_error=engine.watch.errors * self.known.sigma,
             relative_error=engine.watch.relative,
             payload=payload,
-            changes=tuple(engine.changes),
+            changes=_changes(engine, payload),
             samples=self.samples,
             rows=whole.rows,
             counters=self.counters,
@@ -293,12 +303,11 @@ class OnlineIdentifier:
             notes=self.known.notes,
         )
 
-    def _judged(self, engine: Engine, found: Solved, whole: Stretch) -> tuple[Solved, PayloadState | None, Verdict]:
+    def _judged(self, engine: Engine, found: Solved, whole: Stretch) -> tuple[PayloadState | None, Verdict]:
         if self._judge is not None:
-            return found, None, self._judge.judge(found, whole.rows, engine.moved)
-        found = dataclasses.replace(found, covariance=with_robot(found, whole.cross, self.known))
-        payload = payload_state(found, found.covariance, self.options.least_mass)
-        return found, payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
+            return None, self._judge.judge(found, whole.rows, engine.moved)
+        payload = payload_state(found, found.covariance, self.options.least_mass, self._columns)
+        return payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
 
     def _nothing(self, names: tuple[str, ...], units: tuple[str, ...]) -> OnlineState:
         """The state before any motion."""
@@ -438,6 +447,19 @@ class OnlineIdentifier:
         from dynident.online.checkpoint import load
 
         return load(cls, path, robot, structure)
+
+
+def _at_once(after: Array) -> Array:
+    """The response of no filter at all."""
+    return np.asarray(after >= 0.0, dtype=np.float64)
+
+
+def _changes(engine: Engine, payload: PayloadState | None) -> tuple[Change, ...]:
+    """The changes so far; the mass after one that is provisional is the mass now."""
+    if payload is None or not engine.provisional:
+        return tuple(engine.changes)
+    now = dataclasses.replace(engine.changes[-1], mass_after=payload.mass, mass_after_std=payload.mass_std)
+    return (*engine.changes[:-1], now)
 
 
 def made_options(given: dict[str, Any]) -> OnlineOptions:

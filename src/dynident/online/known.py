@@ -36,6 +36,7 @@ class Known:
         words: Where this comes from.
         reference: (10 n_links,) links that terms which depend on the load are linear around; None without such terms.
         notes: What a reader should know about it.
+        inflation: Rows that weighed as much as one independent row where it was identified, all joints together.
     """
 
     base: BaseParameters
@@ -46,6 +47,7 @@ class Known:
     words: str
     reference: Array | None = None
     notes: tuple[str, ...] = ()
+    inflation: float = 1.0
 
     @property
     def anything(self) -> bool:
@@ -120,7 +122,16 @@ def _from_estimate(robot: Robot, terms: TermsLike, fit: Estimate, sigma: ArrayLi
         return _plain(fit, chosen)
     covariance = np.where(np.outer(fit.determined, fit.determined), fit.covariance, 0.0)
     beta = np.where(fit.determined, fit.beta, 0.0)
-    return Known(fit.base, frozen(beta), frozen(covariance), fit.determined, frozen(chosen), f"{fit!r}", fit.reference)
+    return Known(
+        fit.base,
+        frozen(beta),
+        frozen(covariance),
+        fit.determined,
+        frozen(chosen),
+        f"{fit!r}",
+        fit.reference,
+        inflation=float(np.mean(fit.inflation)),
+    )
 
 
 def _plain(fit: Estimate, sigma: Array) -> Known:

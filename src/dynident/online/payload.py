@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.checks import Array
 from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.payload_advice import PayloadAdvice, payload_advice
 from dynident.estimate.payload_fit import PAYLOAD_NAMES, SESSIONS, payload_matrix
 from dynident.estimate.payload_numbers import MASS_SHARE, NONE_SHARE, PayloadNumber, payload_numbers
 from dynident.online.known import Known
@@ -31,12 +32,14 @@ class PayloadColumns:
         names: Of the unknowns.
         units: Of the unknowns.
         lean: (m, k + 1) rows that hold the session's friction near that of the known robot.
+        advice: What the robot can show of a payload, and how to move for it.
     """
 
     chart: Array
     names: tuple[str, ...]
     units: tuple[str, ...]
     lean: Array
+    advice: PayloadAdvice
 
 
 def payload_columns(known: Known, session: str) -> PayloadColumns:
@@ -62,7 +65,7 @@ def payload_columns(known: Known, session: str) -> PayloadColumns:
         size = max(abs(known.beta[i]), float(np.median(others)), 1e-12)
         lean[row, 10 + free.index(i)] = 1.0 / (FRICTION_SHARE * size)
     names = (*PAYLOAD_NAMES, *(f"session {base.names[i]}" for i in free))
-    return PayloadColumns(chart, names, (*LINK_UNITS, *(base.units[i] for i in free)), lean)
+    return PayloadColumns(chart, names, (*LINK_UNITS, *(base.units[i] for i in free)), lean, payload_advice(base))
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,13 @@ def with_robot(found: Solved, cross: Array, known: Known) -> Array:
     return np.asarray(found.covariance + S @ known.covariance @ S.T)
 
 
-def payload_state(found: Solved, covariance: Array, least_mass: float) -> PayloadState:
+def payload_state(
+    found: Solved, covariance: Array, least_mass: float, columns: PayloadColumns | None = None
+) -> PayloadState:
     """The numbers and whether there is a payload at all."""
+    advice = None if columns is None else columns.advice
     numbers, warnings = payload_numbers(
-        found.values[:10], covariance[:10, :10], found.open_directions[:10], found.sizes[:10]
+        found.values[:10], covariance[:10, :10], found.open_directions[:10], found.sizes[:10], advice
     )
     mass, std = float(found.values[MASS]), float(np.sqrt(max(covariance[MASS, MASS], 0.0)))
     present: bool | None = None

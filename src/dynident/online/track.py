@@ -106,12 +106,24 @@ class Track:
             self.old.add(self.recent)
             self.recent.clear()
 
+    @property
+    def instants(self) -> int:
+        """Instants of all rows."""
+        return sum(part.instants for part in (self.old, self.recent, *self.ring, self.now))
+
     def cut(self, place: int) -> None:
         """Drop all but the ring, and of the ring the first stretches."""
         self.old.clear()
         self.recent.clear()
         for _ in range(place):
             self.ring.popleft()
+
+    def drop(self, time: float) -> int:
+        """Drop the stretches that begin before some time, where nothing older is kept; how many [s]."""
+        place = 0 if self.old.instants or self.recent.instants else sum(part.start < time for part in self.ring)
+        for _ in range(place):
+            self.ring.popleft()
+        return place
 
     def before_ring(self) -> Stretch:
         """All rows that are older than the ring, without cross products."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.checks import Array, as_samples, frozen
-from dynident.dynamics.evaluate import actuated_torque, gravity_torque, inverse_dynamics, mass_matrix
+from dynident.dynamics.evaluate import actuated_torque, gravity_torque, inverse_dynamics, joint_torque, mass_matrix
 from dynident.errors import InputError
 from dynident.plant.mujoco_model import import_mujoco, mujoco_model
 from dynident.plant.mujoco_xml import ModelOptions
@@ -102,7 +102,8 @@ class Tracking(ABC):
         motion: What to follow.
         kp: Stiffness at the joints, one number or (n_moving,); see the subclass. None for `bandwidth`.
         kd: Damping at the joints; None for critical damping.
-        bandwidth: Natural frequency of the feedback [rad/s].
+        bandwidth: Natural frequency of the feedback [rad/s]; of a joint that its own friction overdamps, the rate at
+            which it comes back.
         values: Parameters the controller knows; None for the robot's own.
         tuned_to: Parameters whose inertia turns `bandwidth` into stiffness and damping, as when gains were tuned on the
             machine itself; None for `values`.
@@ -134,9 +135,11 @@ class Tracking(ABC):
         names = self.robot.joint_names
         q, dq, ddq = (as_samples(x, "motion", names, count) for x in self.motion.sample(times))
         self._sample_time, self._wanted = sample_time, (q, dq, ddq)
-        scale = self._scale(q[:: max(1, count // 50)])
-        stiff = scale * self.bandwidth**2 if self._kp is None else np.asarray(self._kp, dtype=np.float64)
-        damp = 2.0 * np.sqrt(scale * stiff) if self._kd is None else np.asarray(self._kd, dtype=np.float64)
+        scale, drag = self._scale(q[:: max(1, count // 50)])
+        critical = scale * self.bandwidth**2 if self._kp is None else np.asarray(self._kp, dtype=np.float64)
+        # Where a joint's own friction overdamps it, the slower of its two modes has the bandwidth.
+        stiff = np.maximum(critical, self.bandwidth * (drag - scale * self.bandwidth)) if self._kp is None else critical
+        damp = 2.0 * np.sqrt(scale * critical) if self._kd is None else np.asarray(self._kd, dtype=np.float64)
         self.kp, self.kd = np.broadcast_to(stiff, len(names)), np.broadcast_to(damp, len(names))
         self._to_actuated = actuated_torque(self.robot, np.eye(len(names)))
         self._prepare(q, dq, ddq)
@@ -154,11 +157,12 @@ class Tracking(ABC):
         error = q[k] - late * dq[k] - reading.q
         return self._torque(k, reading, error, dq[k] - late * ddq[k] - reading.dq)
 
-    def _scale(self, q: Array) -> Array:
-        """Inertia by which natural frequency becomes stiffness: the least that a joint feels with the others free.
+    def _scale(self, q: Array) -> tuple[Array, Array]:
+        """Inertia and viscous friction by which bandwidth becomes stiffness, (n_moving,) each.
 
-        With stiffness w²/(M^-1)_jj the eigenvalues of M^-1 K add up to n w², so that none is far beyond the bandwidth;
-        with the diagonal of M itself the light modes of a long arm would be.
+        The inertia is the least that a joint feels with the others free: with stiffness w²/(M^-1)_jj the eigenvalues
+        of M^-1 K add up to n w², so that none is far beyond the bandwidth; with the diagonal of M itself the light
+        modes of a long arm would be.
         """
         mass = mass_matrix(self.robot, q, self._tuned_to)
         own = np.diagonal(mass, axis1=1, axis2=2).min(axis=0)
@@ -168,7 +172,9 @@ class Tracking(ABC):
                 "the links masses (URDF <inertial>, or parameters: in the robot file)"
             )
         free = np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2)
-        return np.asarray(1.0 / free.max(axis=0))
+        n = q.shape[1]
+        viscous = inverse_dynamics(self.robot, np.tile(q[0], (n, 1)), np.eye(n), np.zeros((n, n)), "Fv", self._tuned_to)
+        return np.asarray(1.0 / free.max(axis=0)), np.diag(joint_torque(self.robot, viscous))
 
     def _feedback(self, error: Array, speed_error: Array) -> Array:
         """Torque at the actuated coordinates of a spring and a damper at each joint."""
@@ -203,14 +209,20 @@ class Feedforward(PD):
 class ComputedTorque(Tracking):
     """Inverse dynamics at the measured state, so that every joint answers alike; `kp` in 1/s², `kd` in 1/s."""
 
-    def _scale(self, q: Array) -> Array:
-        return np.ones(q.shape[1])
+    def _scale(self, q: Array) -> tuple[Array, Array]:
+        inertia, viscous = super()._scale(q)
+        # A joint that its own friction stops within a sample has another speed by the time that the torque is there.
+        self._quick = bool((viscous * self._sample_time > inertia).any())
+        return np.ones(q.shape[1]), viscous / inertia if self._quick else np.zeros(q.shape[1])
 
     def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
         # Dry friction of the wanted speed: that of a noisy reading would jump about standstill.
-        self._dry = inverse_dynamics(self.robot, q, dq, ddq, "Fc(0.05),Fo", self.values)
+        terms = "Fv,Fc(0.05),Fo" if self._quick else "Fc(0.05),Fo"
+        self._friction = inverse_dynamics(self.robot, q, dq, ddq, terms, self.values)
         # MuJoCo's inverse dynamics are ours to the last digits, and a hundred times faster for a single state.
         self._model = mujoco_model(self.robot, self.values, ModelOptions(loops=False, friction=False))
+        if self._quick:
+            self._model.set_damping(np.zeros(len(self._model.places)))
         self._data = self._model.new_data()
         self._inverse = import_mujoco().mj_inverse
 
@@ -218,11 +230,12 @@ class ComputedTorque(Tracking):
         acceleration = self._wanted[2][k + 1] + self.kp * error + self.kd * speed_error
         if self.robot.closure is not None:  # whose G changes with the pose
             state = (reading.q[None], reading.dq[None], acceleration[None])
-            return np.asarray(inverse_dynamics(self.robot, *state, "rigid,Ia,Fv", self.values)[0] + self._dry[k + 1])
+            terms = "rigid,Ia" if self._quick else "rigid,Ia,Fv"
+            return np.asarray(inverse_dynamics(self.robot, *state, terms, self.values)[0] + self._friction[k + 1])
         self._model.set_state(self._data, reading.q, reading.dq)
         self._data.qacc[self._model.dofs] = self._model.follow @ acceleration
         self._inverse(self._model.model, self._data)
-        return np.asarray(self._model.to_joints(self._data.qfrc_inverse) @ self._to_actuated + self._dry[k + 1])
+        return np.asarray(self._model.to_joints(self._data.qfrc_inverse) @ self._to_actuated + self._friction[k + 1])
 
 
 TRACKING: dict[str, type[Tracking]] = {"feedforward": Feedforward, "computed-torque": ComputedTorque, "pd": PD}

@@ -20,6 +20,7 @@ from dynident.plant.effects import Effect, joint_labels, read_effects
 from dynident.plant.mujoco_model import MujocoModel, import_mujoco
 from dynident.plant.places import Place, chosen_values, element_places
 from dynident.plant.protocol import UnstableError
+from dynident.plant.time_step import EXACT, LONGEST_STEP, SHORTEST_STEP, STABLE
 from dynident.robot.model import Element, Robot
 from dynident.robot.rotations import quaternion_matrix
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     import mujoco
 
 SPRING_LAG = 1e-3  # [s] with which the plant follows its own acceleration to know the jerk
-EXACT, STABLE = 0.8, 2.5  # time steps in units of the quickest effect: default, and the most that Runge-Kutta bears
-SHORTEST_STEP = 5e-6  # [s] of the physics; effects that need shorter ones are refused
 _POSES = 32  # at which the lightest inertia of the elements is looked for
 
 Dry = Callable[[Array, "Array | None"], Array]  # torque of dry friction outside MuJoCo, from speeds and levels
@@ -164,19 +163,19 @@ class Effects:
 
     # --- how long a time step may be --------------------------------------------------------------------------------
 
-    def longest_step(self, make: Callable[[], MujocoModel], given: float | None, default: float) -> float:
+    def longest_step(self, model: MujocoModel, given: float | None) -> float:
         """The time step that the effects ask for, or the given one if they bear it [s].
 
         Raises:
             UnstableError: When they do not, naming the quickest effect.
         """
         if not self._forces:
-            return default if given is None else given
-        easy = self._mobility(make())
+            return LONGEST_STEP if given is None else given
+        easy = self._mobility(model)
         springs = np.array([force.stiffness * easy[k] for force, k in self._forces_at])
         dampers = np.array([force.damping * easy[k] for force, k in self._forces_at])
         quickest = max(math.sqrt(springs.sum()), float(dampers.sum()))  # [1/s]
-        wanted = min(default, EXACT / quickest) if quickest else default
+        wanted = min(LONGEST_STEP, EXACT / quickest) if quickest else LONGEST_STEP
         step = wanted if given is None else given
         if step * quickest > STABLE or wanted < SHORTEST_STEP:
             worst = self._forces[int(np.argmax(np.maximum(np.sqrt(springs), dampers)))].effect

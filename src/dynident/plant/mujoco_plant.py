@@ -20,12 +20,12 @@ from dynident.plant.payload import Payload
 from dynident.plant.places import check_motors, motor_places
 from dynident.plant.protocol import Reading, UnstableError
 from dynident.plant.sensors import Chance, Sensors, Truth, between_motions
+from dynident.plant.time_step import LONGEST_STEP, damped_step
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
     import mujoco
 
-LONGEST_STEP = 5e-4  # [s] of the physics, unless told otherwise
 FASTEST = 1e3  # [rad/s or m/s] beyond which a simulation has run away
 _SLIDING = 1e-3  # [rad/s or m/s] smoothing of friction that MuJoCo cannot carry
 
@@ -38,7 +38,7 @@ class MujocoPlant:
         values: What the machine really is: a parameter set of the robot, given values, or None for the robot's own.
         sample_time: Time between commands [s].
         step: Time step of the physics [s]; a sample has a whole number of them. Default at most 0.5 ms, and what stiff
-            effects need.
+            effects and viscous friction on light links need.
         motors: Electrical model, needed for voltages.
         breakaway: Static friction above kinetic; None for plain Coulomb friction.
         effects: Further friction, tilt and joint offsets by parameter name, such as ``{"stop0.3_1": 4.0}``.
@@ -55,7 +55,7 @@ class MujocoPlant:
 
     Raises:
         UnknownNameError: For an effect that is none.
-        UnstableError: When an effect is too stiff for the time steps.
+        UnstableError: When an effect or viscous friction is too stiff for the time steps.
     """
 
     def __init__(
@@ -90,10 +90,13 @@ class MujocoPlant:
             return model
 
         wanted = None if step is None else _positive(step, "step")
-        bearable = self._effects.longest_step(lambda: made(LONGEST_STEP), wanted, LONGEST_STEP)
+        self._bare = made(LONGEST_STEP)
+        self._set_places()
+        bearable = min(self._effects.longest_step(self._bare, wanted), damped_step(self._bare, self._braking(), wanted))
         self._parts = max(1, math.ceil(self.sample_time / bearable - 1e-9))
         self._step = self.sample_time / self._parts
-        self._bare = made(self._step)
+        if self._step != LONGEST_STEP:
+            self._bare = made(self._step)
         self._loaded = self._bare if payload is None else made(self._step, payload)
         self._payload_at = payload_at
         self._names = robot.joint_names
@@ -102,7 +105,6 @@ class MujocoPlant:
         self._coupling = robot.coupling[np.ix_(moving, moving)]
         gains = None if robot.drive.gains is None else robot.drive.gains[moving]
         self._gains = gains if self.motors is None else np.asarray(self.motors.torque_constant)
-        self._set_places()
         self.reset(self._bare.home)
 
     # --- what experiments use ---------------------------------------------------------------------------------------
@@ -257,11 +259,16 @@ class MujocoPlant:
         self._parallel = np.array([place.share is not None for place in places], dtype=bool)
         self._offset = np.array([place.offset for place in places]) @ self._pushes if places else np.zeros(n)
 
-    def _brake(self, braking: Array) -> None:
-        """Viscous friction of the places, with back-EMF on the motors' own."""
+    def _braking(self, braking: Array | None = None) -> Array:
+        """Viscous friction of the places, (n_places,), with back-EMF on the motors' own; default all there can be."""
         viscous = self._viscous.copy()
         if self.motors is not None:
-            viscous[-len(braking) :] += braking
+            most = self.motors.braking if braking is None else braking
+            viscous[-len(most) :] += most
+        return viscous
+
+    def _brake(self, braking: Array) -> None:
+        viscous = self._braking(braking)
         for model in {id(m): m for m in (self._bare, self._loaded)}.values():
             model.set_damping(viscous)
 

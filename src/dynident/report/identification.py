@@ -149,6 +149,8 @@ def print_validation(validation: Validation, console: Console) -> None:
     """The page an engineer reads after a validation."""
     errors, logs = validation.errors, validation.comparisons
     headline = f"{percent(relative(errors))} torque error on {counted(len(logs), 'log')}"
+    if not validation.usefulness.useful:
+        headline = f"useless model: {headline} ({validation.usefulness.reason})"
     console.print(Text(headline, style="bold"))
     text = (
         f"Norm of the error over norm of the torque, each joint while it moves, up to {number(errors.band, 3)} Hz; "

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dynident.online.changes import Change
 from dynident.online.stream_state import StreamState
 from dynident.report.words import UNKNOWN, number, percent, printable, whole
 
@@ -163,10 +164,21 @@ def _payload(state: StreamState) -> list[Text]:
     if estimate.payload.present and all(one.value is not None for one in centre):
         words += ", centre " + " ".join(number(one.value, 3) for one in centre) + " m"
     lines = [Text(f"{words[:1].upper()}{words[1:]}", style="bold")]
-    for change in estimate.changes[-2:]:
-        step = f"{round(change.mass_before, 2) + 0.0:.2f} to {round(change.mass_after, 2) + 0.0:.2f} kg"
-        lines.append(Text(f"  {change.kind} at {change.time:.2f} s: {step}, noticed at {change.found:.2f} s"))
-    return lines
+    return lines + [
+        Text(_change(change), style="dim" if change.provisional else "") for change in estimate.changes[-2:]
+    ]
+
+
+def _change(change: Change) -> str:
+    """A change in one line: when, from which mass to which, and whether that is still to be refined."""
+    half = max(change.time - change.instant, change.instant - change.before)
+    spread = f" ± {half:.1f} s" if half >= 1.0 else f" ± {1e3 * half:.0f} ms" if math.isfinite(half) else ""
+    when = change.instant if math.isfinite(change.instant) else change.time
+    masses = f"{round(change.mass_before, 2) + 0.0:.2f} to {round(change.mass_after, 2) + 0.0:.2f}"
+    if math.isfinite(change.mass_after_std):
+        masses += f" ± {number(change.mass_after_std, 1)}"
+    ending = "provisional" if change.provisional else f"noticed at {change.found:.2f} s"
+    return f"  {change.kind} at {when:.2f} s{spread}: {masses} kg, {ending}"
 
 
 def _notes(state: StreamState) -> list[Text]:

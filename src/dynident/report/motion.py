@@ -104,7 +104,8 @@ def _verdict(motion: ExcitingMotion) -> Html:
         + ("." if motion.before is None else f"; before, {_worst_before(motion)}."),
     ]
     head = f"{well} of {n} parameters can be expected to better than {100.0 * _WELL:.0f} %"
-    caveat = [] if not motion.interrupted else ["The search was interrupted; this is the best motion until then."]
+    caveat = [f"{words[0].upper()}{words[1:]}." for words in motion.warnings]
+    caveat += ["The search was interrupted; this is the best motion until then."] if motion.interrupted else []
     return element(
         "section",
         element("h2", head),

@@ -88,6 +88,7 @@ def physicality_section(estimate: Estimate, own: Bodies) -> Html:
         shape = half_axes(chi)
         axes = "" if shape is None else " · ".join(number(x, 2) for x in np.sort(np.linalg.norm(shape[1], axis=0)))
         by = "physics" if link.at_limit else ("data" if known else "data and prior")
+        by = by if chi.any() else "the robot file"
         rows.append(
             [
                 *(link.label, number(link.mass, 4), ", ".join(f"{x:.4f}" for x in link.center)),

@@ -187,7 +187,7 @@ def options_section(estimate: Estimate, command: str) -> Html:
     """Everything that shaped the result, and how to make it again."""
     signals = dataclasses.asdict(estimate.signals)
     if signals["band"] is None:
-        signals["band"] = "chosen from the motion of each log"
+        signals["band"] = "chosen from motion and noise of each log"
     else:
         signals["band"] = f"{number(signals['band'])} Hz"
     signals["delay"] = f"{number(1e3 * signals['delay'], 3)} ms"
@@ -195,7 +195,7 @@ def options_section(estimate: Estimate, command: str) -> Html:
     robot = estimate.robot
     rows = [
         ("Robot", f"{robot.name}, {counted(len(robot.joint_names), 'moving joint')}, from {robot.source}"),
-        ("Terms", ", ".join(term.key for term in estimate.base.terms)),
+        ("Terms", ", ".join(term.key_on(robot) for term in estimate.base.terms)),
         ("Estimator", estimate.estimator),
         *((_words(name), option(value)) for name, value in estimate.estimator_options.items()),
         ("Rank", f"{estimate.rank} of {counted(len(estimate.names), 'parameter')}"),

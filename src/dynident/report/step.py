@@ -94,10 +94,14 @@ def _answers(result: StepResult, motors: Motors) -> list[Html]:
         config = next(one for one in result.configurations if one.motor == motor)
         unit, scale = _unit(result.robot, motor)
         curves = []
-        for record, fit in zip(config.records, config.responses, strict=True):
+        for k, (record, fit) in enumerate(zip(config.records, config.responses, strict=True)):
             t = record.time - record.step
             curves.append(Curve("measured", t, scale * (record.position - fit.start), "measured"))
-            computed = _computed(config, float(gains[motor]) * record.voltage, record.time - fit.onset, fit.A, fit.U)
+            computed = (
+                config.curves[k] - fit.start
+                if config.curves
+                else _computed(config, float(gains[motor]) * record.voltage, record.time - fit.onset, fit.A, fit.U)
+            )
             curves.append(Curve("computed from the identified numbers", t, scale * computed, "predicted"))
         curves.sort(key=lambda one: one.look)
         volts = " and ".join(dict.fromkeys(f"{record.voltage:.3g} V" for record in config.records))

@@ -67,6 +67,8 @@ def verdict(estimate: Estimate) -> Verdict:
     caveats += _comparison(estimate, error)
     sentences = [*found, *_progress(estimate, basis), *_parameters(estimate)]
     headline = f"{percent(error)} torque error on {_HEADLINES[basis]}"
+    if not estimate.usefulness.useful:
+        headline = f"useless model: {headline} ({estimate.usefulness.reason})"
     return Verdict(basis, error, headline, tuple(sentences), tuple(caveats))
 
 

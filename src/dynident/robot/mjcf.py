@@ -1,12 +1,16 @@
 """An MJCF reader for dynamics: MuJoCo itself reads the file, so includes, defaults and angles mean what it means.
 
-Shapes are only looked at where a body has no `<inertial>`; other meshes and textures need not be there. What a `Robot`
-cannot hold (free and ball joints, springs, fluids, general equalities and tendons) is refused by name.
+Meshes need only be there where MuJoCo weighs them: in moving bodies without an `<inertial>`, and in every body where
+the file sets a total mass. What a `Robot` cannot hold (free and ball joints, springs, fluids, general equalities and
+tendons) is refused by name.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -61,14 +65,16 @@ class _MjcfReader:
         except ImportError:
             raise self.reader.error("", "reading MJCF needs MuJoCo: pip install 'dynident[mujoco]'") from None
         self.mujoco = mujoco
-        try:
-            self.spec = mujoco.MjSpec.from_file(source)
-        except ValueError as error:
-            raise self.reader.error("", f"MuJoCo cannot read it: {_line(error)}") from None
+        with self._heard():
+            try:
+                self.spec = mujoco.MjSpec.from_file(source)
+            except ValueError as error:
+                raise self.reader.error("", f"MuJoCo cannot read it: {_line(error)}") from None
         self.actuators = [
             (a.name, a.trntype, a.target, float(a.gear[0]), np.array(a.forcerange)) for a in self.spec.actuators
         ]
-        self.model = self._compiled()
+        with self._heard():
+            self.model = self._compiled()
 
     def draft(self) -> Draft:
         """The robot with bodies without joints merged into those that carry them."""
@@ -86,8 +92,17 @@ class _MjcfReader:
             for symbol, number in zip(LINK_SYMBOLS, own, strict=True)
         }
         draft.values["file"] = {**values, **self._element_values(draft)}
+        draft.fixed = {f"{symbol}{joints[j].number}": 0.0 for j in self._between() for symbol in LINK_SYMBOLS}
         self._drives(draft)
         return draft
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """Take over what MuJoCo warns of."""
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            yield
+        self.warnings.extend(f"MuJoCo: {_line(one.message)}" for one in heard)
 
     # --- what the file says -----------------------------------------------------------------------------------------
 
@@ -107,30 +122,60 @@ class _MjcfReader:
         for names in _IGNORED:
             for item in list(getattr(spec, names)):
                 self._delete(item)
-        always = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
-        self._drop_shapes(spec.worldbody, True, int(spec.compiler.inertiafromgeom) == int(always))
-        for item in list(spec.actuators):
-            self._delete(item)
+        total = float(spec.compiler.settotalmass) > 0.0
+        self._drop_meshes(spec.worldbody, True, total)
+        self._drop_actuators()
         used = {geom.meshname for geom in spec.geoms}
         for geom in spec.geoms:
             geom.material = ""
-        for item in [*spec.materials, *spec.textures, *(mesh for mesh in spec.meshes if mesh.name not in used)]:
+        meshes = [mesh for mesh in spec.meshes if mesh.name not in used]
+        for item in [*spec.materials, *spec.textures, *spec.hfields, *meshes]:
             self._delete(item)
-        spec.compiler.fusestatic = False
+        if not total:  # for which bodies that are fused with the world do not count
+            spec.compiler.fusestatic = False
         try:
             return spec.compile()
         except ValueError as error:
-            hint = "; bodies with an <inertial> need no mesh" if "file" in str(error).lower() else ""
+            hint = self._mesh_hint(total) if "file" in str(error).lower() else ""
             raise self.reader.error("", f"MuJoCo cannot compile it: {_line(error)}{hint}") from None
 
-    def _drop_shapes(self, body: Any, still: bool, always: bool) -> None:
-        """Shapes of bodies that stand still, or whose inertia is given and not `always` taken from shapes."""
+    def _drop_meshes(self, body: Any, still: bool, total: bool) -> None:
+        """Meshes and height fields that add nothing to a mass that matters; other shapes need no file.
+
+        Args:
+            body: The body, with all it carries.
+            still: Whether what carries it stands still.
+            total: Whether the mass of every body matters, because the file sets their sum.
+        """
         still = still and not len(body.joints)
-        if still or (body.explicitinertial and not always):
-            for geom in list(body.geoms):
+        compiler = getattr(body, "compiler", self.spec.compiler)  # that of an attached file is its own
+        kind, kinds = int(compiler.inertiafromgeom), self.mujoco.mjtInertiaFromGeom
+        auto = kind == int(kinds.mjINERTIAFROMGEOM_AUTO) and not body.explicitinertial
+        matters = (auto or kind == int(kinds.mjINERTIAFROMGEOM_TRUE)) and (total or not still)
+        for geom in list(body.geoms):
+            if geom.hfieldname or (geom.meshname and not (matters and _has_weight(geom, compiler))):
                 self._delete(geom)
         for child in body.bodies:
-            self._drop_shapes(child, still, always)
+            self._drop_meshes(child, still, total)
+
+    def _mesh_hint(self, total: bool) -> str:
+        """What to do where a mesh is missing that has weight."""
+        if total:
+            return "; settotalmass weighs the shapes of every body: remove it, or give the files"
+        if int(self.spec.compiler.inertiafromgeom) == int(self.mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE):
+            return '; inertiafromgeom="true" weighs shapes even beside an <inertial>: set it to "auto"'
+        return "; bodies with an <inertial> need no mesh"
+
+    def _drop_actuators(self) -> None:
+        """Forces of actuators are commands, no part of a robot; what else they do is refused."""
+        for actuator in list(self.spec.actuators):
+            if any(np.any(getattr(actuator, name, 0.0)) for name in ("armature", "damping")):
+                raise self.reader.error(
+                    f"actuator '{actuator.name}'",
+                    "has armature or damping of its own; give its joint or tendon those of the actuator times the "
+                    "square of its gear instead",
+                )
+            self._delete(actuator)
 
     def _delete(self, item: Any) -> None:
         if hasattr(self.spec, "delete"):
@@ -196,13 +241,17 @@ class _MjcfReader:
                 self.warnings.extend(sentences(violations(own, f"body {self._body_name(b)}")))
         return joints, chi
 
+    def _between(self) -> list[int]:
+        """Joints that carry no body: all but the last of those on one body."""
+        bodies = self.model.jnt_bodyid
+        return [j for j in range(self.model.njnt - 1) if bodies[j] == bodies[j + 1]]
+
     def _joint(self, j: int, b: int, parent: int, place: Transform) -> Joint:
         """Joint j on a body whose frame, at the joint's reference, is at `place` in the parent link."""
         model = self.model
         slides = int(model.jnt_type[j]) == int(self.mujoco.mjtJoint.mjJNT_SLIDE)
         own = Transform(z_to(model.jnt_axis[j]), model.jnt_pos[j])  # the joint frame in the body
         reference = float(model.qpos0[model.jnt_qposadr[j]])
-        last = j + 1 == int(model.body_jntadr[b]) + int(model.body_jntnum[b])
         return Joint(
             name=self._joint_name(j),
             number=j + 1,
@@ -210,7 +259,9 @@ class _MjcfReader:
             parent=parent,
             before=place @ own @ _back(reference, slides),
             after=own.inverse(),
-            link=self._body_name(b) if last else f"{self._body_name(b)} after {self._joint_name(j)}",
+            link=self._body_name(b)
+            if j not in self._between()
+            else f"{self._body_name(b)} after {self._joint_name(j)}",
             limits=self._limits(j),
         )
 
@@ -375,5 +426,12 @@ def _clean(rotation: Array) -> Array:
     return np.where(np.abs(rotation - near) < 1e-15, near, rotation)
 
 
-def _line(error: Exception) -> str:
+def _has_weight(geom: Any, compiler: Any) -> bool:
+    """Whether MuJoCo weighs a shape of a body whose inertia it takes from shapes."""
+    first, last = compiler.inertiagrouprange
+    heavy = geom.density if np.isnan(geom.mass) else geom.mass
+    return bool(first <= geom.group <= last and heavy)
+
+
+def _line(error: Exception | str) -> str:
     return " ".join(str(error).split())

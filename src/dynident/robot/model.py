@@ -20,6 +20,7 @@ from dynident.robot.parameters import LINK_SYMBOLS
 JointKind = Literal["revolute", "prismatic"]
 TorqueSource = Literal["motor", "sensor"]
 CutJoint = Literal["revolute", "prismatic", "cylindrical", "ball", "fixed"]
+METRES_PER_RADIAN = 0.1  # [m/rad] a slide moves where a joint turns: about what a pinion or a drum does
 BASE = -1  # parent index of the joints on the fixed base
 
 
@@ -122,6 +123,11 @@ class Element:
         for name in ("velocity", "torque", "solved"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         object.__setattr__(self, "names", ReadOnlyDict(self.names))
+
+    @property
+    def radian(self) -> float:
+        """What counts as a radian of its motion: 1 rad, or `METRES_PER_RADIAN` on a slide [m]."""
+        return METRES_PER_RADIAN if self.prismatic else 1.0
 
 
 @dataclass(frozen=True)
@@ -271,6 +277,12 @@ class Robot:
     def joint_names(self) -> tuple[str, ...]:
         """Names of the moving joints, in the order of q."""
         return tuple(self.joints[self.active[i]].name for i in self.moving)
+
+    @property
+    def radians(self) -> Array:
+        """(n_joints,) what counts as a radian of each moving joint: 1 rad, or `METRES_PER_RADIAN` on a slide [m]."""
+        kinds = [self.joints[self.active[i]].kind for i in self.moving]
+        return np.array([METRES_PER_RADIAN if kind == "prismatic" else 1.0 for kind in kinds])
 
     @property
     def position_names(self) -> tuple[str, ...]:

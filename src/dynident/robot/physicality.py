@@ -88,6 +88,12 @@ def complete_links(robot: Robot, values: str | None = None) -> list[int]:
     ]
 
 
+def without_body(robot: Robot) -> frozenset[int]:
+    """Indices of the links whose ten parameters are fixed at zero: joints that carry no body of their own."""
+    numbers = [joint.number for joint in robot.joints]
+    return frozenset(i for i, n in enumerate(numbers) if all(robot.fixed.get(f"{s}{n}") == 0.0 for s in LINK_SYMBOLS))
+
+
 def physical_violations(robot: Robot, values: str | None = None) -> list[Violation]:
     """The conditions that a value set breaks, link by link; links that are given only in part are left out."""
     chi = robot.link_parameters(values)

@@ -41,7 +41,7 @@ _VERBS = {
     "friction": "friction of joints from runs at constant velocities",
     "oscillate": "weights and inertias from natural oscillations",
 }
-_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below that speed), Fo"
+_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
 
 _FRICTION = (
     "friction beside the terms: auto (the training data decides; default), basic (none), generic (what helps on most "
@@ -184,7 +184,7 @@ def _identify_arguments(verb: argparse.ArgumentParser) -> None:
     help_validation = "logs to judge the result with; they shape nothing"
     verb.add_argument("--validation", nargs="+", default=[], metavar="LOG", help=help_validation)
     _log_arguments(verb)
-    verb.add_argument("--terms", default=None, help=f"{_TERMS} (default: all, Fc smoothed below 0.02 rad/s)")
+    verb.add_argument("--terms", default=None, help=f"{_TERMS} (default: all, with Fc(0.02))")
     verb.add_argument("--friction", default=None, metavar="WHICH", help=_FRICTION)
     verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
     help_estimator = "ordinary, weighted (default), robust, total, ridge or prior"
@@ -287,12 +287,21 @@ def _excite_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--terms", default=None, help=f"{_TERMS} (default: all)")
     verb.add_argument("--locked", default="", metavar="q4=0.5,..", help="joints held at a position [rad or m]")
     verb.add_argument("--start", default="", metavar="q1=0,..", help="pose at which it starts and ends (default: free)")
-    help_noise = "deviation of the torque, one number or one per joint (default: 1 %% of the effort limits, else 1)"
+    help_noise = (
+        "deviation of the torque, one number, one per joint or q1=X,.. (default: 1 %% of effort limits, else 1)"
+    )
     verb.add_argument("--noise", default=None, metavar="X[,X..]", help=help_noise)
     help_rest = "speed at which a joint's row counts half (default: 2 %% of the velocity limits; 0: all alike)"
     verb.add_argument("--rest-speed", type=float, default=None, metavar="SPEED", help=help_rest)
-    help_acceleration = "limit, one number or one per joint (default: none)"
+    help_acceleration = "limit, one number, one per joint in their order or q1=X,.. (default: none)"
     verb.add_argument("--acceleration", default=None, metavar="X[,X..]", help=help_acceleration)
+    by_joint = "of all joints (smaller ones of the robot stay), or by joint (in place of the robot's)"
+    help_velocity = f"velocity limit {by_joint} [rad/s or m/s]"
+    verb.add_argument("--max-velocity", default=None, metavar="X|q1=X,..", help=help_velocity)
+    help_effort = f"torque limit {by_joint} [N·m or N]"
+    verb.add_argument("--max-effort", default=None, metavar="X|q1=X,..", help=help_effort)
+    help_range = f"position limits {by_joint}: LOWER:UPPER, or X for -X:X [rad or m]"
+    verb.add_argument("--position-range", default=None, metavar="X|q1=A:B,..", help=help_range)
     help_safety = "share of every joint limit that is used (default 0.95)"
     verb.add_argument("--safety", type=float, default=None, metavar="SHARE", help=help_safety)
     verb.add_argument("--floor", type=float, default=None, metavar="Z", help="height that all links stay above [m]")
@@ -320,7 +329,7 @@ def _signal_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--band", type=float, default=None, metavar="HZ", help=help_band)
     help_delay = "time by which torque is stamped late (default: from the data)"
     verb.add_argument("--delay", type=float, default=None, metavar="SECONDS", help=help_delay)
-    help_rest = "joints slower than this are at rest (default 0.01 rad/s)"
+    help_rest = "joints slower than this are at rest (default 0.01 rad/s or m/s)"
     verb.add_argument("--rest-speed", type=float, default=None, metavar="SPEED", help=help_rest)
 
 

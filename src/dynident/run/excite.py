@@ -26,6 +26,7 @@ _PLAIN = (
     *("duration", "frequency", "harmonics", "criterion", "model", "terms", "safety", "floor", "clearance", "radius"),
     *("starts", "kicks", "seed", "rate", "rest_speed"),
 )
+_PER_JOINT = ("noise", "acceleration", "max_velocity", "max_effort")
 
 
 def run(options: Namespace, robot: Robot) -> int:
@@ -53,7 +54,8 @@ def run(options: Namespace, robot: Robot) -> int:
         print(json.dumps(motion.as_dict(), allow_nan=False))
     elif not options.quiet:
         _print(motion, robot, options)
-    for warning in base_parameters(robot, given.get("terms", ExciteOptions.terms)).warnings:
+    doubts = base_parameters(robot, given.get("terms", ExciteOptions.terms)).warnings
+    for warning in (*motion.warnings, *doubts):
         print(f"dynident: {warning}", file=sys.stderr)
     unknown = [name for name, deviation in zip(motion.names, motion.deviations, strict=True) if isinf(deviation)]
     if unknown:
@@ -82,13 +84,17 @@ def _check_targets(options: Namespace) -> None:
 
 def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
     """The options that were given; defaults stay where they are defined."""
-    from dynident.run.shared import parse_positions
+    from dynident.run.shared import parse_by_joint, parse_positions
 
     given = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
-    for name in ("noise", "acceleration"):
+    for name in _PER_JOINT:
         if getattr(options, name) is not None:
-            numbers = _numbers(getattr(options, name), f"--{name}")
-            given[name] = numbers[0] if len(numbers) == 1 else numbers
+            given[name] = _per_joint(getattr(options, name), f"--{name.replace('_', '-')}")
+    if options.position_range is not None:
+        text, example = options.position_range, "joint=LOWER:UPPER, such as q4=-1:0.5, or one range for all joints"
+        by_joint = "=" in text
+        ranges = parse_by_joint(text if by_joint else f"all={text}", "--position-range", _range, example)
+        given["position_range"] = ranges if by_joint else ranges["all"]
     if options.start:
         given["start"] = parse_positions(options.start, "--start")
     boxes = [_numbers(text, "--box") for text in options.box]
@@ -103,6 +109,24 @@ def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
         # Noise and rows per second belong together: where the data says both, --rate is that of the files only.
         given |= known_options(options.extend, robot)
     return given
+
+
+def _per_joint(text: str, option: str) -> float | list[float] | dict[str, float]:
+    """One number, one per joint in their order, or numbers by joint."""
+    from dynident.run.shared import parse_by_joint, parse_number
+
+    if "=" in text:
+        return parse_by_joint(text, option, parse_number, "joint=number, such as q4=1.5")
+    numbers = _numbers(text, option)
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _range(text: str) -> float | tuple[float, float]:
+    """Lower and upper end from `-1:0.5`, or one number for both sides of zero."""
+    from dynident.run.shared import parse_number
+
+    lower, colon, upper = text.partition(":")
+    return (parse_number(lower), parse_number(upper)) if colon else parse_number(lower)
 
 
 def _numbers(text: str, option: str) -> list[float]:
@@ -139,6 +163,7 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
 
     from dynident.report.inspection import page_console
     from dynident.report.words import percent
+    from dynident.signals.observe import WIDEST_SHARE
 
     console = page_console()
     console.print(
@@ -150,6 +175,8 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     found = ", ".join(f"{key} {value:.5g}" for key, value in facts.items())
     console.print(f"{found}; {motion.evaluations} evaluations in {motion.seconds:.1f} s")
     console.print(f"Closest to the limits: {'; '.join(motion.closest.values())}")
+    slowest = motion.bandwidth / WIDEST_SHARE
+    console.print(f"Bandwidth of the columns: {motion.bandwidth:.3g} Hz; record at {slowest:.0f} Hz or more")
     title = "\nWidest predicted deviations"
     table = Table(box=SIMPLE_HEAD, title=title, title_style="bold", title_justify="left")
     heads = ("parameter", "deviation", "of its size", *(() if motion.before is None else ("before",)))
@@ -168,9 +195,10 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
 def _command(options: Namespace) -> str:
     """The command that makes the same motion again."""
     words = ["dynident", "excite", options.robot, "-o", options.output]
-    for name in (*_PLAIN, "locked", "start", "noise", "acceleration", "extend", "csv", "ros", "report"):
+    for name in (*_PLAIN, "locked", "start", *_PER_JOINT, "extend", "csv", "ros", "report"):
         value = getattr(options, name)
         if value is not None and value != "":
             words += [f"--{name.replace('_', '-')}", str(value)]
+    words += [] if options.position_range is None else [f"--position-range={options.position_range}"]
     words += [f"--box={text}" for text in options.box]  # which may begin with a minus
     return shlex.join(words)

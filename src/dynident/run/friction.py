@@ -23,7 +23,8 @@ from dynident.information.slabs import accumulate_slabs
 from dynident.logs.log import torque_kind
 from dynident.robot.model import Robot
 from dynident.run.store import factor_of_log
-from dynident.signals.observe import STANDSTILL, Observations
+from dynident.signals.band import STANDSTILL
+from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
 from dynident.validation.selection import FrictionChoice, Selection, Verdict, choose_friction
 
@@ -143,7 +144,7 @@ def measured_side(robot: Robot, train: Sequence[Observations]) -> Side | None:
 def moving_elements(robot: Robot, train: Sequence[Observations]) -> tuple[str, ...] | None:
     """Labels of the elements that move in some log; None if all do."""
     ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
-    moves = ranges > STANDSTILL
+    moves = ranges > STANDSTILL * robot.radians
     elements = elements_with_friction(robot)
     own = [e for e in elements if moves[np.flatnonzero(motion_of(robot, e))].any()]
     return None if len(own) == len(elements) else tuple(element.label for element in own)

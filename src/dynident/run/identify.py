@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,13 @@ from dynident.logs.source import LogSource, as_logs, log_warnings
 from dynident.robot.model import Robot
 from dynident.run.folds import left_out_in_turn
 from dynident.run.friction import chosen_friction
+from dynident.run.identify_options import IdentifyOptions as IdentifyOptions
 from dynident.run.provenance import provenance
 from dynident.run.store import factor_of_log
+from dynident.signals.band import STANDSTILL
 from dynident.signals.observe import Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, filter_time, too_short
+from dynident.validation.band import band_notes, choose_bands
 from dynident.validation.compare import Comparison, compare
 from dynident.validation.cross import CrossValidation
 from dynident.validation.selection import FrictionChoice
@@ -53,41 +56,6 @@ HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
 ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
 _TOLD_LATER = ("equations", "rank", "condition", "model")  # items of the check that the fit itself says more about
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
-
-
-@dataclass(frozen=True)
-class IdentifyOptions:
-    """What shapes an identification; the defaults are meant to be right for any arm.
-
-    Attributes:
-        terms: Basic terms of the model, which are there in any case; None for rigid, Ia, Fv, Fc smoothed, Fo.
-        friction: Friction beside them: "auto" lets the training data decide, "basic" adds none, "generic" what helps on
-            most arms, "full" everything; or terms such as "stop(0.0003,0.003),load". None is auto, or basic where terms
-            are given, only essential parameters are wanted, or a prior speaks of the robot's own values.
-        estimator: Method by name, or an estimator.
-        essential: Keep only parameters with a relative deviation below this share; None keeps all.
-        band: Band of the rows [Hz]; None chooses it from the motion of each log.
-        delay: Delay of the torque [s]; None lets the training data decide.
-        speed: "position", "measured", or None to let the training data decide.
-        rest_speed: A joint slower than this is at rest [rad/s or m/s].
-        differentiator: What differentiates the low-passed positions.
-        check: What to do if the logs are found wrong: "stop", "tell" in the warnings, or "off" to leave the check out.
-    """
-
-    terms: TermsLike = None
-    friction: str | Sequence[str | Term] | None = None
-    estimator: str | Estimator = "weighted"
-    essential: float | None = None
-    band: float | None = None
-    delay: float | None = None
-    speed: str | None = None
-    rest_speed: float = SignalOptions.rest_speed
-    differentiator: str = SignalOptions.differentiator
-    check: str = "stop"
-
-    def __post_init__(self) -> None:
-        if self.check not in ("stop", "tell", "off"):
-            raise InputError(f"check is {self.check!r}; expected stop, tell or off")
 
 
 def identify(
@@ -148,6 +116,7 @@ class _Run:
             check_share(self.options.essential)
         basic = base_parameters(self.robot, _state_part(self.options.terms))
         train, held_out = self._observed()
+        train = self._choose_bands(train, basic)
         checkup = self._check(train)
         train = self._choose(train, basic)
         base, friction = self._friction(train, basic)
@@ -172,7 +141,7 @@ class _Run:
         held_out = [_like(one, train) for one in held_out]
         unseen = self._compare([model], held_out, "validating")
         crossed = left_out_in_turn(train, fitted, _for_folds(estimator), inflation, base, reference)
-        self._remark(fitted, information, base)
+        self._remark(fitted, information, base, train)
         return Estimate(
             base=base,
             beta=fitted.values_ if kept is None else kept.values,
@@ -249,13 +218,16 @@ class _Run:
                 self.warnings.append(f"{f'{one.log}: ' if one.log and len(train) > 1 else ''}{one.message}")
         return found
 
+    def _choose_bands(self, train: list[Observations], base: BaseParameters) -> list[Observations]:
+        """Let torque decide on the band where positions did not, and tell why bands are what they are."""
+        if self.options.band is not None:
+            return train
+        train = choose_bands(train, base, functools.partial(self._progress, "choosing the band"))
+        self.notes += band_notes(train)
+        return train
+
     def _choose(self, train: list[Observations], base: BaseParameters) -> list[Observations]:
         """Let the training data decide what the user did not."""
-        bands = [one.band for one in train]
-        if self.options.band is None:
-            shown = " to ".join(dict.fromkeys(f"{band:.3g}" for band in (min(bands), max(bands))))
-            each = " of each log" if len(train) > 1 else ""
-            self.notes.append(f"band {shown} Hz, chosen from the motion{each}")
         if self.options.delay is None:
             self._progress("choosing the delay", 0, 1)
             delay = choose_delay(train, base)
@@ -346,9 +318,11 @@ class _Run:
             kind += " and for the tolerance of the drive gains"
         return covariance, kind
 
-    def _remark(self, fitted: Estimator, information: Information, base: BaseParameters) -> None:
+    def _remark(
+        self, fitted: Estimator, information: Information, base: BaseParameters, train: Sequence[Observations]
+    ) -> None:
         """What a reader should know."""
-        self.warnings.extend([*base.warnings, *fitted.warnings_])
+        self.warnings.extend([*base.warnings, *fitted.warnings_, *_too_slow(information, train)])
         if fitted.rank_ == base.n and fitted.condition_ > HIGH_CONDITION:
             parts = zip(fitted.information_.channel_factors(), fitted.channel_weights_, strict=True)
             rows = np.vstack([factor.dense(base.n)[:, : base.n] * np.sqrt(weight) for factor, weight in parts])
@@ -362,6 +336,19 @@ class _Run:
             self.warnings.append(
                 f"{per_parameter:.0f} equations per parameter; {ENOUGH_EQUATIONS} are a good rule: record longer motion"
             )
+
+
+def _too_slow(information: Information, train: Sequence[Observations]) -> list[str]:
+    """Warnings for joints that move, but never fast enough for their torque to be used."""
+    robot, rest = train[0].robot, train[0].options.rest_speed
+    ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
+    rows = dict(zip(information.channels, (factor.n_rows for factor in information.channel_factors()), strict=True))
+    slow = [
+        f"{name} moves, but never for long above the rest velocity of {rest:g} {'rad' if radian == 1.0 else 'm'}/s"
+        for name, radian, covered in zip(robot.joint_names, robot.radians, ranges, strict=True)
+        if not rows[name] and covered > STANDSTILL * radian
+    ]
+    return [f"{one}, so its torque is not used; record faster motion, or lower rest_speed" for one in slow]
 
 
 def _distinct(logs: Sequence[LogSource]) -> list[LogSource]:

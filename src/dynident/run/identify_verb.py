@@ -157,6 +157,8 @@ def identify_answer(estimate: Estimate, out: Path) -> dict[str, Any]:
 
     return {
         "robot": estimate.robot.name,
+        "useful": estimate.usefulness.useful,
+        "useless_because": estimate.usefulness.reason or None,
         "rank": estimate.rank,
         "condition": estimate.condition if math.isfinite(estimate.condition) else None,
         "parameters": estimate.rows(),
@@ -171,6 +173,7 @@ def identify_answer(estimate: Estimate, out: Path) -> dict[str, Any]:
         "friction_drift": list(drift_notes(estimate)),
         "equivalent_friction": None if estimate.friction_view is None else friction_summary(estimate).rows(),
         "signals": {"band": estimate.band, "delay": estimate.signals.delay, "speed": estimate.signals.speed},
+        "bands": [{"log": record.label, **record.band_choice} for record in estimate.data],
         "notes": list(estimate.notes),
         "warnings": list(estimate.warnings),
         "files": {"fit": str(out / "fit.yaml"), "report": str(out / "report.html")},

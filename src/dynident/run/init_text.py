@@ -28,7 +28,7 @@ locked: null  # joints held at a position [rad or m], such as {{q4: 0.5}}
 """
 _IDENTIFY = """
 identify:
-  terms: {terms}  # basic terms, there in any case; Fc(0.02) is smoothed below that speed
+  terms: {terms}  # basic terms, always there; Fc(0.02) is smoothed below 0.02 rad/s, 0.002 m/s on slides
   friction: auto  # beside them: auto (the training data decides), basic (none), generic, full, or a list of terms
   estimator: weighted  # {estimators}
   prior_std: null  # with estimator prior: relative deviation of the robot's own values; default 0.5

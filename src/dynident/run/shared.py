@@ -6,9 +6,9 @@ import math
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynident.errors import InputError
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from dynident.logs import LogSource
     from dynident.robot import Robot
     from dynident.run.identify import Progress
+
+Read = TypeVar("Read")
 
 
 def robot_of(options: Namespace) -> Robot:
@@ -29,21 +31,34 @@ def robot_of(options: Namespace) -> Robot:
 
 def parse_positions(text: str, option: str = "--locked") -> dict[str, float]:
     """Joint positions from `q4=0.5,q1=pi/2`."""
-    from dynident.robot.expressions import ExpressionError, evaluate
+    return parse_by_joint(text, option, parse_number, "joint=position, such as q4=0.5")
 
-    positions: dict[str, float] = {}
+
+def parse_by_joint(text: str, option: str, read: Callable[[str], Read], expected: str) -> dict[str, Read]:
+    """What `read` makes of the words behind each joint in `q4=..,q1=..`."""
+    found: dict[str, Read] = {}
     for part in filter(None, (item.strip() for item in text.split(","))):
         name, equals, value = part.partition("=")
         if not equals:
-            raise InputError(f"{option} {part}: expected joint=position, such as q4=0.5")
-        if name.strip() in positions:
+            raise InputError(f"{option} {part}: expected {expected}")
+        if name.strip() in found:
             word = "locked" if option == "--locked" else "given"
             raise InputError(f"{option} {part}: {name.strip()} is {word} twice")
         try:
-            positions[name.strip()] = evaluate(value.strip(), {})
-        except ExpressionError as error:
+            found[name.strip()] = read(value)
+        except InputError as error:
             raise InputError(f"{option} {part}: {error}") from None
-    return positions
+    return found
+
+
+def parse_number(text: str) -> float:
+    """A number from `0.5` or `pi/2`."""
+    from dynident.robot.expressions import ExpressionError, evaluate
+
+    try:
+        return float(evaluate(text.strip(), {}))
+    except ExpressionError as error:
+        raise InputError(str(error)) from None
 
 
 def logs_of(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dynident.checks import Array
+from dynident.dynamics.friction_terms import METRES_PER_RADIAN
 from dynident.errors import InputError, UnknownNameError
 from dynident.logs.log import Log
 from dynident.logs.read import read_log
@@ -31,6 +32,8 @@ from dynident.robot.reading import Reader, parse_yaml
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
+RUNAWAY = 5.0  # times the fastest velocity that was asked for, off which a joint has left its motion
+LEAST_FAST = 1.0  # [rad/s] the same, where hardly any velocity was asked for; a slide's radian is METRES_PER_RADIAN
 FLIPS = 10  # jumps of a torque from one effort limit to the other between two samples that no motion asks for
 MOST_SAMPLES = 1e7  # steps of the controller: hours of motion
 TURN = 2.0 * math.pi
@@ -116,7 +119,7 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
         **options: See `SimulateOptions`.
 
     Raises:
-        UnstableError: With time and joint, when the simulation runs away.
+        UnstableError: With time and joint, when the simulation runs away or the robot leaves its motion.
     """
     unknown = [name for name in options if name not in SimulateOptions.__dataclass_fields__]
     if unknown:
@@ -149,13 +152,12 @@ def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
     effective = np.sqrt(np.mean(truth.tau**2, axis=0))
     sensors = replace(plant.sensors, torque_noise=chosen.noise * effective, torque_bias=chosen.bias * effective)
     log = measure(plant, sensors, every=every, kinds=chosen.kinds)
-    wanted = np.asarray(motion.sample(np.minimum(truth.time, motion.duration))[0])
+    wanted, velocity, _ = (np.asarray(x) for x in motion.sample(np.minimum(truth.time, motion.duration)))
     seen = replace(truth, q=truth.q - plant.position_offset)  # as far as encoders can tell
-    apart = np.abs(seen.q - wanted)
-    _check_tracking(robot, truth.time, apart, plant.saturated)
+    _check_tracking(robot, seen, wanted, velocity, plant.saturated)
     _check_torque(robot, truth, chosen.bandwidth)
     warnings = _warnings(robot, wanted, seen, plant.saturated)
-    return Simulation(log, truth, apart.max(axis=0), plant.loop_gap, warnings)
+    return Simulation(log, truth, np.abs(seen.q - wanted).max(axis=0), plant.loop_gap, warnings)
 
 
 def _check(options: SimulateOptions) -> None:
@@ -218,20 +220,43 @@ def joint_unit(robot: Robot, place: int) -> str:
     return "m" if robot.joints[robot.active[robot.moving[place]]].kind == "prismatic" else "rad"
 
 
-def _check_tracking(robot: Robot, time: Array, apart: Array, saturated: frozenset[str]) -> None:
-    """A robot without the torque for its motion swings about, or logs something else than was asked for."""
-    lost = apart > FARTHEST
-    if saturated and lost.any():
-        first = int(np.argmax(lost.any(axis=1)))
-        joint = int(np.argmax(apart[first]))
-        name = robot.joint_names[joint]
-        raise UnstableError(
-            float(time[first]),
-            name,
-            f"the robot lost its motion at t = {time[first]:.4g} s: joint {name} is {apart[first, joint]:.2g} "
-            f"{joint_unit(robot, joint)} away, and {', '.join(sorted(saturated))} reached the effort limit; slow the "
-            "motion down or lower the bandwidth",
-        )
+def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: frozenset[str]) -> None:
+    """A run that leaves its motion logs something else than was asked for.
+
+    A joint has left it when it moves several times as fast as any joint was asked to, or is farther from its place than
+    if it had stood in the middle of its way all the time; with an effort limit reached, when it is `FARTHEST` away.
+
+    Args:
+        robot: The robot.
+        seen: The run, (n_samples, n_moving).
+        q: Positions that were asked for, (n_samples, n_moving).
+        dq: Velocities that were asked for.
+        saturated: Joints that reached their effort limit.
+    """
+    apart, faster = np.abs(seen.q - q), np.abs(seen.dq - dq)
+    kinds = [robot.joints[robot.active[i]].kind for i in robot.moving]
+    units = np.array([METRES_PER_RADIAN if kind == "prismatic" else 1.0 for kind in kinds])
+    far = np.maximum(FARTHEST, 0.0 if saturated else 0.5 * np.ptp(q, axis=0))
+    fast = units * max(LEAST_FAST, RUNAWAY * float((np.abs(dq) / units).max()))
+    lost = (apart > far) | (faster > fast)
+    if not lost.any():
+        return
+    first = int(np.argmax(lost.any(axis=1)))
+    joint = int(np.argmax(np.maximum(apart[first] / far, faster[first] / fast)))
+    name, unit = robot.joint_names[joint], joint_unit(robot, joint)
+    if faster[first, joint] > fast[joint]:
+        what = f"joint {name} moves at {seen.dq[first, joint]:.3g} {unit}/s where {dq[first, joint]:.2g} was asked for"
+    else:
+        what = f"joint {name} is {apart[first, joint]:.2g} {unit} away"
+    if saturated:
+        what += f", and {', '.join(sorted(saturated))} reached the effort limit"
+        remedy = "slow the motion down or lower the bandwidth"
+    elif faster[first, joint] > fast[joint]:
+        remedy = "lower the bandwidth, or choose another controller"
+    else:
+        remedy = "raise the bandwidth, choose another controller, or give the controller values nearer to the machine's"
+    time = float(seen.time[first])
+    raise UnstableError(time, name, f"the robot lost its motion at t = {time:.4g} s: {what}; {remedy}")
 
 
 def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:

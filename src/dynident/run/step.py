@@ -21,7 +21,7 @@ from dynident.experiments.step.procedure import StepOptions, step_test
 from dynident.experiments.step.record import record_from_log
 from dynident.experiments.step.result import StepResult
 from dynident.experiments.step.solve import Inertia
-from dynident.experiments.step.tracking import Tracking, tracking_check
+from dynident.experiments.step.tracking import Tracking, check_computed, tracking_check
 from dynident.plant import Motors
 from dynident.robot import Robot
 from dynident.run.experiment import SIMULATED, bench, machine, tell, true_values
@@ -72,9 +72,10 @@ def run(options: Namespace, robot: Robot) -> int:
 
 def _how(options: Namespace, robot: Robot, emf_known: bool) -> StepOptions:
     _check_options(options)
-    for name in (options.nominal, options.computed):
-        if name is not None:
-            robot.value_set(name)  # which refuses an unknown name
+    if options.nominal is not None:
+        robot.value_set(options.nominal)  # which refuses an unknown name
+    if options.computed is not None:
+        check_computed(robot, options.computed)  # before the machine moves
     given: dict[str, Any] = {
         "duration": options.duration,
         "still": options.still,
@@ -82,6 +83,7 @@ def _how(options: Namespace, robot: Robot, emf_known: bool) -> StepOptions:
         "configurations": options.configurations,
         "bandwidth": options.hold,
         "values": options.nominal,
+        "weight_std": options.weight_std,
         "terms": options.taylor,
     }
     poses = [_pose(text, robot) for text in options.pose]
@@ -164,6 +166,7 @@ def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOption
         emf_known=how.emf_known,
         values=how.values,
         combine=combine,
+        weight_std=how.weight_std,
     )
 
 

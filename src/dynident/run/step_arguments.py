@@ -18,7 +18,8 @@ def step_arguments(verb: ArgumentParser) -> None:
     _motor_arguments(verb)
     verb.add_argument("--joints", default=None, metavar="q1,q2,..", help="joints to test (default: all that can be)")
     help_volts = (
-        "steps for all joints, or by joint: q1=0.8:0.5,q2=0.8:0.4 (default: what the robot's own values suggest)"
+        "steps for all joints, or by joint: q1=0.8:0.5,q2=0.8:0.4 (default: what the robot's own values suggest, of "
+        "both signs where gravity acts)"
     )
     verb.add_argument("--volts", default=None, metavar="V,V", help=help_volts)
     verb.add_argument("--duration", type=float, default=None, metavar="SECONDS", help="of a step (default 1.2)")
@@ -35,6 +36,10 @@ def step_arguments(verb: ArgumentParser) -> None:
         "what the controller knows of the robot: inertia for the hold, weight to carry (default: its own values)"
     )
     verb.add_argument("--nominal", default=None, metavar="SET", help=help_nominal)
+    help_weight = (
+        "relative standard deviation of the masses, centers and inertias that it knows (default 0.2; 0: exact)"
+    )
+    verb.add_argument("--weight-std", type=float, default=None, metavar="SHARE", help=help_weight)
     help_unbounded = "let a simulated machine run beyond its position limits; speed limits stay"
     verb.add_argument("--unbounded", action="store_true", help=help_unbounded)
     help_taylor = "A and U by Taylor's series with N terms, as in the paper (default: the exact solution)"

@@ -1,5 +1,7 @@
 """From logs as they come to signals that equations can use: uniform time, derivatives, filters."""
 
+from dynident.signals.band import BandChoice, BandEvidence
+from dynident.signals.columns import column_bandwidth
 from dynident.signals.fir import FilterStream, filtered
 from dynident.signals.grid import Grid, fresh_blocks, uniform_chunks
 from dynident.signals.kernels import (
@@ -14,6 +16,7 @@ from dynident.signals.kernels import (
 )
 from dynident.signals.observe import Motion, Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, RowBlock, row_blocks
+from dynident.signals.spectrum import MotionSpectrum
 from dynident.signals.survey import Survey, survey
 
 __all__ = [
@@ -21,15 +24,19 @@ __all__ = [
     "FIVE_POINT",
     "FIVE_POINT_CAUSAL",
     "NINE_POINT",
+    "BandChoice",
+    "BandEvidence",
     "FilterStream",
     "Grid",
     "Kernel",
     "Motion",
+    "MotionSpectrum",
     "Observations",
     "ObservedRows",
     "RowBlock",
     "SignalOptions",
     "Survey",
+    "column_bandwidth",
     "differentiator_table",
     "filtered",
     "fresh_blocks",

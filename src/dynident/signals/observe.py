@@ -16,18 +16,19 @@ import numpy as np
 from dynident.checks import Array
 from dynident.dynamics.along import AlongTerm, Samples
 from dynident.errors import InputError, UnknownNameError
+from dynident.identifiability.excitation import REST_SPEED
 from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_torques
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
+from dynident.signals.band import STANDSTILL, BandChoice, choose_by_noise
+from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turn_no_faster_than
 from dynident.signals.fir import FilterStream, Mask
 from dynident.signals.grid import fresh_blocks, uniform_chunks
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
 from dynident.signals.survey import Survey, survey
 
-STANDSTILL = 1e-3  # [rad or m] a joint that stays within this range over the whole log does not move
-KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
-BAND_FACTOR = 18.0  # the band reaches this many typical frequencies of the motion
-_LOWEST_BAND = 1.0  # [Hz]
+WIDEST_SHARE = 0.9 / (2.0 * KINEMATIC_FACTOR)  # of the rate: the widest band, as positions are derived at twice it
+_LOOKED_THROUGH = 16  # times what is looked at, in search of the fastest part of a motion
 _LARGEST_DELAY = 0.5  # [s] that anybody can mean
 _KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
@@ -46,7 +47,7 @@ class SignalOptions:
     """How logs become observations.
 
     Attributes:
-        band: Frequency up to which motion and torque are compared [Hz]; None chooses it from the motion.
+        band: Frequency up to which motion and torque are compared [Hz]; None chooses it from motion and noise.
         delay: Time by which torque is stamped late against position [s].
         rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s or m/s].
         speed: Speeds by differentiating positions, or as the log has them.
@@ -56,7 +57,7 @@ class SignalOptions:
 
     band: float | None = None
     delay: float = 0.0
-    rest_speed: float = 0.01
+    rest_speed: float = REST_SPEED
     speed: Speed = "position"
     differentiator: Differentiator = "low-pass"
     jerk: bool = False
@@ -147,6 +148,7 @@ class Observations:
         options: What shapes the filtering.
         survey: What the first look found.
         band: Band in use [Hz].
+        choice: The band that motion and noise ask for, whatever is in use, and why.
     """
 
     log: LogSource
@@ -154,6 +156,7 @@ class Observations:
     options: SignalOptions
     survey: Survey
     band: float
+    choice: BandChoice
     _kept: dict[tuple[float, ...], tuple[Motion, ...]] = field(default_factory=dict, repr=False)
 
     @property
@@ -170,7 +173,12 @@ class Observations:
     def with_options(self, **changes: object) -> Observations:
         """The same log, filtered otherwise; a band is at most what the rate allows."""
         options = replace(self.options, **changes)  # type: ignore[arg-type]
-        return Observations(self.log, self.robot, options, self.survey, chosen_band(self.survey, options.band))
+        band = self.choice.band if options.band is None else min(options.band, widest_band(self.survey))
+        return Observations(self.log, self.robot, options, self.survey, band, self.choice)
+
+    def decided(self, choice: BandChoice) -> Observations:
+        """The same log in a band that its torque has decided on."""
+        return Observations(self.log, self.robot, self.options, self.survey, choice.band, choice)
 
     def for_terms(self, along: Sequence[AlongTerm]) -> Observations:
         """The same log with all that terms which follow a motion look at."""
@@ -209,7 +217,7 @@ class Observations:
         """Filter the log."""
         measured = self.options.speed == "measured"
         grid, n = self.survey.grid, len(self.robot.joint_names)
-        still = self.survey.highest - self.survey.lowest <= STANDSTILL
+        still = self.survey.highest - self.survey.lowest <= STANDSTILL * self.robot.radians
         middle = 0.5 * (self.survey.highest + self.survey.lowest)
         stream: FilterStream | None = None
         signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))
@@ -276,22 +284,49 @@ def observe(log: LogSource, robot: Robot, options: SignalOptions | None = None) 
         LogError: Naming the file and what is wrong with it.
     """
     options = options or SignalOptions()
-    found = survey(log, robot)
-    if options.band is not None and options.band > widest_band(found):
+    found = survey(log, robot, options.rest_speed)
+    widest = widest_band(found)
+    if options.band is not None and options.band > widest:
         raise LogError(
             log.source,
             f"a band of {options.band:g} Hz is too wide for its rate of {found.grid.rate:.4g} Hz; "
-            f"at most {widest_band(found):.4g} Hz can be used",
+            f"at most {widest:.4g} Hz can be used",
         )
-    return Observations(log, robot, options, found, chosen_band(found, options.band))
+    if options.band is not None:
+        asked = BandChoice(options.band, "as asked for")
+        return Observations(log, robot, options, found, options.band, asked)
+    choice = choose_by_noise(found.evidence, widest)
+    one = Observations(log, robot, options, found, choice.band, choice)
+    if choose_by_noise(found.evidence, widest, np.inf).band <= choice.band:
+        return one  # noise or rate leave no room for what columns need
+    columns = _columns_need(one)
+    if columns <= choice.band:
+        return one
+    choice = choose_by_noise(found.evidence, widest, columns)
+    return Observations(log, robot, options, found, choice.band, choice)
 
 
 def widest_band(found: Survey) -> float:
     """The widest band that a log's rate allows: positions are derived at twice the band [Hz]."""
-    return 0.9 * found.grid.rate / (2.0 * KINEMATIC_FACTOR)
+    return WIDEST_SHARE * found.grid.rate
 
 
-def chosen_band(found: Survey, band: float | None) -> float:
-    """The band asked for, or one that holds the motion with room to spare, below what the rate allows [Hz]."""
-    wanted = max(BAND_FACTOR * found.typical, _LOWEST_BAND) if band is None else band
-    return min(wanted, widest_band(found))
+def _columns_need(one: Observations) -> float:
+    """The band that columns of the regressor need in the fastest part of the first minutes of a log [Hz]."""
+    blocks: list[Motion] = []
+    for block in one.motion(()):
+        blocks.append(block)
+        if block.last or sum(other.q.shape[1] for other in blocks) > 2 * _LOOKED_THROUGH * COLUMN_SAMPLES:
+            break
+    if not blocks:
+        return 0.0
+    # Every second sample: four times the band is fast enough for what a regressor makes of a motion within it.
+    q, dq = (np.concatenate([getattr(block, name) for block in blocks], axis=1)[:, ::2] for name in ("q", "dq"))
+    if turn_no_faster_than(one.robot, dq) <= one.band:
+        return 0.0
+    energy = np.concatenate([[0.0], np.cumsum((dq**2).sum(0))])
+    length = min(COLUMN_SAMPLES, dq.shape[1])
+    first = int(np.argmax(energy[length:] - energy[:-length]))
+    own = slice(first, first + length)
+    # Noise of the acceleration would pass for fast columns; without acceleration they turn as fast.
+    return column_bandwidth(one.robot, q[:, own].T, dq[:, own].T, np.zeros((length, len(q))), 0.5 * blocks[0].rate)

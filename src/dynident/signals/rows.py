@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,12 +59,14 @@ class ObservedRows:
         base: Base parameters whose columns are wanted.
         reference: (10 n_links,) standard parameters of the links that some terms are linear around; None without such.
         seconds: Length of the part of each log that is used [s].
+        bands: Band of the rows of each log by its label [Hz]; None for that of its motion.
     """
 
     observations: tuple[Observations, ...]
     base: BaseParameters
     reference: Array | None = None
     seconds: float = math.inf
+    bands: Mapping[str, float] | None = None
 
     @functools.cached_property
     def model(self) -> ObservationModel:
@@ -100,8 +102,9 @@ class ObservedRows:
     def blocks(self) -> Iterator[SlabBlock]:
         """Usable rows in slabs, cut at the borders of segments."""
         for one in self.observations:
+            band = None if self.bands is None else self.bands[one.log.label]
             count = int(np.clip(round(one.survey.duration / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
-            for block in row_blocks(one, self.model, reference=self.reference):
+            for block in row_blocks(one, self.model, reference=self.reference, band=band):
                 if block.time[0] > one.survey.start + self.seconds:
                     break
                 share = (block.time - one.survey.start) / max(one.survey.duration, 1e-12)
@@ -124,6 +127,7 @@ def row_blocks(
     delays: Sequence[float] | None = None,
     reference: Array | None = None,
     rest_speed: Array | None = None,
+    band: float | None = None,
 ) -> Iterator[RowBlock]:
     """All rows of a log in order, in bounded memory.
 
@@ -133,6 +137,7 @@ def row_blocks(
         delays: Delays of the torque to undo [s]; default that of the options.
         reference: (10 n_links,) standard parameters of the links that some terms are linear around.
         rest_speed: (n_joints,) speeds below which joints are at rest; default that of the options.
+        band: Band of the rows, at most that of the log's motion [Hz]; default that.
 
     Raises:
         InputError: When no stretch of the log is long enough for its filters.
@@ -143,12 +148,13 @@ def row_blocks(
     slowest = np.full(n, one.options.rest_speed) if rest_speed is None else rest_speed
     course = model.course(reference)
     any_inner = False
+    band = one.band if band is None else min(band, one.band)
     for motion in one.motion(delays):
-        step = row_step(one)
+        step = row_step(one, band)
         for part in _parts(motion):
             if stream is None:
                 total = sum(widths) + n * (len(motion.tau) + 1)
-                stream = FilterStream([(total, [low_pass_kernel(one.band, motion.rate)])], motion.rate, step)
+                stream = FilterStream([(total, [low_pass_kernel(band, motion.rate)])], motion.rate, step)
             stacked = _stacked(part, model, course, slowest)
             (results,), inner, first = stream.push(stacked, part.last, part.inner)
             if part.last:
@@ -163,9 +169,9 @@ def row_blocks(
         raise too_short(one)
 
 
-def row_step(one: Observations) -> int:
-    """Samples of the motion for each row."""
-    return max(1, int(one.survey.grid.rate / one.step / (ROWS_PER_BAND * one.band) + 1e-9))
+def row_step(one: Observations, band: float | None = None) -> int:
+    """Samples of the motion for each row; `band` [Hz] is that of the rows, default that of the motion."""
+    return max(1, int(one.survey.grid.rate / one.step / (ROWS_PER_BAND * (band or one.band)) + 1e-9))
 
 
 def filter_time(one: Observations) -> float:

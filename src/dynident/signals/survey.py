@@ -9,21 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.checks import Array, frozen
+from dynident.identifiability.excitation import REST_SPEED
 from dynident.logs.log import Log, LogError, check_locked, joint_positions
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
+from dynident.signals.band import BandEvidence, band_evidence
 from dynident.signals.grid import UNIFORM, Grid, fresh_blocks
+from dynident.signals.spectrum import SHORTEST, MotionSpectrum
 
-SHORTEST = 16  # samples of a log or a stretch worth looking at
 _STEPS_LOOKED_AT = 16384  # for the typical step
 _CLOCK_CHECKS = 256  # samples between looks at the clock
 _DRIFT = 0.25  # steps by which stamps may drift from a uniform grid
 _GAPS_NAMED = 100  # gaps whose times are kept
-_SPECTRUM = 32768  # samples of a spectrum
-_LOOKED_AT = 100.0  # [Hz] rate at which motion is looked at; arms do not move faster
-_ABOVE_NOISE = 30.0  # times the noise: what is weaker may be noise
-_MOVES = 1e-4  # a joint with a smaller share of the fastest joint's power does not count
-_TYPICAL_SHARE = 0.9  # of a motion's kinetic energy lies below its typical frequency
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Survey:
         stretches: Samples of each stretch between gaps.
         start: Time of the first sample [s].
         stop: Time of the last sample [s].
-        typical: Frequency below which 90 % of the fastest joint's kinetic energy lies [Hz].
+        evidence: What the acceleration spectrum says about the band.
         lowest: (n_joints,) smallest position of each joint [rad or m].
         highest: (n_joints,) largest position.
     """
@@ -52,7 +49,7 @@ class Survey:
     stretches: tuple[int, ...]
     start: float
     stop: float
-    typical: float
+    evidence: BandEvidence
     lowest: Array
     highest: Array
 
@@ -61,9 +58,19 @@ class Survey:
         """From first to last sample [s]."""
         return self.stop - self.start
 
+    @property
+    def typical(self) -> float:
+        """Frequency below which 90 % of the fastest joint's kinetic energy lies [Hz]."""
+        return self.evidence.typical
 
-def survey(log: LogSource, robot: Robot) -> Survey:
+
+def survey(log: LogSource, robot: Robot, rest_speed: float = REST_SPEED) -> Survey:
     """Go through a log once.
+
+    Args:
+        log: The log, in memory or streamed.
+        robot: The robot.
+        rest_speed: A slower joint is at rest and has no vote about the band [rad/s or m/s].
 
     Raises:
         LogError: When it has too few samples for any filter, or a locked joint is not where it should be.
@@ -72,7 +79,7 @@ def survey(log: LogSource, robot: Robot) -> Survey:
     for block in fresh_blocks(look.counting(log)):
         check_locked(block, robot)
         look.add(block.time, joint_positions(block, robot).T)
-    return look.survey()
+    return look.survey(robot.radians, rest_speed)
 
 
 def _typical_step(log: LogSource) -> float:
@@ -94,7 +101,7 @@ class _Look:
 
     def __init__(self, step: float, n_joints: int, source: str) -> None:
         self.step, self.source = step, source
-        self.spectrum = _Spectrum(n_joints, 1.0 / step)
+        self.spectrum = MotionSpectrum(n_joints, 1.0 / step)
         self.n_samples, self.kept = 0, 0
         self.gaps: list[float] = []
         self.n_gaps = 0
@@ -147,8 +154,8 @@ class _Look:
         made, took = (np.concatenate(parts) for parts in zip(*self.clock, strict=True))
         return float(np.abs(took - made * (self.usual_time / self.usual_steps)).max(initial=0.0))
 
-    def survey(self) -> Survey:
-        """The record."""
+    def survey(self, radians: Array, rest_speed: float) -> Survey:
+        """The record; `radians` (n_joints,) is what counts as a radian of each joint [rad or m]."""
         irregular = self.deviation > UNIFORM * self.step or self._drift() > _DRIFT * self.step
         # A long regular log must not drift from its stamps, so its step is the mean; an irregular one keeps the usual.
         step = self.step if irregular else self.usual_time / self.usual_steps
@@ -161,58 +168,14 @@ class _Look:
             stretches=tuple(self.stretches),
             start=self.start,
             stop=self.stop,
-            typical=self.spectrum.typical(),
+            evidence=band_evidence(
+                *self.spectrum.densities(),
+                self.spectrum.resolution,
+                self.highest - self.lowest,
+                radians,
+                [samples * step for samples in self.stretches],
+                rest_speed,
+            ),
             lowest=frozen(self.lowest),
             highest=frozen(self.highest),
         )
-
-
-class _Spectrum:
-    """Power of the joint speeds over frequency, averaged over pieces of a log."""
-
-    def __init__(self, n_joints: int, rate: float) -> None:
-        self.rate = rate
-        self.mean = max(1, int(rate / _LOOKED_AT))  # samples averaged, so that steps of an encoder level out
-        self.length = _SPECTRUM // self.mean
-        self.power = np.zeros((n_joints, self.length // 2 + 1))
-        self.held = np.zeros((n_joints + 1, 0))  # stamps above positions
-
-    def push(self, time: Array, q: Array) -> None:
-        """More samples of a stretch."""
-        self.held = np.concatenate([self.held, np.vstack([time, q])], axis=1)
-        while self.held.shape[1] > _SPECTRUM:
-            self._add(self.held[:, : _SPECTRUM + 1])
-            self.held = self.held[:, _SPECTRUM:]
-
-    def cut(self) -> None:
-        """The stretch ends."""
-        if self.held.shape[1] > SHORTEST:
-            self._add(self.held)
-        self.held = self.held[:, :0]
-
-    def _add(self, samples: Array) -> None:
-        time, *q = samples
-        count = min(int((time[-1] - time[0]) * self.rate) + 1, _SPECTRUM + 1)
-        even = time[0] + np.arange(count) / self.rate
-        if len(time) != count or np.abs(time - even).max() > UNIFORM / self.rate:
-            q = [np.interp(even, time, own) for own in q]  # stamps that jitter would look like fast motion
-        whole = count // self.mean * self.mean
-        levelled = np.asarray(q)[:, :whole].reshape(len(q), -1, self.mean).mean(2)
-        speed = np.diff(levelled, axis=1)
-        self.power += np.abs(np.fft.rfft(speed * np.hanning(speed.shape[1]), self.length, axis=1)) ** 2
-
-    def typical(self) -> float:
-        """Frequency below which most of the power of the fastest joint lies [Hz]; zero without motion."""
-        self.cut()
-        # Noise and steps of an encoder are white in position: what the upper half of the spectrum holds, all of it has.
-        shape = np.sin(np.pi * np.arange(self.power.shape[1]) / self.length) ** 2  # of differences of white noise
-        upper = slice(len(shape) // 2, None)
-        floor = np.median(self.power[:, upper] / shape[upper], axis=1)[:, None] * shape
-        power = np.where(self.power > _ABOVE_NOISE * floor, self.power, 0.0)
-        total = power.sum(1)
-        moved = total > _MOVES * total.max(initial=0.0)
-        if not moved.any():
-            return 0.0
-        share = np.cumsum(power[moved], axis=1) / total[moved][:, None]
-        places = np.argmax(share >= _TYPICAL_SHARE, axis=1)
-        return float(places.max() * self.rate / self.mean / self.length)

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dynident.estimate.estimate import Estimate
+from dynident.identifiability.base import column_scales
+
+_SAME_SHARE = 1e-4  # of a column's torque: lengths rounded to 0.1 mm, 1.5708 for pi/2; more is another geometry
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,31 @@ def parameter_changes(fits: Sequence[Estimate]) -> tuple[ParameterChange, ...]:
     """Every parameter of any run: those of the first in their order, then what others have besides."""
     rows = [{row["name"]: row for row in fit.rows()} for fit in fits]
     names = dict.fromkeys(name for own in rows for name in own)
-    return tuple(_change(name, [own.get(name) for own in rows]) for name in names)
+    sums = [_sums(fit) for fit in fits]
+    return tuple(
+        _change(name, [own.get(name) for own in rows], _alike([own[name] for own in sums if name in own]))
+        for name in names
+    )
 
 
-def _change(name: str, rows: Sequence[dict[str, Any] | None]) -> ParameterChange:
+def _sums(fit: Estimate) -> dict[str, dict[str, float]]:
+    """What each parameter stands for: by name of the standard parameter, the share of its torque that it takes over."""
+    base = fit.base
+    scales = column_scales(fit.robot, base.columns)
+    shares = base.K * scales[list(base.independent), None] / scales
+    names = [column.name for column in base.columns]
+    return {name: dict(zip(names, row.tolist(), strict=True)) for name, row in zip(base.names, shares, strict=True)}
+
+
+def _alike(sums: Sequence[dict[str, float]]) -> bool:
+    """Whether all sums are the first but for rounding; how a coefficient is written does not count."""
+    first, *others = sums
+    return all(
+        abs(first.get(name, 0.0) - other.get(name, 0.0)) <= _SAME_SHARE for other in others for name in first | other
+    )
+
+
+def _change(name: str, rows: Sequence[dict[str, Any] | None], alike: bool) -> ParameterChange:
     place = next(i for i, row in enumerate(rows) if row is not None)
     first = rows[place]
     assert first is not None
@@ -80,7 +104,7 @@ def _change(name: str, rows: Sequence[dict[str, Any] | None]) -> ParameterChange
         reference=place,
         differences=tuple(differences),
         deviations=tuple(deviations),
-        alike=len({row["expression"] for row in rows if row is not None}) == 1,
+        alike=alike,
     )
 
 

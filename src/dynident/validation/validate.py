@@ -13,6 +13,7 @@ from dynident.errors import InputError
 from dynident.estimate.accuracy import TorqueErrors, together
 from dynident.estimate.bands import covariance_root
 from dynident.estimate.estimate import Estimate
+from dynident.estimate.usefulness import Usefulness, usefulness
 from dynident.logs.source import LogSource, as_logs, log_warnings
 from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
@@ -56,6 +57,11 @@ class Validation:
         return self.errors.relative
 
     @property
+    def usefulness(self) -> Usefulness:
+        """Whether the model predicts most of the torque of these logs."""
+        return usefulness(self.errors, {}, None, ({"band": self.errors.band, "reason": ""},))
+
+    @property
     def per_joint(self) -> Array:
         """The same for each joint, (n_joints,)."""
         return self.errors.per_joint
@@ -74,6 +80,7 @@ class Validation:
         """Plain data; relative errors and fit are fractions."""
         return {
             **self.errors.as_dict(),
+            "useful": self.usefulness.useful,
             "joints": list(self.joints),
             "rest_included": self.whole.as_dict(),
             "coverage": [float(x) if np.isfinite(x) else None for x in self.coverage],

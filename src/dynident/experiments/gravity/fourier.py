@@ -15,12 +15,15 @@ import numpy as np
 
 from dynident.blas import on_one_thread
 from dynident.checks import Array, frozen
-from dynident.experiments.gravity.slow_run import EVEN, SlowRun
+from dynident.experiments.gravity.slow_run import SlowRun
 
 HIGHEST = 3  # order up to which harmonics are reported
 _BLIND = 2e3  # condition beyond which a higher order is not tried
 _GAIN, _SURE = 0.1, 3.0  # what a higher order must take off the residual, and its size in deviations
 _EXACT = 1e-12  # share of the torque below which a residual is rounding
+_CHANGES = 0.2  # share of the velocity by which it must change from place to place to tell viscous friction
+_ROUNDS = 4  # of taking it off
+_SMOOTH = 5  # degree of the polynomial along the angle that an oscillation's acceleration is instrumented by
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +33,7 @@ class FourierFit:
     Attributes:
         run: What was fitted.
         order: Highest harmonic; 0 for a joint that slides.
-        names: a0, a1, b1, a2 ..; and `inertia` where the joint was not at constant speed.
+        names: a0, a1, b1, a2 ..; and `inertia`, `inertia2` .. unless the velocity is constant to rounding.
         coefficients: (n,) [N·m or N; kg·m² or kg].
         covariance: (n, n), with neighbouring residuals taken as alike as they are.
         project: (n, n_places) what makes coefficients from averages over both ways; for model columns too.
@@ -61,7 +64,7 @@ class FourierFit:
         """Places of the coefficients that hold weight: all harmonics; of a joint that slides, the constant."""
         if self.order == 0:
             return (0,)
-        return tuple(i for i, name in enumerate(self.names) if name != "a0" and name[0] in "ab")
+        return tuple(range(1, 1 + 2 * self.order))
 
     def harmonic(self, n: int) -> tuple[float, float, float]:
         """Amplitude of the n-th harmonic, its deviation, and the angle at which it is largest [rad]."""
@@ -87,17 +90,29 @@ def harmonics(angle: Array, order: int) -> Array:
 
 
 @on_one_thread
-def fourier_fit(run: SlowRun, order: int) -> FourierFit:
-    """Fit the averages of a run over both ways."""
-    basis = harmonics(run.angle, order)
+def fourier_fit(run: SlowRun, order: int, inertial: Array | None = None) -> FourierFit:
+    """Fit the averages of a run over both ways.
+
+    Inertia is always fitted along: only where its torque is small against the noise could it be left out, and nobody
+    knows it beforehand. At a nearly constant velocity that costs nothing; in an oscillation its torque goes with the
+    angle and looks much like a sine, and the standard deviations say so.
+
+    Args:
+        run: The run.
+        order: Highest harmonic; 0 for a joint that slides.
+        inertial: (n_samples, k) torques of which that of inertia is a sum; default the joint's acceleration, which is
+            all there is where the joint's own inertia does not change with its position.
+    """
+    functions = harmonics(run.angle, order)
     names = ["a0", *(f"{part}{n}" for n in range(1, order + 1) for part in "ab")]
-    averaged = run.half_sum(basis)
-    condition = float(np.linalg.cond(averaged))
-    pushed = run.half_sum(run.acceleration)
-    if np.abs(pushed).max() > EVEN:  # an oscillation rather than a constant speed
-        averaged, names = np.column_stack([averaged, pushed]), [*names, "inertia"]
-    torque, root = run.half_sum(run.tau), np.sqrt(run.weights)
-    project = np.asarray(np.linalg.pinv(averaged * root[:, None]) * root, dtype=np.float64)
+    condition = float(np.linalg.cond(run.half_sum(functions)))
+    if run.accelerates:
+        pushed = run.acceleration[:, None] if inertial is None else inertial
+        functions = np.column_stack([functions, pushed])
+        names += [f"inertia{k or ''}" for k in (0, *range(2, pushed.shape[1] + 1))]
+    averaged, root = run.half_sum(functions), np.sqrt(run.weights)
+    project = _projection(run, averaged * root[:, None], 1 + 2 * order) * root
+    torque = _even_torque(run, functions, project)
     coefficients = project @ torque
     rest = root * (torque - averaged @ coefficients)
     freedom = max(len(rest) - len(coefficients), 1)
@@ -116,6 +131,39 @@ def fourier_fit(run: SlowRun, order: int) -> FourierFit:
     )
 
 
+def _projection(run: SlowRun, rows: Array, exact: int) -> Array:
+    """(n, n_places) what makes coefficients from weighted averages.
+
+    Accelerations come from noisy positions; by least squares their noise would draw inertia towards zero, and weight
+    that looks like it would take over. So an oscillation's is instrumented by its smooth part along the angle, in which
+    hardly any of that noise is left. The first `exact` columns are functions of the angle and need no instrument.
+    """
+    if not run.oscillates or rows.shape[1] == exact:
+        return np.asarray(np.linalg.pinv(rows), dtype=np.float64)
+    root = np.sqrt(run.weights)
+    along = np.interp(run.angles, run.range, (-1.0, 1.0))
+    smooth = np.polynomial.legendre.legvander(along, _SMOOTH) * root[:, None]
+    instruments = rows.copy()
+    instruments[:, exact:] = smooth @ (np.linalg.pinv(smooth) @ rows[:, exact:])
+    return np.asarray(np.linalg.pinv(instruments.T @ rows) @ instruments.T, dtype=np.float64)
+
+
+def _even_torque(run: SlowRun, functions: Array, project: Array) -> Array:
+    """(n_places,) half the sum of torque over both ways, without what viscous friction leaves in it.
+
+    Samples of both ways lie at slightly different angles of a place, and an oscillation has other velocities there. The
+    half difference tells viscous friction where the velocity changes from place to place; elsewhere it is not needed.
+    """
+    torque, across = run.half_sum(run.tau), run.half_difference(run.velocity)
+    if np.ptp(across) < _CHANGES * np.abs(across).max():
+        return torque
+    left, found = run.half_sum(run.velocity), torque
+    slope = np.linalg.pinv(np.column_stack([across, np.ones_like(across)]))[0]
+    for _ in range(_ROUNDS):  # each is a thousand times nearer
+        found = torque - left * float(slope @ run.half_difference(run.tau - functions @ (project @ found)))
+    return found
+
+
 def alike(residual: Array) -> float:
     """How many neighbouring residuals weigh as much as one that is independent, 1 + 2 sum of autocorrelations."""
     energy = float(residual @ residual)
@@ -128,13 +176,13 @@ def alike(residual: Array) -> float:
     return total
 
 
-def fits(run: SlowRun, highest: int = HIGHEST) -> tuple[FourierFit, ...]:
-    """Fits of order 1, 2 .. as far as the range of angles lets them be told apart."""
-    found = [fourier_fit(run, 1)]
+def fits(run: SlowRun, highest: int = HIGHEST, inertial: Array | None = None) -> tuple[FourierFit, ...]:
+    """Fits of order 1, 2 .. as far as the range of angles lets them be told apart; see `fourier_fit`."""
+    found = [fourier_fit(run, 1, inertial)]
     for order in range(2, highest + 1):
         if run.n_places < 2 * (2 * order + 2):
             break
-        next_one = fourier_fit(run, order)
+        next_one = fourier_fit(run, order, inertial)
         if next_one.condition > _BLIND:
             break
         found.append(next_one)

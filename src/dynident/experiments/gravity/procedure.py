@@ -19,9 +19,17 @@ from dynident.experiments.gravity.plan import RUN_IN, Plan, describe, home, plan
 from dynident.experiments.gravity.recursion import solve
 from dynident.experiments.gravity.remarks import remarks, too_narrow
 from dynident.experiments.gravity.result import GravityMoments, JointRun
-from dynident.experiments.gravity.slow_run import STILL_SPEED, SlowRun, slow_run, speeds, swept_alone
+from dynident.experiments.gravity.slow_run import SlowRun, moves, slow_run, speeds, swept_alone
 from dynident.experiments.gravity.steady import Steady
-from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_base, gravity_columns, stages, unweighed
+from dynident.experiments.gravity.structure import (
+    GravityBase,
+    Stage,
+    gravity_base,
+    gravity_columns,
+    inertial_columns,
+    stages,
+    unweighed,
+)
 from dynident.experiments.gravity.sweep import Sweep
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.plant.controllers import Controller
@@ -34,7 +42,7 @@ _BANDWIDTH, _PER_SAMPLE = 30.0, 0.25  # [rad/s] of the feedback; and what a samp
 _ROOM = 0.4  # [rad or m] that joints may be off the motion before a run is ended
 _LEAST = 0.35  # [rad or m] of a range that is shortened on the way
 _SHORTER = 0.05  # [rad or m] taken off where a run came to its end
-_PASSES, _LASTS = 0.1, 2.0  # [rad or m], [s] that a joint moves by itself in a log to be looked at
+_PASSES, _LASTS = 0.1, 2.0  # [rad; a tenth in m], [s] that a joint moves by itself in a log to be looked at
 
 
 def gravity_moments(
@@ -205,26 +213,27 @@ def _slow(robot: Robot, run: Run, sweep: Sweep) -> SlowRun:
             f"{sweep.upper - sweep.lower:.3g} was wanted; friction or a brake holds it: sweep faster (--speed), or "
             "with a stiffer controller"
         )
-    return slow_run(run.label, robot.joint_names, sweep.joint, run.time, run.q, joint_torque(robot, run.tau))
+    tau = joint_torque(robot, run.tau)
+    return slow_run(run.label, robot.joint_names, sweep.joint, run.time, run.q, tau, robot.radians)
 
 
 def _runs_of(log: Log, base: GravityBase, wanted: Sequence[int], notes: list[str]) -> list[SlowRun]:
     """Every slow run of one joint in a log; what cannot be used is noted."""
     robot, label = base.robot, log.label
     q, tau = joint_positions(log, robot), joint_torque(robot, row_torques(log, robot))
-    dq, _ = speeds(log.time, q)
+    dq, radian = speeds(log.time, q)[0], robot.radians
     found = []
     for j in range(len(robot.moving)):
-        alone = swept_alone(q, dq, j) & (np.abs(dq[:, j]) > STILL_SPEED)
+        alone = swept_alone(q / radian, dq / radian, j) & moves(dq[:, j] / radian[j])
         enough = np.count_nonzero(alone) * float(np.median(np.diff(log.time))) > _LASTS
-        if j not in wanted or not enough or np.ptp(q[alone, j]) < _PASSES:
+        if j not in wanted or not enough or np.ptp(q[alone, j]) < _PASSES * radian[j]:
             continue
         name = robot.joint_names[j]
         if not base.felt[j].any():
             notes.append(f"{label}: joint {name} {unweighed(base)[name]}")
             continue
         try:
-            found.append(slow_run(label, robot.joint_names, j, log.time, q, tau))
+            found.append(slow_run(label, robot.joint_names, j, log.time, q, tau, radian))
         except ExperimentError as error:
             notes.append(str(error))
     return found
@@ -258,6 +267,7 @@ def _moments(
 
 def _joint_run(base: GravityBase, run: SlowRun, order: Order) -> JointRun:
     robot = base.robot
+    inertial = inertial_columns(robot, run)
     if robot.joints[robot.active[robot.moving[run.joint]]].kind == "prismatic":
         columns = run.half_sum(gravity_columns(robot, run.q)[:, run.joint])
         if np.ptp(columns, axis=0).max() > 1e-3 * np.abs(columns).max():
@@ -265,9 +275,9 @@ def _joint_run(base: GravityBase, run: SlowRun, order: Order) -> JointRun:
                 f"joint {robot.joint_names[run.joint]} slides while links turn with it; a Fourier series over its "
                 "position does not describe their weight, use `identify` instead"
             )
-        fit = fourier_fit(run, 0)
+        fit = fourier_fit(run, 0, inertial)
         return JointRun(fit, (fit,), slow_friction(fit))
-    every = fits(run)
+    every = fits(run, inertial=inertial)
     chosen: FourierFit
     if order == "auto":
         chosen = best(every)

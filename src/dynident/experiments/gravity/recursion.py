@@ -50,7 +50,7 @@ def solve(base: GravityBase, parts: Sequence[Stage], found: Sequence[Sequence[Fo
         if not fresh:
             continue
         rows, weight, noise = _measured(base, fits)
-        root = np.linalg.cholesky(np.linalg.inv(noise)).T
+        root = _whitening(noise)
         u, s, vt = np.linalg.svd(root @ rows[:, fresh], full_matrices=False)
         plain = np.linalg.svd(rows[:, fresh], compute_uv=False)
         sure = plain > _WEAK * float(np.linalg.norm(base.robot.gravity))
@@ -70,6 +70,13 @@ def solve(base: GravityBase, parts: Sequence[Stage], found: Sequence[Sequence[Fo
         determined[fresh] = (lost < 1e-6) & ~leaning
         known += fresh
     return Moments(values, covariance, determined)
+
+
+def _whitening(noise: Array) -> Array:
+    """R with R noise Rᵀ = 1; coefficients that lean on each other almost fully are no obstacle."""
+    std = np.sqrt(np.diag(noise))
+    alike = noise / np.outer(std, std)
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(alike + _FLOOR * np.eye(len(std)))) / std)
 
 
 def _measured(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, Array, Array]:

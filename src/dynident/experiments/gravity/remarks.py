@@ -53,13 +53,13 @@ def remarks(
 
 
 def _notes(name: str, one: JointRun) -> list[str]:
-    fit = one.fit
+    fit, found = one.fit, []
+    if fit.run.oscillates:
+        inertia = [x for label, x in zip(fit.names, fit.coefficients, strict=True) if label.startswith("inertia")]
+        size = f" ({inertia[0]:.3g} {'kg·m²' if fit.order else 'kg'})" if len(inertia) == 1 else ""
+        found.append(f"joint {name}: not at constant velocity; its inertia was fitted along{size}")
     if fit.order == 0:
-        return [f"joint {name}: a torque offset of its drive cannot be told from the weight it carries"]
-    found = []
-    if "inertia" in fit.names:
-        inertia = fit.coefficients[fit.names.index("inertia")]
-        found.append(f"joint {name}: not at constant speed; inertia was fitted along ({inertia:.3g} kg·m²)")
+        found.append(f"joint {name}: a torque offset of its drive cannot be told from the weight it carries")
     if fit.order > 1:
         found.append(f"joint {name}: order {fit.order} by the residual ({one.orders[0].rms:.2g} to {fit.rms:.2g} N·m)")
     return found

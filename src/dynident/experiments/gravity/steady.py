@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from dynident.checks import Array
+from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Reading
 
@@ -19,7 +22,11 @@ class Steady(ComputedTorque):
     """
 
     def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
+        # Viscous friction of the wanted velocity: that of the measured one drives a joint that has less of it.
+        values = self.values if isinstance(self.values, Mapping) else self.robot.value_set(self.values)
+        self.values = {name: x for name, x in values.items() if not name.startswith("Fv")}
         super()._prepare(q, dq, ddq)
+        self._friction = self._friction + inverse_dynamics(self.robot, q, dq, ddq, "Fv", values)
         self._sum = np.zeros(q.shape[1])
 
     def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:

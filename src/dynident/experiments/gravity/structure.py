@@ -13,6 +13,7 @@ from dynident.blas import on_one_thread
 from dynident.checks import Array, as_samples
 from dynident.dynamics.evaluate import joint_torque, parameters, regressor
 from dynident.experiments.answer import ExperimentError
+from dynident.experiments.gravity.slow_run import SlowRun
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
 from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns
 from dynident.identifiability.states import random_states
@@ -20,7 +21,7 @@ from dynident.robot.model import Robot
 
 FAINT = 1e-4  # share of a column below which a weight counts as not felt: an axis within 0.006 degrees of gravity
 _STATES = 60
-_TERMS = "rigid"
+_TERMS, _INERTIAL = "rigid", "rigid,Ia"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,26 @@ def gravity_columns(robot: Robot, q: ArrayLike) -> Array:
     actuated = regressor(robot, poses, still, still, _TERMS)
     to_joints = joint_torque(robot, np.eye(len(robot.moving)))  # tau_joints = tau_actuated @ coupling
     return np.asarray(np.einsum("sac,ai->sic", actuated, to_joints))
+
+
+@on_one_thread
+def inertial_columns(robot: Robot, run: SlowRun) -> Array:
+    """(n_samples, k) torques at the swept joint of which that of inertia is a sum.
+
+    The inertia of a joint that moves alone is constant, so its acceleration is all there is; but where it takes other
+    joints along, as in a loop, it may change with its position: one column for each way in which bodies can make it.
+    """
+    if len(robot.active) == len(robot.joints):
+        return run.acceleration[:, None]
+    still, dq, ddq = np.zeros((3, *run.q.shape))
+    dq[:, run.joint], ddq[:, run.joint] = run.velocity, run.acceleration
+    actuated = regressor(robot, run.q, dq, ddq, _INERTIAL) - regressor(robot, run.q, still, still, _INERTIAL)
+    columns = np.einsum("sac,a->sc", actuated, joint_torque(robot, np.eye(len(robot.moving)))[:, run.joint])
+    averaged = run.half_sum(columns)
+    sizes, ways = np.linalg.svd(averaged, full_matrices=False)[1:]
+    found = columns @ ways[sizes > FAINT * sizes[0]].T
+    # A single one counts inertia as usual: torque per acceleration.
+    return np.asarray(found if found.shape[1] > 1 else found * (run.acceleration @ found / (found.T @ found)))
 
 
 @on_one_thread

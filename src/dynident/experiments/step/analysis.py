@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dynident.checks import Array
 from dynident.errors import InputError
 from dynident.experiments.answer import ExperimentError
-from dynident.experiments.step.poses import feels_gravity, inertia_base, inertial_terms, obstacle
+from dynident.experiments.step.balance import torque_balance
+from dynident.experiments.step.integrals import WEIGHT_STD, Description
+from dynident.experiments.step.poses import directions, feels_gravity, inertia_base, inertial_terms, obstacle
 from dynident.experiments.step.record import StepRecord, configurations
-from dynident.experiments.step.response import StepResponse, fit_response
+from dynident.experiments.step.response import fit_response
 from dynident.experiments.step.result import Configuration, JointFriction, StepResult
 from dynident.experiments.step.solve import Combinations, Inertia, Way, solve_inertias
 from dynident.experiments.step.torque import JointNumbers, differing, joint_numbers
@@ -24,6 +27,7 @@ _LATE = 0.02  # share of the record by which a motion may begin late
 _APART = 4.0  # deviations by which answers may disagree
 _MATTERS = 2e-3  # share of an inertia that is worth a word
 _CONDITION = 300.0  # of the scaled rows
+_HALF = 0.5  # part of a standard deviation that is worth a word
 
 
 def analyse(
@@ -36,6 +40,7 @@ def analyse(
     emf_known: bool = False,
     values: str | None = None,
     combine: bool = True,
+    weight_std: float = WEIGHT_STD,
 ) -> StepResult:
     """Inertia, friction and combinations from recorded steps.
 
@@ -48,6 +53,7 @@ def analyse(
         emf_known: Whether the motors' back-EMF is known, so that damping can be split.
         values: Value set that tells whether rotors count apart.
         combine: Solve for the robot's combinations; a robot that carries something has others.
+        weight_std: Relative standard deviation of the described masses, centers and inertias.
 
     Raises:
         ExperimentError: When a record tells nothing.
@@ -57,27 +63,31 @@ def analyse(
     own = motors.for_joints(robot.joint_names)
     gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
     lags = np.asarray(own.inductance) / np.asarray(own.resistance)
-    warnings: list[str] = []
+    counts = _counts(robot, records)
     found = []
     for group in configurations(robot, records):
         motor = group[0].motor
-        reason = obstacle(robot, motor)
+        reason = obstacle(robot, motor) or no_constants(robot, motor, terms)
         if reason:
             raise ExperimentError(reason)
-        fits = tuple(
-            fit_response(one.time, one.position, one.step, lag=float(lags[motor]), terms=terms, what=_what(robot, one))
-            for one in group
-        )
-        volts = [one.voltage for one in group]
-        numbers = joint_numbers(float(gains[motor]), volts, fits) if len(group) > 1 and differing(volts) else None
-        _check_signs(robot, group, fits, numbers, float(gains[motor]))
-        found.append(Configuration(motor, group[0].pose, tuple(group), fits, numbers))
+        enough = len(group) > 1 and differing([one.voltage for one in group])
+        if enough and terms is None:
+            names = [_what(robot, one) for one in group]
+            balance = torque_balance(
+                Description(robot, own, motor, group[0].pose, values, weight_std, counts), group, names
+            )
+            numbers, responses, curves = balance.numbers, balance.responses, balance.curves
+            config = Configuration(motor, group[0].pose, tuple(group), responses, numbers, curves)
+        else:
+            config = _by_constants(robot, group, float(gains[motor]), float(lags[motor]), terms, combined=enough)
+        _check_signs(robot, config, float(gains[motor]))
+        found.append(config)
     emf = own.braking if emf_known else None
     tested = sorted({one.motor for one in found}, reverse=True)
     friction = [_friction(found, motor, emf, float(lags[motor])) for motor in tested]
     complete = [one for one in friction if one is not None]
     combinations = _combinations(robot, found, way, values) if combine else None
-    warnings += _record_warnings(robot, found, terms)
+    warnings = _record_warnings(robot, found, terms)
     warnings += _friction_warnings(robot, complete, tested)
     warnings += _combination_warnings(combinations)
     return StepResult(robot, tuple(found), tuple(complete), combinations, terms, tuple(warnings))
@@ -87,37 +97,78 @@ def _what(robot: Robot, record: StepRecord) -> str:
     return f"joint {robot.joint_names[record.motor]}, {record.voltage:.4g} V ({record.label})"
 
 
-def _check_signs(
-    robot: Robot,
-    group: Sequence[StepRecord],
-    fits: Sequence[StepResponse],
-    numbers: JointNumbers | None,
-    gain: float,
-) -> None:
-    for record, fit in zip(group, fits, strict=True):
-        if fit.U * gain * record.voltage <= 0.0:
+def _counts(robot: Robot, records: Sequence[StepRecord]) -> dict[int, float]:
+    """Resolution of the encoders: the smallest step of each joint in the records in which it was driven."""
+    found: dict[int, float] = {}
+    for record in records:
+        jumps = np.abs(np.diff(record.joints(robot), axis=0))
+        for joint in np.flatnonzero(np.abs(directions(robot)[record.motor]) > 0.0):
+            least = float(np.min(jumps[:, joint][jumps[:, joint] > 1e-12], initial=np.inf))
+            found[int(joint)] = min(found.get(int(joint), np.inf), least)
+    coarsest = max((x for x in found.values() if np.isfinite(x)), default=0.0)
+    return {joint: found.get(joint, coarsest) for joint in range(len(robot.moving))}
+
+
+def _by_constants(
+    robot: Robot, group: Sequence[StepRecord], gain: float, lag: float, terms: int | None, *, combined: bool
+) -> Configuration:
+    """The paper's way: A and U of each step, then what they have in common."""
+    fits = tuple(
+        fit_response(one.time, one.position, one.step, lag=lag, terms=terms, what=_what(robot, one)) for one in group
+    )
+    numbers = joint_numbers(gain, [one.voltage for one in group], fits) if combined else None
+    return Configuration(group[0].motor, group[0].pose, tuple(group), fits, numbers)
+
+
+def no_constants(robot: Robot, motor: int, terms: int | None) -> str:
+    """Why the paper's series does not hold for a joint; empty when it does, or is not used."""
+    if terms is None or not feels_gravity(robot, motor):
+        return ""
+    return (
+        f"gravity acts on joint {robot.joint_names[motor]}, so that no step has constant A and U unless its masses are "
+        "exact; leave the series out (--taylor), or test joints with an upright axis only (--joints)"
+    )
+
+
+def _undetermined(robot: Robot, config: Configuration, told: JointNumbers) -> str:
+    """What to change where steps do not tell the inertia of a configuration."""
+    pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, config.pose, strict=True))
+    volts = ", ".join(f"{record.voltage:.3g}" for record in config.records)
+    return (
+        f"joint {robot.joint_names[config.motor]} at {pose}: {volts} V do not determine its inertia "
+        f"({told.inertia:.3g} with a standard deviation of {told.std[0]:.2g}); apply voltages that differ more "
+        "(--volts), or lock the others elsewhere (--pose)"
+    )
+
+
+def _check_signs(robot: Robot, config: Configuration, gain: float) -> None:
+    for record, fit in zip(config.records, config.responses, strict=True):
+        if fit.travel * gain * record.voltage <= 0.0 and not feels_gravity(robot, config.motor):
             raise ExperimentError(
-                f"{_what(robot, record)}: moved against its voltage; check the sign of the torque constant, or whether "
-                "gravity moves the joint"
+                f"{_what(robot, record)}: moved against its voltage; check the sign of the torque constant"
             )
-    if numbers is not None and not numbers.inertia > 0.0:
+    numbers = config.numbers
+    if numbers is not None and numbers.inertia < -_APART * numbers.std[0]:
         raise ExperimentError(
-            f"joint {robot.joint_names[group[0].motor]}: inertia comes out as {numbers.inertia:.3g}; more voltage "
-            "accelerated it less: check the recorded voltages"
+            f"joint {robot.joint_names[config.motor]} ({', '.join(one.label for one in config.records)}): inertia "
+            f"comes out as {numbers.inertia:.3g}; more voltage accelerated it less: check the recorded voltages and "
+            "the sign of the torque constant"
         )
 
 
-def _friction(found: Sequence[Configuration], motor: int, emf: np.ndarray | None, lag: float) -> JointFriction | None:
+def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag: float) -> JointFriction | None:
     """Damping and Coulomb friction of a motor, averaged over its configurations."""
     own = [one for one in found if one.motor == motor and one.numbers is not None]
     if not own:
         return None
+    told = [one.numbers for one in own if one.numbers is not None]
     means = []
     for place, name in ((1, "damping"), (2, "coulomb"), (3, "offset")):
-        values = np.array([getattr(one.numbers, name) for one in own])
-        std = np.array([one.numbers.std[place] for one in own if one.numbers is not None])
-        means.append(_mean(values, std))
-    both = any(one.numbers is not None and one.numbers.std[3] > 0.0 for one in own)
+        values = np.array([getattr(one, name) for one in told])
+        means.append(
+            _mean(values, np.array([one.std[place] for one in told]), np.array([one.described[place] for one in told]))
+        )
+    both = any(one.std[3] > 0.0 for one in told)
     record = min(fit.duration for one in own for fit in one.responses)
     return JointFriction(
         motor,
@@ -127,18 +178,27 @@ def _friction(found: Sequence[Configuration], motor: int, emf: np.ndarray | None
         means[2] if both else None,
         lag,
         record,
-        float(np.sign(own[0].responses[0].U)),
+        float(np.sign(own[0].responses[0].travel)),
+        float(np.max([one.described[2] for one in told])),
     )
 
 
-def _mean(values: np.ndarray, std: np.ndarray) -> tuple[float, float]:
-    """Weighted mean and its deviation, which is no less than the scatter says."""
+def _mean(values: Array, std: Array, common: Array) -> tuple[float, float]:
+    """Weighted mean and its standard deviation, which is no less than the scatter says.
+
+    Args:
+        values: (n,).
+        std: (n,).
+        common: (n,) part of it that is the same error in all of them, so that no mean makes it smaller.
+    """
     weight = 1.0 / np.maximum(std, 1e-15 + 1e-9 * np.abs(values)) ** 2
-    mean = float(weight @ values / weight.sum())
-    own = float(1.0 / np.sqrt(weight.sum()))
+    weight = weight / weight.sum()
+    mean = float(weight @ values)
+    alone = np.maximum(std**2 - common**2, 0.0)
+    own = float(np.sqrt(weight**2 @ alone + (weight @ common) ** 2))
     if len(values) < 2:
         return mean, own
-    scatter = float(np.sqrt(weight @ (values - mean) ** 2 / weight.sum() / (len(values) - 1)))
+    scatter = float(np.sqrt(weight @ (values - mean) ** 2 / (len(values) - 1)))
     return mean, max(own, scatter)
 
 
@@ -164,7 +224,9 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
             if abs(fit.onset - record.step) > _LATE * fit.duration:
                 bad["late"].append(f"{record.label} ({1e3 * (fit.onset - record.step):.0f} ms)")
         told = config.numbers
-        if told is not None and told.misfit > _APART and told.std[0] > _MATTERS * told.inertia:
+        if told is not None and not told.inertia > _APART * told.std[0]:
+            warnings.append(_undetermined(robot, config, told))
+        if told is not None and not config.curves and told.misfit > _APART and told.std[0] > _MATTERS * told.inertia:
             name = robot.joint_names[config.motor]
             warnings.append(
                 f"joint {name}: its voltages do not agree on one damping ({told.misfit:.0f} deviations); "
@@ -174,9 +236,9 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
         cause = (
             f"the series is cut after {terms} terms; take more, or the exact solution"
             if terms is not None
-            else "gravity, another joint that gives way, a slow current, or friction that is not viscous and Coulomb"
+            else "another joint that gives way, a slow current, or friction that is not viscous and Coulomb"
         )
-        warnings.append(f"the answer is not that of constant A and U in {_some(bad['left'])}: {cause}")
+        warnings.append(f"the positions are not those of one inertia and friction in {_some(bad['left'])}: {cause}")
     if bad["late"]:
         warnings.append(
             f"the motion did not begin with the voltage in {_some(bad['late'])}: static friction or a slow current; it "
@@ -200,6 +262,12 @@ def _friction_warnings(robot: Robot, friction: Sequence[JointFriction], tested: 
             "friction are three unknowns and need a second voltage"
         )
     for one in friction:
+        if feels_gravity(robot, one.motor) and one.described > _HALF * one.coulomb[1]:
+            warnings.append(
+                f"joint {robot.joint_names[one.motor]}: steps of one sign do not separate Coulomb friction from "
+                f"weight; its standard deviation, {one.coulomb[1]:.2g}, is that of the described weight: apply "
+                "voltages of both signs (--volts=0.8,0.5,-0.8), or say how well masses are known (--weight-std)"
+            )
         name, (damping, std) = robot.joint_names[one.motor], one.damping
         if std > DOUBTFUL * abs(damping):
             none = ", if there is any" if abs(damping) < 2.0 * std else ""

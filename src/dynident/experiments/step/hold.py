@@ -76,8 +76,9 @@ class StepController:
         inertia = 1.0 / np.diagonal(np.linalg.inv(mass))
         self._stiffness, self._damping = inertia * fast**2, 2.0 * inertia * fast
         self._integral = self._stiffness * _INTEGRAL * fast
-        self._held = self._coupling @ (self.pose - self._zero)
-        self._sum = np.zeros(len(self._held))
+        self._held: Array | None = None
+        self._sum = np.zeros(len(self.pose))
+        self.applied: list[float] = []  # voltage of the tested motor, one for each sample
         self._weight = gravity_torque(self.robot, self.pose[None], self.values)[0]
         if self.balance:
             self._places = np.linspace(-_REACH, _REACH, _TABLE)
@@ -88,6 +89,8 @@ class StepController:
         """Voltages of all motors."""
         place = self._coupling @ (reading.q - self._zero)
         speed = self._coupling @ reading.dq
+        if self._held is None:
+            self._held = place  # as encoders round it: an error that is none would wind up the integral
         error = self._held - place
         self._sum = self._sum + error * self._sample_time
         torque = self._weight + self._stiffness * error - self._damping * speed + self._integral * self._sum
@@ -98,6 +101,7 @@ class StepController:
             voltage[self.motor] = self.voltage + self._carrying(ahead - error[self.motor])
         elif not self.balance:
             voltage[self.motor] = 0.0  # it stands by itself: do not stir it
+        self.applied.append(float(voltage[self.motor]))
         return np.asarray(voltage)
 
     def _carrying(self, moved: float) -> float:

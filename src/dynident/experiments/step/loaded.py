@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from dynident.checks import Array
 from dynident.errors import InputError
+from dynident.estimate.payload_advice import PayloadAdvice, null_space
 from dynident.estimate.payload_numbers import PayloadNumber, payload_numbers
-from dynident.experiments.step.poses import best_rows, candidate_poses, inertia_rows
+from dynident.experiments.step.poses import best_rows, candidate_poses, inertia_rows, random_poses
 from dynident.experiments.step.solve import Inertia
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
@@ -80,8 +81,16 @@ def step_payload(robot: Robot, loaded: Sequence[Inertia], unloaded: Sequence[Ine
     rest = W @ standard - y
     spread = max(1.0, float(rest @ rest) / max(len(y) - rank, 1) if len(y) > rank else 1.0)
     covariance = spread * (G @ G.T) / np.outer(units, units)
-    numbers, warnings = payload_numbers(standard, covariance, right[rank:].T, units)
+    numbers, warnings = payload_numbers(standard, covariance, right[rank:].T, units, _advice(robot))
     return StepPayload(numbers, warnings, len(y))
+
+
+def _advice(robot: Robot) -> PayloadAdvice:
+    """What steps of all joints at any pose can show of a payload."""
+    poses = random_poses(robot, 4 * len(LINK_SYMBOLS), 7)
+    rows = np.vstack([payload_rows(robot, poses, motor) for motor in range(len(robot.moving))])
+    remedy = "step more joints at more poses, with larger voltages"
+    return PayloadAdvice(*null_space(rows), (remedy,) * len(LINK_SYMBOLS))
 
 
 def _apart(one: Inertia, other: Inertia) -> Array:

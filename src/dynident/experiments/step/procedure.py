@@ -14,8 +14,9 @@ from dynident.checks import Array
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run
-from dynident.experiments.step.analysis import analyse, balanced
+from dynident.experiments.step.analysis import analyse, balanced, no_constants
 from dynident.experiments.step.hold import StepController
+from dynident.experiments.step.integrals import WEIGHT_STD
 from dynident.experiments.step.loaded import payload_poses
 from dynident.experiments.step.poses import (
     choose_poses,
@@ -50,7 +51,8 @@ class StepOptions:
 
     Attributes:
         joints: Joints to test, by name or variable; None for all that can be.
-        voltages: Steps [V] for all joints, or by joint; None for what the robot's own values suggest.
+        voltages: Steps [V] for all joints, or by joint; None for what the robot's own values suggest: two, and one of
+            the other sign where gravity acts.
         duration: Of a step [s].
         settle: Time before it [s]; None for 0.02 s, or 0.3 s where weight is carried.
         configurations: Number of (joint, pose); None for two more than there are combinations.
@@ -60,6 +62,7 @@ class StepOptions:
         still: By how much a locked joint may move [rad or m].
         bandwidth: Of what holds the others [rad/s]; None for what the sample time allows.
         values: What the controller knows of the robot: a value set; None for the robot's own.
+        weight_std: Relative standard deviation of these masses, centers and inertias; steps of both signs correct them.
         terms: None for the exact solution, else the number of terms of Taylor's series.
         way: How effective inertias become combinations.
         emf_known: Whether the motors' back-EMF is known, so that damping can be split.
@@ -77,6 +80,7 @@ class StepOptions:
     still: float = STILL
     bandwidth: float | None = None
     values: str | None = None
+    weight_std: float = WEIGHT_STD
     terms: int | None = None
     way: Way = "sequential"
     emf_known: bool = False
@@ -87,6 +91,10 @@ class StepOptions:
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
                 raise InputError(f"step test: {name} is {value}; expected a positive number")
+        if not (math.isfinite(self.weight_std) and self.weight_std >= 0.0):
+            raise InputError(
+                f"step test: weight_std is {self.weight_std}; expected zero or a positive share, such as 0.2"
+            )
         if self.settle is not None and not (math.isfinite(self.settle) and self.settle >= 0.0):
             raise InputError(f"step test: settle is {self.settle} s; expected zero or a positive time")
         if self.terms is not None:
@@ -139,25 +147,34 @@ def step_test(bench: Bench, motors: Motors, options: StepOptions | None = None) 
         emf_known=how.emf_known,
         values=how.values,
         combine=how.repeat is None,
+        weight_std=how.weight_std,
     )
     return dataclasses.replace(found, notes=(*plan.notes, *found.notes))
 
 
 def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
     tested, notes = _tested(robot, how)
+    for motor in tested:
+        if no_constants(robot, motor, how.terms):
+            raise ExperimentError(no_constants(robot, motor, how.terms))
     balance = {motor: not balanced(robot, motor, how.values) for motor in tested}
     voltages: dict[int, tuple[float, ...]] = {}
     unchosen: set[int] = set()
     for motor in tested:
-        given = _given(robot, how.voltages, motor)
+        given: tuple[float, ...] | None = _given(robot, how.voltages, motor)
         if given is None:
             given = suggested(robot, motors, motor, how.duration, how.values)
+            if balance[motor]:
+                given = (*given, -given[0])  # weight that is not as described pulls one way, friction either way
             unchosen.add(motor)
         voltages[motor] = given
     base = inertia_base(robot, tested, inertial_terms(robot, how.values))
     carried = [robot.joint_names[motor] for motor in tested if balance[motor]]
     if carried:
-        notes.append(f"joint {', '.join(carried)}: its weight was carried as the robot's own masses say")
+        notes.append(
+            f"joint {', '.join(carried)}: its weight was carried as the robot's own masses say, and corrected by what "
+            "the steps show"
+        )
     if how.repeat is not None:
         _refuse_weight(robot, how.repeat)
         return _Plan(tested, voltages, tuple(how.repeat), balance, None, notes, unchosen)
@@ -236,32 +253,44 @@ def _started(robot: Robot, motor: int, pose: Array) -> Array:
 def _one_configuration(
     bench: Bench, motors: Motors, how: StepOptions, plan: _Plan, motor: int, pose: Array, k: int
 ) -> list[StepRecord]:
-    """All voltages of one motor at one pose."""
+    """All voltages of one motor at one pose; suggested ones are raised until each moves the motor its own way."""
+    fault = ""
     for _ in range(_TRIES):
         records = []
         for voltage in plan.voltages[motor]:
             label = f"{bench.robot.joint_names[motor]}-pose{k + 1}-{voltage:.4g}V"
             record = _one_step(bench, motors, how, plan.balance[motor], motor, pose, voltage, label)
-            try:
-                first_moving(record.position, record.time, record.step, label)
-            except ExperimentError:
-                if motor in plan.suggested:
-                    break  # what the robot's values say of friction is too little
-                raise ExperimentError(_stuck(bench.robot, motors, motor, voltage, how.duration)) from None
+            fault = _fault(bench.robot, motors, record, how.duration, weight=plan.balance[motor])
+            if fault and motor in plan.suggested:
+                break  # friction or weight are more than the robot's values say
+            if fault:
+                raise ExperimentError(fault)
             records.append(record)
         else:
             return records
         plan.voltages[motor] = tuple(_RAISED * x for x in plan.voltages[motor])
-    raise ExperimentError(_stuck(bench.robot, motors, motor, max(plan.voltages[motor], key=abs), how.duration))
+    raise ExperimentError(fault)
 
 
-def _stuck(robot: Robot, motors: Motors, motor: int, voltage: float, duration: float) -> str:
+def _fault(robot: Robot, motors: Motors, record: StepRecord, duration: float, *, weight: bool) -> str:
+    """Why a step tells nothing, with what to do about it; empty when it tells something."""
     own = motors.for_joints(robot.joint_names)
-    torque = voltage * float(np.asarray(own.torque_constant)[motor] / np.asarray(own.resistance)[motor])
-    return (
-        f"joint {robot.joint_names[motor]}: {voltage:.4g} V, a torque of {abs(torque):.3g}, did not move it in "
-        f"{duration:g} s; static friction holds it: apply more voltage (--volts)"
-    )
+    gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
+    torque = record.voltage * float(gains[record.motor])
+    name = robot.joint_names[record.motor]
+    begin = f"joint {name} ({record.label}): {record.voltage:.4g} V, a torque of {torque:.3g}, "
+    try:
+        first = first_moving(record.position, record.time, record.step, record.label)
+    except ExperimentError:
+        return f"{begin}did not move it in {duration:g} s; static friction holds it: apply more voltage (--volts)"
+    moved = record.position[-1] - record.position[max(first - 1, 0)]
+    if weight and moved * torque < 0.0:
+        pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, record.pose, strict=True))
+        return (
+            f"{begin}did not move it its own way from {pose}: its weight is further from the described one than that; "
+            "apply more voltage (--volts), lock the others elsewhere (--pose), or correct the masses"
+        )
+    return ""
 
 
 def _one_step(
@@ -299,7 +328,8 @@ def _one_step(
     run = bench.run(controller, settle + how.duration, start, label=label, bounds=bounds, until=until)
     _check_run(robot, run, motor, voltage, settle, how)
     position = driven_positions(robot, run.q)[:, motor]
-    return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why)
+    applied = np.append(controller.applied, controller.applied[-1:])[: len(run.time)]  # the last reading had no command
+    return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why, run.q, applied, run.dq)
 
 
 def _near_limits(bounds: Bounds, along: NDArray[np.bool_], settle: float) -> Callable[[Reading], bool]:
@@ -331,7 +361,7 @@ def _check_run(robot: Robot, run: Run, motor: int, voltage: float, settle: float
     if run.end == "stopped" and run.time[-1] - settle < _SHORTEST * how.duration:
         raise ExperimentError(
             f"{begin}: reached a limit of the robot {run.time[-1] - settle:.3g} s after the step, too soon to tell "
-            "anything; apply less voltage"
+            "anything; apply less voltage (--volts), or lock the others elsewhere (--pose)"
         )
     if not run.whole:
         raise ExperimentError(f"{begin}: {run.why}; apply less voltage, or check the machine")

@@ -11,7 +11,7 @@ from dynident.checks import Array, frozen
 from dynident.dynamics.evaluate import gravity_torque
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.step.poses import directions
-from dynident.logs.log import Log, LogError, channel_names, joint_positions
+from dynident.logs.log import Log, LogError, channel_names, joint_positions, joint_speeds
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
@@ -33,6 +33,10 @@ class StepRecord:
         time: (n_samples,) [s].
         position: (n_samples,) of the driven coordinate, joint side [rad or m].
         why: Why it ended.
+        q: (n_samples, n_moving) of all joints; None where only the driven coordinate was recorded.
+        applied: (n_samples,) whole voltage, held from each sample to the next [V]; None for that of the step on top of
+            what carries the described weight.
+        dq: (n_samples, n_moving) velocities, where they were recorded: held joints move within the counts of encoders.
     """
 
     label: str
@@ -43,10 +47,29 @@ class StepRecord:
     time: Array
     position: Array
     why: str = ""
+    q: Array | None = None
+    applied: Array | None = None
+    dq: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("pose", "time", "position"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for name in ("pose", "time", "position", "q", "applied", "dq"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def joints(self, robot: Robot) -> Array:
+        """Positions of all joints, (n_samples, n_moving)."""
+        if self.q is not None:
+            return self.q
+        moved = self.position - self.position[0]
+        return np.asarray(self.pose + moved[:, None] * directions(robot)[self.motor])
+
+    def held(self, robot: Robot, gain: float, values: str | None) -> Array:
+        """Voltage that is held from each sample to the next, (n_samples,)."""
+        if self.applied is not None:
+            return self.applied
+        carried = gravity_torque(robot, self.joints(robot), values)[:, self.motor] / gain
+        carried[:-1] = 0.5 * (carried[:-1] + carried[1:])
+        return np.where(self.time >= self.step - 1e-9, self.voltage + carried, carried)
 
 
 def driven_positions(robot: Robot, q: Array) -> Array:
@@ -81,10 +104,10 @@ def record_from_log(log: Log, robot: Robot, motors: Motors, values: str | None =
     gain = _gains(motors, robot)[motor]
     carried = gravity_torque(robot, q, values)[:, motor] / gain
     carried[1:] = 0.5 * (carried[1:] + carried[:-1])  # a voltage in a row acted since the row before
-    bare = voltage - carried if np.ptp(carried) > 0.0 else voltage
-    level, first = _plateau(bare, log.source)
+    level, first = _plateau(voltage - carried, log.source)
     step = float(log.time[max(first - 1, 0)])
-    return StepRecord(log.label, motor, q[0], level, step, log.time, places[:, motor], "from a log")
+    applied, speeds = np.append(voltage[1:], voltage[-1]), joint_speeds(log, robot)
+    return StepRecord(log.label, motor, q[0], level, step, log.time, places[:, motor], "from a log", q, applied, speeds)
 
 
 def _gains(motors: Motors, robot: Robot) -> Array:

@@ -121,7 +121,7 @@ def fit_response(
         )
     begin = float(t[first - 1] if first else t[0])
     t, theta = t[first:], theta[first:]
-    noise = _noise(theta)
+    noise = position_noise(theta)
     # Samples at rest on an encoder count repeat one another; noisy ones average out.
     weight = math.sqrt(len(rest)) if len(rest) > 1 and np.ptp(rest) > 0.0 else 1.0
     p, covariance = _exact(t, theta, start, weight, noise, begin)
@@ -172,7 +172,7 @@ def first_moving(position: Array, time: Array, step: float, what: str) -> int:
     return int(still[-1]) + 1 if len(still) else 0
 
 
-def _noise(theta: Array) -> float:
+def position_noise(theta: Array) -> float:
     """Deviation of white noise on a smooth curve, from fourth differences (whose coefficients' squares sum to 70)."""
     return float(np.sqrt(np.mean(np.diff(theta, 4) ** 2) / 70.0))
 
@@ -263,12 +263,12 @@ def _covariance(J: Array, left: Array, noise: float, prior: Array) -> Array:
     n = len(left)
     variance = float(left @ left) / max(n - J.shape[1], 1)
     size = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
-    normal = (J / size).T @ (J / size) / max(variance * _alike(left), noise**2 * 1e-6, 1e-300)
+    normal = (J / size).T @ (J / size) / max(variance * alike(left), noise**2 * 1e-6, 1e-300)
     normal += np.diag((prior / size) ** 2)
     return np.asarray(np.linalg.pinv(normal) / np.outer(size, size))
 
 
-def _alike(left: Array) -> float:
+def alike(left: Array) -> float:
     """By how much the variance of a mean exceeds that of independent residuals, at least 1."""
     centred = left - left.mean()
     power = float(centred @ centred)

@@ -27,6 +27,7 @@ class Configuration:
         records: What was recorded.
         responses: What was fitted, one for each.
         numbers: Inertia, damping and friction; None with one voltage only.
+        curves: (n_samples,) for each: positions that the numbers give; empty where A and U say it all.
     """
 
     motor: int
@@ -34,6 +35,7 @@ class Configuration:
     records: tuple[StepRecord, ...]
     responses: tuple[StepResponse, ...]
     numbers: JointNumbers | None
+    curves: tuple[Array, ...] = ()
 
     def as_dict(self, robot: Robot) -> dict[str, Any]:
         """Plain data."""
@@ -77,6 +79,7 @@ class JointFriction:
         lag: L/R of the motor [s].
         record: Shortest time from onset to end of its records [s].
         direction: Sign of the motion.
+        described: Part of the standard deviation of Tc that comes from the described weight [N·m or N].
     """
 
     motor: int
@@ -87,6 +90,7 @@ class JointFriction:
     lag: float
     record: float
     direction: float = 1.0
+    described: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class JointNumbers:
         covariance: (4, 4) of these four.
         misfit: By how many deviations the answers differ from one inertia, damping and friction; 0 when nothing is left
             to compare.
+        described: (4,) part of the standard deviations that comes from the described weight, the same at every pose.
     """
 
     inertia: float
@@ -34,9 +35,11 @@ class JointNumbers:
     offset: float
     covariance: Array
     misfit: float
+    described: Array = field(default_factory=lambda: np.zeros(4))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "covariance", frozen(self.covariance))
+        for name in ("covariance", "described"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def std(self) -> Array:

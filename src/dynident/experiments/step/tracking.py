@@ -110,15 +110,20 @@ def _standard(base: InertiaBase, beta: ArrayLike | Mapping[str, float]) -> dict[
     return {column.name: float(x) for column, x in zip(base.columns, chi, strict=True)}
 
 
+def check_computed(robot: Robot, name: str) -> None:
+    """Refuse a name that is neither a value set of the robot nor a set of its base parameters."""
+    if name not in robot.values and name not in robot.base_values:
+        raise UnknownNameError("parameter set", name, [*robot.values, *robot.base_values])
+
+
 def _computed(robot: Robot, base: InertiaBase, name: str) -> dict[str, float]:
+    check_computed(robot, name)
     if name in robot.base_values:
         given = robot.base_values[name]
         missing = [one for one in base.names if one not in given]
         if missing:
             raise InputError(f"{robot.name}: set {name} has no {', '.join(missing)}; expected {', '.join(base.names)}")
         return _standard(base, np.array([given[one] for one in base.names]))
-    if name not in robot.values:
-        raise UnknownNameError("parameter set", name, [*robot.values, *robot.base_values])
     own = robot.value_set(name)
     return {column.name: float(own.get(column.name, 0.0)) for column in base.columns}
 

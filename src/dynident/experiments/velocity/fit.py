@@ -57,7 +57,7 @@ class VelocityFit:
 
     Attributes:
         group: The joints.
-        points: What was measured.
+        points: What was measured, without the torque of inertia.
         laws: Laws beside viscous and Coulomb friction.
         names: Of the parameters.
         units: Of the parameters.
@@ -66,6 +66,7 @@ class VelocityFit:
         open: (p, k) changes of the parameters that leave the torque as it is; k = 0 where all are determined.
         residual: (m, n) measured friction minus that of the model [N·m or N].
         misfit: What the model misses.
+        inertia: (n, n) of the joints at each output, of what the velocity still changed; with standard deviations.
     """
 
     group: Group
@@ -78,6 +79,7 @@ class VelocityFit:
     open: Array
     residual: Array
     misfit: Misfit
+    inertia: tuple[Array, Array]
 
     @property
     def rank(self) -> int:
@@ -110,33 +112,74 @@ class VelocityFit:
 def fit_friction(group: Group, points: Sequence[Point], laws: Sequence[PointwiseLaw] = ()) -> VelocityFit:
     """Least squares over all points; each output counts by the scatter of its points.
 
-    Deviations come from the scatter or, where the model misses more than that, from the residual.
+    Standard deviations come from the scatter or, where the model misses more than that, from the residual; that of the
+    inertia whose torque was taken off is added.
     """
+    inertia, spread_inertia = _inertia(points)
+    points = [point.without(inertia) for point in points]
     speed, torque, std, odd = stacked(points)
     columns = friction_columns(group, speed, odd, laws)
     size = np.sqrt(np.mean(torque**2, axis=0))
     scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), _FLOOR * size + 1e-12)
     rows = (columns.values / scatter[:, None]).reshape(-1, len(columns.names))
-    target = (torque / scatter).ravel()
-    values, spread, open_ = _solved(rows, target)
+    solve, spread, open_ = _solved(rows)
+    values = solve @ (torque / scatter).ravel()
     residual = torque - columns.values @ values
     misfit = _misfit(residual, scatter, size, rows.shape[1] - open_.shape[1], [len(one.blocks) for one in points])
     covariance = spread * max(misfit.ratio, 1.0)
+    change = np.einsum("pmr,mj->prj", solve.reshape(len(values), *torque.shape) / scatter, _mean_push(points))
+    covariance = covariance + np.einsum("prj,rjk,qrk->pq", change, spread_inertia, change)
+    deviations = np.sqrt(np.diagonal(spread_inertia, axis1=1, axis2=2))
     return VelocityFit(
-        group, tuple(points), tuple(laws), columns.names, columns.units, values, covariance, open_, residual, misfit
+        group=group,
+        points=tuple(points),
+        laws=tuple(laws),
+        names=columns.names,
+        units=columns.units,
+        values=values,
+        covariance=covariance,
+        open=open_,
+        residual=residual,
+        misfit=misfit,
+        inertia=(inertia, deviations),
     )
 
 
-def _solved(rows: Array, target: Array) -> tuple[Array, Array, Array]:
-    """Values, covariance for unit noise, and the directions that rows leave open (largest entry one)."""
+def _mean_push(points: Sequence[Point]) -> Array:
+    """(m, n) mean accelerations of the points."""
+    return np.array([0.0 * one.speed if one.push is None else one.push.mean(axis=0) for one in points])
+
+
+def _inertia(points: Sequence[Point]) -> tuple[Array, Array]:
+    """Inertia (n, n) of each joint at each output, and its covariance (n, n, n) by output.
+
+    From how torque changes with acceleration within the points, where the velocity and with it friction is the same. A
+    velocity that does not change tells no inertia and needs none.
+    """
+    n = len(points[0].speed)
+    moved = [one for one in points if one.push is not None]
+    torque, push = (
+        np.concatenate([np.zeros((0, n)), *(x - x.mean(axis=0) for x in own)])
+        for own in ([one.blocks for one in moved], [one.push for one in moved if one.push is not None])
+    )
+    spare = len(torque) - len(moved) - n
+    if spare < 1 or not push.any():
+        return np.zeros((n, n)), np.zeros((n, n, n))
+    solve = np.linalg.pinv(push)
+    inertia = (solve @ torque).T
+    noise = np.sum((torque - push @ inertia.T) ** 2, axis=0) / spare
+    return inertia, noise[:, None, None] * (solve @ solve.T)
+
+
+def _solved(rows: Array) -> tuple[Array, Array, Array]:
+    """What makes values of a target, covariance for unit noise, and directions left open (largest entry one)."""
     size = np.linalg.norm(rows, axis=0)
     size[size == 0.0] = 1.0
     left, singular, right = np.linalg.svd(rows / size, full_matrices=True)
     kept = int(np.sum(singular > SAME * singular[0]))
     back = right[:kept].T / singular[:kept]
-    values = back @ (left[:, :kept].T @ target) / size
     covariance = (back @ back.T) / np.outer(size, size)
-    return values, covariance, _readable(right[kept:].T / size[:, None])
+    return back @ left[:, :kept].T / size[:, None], covariance, _readable(right[kept:].T / size[:, None])
 
 
 def _readable(directions: Array) -> Array:

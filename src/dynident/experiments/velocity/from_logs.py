@@ -117,7 +117,7 @@ def _points(group: Group, track: _Track, known: bool) -> tuple[list[Point], str]
     moving = sum(len(own) for own in passes)
     name = " and ".join(group.joints)
     if sum(len(one) for one in held) >= _HELD_SHARE * moving:
-        stretches = [_stretch(group, track, one) for one in held]
+        stretches = [_stretch(group, track, one, known=known) for one in held]
         points = [one_way(one) for one in stretches] if known else _paired(stretches)
         alone = f"{track.log}: {name} holds no speed in both directions, so gravity must be known: give a fit (--fit)"
         return points, "" if points else alone
@@ -159,9 +159,10 @@ def _held(group: Group, track: _Track, samples: Samples) -> list[Samples]:
     return [samples[part] for part in parts if len(part) >= least]
 
 
-def _stretch(group: Group, track: _Track, samples: Samples) -> Stretch:
-    places = list(group.places)
-    return Stretch(track.log, track.time[samples], track.q[samples][:, places], track.rest[samples][:, places])
+def _stretch(group: Group, track: _Track, samples: Samples, *, known: bool) -> Stretch:
+    """Samples of a group; what is known of the torque holds that of inertia already."""
+    q, rest, ddq = (x[samples][:, list(group.places)] for x in (track.q, track.rest, track.ddq))
+    return Stretch(track.log, track.time[samples], q, rest, None if known else ddq)
 
 
 def _paired(stretches: Sequence[Stretch]) -> list[Point]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,7 +84,7 @@ class ThereAndBack:
 
     @property
     def windows(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """From when to when the speed is constant and settled, there and back [s]; most positions are on both ways."""
+        """When the velocity is constant and should have settled, there and back [s]; both share most positions."""
         first = self.timing.rest + self.timing.ramp
         back = first + self._way + self.timing.rest
         # To the very end: a joint that lags behind passes the positions of the other way later than wanted.
@@ -256,3 +256,32 @@ def _level(group: Group, speed: Array, span: Array, pose: Array, timing: Timing)
     start[list(group.places)] = span.mean(axis=1) - 0.5 * speed * (cruise + timing.ramp)
     label = "-".join(f"{name}_{one:+.3g}" for name, one in zip(group.variables, speed, strict=True))
     return Level(label, frozen(speed), ThereAndBack(start, whole, cruise, timing, settle))
+
+
+def prolonged(
+    group: Group, level: Level, span: Array, timing: Timing, settle: float, *, slower: bool
+) -> tuple[Level | None, str]:
+    """A run again, with more time to settle.
+
+    Args:
+        group: The joints.
+        level: The run that was too short.
+        span: (n, 2) positions between which each joint may be.
+        timing: As planned.
+        settle: Time to settle [s].
+        slower: Whether the velocity may be less, where the range is too short for it.
+
+    Returns:
+        The run, None where there is no room for it; and the lower velocity or the lack of room in words.
+    """
+    more = replace(timing, settle=settle, cruise=timing.cruise + 2.0 * max(settle - timing.settle, 0.0))
+    room = _longest(level.speed, span, more) + more.ramp
+    share = min(room / (more.ramp + more.shortest), 1.0)
+    if share < 1.0 and not slower:
+        return None, (
+            f"it takes {settle:.2g} s to settle, for which the range is too short; widen the range (--range), take a "
+            f"lower velocity (--speeds, at most {share:.2g} times this one) or a stiffer feedback (--bandwidth)"
+        )
+    note = f"run at {share:.2g} times its velocity, for the range is too short to settle in {settle:.2g} s"
+    again = _level(group, share * level.speed, span, level.motion.start, more)
+    return again, "" if share == 1.0 else note

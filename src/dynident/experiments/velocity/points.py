@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,11 @@ _LOCAL = 0.02  # [s] over which the speed of the moment is looked at
 _COUNTS = 10.0  # steps of the encoder that a joint moves meanwhile, at least
 _APART = 0.5  # share of the mean speed by which that of the moment may differ
 _SHARE_APART = 0.05  # share of the time in which it may differ more
-_STUCK = 0.1  # share of the wanted speed below which a joint does not move
+_STUCK = 0.1  # share of the wanted velocity below which a joint does not move
+_SMOOTH = 0.1  # [s] over which velocity and acceleration are told from positions
+_SETTLED = 0.02  # share of its last velocity within which a joint has settled ..
+_RIPPLE = 3.0  # .. or so many times what its velocity still changes at the end, as by gears
+_SWINGS, _CALMS = 0.05, 0.7  # share of the velocity, and of what it was before, at which a change is one that dies away
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +31,14 @@ class Stretch:
         time: (m,) [s].
         q: (m, n) positions of the joints under test [rad or m].
         tau: (m, n) torque at their actuated coordinates [N·m or N], without gravity where that is known.
+        ddq: (m, n) accelerations of the joints; None where the torque of inertia is known and in none of `tau`.
     """
 
     run: str
     time: Array
     q: Array
     tau: Array
+    ddq: Array | None = None
 
     @property
     def speed(self) -> Array:
@@ -51,6 +57,7 @@ class Point:
         odd: Whether it is half the difference of both directions: then friction at the opposite speed is the opposite,
             and an offset has cancelled with gravity.
         seconds: Time that was measured.
+        push: (k, n) acceleration of the joints in each part, to which a torque of inertia belongs; None for none.
     """
 
     run: str
@@ -58,10 +65,16 @@ class Point:
     blocks: Array
     odd: bool
     seconds: float
+    push: Array | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "speed", frozen(self.speed))
-        object.__setattr__(self, "blocks", frozen(self.blocks))
+        for name in ("speed", "blocks", "push"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def without(self, inertia: Array) -> Point:
+        """The same without the torque of inertia (n, n), outputs over joints."""
+        return self if self.push is None else replace(self, blocks=self.blocks - self.push @ inertia.T)
 
     @property
     def torque(self) -> Array:
@@ -95,6 +108,39 @@ def slopes(time: Array, q: Array) -> Array:
     """(n,) least-squares slopes of signals (m, n) over time."""
     t = time - time.mean()
     return np.asarray(t @ q / (t @ t))
+
+
+def derivatives(time: Array, q: Array) -> tuple[Array, Array]:
+    """Velocities and accelerations of positions (m, n) at even times, smoothed over a tenth of a second."""
+    step = (time[-1] - time[0]) / (len(time) - 1)
+    width = max(2, round(_SMOOTH / step))
+    kernel = np.hanning(width + 2)
+    kernel = np.concatenate([np.zeros(1), kernel, np.zeros(1)]) / kernel.sum()
+    first, second = np.gradient(kernel, -step), np.diff(kernel, 2, prepend=0.0, append=0.0) / step**2
+    padded = np.pad(q, ((len(kernel), len(kernel)), (0, 0)), mode="edge")
+    dq, ddq = (
+        np.stack([np.convolve(x, own, mode="same") for x in padded.T], axis=1)[len(kernel) : -len(kernel)]
+        for own in (-first, second)
+    )
+    return dq, ddq
+
+
+def settling(time: Array, dq: Array) -> tuple[float, bool]:
+    """When velocities (m, n) have settled, and whether they have at all.
+
+    A velocity has settled when it stays as near to its last value as it is in the last third, or within two per cent.
+    What it changes there counts as ripple of a steady motion, unless it is much and has been more before.
+
+    Returns:
+        Seconds from the first sample; and False where it is still settling at the end.
+    """
+    middle, last = (dq[k * len(dq) // 3 : (k + 1) * len(dq) // 3] for k in (1, 2))
+    mean, left = last.mean(axis=0), last.std(axis=0)
+    near = np.maximum(_SETTLED * np.abs(mean), _RIPPLE * left)
+    off = np.flatnonzero((np.abs(dq - mean) > near).any(axis=1))
+    seconds = float(time[min(off[-1] + 1, len(time) - 1)] - time[0]) if len(off) else 0.0
+    calms = (left > _SWINGS * np.abs(mean)) & (left < _CALMS * middle.std(axis=0))
+    return seconds, not calms.any()
 
 
 def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:
@@ -133,9 +179,13 @@ def _resolution(q: Array) -> float:
 
 def one_way(stretch: Stretch) -> Point:
     """Friction of a stretch whose gravity is known or none."""
-    parts = np.array_split(stretch.tau, BLOCKS)
     seconds = float(stretch.time[-1] - stretch.time[0])
-    return Point(stretch.run, stretch.speed, np.array([part.mean(axis=0) for part in parts]), False, seconds)
+    blocks, push = (
+        None if own is None else np.array([part.mean(axis=0) for part in np.array_split(own, BLOCKS)])
+        for own in (stretch.tau, stretch.ddq)
+    )
+    assert blocks is not None
+    return Point(stretch.run, stretch.speed, blocks, False, seconds, push)
 
 
 def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
@@ -157,14 +207,17 @@ def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Po
     if not high > low:
         return None
     edges = np.linspace(low, high, BLOCKS + 1)
-    means, count = [], len(there.time)
+    means, pushes, count = [], [], len(there.time)
     for one, x in zip((there, back), along, strict=True):
         place = np.searchsorted(edges, x, side="right") - 1
-        inside = [one.tau[place == k] for k in range(BLOCKS)]
-        count = min(count, min(len(part) for part in inside))
+        parts = [place == k for k in range(BLOCKS)]
+        count = min(count, *(int(np.count_nonzero(part)) for part in parts))
         if count < fewest:
             return None
-        means.append(np.array([part.mean(axis=0) for part in inside]))
+        means.append(np.array([one.tau[part].mean(axis=0) for part in parts]))
+        if one.ddq is not None:
+            pushes.append(np.array([one.ddq[part].mean(axis=0) for part in parts]))
     speed = 0.5 * (there.speed - back.speed)
     seconds = float((high - low) / np.linalg.norm(speed))
-    return Point(there.run, speed, 0.5 * (means[0] - means[1]), True, seconds)
+    push = 0.5 * (pushes[0] - pushes[1]) if len(pushes) == 2 else None
+    return Point(there.run, speed, 0.5 * (means[0] - means[1]), True, seconds, push)

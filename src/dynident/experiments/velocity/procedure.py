@@ -15,14 +15,24 @@ from dynident.experiments.velocity.fit import VelocityFit, fit_friction
 from dynident.experiments.velocity.gravity import Gravity, Known, known_torque, words
 from dynident.experiments.velocity.groups import Group, check_held, check_tested, joint_groups
 from dynident.experiments.velocity.model import shapes
-from dynident.experiments.velocity.plan import Level, Timing, joint_range, plan_levels
-from dynident.experiments.velocity.points import Point, Stretch, both_ways, one_way, unsteady
+from dynident.experiments.velocity.plan import Level, Timing, joint_range, plan_levels, prolonged
+from dynident.experiments.velocity.points import (
+    Point,
+    Stretch,
+    both_ways,
+    derivatives,
+    one_way,
+    settling,
+    unsteady,
+)
 from dynident.experiments.velocity.pose import quiet_pose
 from dynident.experiments.velocity.result import VelocityFriction
-from dynident.plant.controllers import BANDWIDTH, PD
+from dynident.plant.controllers import BANDWIDTH, ComputedTorque, Motion
 from dynident.plant.protocol import Plant
+from dynident.robot.model import Robot
 
 HELD = 0.1  # [rad or m] by which a joint that is held may give way
+_TRIES = 3  # runs at a velocity, each longer than the one before, until joints settle
 Speeds = Sequence[float] | Mapping[str, Sequence[float]]
 
 
@@ -68,28 +78,27 @@ def velocity_friction(
     check_tested(groups, ranges or (), "a range")
     check_tested(groups, speeds if isinstance(speeds, Mapping) else (), "speeds")
     check_held(groups, at or ())
-    steps = _Steps(bench, known, bandwidth)
-    plans = []
+    steps = _Steps(bench, known, bandwidth, timing)
+    tasks, notes = [], []
     for group in groups:  # all are planned before anything moves
-        pose = quiet_pose(group, bench.bounds, joint_range(group, bench.bounds, ranges), at)
+        span = joint_range(group, bench.bounds, ranges)
+        pose = quiet_pose(group, bench.bounds, span, at)
         wanted = _speeds(group, speeds)
-        plans.append(
-            (group, pose, *plan_levels(group, bench.bounds, pose, speeds=wanted, ranges=ranges, timing=timing))
-        )
-    steps.total = sum(len(levels) for _, _, levels, _ in plans)
+        levels, skipped = plan_levels(group, bench.bounds, pose, speeds=wanted, ranges=ranges, timing=timing)
+        tasks.append(_Task(group, pose, span, levels, wanted is None))
+        notes += skipped
+    steps.total = sum(len(task.levels) for task in tasks)
     fits: list[VelocityFit] = []
     poses: list[Array] = []
-    notes: list[str] = []
-    for group, pose, levels, skipped in plans:
-        notes += skipped
-        points = steps.measure(group, pose, levels)
+    for task in tasks:
+        points = steps.measure(task)
         if points:
-            fits.append(fit_friction(group, points, laws))
-            poses.append(pose)
+            fits.append(fit_friction(task.group, points, laws))
+            poses.append(task.pose)
     if not fits:
         raise ExperimentError(f"no run could be used; {'; '.join(steps.left_out[:3])}")
     return VelocityFriction(
-        bench.robot.name, words(gravity, fit), tuple(fits), tuple(poses), tuple(steps.left_out), tuple(notes)
+        bench.robot.name, words(gravity, fit), tuple(fits), tuple(poses), tuple(steps.left_out), (*notes, *steps.notes)
     )
 
 
@@ -109,43 +118,83 @@ def _speeds(group: Group, given: Speeds | None) -> list[Sequence[float]] | None:
     return found
 
 
+class _Follow(ComputedTorque):
+    """Inverse dynamics of the links, so that every joint settles alike; friction is what the test is to find."""
+
+    def __init__(self, robot: Robot, motion: Motion, bandwidth: float) -> None:
+        links = {name: x for name, x in robot.value_set().items() if not name.startswith(("Fv", "Fc", "Fo"))}
+        super().__init__(robot, motion, bandwidth=bandwidth, values=links)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Task:
+    """The runs of one group: where the others are held, the range, and whether velocities may be lowered."""
+
+    group: Group
+    pose: Array
+    span: Array
+    levels: list[Level]
+    slower: bool
+
+
 class _Steps:
     """The runs, and what came of them."""
 
-    def __init__(self, bench: Bench, known: Known | None, bandwidth: float) -> None:
-        self.bench, self.known, self.bandwidth = bench, known, bandwidth
+    def __init__(self, bench: Bench, known: Known | None, bandwidth: float, timing: Timing) -> None:
+        self.bench, self.known, self.bandwidth, self.timing = bench, known, bandwidth, timing
         self.left_out: list[str] = []
+        self.notes: list[str] = []
         self.total = self._done = 0
 
-    def measure(self, group: Group, pose: Array, levels: Sequence[Level]) -> list[Point]:
+    def measure(self, task: _Task) -> list[Point]:
         """Run all levels of a group; those that are faster than one that ended early are not tried."""
-        bounds = _watch(self.bench.bounds, group, pose)
         points: list[Point] = []
         failed: list[Level] = []
-        for level in levels:
+        for level in task.levels:
             self._done += 1
             self.bench.progress("velocity steps", self._done, self.total)
             slower = next((one for one in failed if _faster(level, one)), None)
             if slower is not None:
                 self.left_out.append(f"{level.label}: not run, for {slower.label} ended early and is slower")
                 continue
-            controller = PD(self.bench.robot, level.motion, bandwidth=self.bandwidth)
-            run = self.bench.run(
-                controller, level.motion.duration, level.motion.start, label=level.label, bounds=bounds
-            )
-            if not run.whole:
-                failed.append(level)
-                self.left_out.append(f"{level.label}: {run.why}")
-                continue
-            found, problem = self._points(group, level, run)
+            found, problem, whole = self._level(task, level)
             points += found
+            if not whole:
+                failed.append(level)
             if problem:
                 self.left_out.append(f"{level.label}: {problem}")
         return points
 
-    def _points(self, group: Group, level: Level, run: Run) -> tuple[list[Point], str]:
+    def _level(self, task: _Task, level: Level) -> tuple[list[Point], str, bool]:
+        """Points of a run that is prolonged until its joints settle, why there are none, and if it went to its end."""
+        bounds, wanted, note = _watch(self.bench.bounds, task.group, task.pose), level, ""
+        for tries in range(_TRIES):
+            motion = level.motion
+            controller = _Follow(self.bench.robot, motion, self.bandwidth)
+            run = self.bench.run(controller, motion.duration, motion.start, label=level.label, bounds=bounds)
+            if not run.whole:
+                return [], run.why, False
+            ways, settle = _settled_ways(task.group, level, run)
+            if settle is None:
+                break
+            again, word = prolonged(task.group, wanted, task.span, self.timing, settle, slower=task.slower)
+            if again is None or tries == _TRIES - 1:
+                names = " and ".join(task.group.joints)
+                never = (
+                    f"{names} has not settled after {motion.cruise:.2g} s at this velocity; hold the velocity longer "
+                    "(--cruise), or give the feedback another --bandwidth"
+                )
+                return [], word if again is None else never, True
+            level, note = again, word
+        if note:
+            self.notes.append(f"{wanted.label}: {note}")
+        return *self._points(task.group, level, run, ways), True
+
+    def _points(
+        self, group: Group, level: Level, run: Run, ways: Sequence[tuple[float, float]]
+    ) -> tuple[list[Point], str]:
         stretches = []
-        for window, sense in zip(level.motion.windows, (1.0, -1.0), strict=True):
+        for window, sense in zip(ways, (1.0, -1.0), strict=True):
             stretch = _stretch(group, run, window, self.known)
             problem = unsteady(stretch, sense * level.speed, group.joints)
             if problem:
@@ -157,11 +206,32 @@ class _Steps:
         return ([], "the ways there and back share no positions") if point is None else ([point], "")
 
 
+def _settled_ways(group: Group, level: Level, run: Run) -> tuple[list[tuple[float, float]], float | None]:
+    """From when to when a run has settled, there and back [s]; and the time to settle that a longer one should have."""
+    motion, places = level.motion, list(group.places)
+    dq, _ = derivatives(run.time, run.q[:, places])
+    ways, times, calm = [], [], True
+    for settled_from, stop in motion.windows:
+        start = settled_from - motion.settle
+        inside = (run.time >= start - 1e-9) & (run.time <= stop + 1e-9)
+        seconds, settled = settling(run.time[inside], dq[inside])
+        times.append(max(seconds, motion.settle))
+        ways.append((start + times[-1], stop))
+        calm &= settled
+    left = motion.cruise - sum(times)
+    if not calm:
+        return ways, motion.cruise
+    if left < max(motion.timing.least, 0.5 * (motion.cruise - 2.0 * motion.settle)) - 1e-9:
+        return ways, 1.1 * max(times)
+    return ways, None
+
+
 def _stretch(group: Group, run: Run, window: tuple[float, float], known: Known | None) -> Stretch:
     inside = (run.time >= window[0] - 1e-9) & (run.time <= window[1] + 1e-9)
     time, q, tau = run.time[inside], run.q[inside], run.tau[inside]
     places = list(group.places)
-    found = Stretch(run.label, time, q[:, places], tau[:, places])
+    ddq = derivatives(run.time, run.q[:, places])[1][inside]
+    found = Stretch(run.label, time, q[:, places], tau[:, places], ddq)
     if known is None or len(time) < 2:
         return found
     dq = np.zeros_like(q)

@@ -64,7 +64,7 @@ class ChannelMap:
             LogError: Naming the columns that are missing.
         """
         rules = joint_rules(columns, self.robot) | self._rules
-        known, _ = understand(["t", *columns], (), rules, self.robot, self.label)
+        known, _, _ = understand(["t", *columns], (), rules, self.robot, self.label)
         clock = next((column.size for column in known if column.channel == "t"), 1.0)
         own = [column for column in known if column.channel != "t"]
         units = np.vstack([np.zeros(len(own)), np.eye(len(own))])

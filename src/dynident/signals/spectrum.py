@@ -1,0 +1,98 @@
+"""Spectra of velocity and acceleration of a log: how fast it moves, and where noise of the positions begins.
+
+Positions are differenced, windowed and transformed piece by piece along a stream, in memory that does not grow
+with the log (Welch 1967).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.checks import Array
+from dynident.signals.grid import UNIFORM
+
+SHORTEST = 16  # samples of a log or a stretch worth looking at
+_LOOKED_AT = 2000.0  # [Hz] rate at which motion is looked at; noise shows far above what robots do
+_FINE = 8  # times as many frequencies as samples, for short pieces
+_PIECE = 65536  # samples of a piece at that rate
+
+
+class MotionSpectrum:
+    """One-sided power spectral densities of each joint's velocity and acceleration, averaged over pieces of a log.
+
+    Args:
+        n_joints: Number of joints.
+        rate: Samples per second of the log, or nearly.
+    """
+
+    def __init__(self, n_joints: int, rate: float) -> None:
+        self.raw_rate = rate
+        self.level = max(1, int(rate / _LOOKED_AT))  # samples averaged into one
+        self.rate = rate / self.level
+        self._held = np.zeros((n_joints + 1, 0))  # stamps above positions
+        self._sums: dict[int, Array] = {}  # length of transforms -> (2, n_joints, n_f), weighted by samples
+        self._samples = 0
+        self._longest = 0  # samples of the longest piece
+
+    def push(self, time: Array, q: Array) -> None:
+        """More samples of a stretch: stamps (n,) and positions (n_joints, n) [rad or m]."""
+        self._held = np.concatenate([self._held, np.vstack([time, q])], axis=1)
+        piece = _PIECE * self.level
+        while self._held.shape[1] > piece:
+            self._add(self._held[:, : piece + 1])
+            self._held = self._held[:, piece:]
+
+    def cut(self) -> None:
+        """The stretch ends."""
+        if self._held.shape[1] > SHORTEST:
+            self._add(self._held)
+        self._held = self._held[:, :0]
+
+    def _add(self, samples: Array) -> None:
+        time, *q = samples
+        # Rows that were dropped or are missing leave holes: a piece has more grid points than samples, but not many.
+        count = min(int((time[-1] - time[0]) * self.raw_rate + UNIFORM) + 1, 2 * len(time))
+        even = time[0] + np.arange(count) / self.raw_rate
+        if len(time) != count or np.abs(time - even).max() > UNIFORM / self.raw_rate:
+            q = [np.interp(even, time, own) for own in q]  # stamps that jitter would look like fast motion
+        whole = count // self.level * self.level
+        levelled = np.asarray(q)[:, :whole].reshape(len(q), -1, self.level).mean(2)
+        n = levelled.shape[1] - 2
+        if n < SHORTEST // 2:
+            return
+        window = np.hanning(n + 2)[1:-1]
+        # Zeros behind a short piece make its frequencies fine enough for shares of power to be read between them.
+        length = 1 << (max(n, min(_FINE * n, _PIECE // 2)) - 1).bit_length()
+        scale = 2.0 / (self.rate * (window @ window))
+        power = np.zeros((2, len(levelled), length // 2 + 1))
+        for order in (1, 2):  # each windowed by itself: leakage of the one, integrated, would hide the other
+            derivative = np.diff(levelled, order, axis=1)[:, :n] * self.rate**order
+            power[order - 1] = np.abs(np.fft.rfft(derivative * window, length, axis=1)) ** 2 * scale
+        self._sums[length] = self._sums.get(length, 0.0) + n * power
+        self._samples += n
+        self._longest = max(self._longest, n)
+
+    @property
+    def resolution(self) -> float:
+        """Spacing of frequencies that the longest piece can tell apart [Hz]."""
+        return self.rate / max(self._longest, 1)
+
+    def densities(self) -> tuple[Array, Array, Array]:
+        """Frequencies (n_f,) [Hz] and densities (n_joints, n_f) of velocity and acceleration; ends the stretch.
+
+        In (rad/s)^2/Hz and (rad/s^2)^2/Hz, or the same of m.
+        """
+        self.cut()
+        length = max(self._sums, default=2)
+        f = np.asarray(np.fft.rfftfreq(length, 1.0 / self.rate), dtype=np.float64)
+        total = np.zeros((2, len(self._held) - 1, len(f)))
+        for own, sums in self._sums.items():  # shorter pieces have coarser frequencies
+            coarse = np.fft.rfftfreq(own, 1.0 / self.rate)
+            finer = [[np.interp(f, coarse, row) for row in part] for part in sums]
+            total += sums if own == length else np.array(finer)
+        velocity, acceleration = total / max(self._samples, 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            levelling = np.sin(np.pi * f / self.rate) / (self.level * np.sin(np.pi * f / self.raw_rate))
+        seen = np.where(f > 0.0, levelling, 1.0) ** 2  # what averaging leaves, and differences over derivatives
+        difference = np.sinc(f / self.rate) ** 2
+        return f, velocity / (seen * difference), acceleration / (seen * difference**2)

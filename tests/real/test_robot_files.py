@@ -1,0 +1,67 @@
+"""Robot files that others wrote; skipped where they are absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.plant import SampledMotion
+
+ROBOTS = Path(__file__).parents[3] / "shared" / "robots"
+pytestmark = pytest.mark.skipif(not ROBOTS.exists(), reason=f"robot files not found at {ROBOTS}")
+
+
+def singular_values(robot):
+    """Of the regressor of the rigid links, columns scaled to unit norm, without fixed ones and those of no effect."""
+    n = len(robot.joint_names)
+    q, dq, ddq = np.random.default_rng(3).normal(size=(3, 60, n)) * np.array([2.0, 3.0, 10.0])[:, None, None]
+    free = [column.fixed is None for column in di.columns(robot, "rigid")]
+    W = np.ascontiguousarray(di.regressor(robot, q, dq, ddq, "rigid")).reshape(60 * n, -1)[:, free]
+    size = np.linalg.norm(W, axis=0)
+    seen = size > 1e-10 * size.max()
+    return np.linalg.svd(W[:, seen] / size[seen], compute_uv=False)
+
+
+@pytest.mark.parametrize(("file", "count"), [("romeo.urdf", 351), ("solo12.urdf", 68), ("tidybot_base.xml", 4)])
+def test_the_count_is_the_rank(file, count):
+    robot = di.load_robot(ROBOTS / file)
+    base, values = di.base_parameters(robot, "rigid"), singular_values(robot)
+    assert values[count - 1] > 1e6 * np.append(values, 0.0)[count]  # no doubt
+    assert base.n == count
+    assert base.weakest > 1e-5
+    assert base.warnings == ()
+
+
+def hand_motion(robot, duration):
+    limits = [robot.joints[j].limits for j in robot.active]
+    lower, upper = np.array([(one.lower, one.upper) for one in limits]).T
+    t, rng = np.arange(0.0, duration, 0.004), np.random.default_rng(0)
+    waves = [np.sin(2.0 * np.pi * f * t[:, None] + rng.uniform(0.0, 6.0, len(lower))) for f in (0.5, 0.9, 1.3)]
+    return SampledMotion(t, 0.5 * (lower + upper) + 0.125 * (upper - lower) * sum(waves))
+
+
+@pytest.mark.parametrize(("controller", "within"), [("feedforward", 1e-3), ("computed-torque", 1e-3), ("pd", 0.3)])
+def test_a_hand_follows_its_motion(controller, within):
+    robot = di.load_robot(ROBOTS / "leap_right_hand.xml")
+    run = di.simulate(robot, hand_motion(robot, 0.3), controller=controller)
+    assert run.tracking.max() < within
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(2))
+def test_a_hand_is_identified_within_its_deviations(seed):
+    robot = di.load_robot(ROBOTS / "leap_right_hand.xml")
+    fit = di.identify(robot, di.simulate(robot, hand_motion(robot, 6.0), seed=seed).log)
+    apart = (fit.beta - fit.base.base_values()) / np.sqrt(np.diag(fit.covariance))
+    assert np.sqrt(np.mean(apart**2)) < 1.3
+    assert np.abs(apart).max() < 6.0
+
+
+def test_a_count_that_rounded_angles_decide_is_reported():
+    base = di.base_parameters(di.load_robot(ROBOTS / "so_arm100.xml"), "rigid")
+    assert base.n == 38
+    assert "2 of the 38 base parameters" in base.warnings[0]
+    assert "counts 36" in base.warnings[0]
