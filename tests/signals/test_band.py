@@ -11,7 +11,7 @@ from scipy.signal import periodogram
 import dynident as di
 from dynident.signals import MotionSpectrum, SignalOptions, column_bandwidth, observe, survey
 from dynident.signals.band import BandEvidence, choose_by_noise, equation_floor
-from dynident.signals.columns import MISMATCH, bandwidth_along, turn_no_faster_than
+from dynident.signals.columns import MISMATCH, bandwidth_along, turning_band
 from dynident.signals.fir import filtered
 from dynident.signals.kernels import low_pass_kernel
 from tests.robots import PinocchioOracle
@@ -306,7 +306,7 @@ class TestColumns:
         need = column_bandwidth(leg, *self.wide(t), 500.0)
         small = Fourier.random(3, 0, base=0.1, harmonics=5, speed=0.2)(t)
         assert column_bandwidth(leg, *small, 500.0) < 18.0 * 0.5 < 25.0 < need
-        assert need <= turn_no_faster_than(leg, self.wide(t)[1].T)
+        assert need <= turning_band(np.abs(self.wide(t)[1]).sum(1).max())
         assert bandwidth_along(leg, self.wide, 10.0, 0.5) == pytest.approx(need, rel=0.15)
 
     def test_standing_still_needs_none(self, leg):

@@ -53,6 +53,7 @@ class BandEvidence:
         hump: The limit if a rise that comes down again is noise too, such as filtered noise [Hz]; infinite where there
             is no such rise or where it does not matter.
         floor: Band below which there are too few equations [Hz].
+        turning: Effective (RMS) velocities of the joints that turn, all together [rad/s].
     """
 
     typical: float
@@ -60,6 +61,7 @@ class BandEvidence:
     limit: float
     hump: float
     floor: float
+    turning: float = 0.0
 
     @property
     def decided(self) -> bool:
@@ -171,13 +173,14 @@ def band_evidence(
         moves = moves & (~kind | (velocity**2 > _FEW * fastest**2))
     if not moves.any():
         return BandEvidence(0.0, np.inf, np.inf, np.inf, floor)
+    turning = float(velocity[moves & (radians == 1.0)].sum())
     V, A = V[moves], A[moves]
     valley, hump = _valley(f, V, A, resolution)
     typical = _typical(f, V, valley)
     limit = _noise_limit(f, A, valley if np.isfinite(valley) else _LEAST * typical)
     if np.isfinite(hump):
         hump = max(_noise_limit(f, A, hump), _LEAST * _typical(f, V, hump))
-    return BandEvidence(typical, valley, limit, hump if hump < MOST * typical else np.inf, floor)
+    return BandEvidence(typical, valley, limit, hump if hump < MOST * typical else np.inf, floor, turning)
 
 
 def _above_white_noise(f: Array, S: Array, power: int) -> Array:

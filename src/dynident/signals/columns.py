@@ -75,24 +75,23 @@ def bandwidth_along(
     """
     times = np.linspace(0.0, duration, int(np.ceil(8.0 * fastest * duration)) + 1)
     dq = sample(times)[1]
-    rate = 4.0 * max(turn_no_faster_than(robot, dq.T), 2.0 * fastest)
+    turns = [robot.joints[robot.active[i]].kind == "revolute" for i in robot.moving]
+    rate = 4.0 * max(turning_band(float(np.abs(dq[:, turns]).sum(1).max(initial=0.0))), 2.0 * fastest)
     length = min(duration, _MOST_SAMPLES / rate)
     start = np.clip(times[np.argmax((dq**2).sum(1))] - 0.5 * length, 0.0, duration - length)
     return column_bandwidth(robot, *sample(start + np.arange(int(length * rate)) / rate), rate)
 
 
-def turn_no_faster_than(robot: Robot, dq: Array) -> float:
+def turning_band(velocity: float) -> float:
     """A band that is wide enough for all columns whatever they are [Hz].
 
     Entries of an inertia tensor turn twice as fast as their link, and a link no faster than all joints together; the
     filters treat alike what turns at up to half the band.
 
     Args:
-        robot: The robot.
-        dq: (n_joints, n_samples) velocities [rad/s or m/s].
+        velocity: Of all joints together, the sum of what each turns at [rad/s].
     """
-    turning = [robot.joints[robot.active[i]].kind == "revolute" for i in robot.moving]
-    return float(2.0 * 2.0 * np.abs(dq[turning]).sum(0).max(initial=0.0) / (2.0 * np.pi))
+    return 2.0 * 2.0 * velocity / (2.0 * np.pi)
 
 
 def _gain(share: Array) -> Array:

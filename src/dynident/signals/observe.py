@@ -21,7 +21,7 @@ from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.band import STANDSTILL, BandChoice, choose_by_noise
-from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turn_no_faster_than
+from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turning_band
 from dynident.signals.fir import FilterStream, Mask
 from dynident.signals.grid import fresh_blocks, uniform_chunks
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
@@ -29,6 +29,7 @@ from dynident.signals.survey import Survey, survey
 
 WIDEST_SHARE = 0.9 / (2.0 * KINEMATIC_FACTOR)  # of the rate: the widest band, as positions are derived at twice it
 _LOOKED_THROUGH = 16  # times what is looked at, in search of the fastest part of a motion
+_PEAK = 2.0  # times their effective velocities that joints turn at their fastest, all together
 _LARGEST_DELAY = 0.5  # [s] that anybody can mean
 _KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
@@ -297,8 +298,9 @@ def observe(log: LogSource, robot: Robot, options: SignalOptions | None = None) 
         return Observations(log, robot, options, found, options.band, asked)
     choice = choose_by_noise(found.evidence, widest)
     one = Observations(log, robot, options, found, choice.band, choice)
-    if choose_by_noise(found.evidence, widest, np.inf).band <= choice.band:
-        return one  # noise or rate leave no room for what columns need
+    room = choose_by_noise(found.evidence, widest, np.inf).band
+    if room <= choice.band or turning_band(_PEAK * found.evidence.turning) <= choice.band:
+        return one  # noise or rate leave no room for what columns need, or joints turn too slowly for them to need it
     columns = _columns_need(one)
     if columns <= choice.band:
         return one
@@ -322,8 +324,6 @@ def _columns_need(one: Observations) -> float:
         return 0.0
     # Every second sample: four times the band is fast enough for what a regressor makes of a motion within it.
     q, dq = (np.concatenate([getattr(block, name) for block in blocks], axis=1)[:, ::2] for name in ("q", "dq"))
-    if turn_no_faster_than(one.robot, dq) <= one.band:
-        return 0.0
     energy = np.concatenate([[0.0], np.cumsum((dq**2).sum(0))])
     length = min(COLUMN_SAMPLES, dq.shape[1])
     first = int(np.argmax(energy[length:] - energy[:-length]))

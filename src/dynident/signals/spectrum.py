@@ -13,7 +13,7 @@ from dynident.signals.grid import UNIFORM
 
 SHORTEST = 16  # samples of a log or a stretch worth looking at
 _LOOKED_AT = 2000.0  # [Hz] rate at which motion is looked at; noise shows far above what robots do
-_FINE = 8  # times as many frequencies as samples, for short pieces
+_FINE = 4  # times as many frequencies as samples, for short pieces
 _PIECE = 65536  # samples of a piece at that rate
 
 
@@ -62,7 +62,7 @@ class MotionSpectrum:
             return
         window = np.hanning(n + 2)[1:-1]
         # Zeros behind a short piece make its frequencies fine enough for shares of power to be read between them.
-        length = 1 << (max(n, min(_FINE * n, _PIECE // 2)) - 1).bit_length()
+        length = 1 << (max(n, min(_FINE * n, _PIECE // 4)) - 1).bit_length()
         scale = 2.0 / (self.rate * (window @ window))
         power = np.zeros((2, len(levelled), length // 2 + 1))
         for order in (1, 2):  # each windowed by itself: leakage of the one, integrated, would hide the other
