@@ -51,6 +51,12 @@ COMPILERS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """MuJoCo itself writes a file of its warnings where it runs."""
+    monkeypatch.chdir(tmp_path)
+
+
 def written(folder, text):
     for name in ("part", "skin"):
         (folder / f"{name}.obj").write_text(MESH)
