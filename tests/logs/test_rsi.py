@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import yaml
 import dynident as di
 from dynident.logs.log import joint_positions
 from dynident.logs.memory import LogWarning
-from dynident.run.command_line import main
 
 N = 30
 
@@ -143,7 +141,7 @@ def test_an_overlay_maps_them_for_all_logs(tmp_path, planar_run):
     np.testing.assert_array_equal(log.array("tau", robot), tau)
 
 
-def test_an_axis_that_is_left_out_and_moves_is_named(tmp_path, robot, planar_run, capsys):
+def test_an_axis_that_is_left_out_and_moves_is_named(tmp_path, robot, planar_run):
     turning = np.zeros((900, 3))
     turning[400:, 0] = 0.5 * (np.arange(500) / 499)
     path = machine_log(tmp_path / "log.xml", *planar_run, held=turning)
@@ -152,10 +150,6 @@ def test_an_axis_that_is_left_out_and_moves_is_named(tmp_path, robot, planar_run
         log = di.read_log(path, robot, columns=PLANAR)
     assert len(log.warnings) == 1
     assert di.read_log(path, robot, columns=PLANAR, stop=4.0).warnings == ()  # braked until then
-    (tmp_path / "columns.yaml").write_text(yaml.safe_dump(PLANAR))
-    words = ["identify", "kr5-planar", str(path), "--columns", str(tmp_path / "columns.yaml"), "--terms", "rigid,Fv,Fc"]
-    assert main([*words, "-o", str(tmp_path / "fit"), "--json", "--quiet"]) == 0
-    assert any("'AIPos.A1 [deg]' is left out" in words for words in json.loads(capsys.readouterr().out)["warnings"])
 
 
 def test_axes_without_a_joint_are_refused_with_the_remedy(tmp_path, robot, planar_run):

@@ -57,7 +57,8 @@ def test_truth_lies_within_the_stated_deviations(robot, exact, seeds):
     off = np.abs([deviations(one) for one in found])
     assert off.shape == (len(seeds), 58)
     assert all(one.rank == 58 for one in found)
-    assert np.mean(off > 3.0) <= 0.01
+    # Normal errors: of 290 numbers more than three lie beyond three deviations one time in a hundred.
+    assert np.sum(off > 3.0) <= max(3, 0.01 * off.size)
     assert off.max() < 5.0
     # Deviations are not merely generous: errors fill them.
     assert 0.6 < np.sqrt(np.mean(off**2)) < 1.3

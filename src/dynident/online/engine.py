@@ -214,13 +214,15 @@ class Engine:
         doubt = float(np.hypot(had[1], has[1]))
         if self.columns is not None and not abs(has[0] - had[0]) > max(MASS_SIGNIFICANT * doubt, least):
             return
-        if self.provisional:  # one change soon after the other
-            self._settle_change(before, followed=True)
+        if self.changes and self._recent is not None:  # all rows of the payload that is gone are known now
+            self._settle_change(before, alike)
         span = self._span(old, ring, found)
         self.changes.append(self._noticed(before, after, alike, span, found.statistic))
         # The filters smear the change over a few instants that neither payload explains: one more stretch is dropped.
         track.cut(min(found.last + 1, len(ring)))
         self.watch.restore(self._watched[0])  # errors since the change were those of values that did not hold any more
+        for part in track.ring:
+            part.alike = self.watch.inflation
         self._outdated = True
 
     def _mass(self, part: Stretch, alike: float) -> tuple[float, float]:
@@ -270,24 +272,26 @@ class Engine:
         found = solved(part, self.lean, max(alike, self.known.inflation), RANK_TOLERANCE)
         return replace(found, covariance=with_robot(found, part.cross, self.known))
 
-    def _settle_change(self, part: Stretch, followed: bool = False) -> None:
+    def _settle_change(self, part: Stretch, ended: float | None = None) -> None:
         """Refine the last change: its instant, and the mass after it.
 
         Args:
             part: The rows since.
-            followed: Whether another change follows, which ends them.
+            ended: Rows that weigh as much as one independent row, where another change has ended them; None where they
+                go on.
         """
         assert self._recent is not None
-        last, found = self.changes[-1], self.solved(part)
+        alike = self.watch.inflation if ended is None else ended
+        last, found = self.changes[-1], self.solved(part, alike)
         if not found.determined[MASS]:
             return
         stretch = self.track.per_stretch * self.track.seconds
-        span, variance = (last.before - stretch, last.time + stretch), found.variance * self.watch.inflation
+        span, variance = (last.before - stretch, last.time + stretch), found.variance * alike
         values = (self._before, found.values)
         seen = possible_instants(self._recent, values, span, variance, self.response, self._offsets)
         if seen is not None:
             last = replace(last, instant=seen[0], before=seen[1], time=seen[2])
-            if not followed and self.track.drop(seen[2] + self.reach + self.maker.box * self._sample_time):
+            if ended is None and self.track.drop(seen[2] + self.reach + self.maker.box * self._sample_time):
                 found = self.solved(self.track.whole())
         mass, std = float(found.values[MASS]), float(found.std[MASS])
         self.changes[-1] = replace(last, mass_after=mass, mass_after_std=std, provisional=False)

@@ -18,7 +18,8 @@ def step_arguments(verb: ArgumentParser) -> None:
     _motor_arguments(verb)
     verb.add_argument("--joints", default=None, metavar="q1,q2,..", help="joints to test (default: all that can be)")
     help_volts = (
-        "steps for all joints, or by joint: q1=0.8:0.5,q2=0.8:0.4 (default: what the robot's own values suggest)"
+        "steps for all joints, or by joint: q1=0.8:0.5,q2=0.8:0.4 (default: what the robot's own values suggest, of "
+        "both signs where gravity acts)"
     )
     verb.add_argument("--volts", default=None, metavar="V,V", help=help_volts)
     verb.add_argument("--duration", type=float, default=None, metavar="SECONDS", help="of a step (default 1.2)")
