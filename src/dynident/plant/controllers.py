@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dynident.checks import Array, as_samples, frozen
 from dynident.dynamics.evaluate import actuated_torque, gravity_torque, inverse_dynamics, joint_torque, mass_matrix
 from dynident.errors import InputError
-from dynident.plant.mujoco_model import import_mujoco, mujoco_model
+from dynident.plant.mujoco_model import MujocoModel, import_mujoco, mujoco_model
 from dynident.plant.mujoco_xml import ModelOptions
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
@@ -219,16 +219,28 @@ class ComputedTorque(Tracking):
         # Dry friction of the wanted speed: that of a noisy reading would jump about standstill.
         terms = "Fv,Fc(0.05),Fo" if self._quick else "Fc(0.05),Fo"
         self._friction = inverse_dynamics(self.robot, q, dq, ddq, terms, self.values)
-        # MuJoCo's inverse dynamics are ours to the last digits, and a hundred times faster for a single state.
-        self._model = mujoco_model(self.robot, self.values, ModelOptions(loops=False, friction=False))
+        self._model = self._fast_model()
+
+    def _fast_model(self) -> MujocoModel | None:
+        """MuJoCo's inverse dynamics are ours to the last digits, and a hundred times faster for a single state.
+
+        None for loops, whose G changes with the pose, and for links that cannot exist: values may be those of base
+        parameters, of which torque is the same, and MuJoCo takes none of them.
+        """
+        if self.robot.closure is not None:
+            return None
+        try:
+            model = mujoco_model(self.robot, self.values, ModelOptions(loops=False, friction=False))
+        except InputError:
+            return None
         if self._quick:
-            self._model.set_damping(np.zeros(len(self._model.places)))
-        self._data = self._model.new_data()
-        self._inverse = import_mujoco().mj_inverse
+            model.set_damping(np.zeros(len(model.places)))
+        self._data, self._inverse = model.new_data(), import_mujoco().mj_inverse
+        return model
 
     def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
         acceleration = self._wanted[2][k + 1] + self.kp * error + self.kd * speed_error
-        if self.robot.closure is not None:  # whose G changes with the pose
+        if self._model is None:
             state = (reading.q[None], reading.dq[None], acceleration[None])
             terms = "rigid,Ia" if self._quick else "rigid,Ia,Fv"
             return np.asarray(inverse_dynamics(self.robot, *state, terms, self.values)[0] + self._friction[k + 1])

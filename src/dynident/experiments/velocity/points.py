@@ -113,14 +113,13 @@ def slopes(time: Array, q: Array) -> Array:
 def derivatives(time: Array, q: Array) -> tuple[Array, Array]:
     """Velocities and accelerations of positions (m, n) at even times, smoothed over a tenth of a second."""
     step = (time[-1] - time[0]) / (len(time) - 1)
-    width = max(2, round(_SMOOTH / step))
-    kernel = np.hanning(width + 2)
-    kernel = np.concatenate([np.zeros(1), kernel, np.zeros(1)]) / kernel.sum()
-    first, second = np.gradient(kernel, -step), np.diff(kernel, 2, prepend=0.0, append=0.0) / step**2
+    kernel = np.hanning(2 * max(1, round(0.5 * _SMOOTH / step)) + 3)  # odd, so that nothing is late
+    kernel = np.pad(kernel, 1) / kernel.sum()
+    first, second = np.gradient(kernel, step), np.diff(kernel, 2, prepend=0.0, append=0.0) / step**2
     padded = np.pad(q, ((len(kernel), len(kernel)), (0, 0)), mode="edge")
     dq, ddq = (
         np.stack([np.convolve(x, own, mode="same") for x in padded.T], axis=1)[len(kernel) : -len(kernel)]
-        for own in (-first, second)
+        for own in (first, second)
     )
     return dq, ddq
 

@@ -84,6 +84,8 @@ class VelocityFriction:
                     "rank": fit.rank,
                     "undetermined": list(fit.undetermined),
                     "misfit": fit.misfit.as_dict(),
+                    "inertia": fit.inertia[0].tolist(),
+                    "inertia_std": fit.inertia[1].tolist(),
                     "shape": None if shape is None else shape.as_dict(),
                     "points": [point.as_dict() for point in fit.points],
                 }
