@@ -88,8 +88,8 @@ def sinusoids(seeds: int) -> Iterator[str]:
     robot = di.load_robot("kr5-planar")
     rng = np.random.default_rng(0)
     yield (
-        "| kr5-planar, two periods of ±60 degrees, friction, 12 ms | error without noise [kg·m] | std of MXR1, MY1 with "
-        f"1 N·m noise, 2^17 counts | rms of errors in deviations, {seeds} seeds | worst |"
+        "| kr5-planar, two periods of ±60 degrees, friction, 12 ms | error without noise [kg·m] | std of MXR1, MY1 "
+        f"with 1 N·m noise, 2^17 counts | rms of errors in deviations, {seeds} seeds | worst |"
     )
     yield "|---|---|---|---|---|"
     for period in (5.0, 10.0, 30.0, 60.0, 120.0):
