@@ -51,8 +51,9 @@ def velocity_friction(
 ) -> VelocityFriction:
     """Friction of joints from runs at constant velocities (Gautier, Khalil, Restrepo 1995, section 3).
 
-    Each joint, or two coupled ones together, goes there and back at each speed while a spring and a damper hold the
-    others. Half the difference of torque there and back, position by position, is friction: gravity cancels.
+    Each joint, or two coupled ones together, goes there and back at each speed while the others are held; runs are
+    prolonged until it has settled. Half the difference of torque there and back, position by position, is friction:
+    gravity cancels. The torque of what the velocity still changes is taken off with an inertia that is fitted along.
 
     Args:
         plant: The machine, or a bench with its bounds and folder.
