@@ -30,7 +30,7 @@ def judged(found: di.DriveGains) -> Calibration:
 def runs() -> list[di.Experiment]:
     """Without and with the body, in a band in which the steps make much of the accelerations."""
     stranger, signals = scara(), di.SignalOptions(band=20.0)
-    logs = ([stranger.log(0), stranger.log(100)], [stranger.log(200, payload=BODY)])
+    logs = ([stranger.log(3), stranger.log(103)], [stranger.log(203, payload=BODY)])
     return [
         di.experiment(name, stranger.described, [counted(log) for log in own], signals=signals)
         for name, own in zip(("without", "with"), logs, strict=True)
@@ -45,6 +45,6 @@ def test_steps_of_encoders_do_not_draw_the_gains_aside(runs):
 
 
 def test_other_base_parameters_with_the_body_are_refused(runs):
-    other = di.experiment("with", scara().described, counted(scara().log(200, payload=BODY)), "rigid,Ia,Fv,Fc")
+    other = di.experiment("with", scara().described, counted(scara().log(203, payload=BODY)), "rigid,Ia,Fv,Fc")
     with pytest.raises(di.InputError, match="lock the same joints and use the same terms in both"):
         di.identify_drive_gains(scara().described, runs[0], other, {"M": BODY.mass})

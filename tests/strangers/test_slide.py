@@ -17,7 +17,7 @@ BASIC = "rigid,Ia,Fv,Fc(0.02),Fo"
 
 @pytest.fixture(scope="module")
 def log():
-    return scara().log(1)
+    return scara().log(3)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def fit(log):
 
 
 def test_errors_of_the_slide_are_within_their_standard_deviations(fit):
-    """Smoothed over 0.02 m/s, Fc3 is 8 and Fv3 7 standard deviations off."""
+    """Smoothed over 0.02 m/s, Fc3 is 5.6 and Fv3 4.3 standard deviations off."""
     truth = scara().base_truth(fit.base)
     own = [i for i, name in enumerate(fit.names) if name.endswith("3")]
     names = [fit.names[i] for i in own]

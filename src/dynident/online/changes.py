@@ -44,7 +44,7 @@ class Change:
         mass_before_std: Standard deviation [kg]; infinite where the motion did not tell.
         mass_after_std: The same of the mass after.
         provisional: Whether times and mass are those at the moment of notice; they are refined when a window of motion
-            has followed.
+            has followed, and once more when another change is noticed.
     """
 
     time: float

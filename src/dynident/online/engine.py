@@ -11,14 +11,14 @@ import numpy as np
 from dynident.checks import Array
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.around import RANK_TOLERANCE
-from dynident.online.causal import Filtered
+from dynident.online.causal import CausalFilter, Filtered
 from dynident.online.changes import KINDS, MASS_SIGNIFICANT, Change, Suspicion, kind_of, suspicion
 from dynident.online.followed import FollowedColumns
-from dynident.online.instants import RecentRows, Response, possible_instants
+from dynident.online.instants import RecentRows, Response, at_once, possible_instants
 from dynident.online.known import Known
 from dynident.online.memory import Stretch, raise_deviations, together
 from dynident.online.options import OnlineOptions
-from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadColumns, with_robot
+from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadColumns, PayloadState, with_robot
 from dynident.online.rows import RowMaker
 from dynident.online.solve import Solved, quick_values, row_variance, solved
 from dynident.online.structures import Structure
@@ -41,10 +41,8 @@ class Engine:
         columns: The unknowns of a payload, or None for the base parameters.
         structure: Where the torque comes from.
         options: All options.
-        sample_time: Time between instants [s].
+        filters: What made the motion.
         box: Instants that make one row of each joint.
-        response: Share of a step of the torque that the motion's own torque shows so long after it [s].
-        reach: Time on either side of a change over which the filters spread it [s].
     """
 
     def __init__(
@@ -53,11 +51,10 @@ class Engine:
         columns: PayloadColumns | None,
         structure: Structure,
         options: OnlineOptions,
-        sample_time: float,
+        filters: CausalFilter,
         box: int,
-        response: Response,
-        reach: float,
     ) -> None:
+        sample_time = filters.options.sample_time
         seconds = box * sample_time
         n = len(known.base.robot.joint_names)
         self.known, self.columns, self.options = known, columns, options
@@ -79,13 +76,26 @@ class Engine:
         self._outdated = columns is None and not known.anything
         self._settling = columns is None and not known.anything  # whether errors are still those of unfinished values
         self._watched: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
-        self.response, self.reach, self._sample_time = response, reach, sample_time
+        # How the filters spread a step of the torque, and how far to either side [s].
+        self._response: Response = filters.step_response
+        self._reach, self._sample_time = filters.delay_seconds, sample_time
         self._offsets = np.arange(box) * np.float64(-sample_time)  # of the instants of a box against its end [s]
         self._recent: RecentRows | None = None  # what tells the instant of a change, and
-        self._before = np.zeros(0)  # (k,) the unknowns before the last one, while that is provisional
+        self._before = np.zeros(0)  # (k,) the unknowns before the last one; empty without any
         if self.detect and columns is not None:
             self._recent = RecentRows(self.track.k, n, ring + self._window)
         self.time = -np.inf  # of the last instant, at rest or not
+
+    def without_filters(self) -> None:
+        """Motion comes as it is: nothing spreads a change."""
+        self._response, self._reach = at_once, 0.0
+
+    def changes_with(self, payload: PayloadState | None) -> tuple[Change, ...]:
+        """The changes so far; the mass after one that is provisional is the mass now."""
+        if payload is None or not self.provisional:
+            return tuple(self.changes)
+        now = replace(self.changes[-1], mass_after=payload.mass, mass_after_std=payload.mass_std)
+        return (*self.changes[:-1], now)
 
     def take(self, time: float, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
         """One instant of motion, (n_joints,) each; True when it completed a stretch."""
@@ -214,13 +224,15 @@ class Engine:
         doubt = float(np.hypot(had[1], has[1]))
         if self.columns is not None and not abs(has[0] - had[0]) > max(MASS_SIGNIFICANT * doubt, least):
             return
-        if self.provisional:  # one change soon after the other
-            self._settle_change(before, followed=True)
+        if len(self._before):  # all rows of the payload that is gone are known now
+            self._settle_change(before, alike)
         span = self._span(old, ring, found)
         self.changes.append(self._noticed(before, after, alike, span, found.statistic))
         # The filters smear the change over a few instants that neither payload explains: one more stretch is dropped.
         track.cut(min(found.last + 1, len(ring)))
         self.watch.restore(self._watched[0])  # errors since the change were those of values that did not hold any more
+        for part in track.ring:
+            part.alike = self.watch.inflation
         self._outdated = True
 
     def _mass(self, part: Stretch, alike: float) -> tuple[float, float]:
@@ -240,7 +252,7 @@ class Engine:
             earliest = ring[found.first - 1].start - box
         else:
             earliest = old.stop - stretch if old.instants else ring[0].start - box
-        return earliest - self.reach, ring[found.last].stop + self.reach
+        return earliest - self._reach, ring[found.last].stop + self._reach
 
     def _noticed(self, before: Stretch, after: Stretch, alike: float, span: tuple[float, float], F: float) -> Change:
         """The record of a change at the moment of notice."""
@@ -270,24 +282,26 @@ class Engine:
         found = solved(part, self.lean, max(alike, self.known.inflation), RANK_TOLERANCE)
         return replace(found, covariance=with_robot(found, part.cross, self.known))
 
-    def _settle_change(self, part: Stretch, followed: bool = False) -> None:
+    def _settle_change(self, part: Stretch, ended: float | None = None) -> None:
         """Refine the last change: its instant, and the mass after it.
 
         Args:
             part: The rows since.
-            followed: Whether another change follows, which ends them.
+            ended: Rows that weigh as much as one independent row, where another change has ended them; None where they
+                go on.
         """
         assert self._recent is not None
-        last, found = self.changes[-1], self.solved(part)
+        alike = self.watch.inflation if ended is None else ended
+        last, found = self.changes[-1], self.solved(part, alike)
         if not found.determined[MASS]:
             return
         stretch = self.track.per_stretch * self.track.seconds
-        span, variance = (last.before - stretch, last.time + stretch), found.variance * self.watch.inflation
+        span, variance = (last.before - stretch, last.time + stretch), found.variance * alike
         values = (self._before, found.values)
-        seen = possible_instants(self._recent, values, span, variance, self.response, self._offsets)
+        seen = possible_instants(self._recent, values, span, variance, self._response, self._offsets)
         if seen is not None:
             last = replace(last, instant=seen[0], before=seen[1], time=seen[2])
-            if not followed and self.track.drop(seen[2] + self.reach + self.maker.box * self._sample_time):
+            if ended is None and self.track.drop(seen[2] + self._reach + self.maker.box * self._sample_time):
                 found = self.solved(self.track.whole())
         mass, std = float(found.values[MASS]), float(found.std[MASS])
         self.changes[-1] = replace(last, mass_after=mass, mass_after_std=std, provisional=False)

@@ -18,7 +18,6 @@ from dynident.estimate.estimate import Estimate
 from dynident.estimate.physical_result import PhysicalParameters
 from dynident.information.information import Information
 from dynident.online.causal import MOST_FILLED, CausalFilter, Filtered
-from dynident.online.changes import Change
 from dynident.online.engine import Engine, start_values
 from dynident.online.gate import JumpGate, Part, speed_limits
 from dynident.online.grid import Regridder, irregular
@@ -100,16 +99,7 @@ class OnlineIdentifier:
         self._gate = JumpGate(speed_limits(self.robot), sample_time)
         self._filter = CausalFilter(filters, len(self.robot.joint_names))
         box = self.options.step(filters) if box is None else box
-        self._engine = Engine(
-            self.known,
-            self._columns,
-            self.structure,
-            self.options,
-            sample_time,
-            box,
-            self._filter.step_response,
-            self._filter.delay_seconds,
-        )
+        self._engine = Engine(self.known, self._columns, self.structure, self.options, self._filter, box)
 
     @property
     def payload(self) -> bool:
@@ -247,7 +237,7 @@ class OnlineIdentifier:
         self.samples += len(stamps)
         self._time = float(stamps[-1]) if len(stamps) else self._time
         assert self._engine is not None
-        self._engine.response, self._engine.reach = _at_once, 0.0
+        self._engine.without_filters()
         self._instants(Filtered(stamps, *arrays))
 
     def _instants(self, motion: Filtered) -> None:
@@ -294,7 +284,7 @@ class OnlineIdentifier:
             torque_error=engine.watch.errors * self.known.sigma,
             relative_error=engine.watch.relative,
             payload=payload,
-            changes=_changes(engine, payload),
+            changes=engine.changes_with(payload),
             samples=self.samples,
             rows=whole.rows,
             counters=self.counters,
@@ -447,19 +437,6 @@ class OnlineIdentifier:
         from dynident.online.checkpoint import load
 
         return load(cls, path, robot, structure)
-
-
-def _at_once(after: Array) -> Array:
-    """The response of no filter at all."""
-    return np.asarray(after >= 0.0, dtype=np.float64)
-
-
-def _changes(engine: Engine, payload: PayloadState | None) -> tuple[Change, ...]:
-    """The changes so far; the mass after one that is provisional is the mass now."""
-    if payload is None or not engine.provisional:
-        return tuple(engine.changes)
-    now = dataclasses.replace(engine.changes[-1], mass_after=payload.mass, mass_after_std=payload.mass_std)
-    return (*engine.changes[:-1], now)
 
 
 def made_options(given: dict[str, Any]) -> OnlineOptions:

@@ -24,6 +24,11 @@ _MOST_TRIED = 2000  # instants
 Response = Callable[[Array], Array]  # share of a step that filtered torque shows so long after it [s]
 
 
+def at_once(after: Array) -> Array:
+    """The response of no filter at all."""
+    return np.asarray(after >= 0.0, dtype=np.float64)
+
+
 class RecentRows:
     """The last rows, box by box.
 

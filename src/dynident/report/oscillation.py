@@ -24,7 +24,8 @@ _METHOD = (
     "Gravity stage: only the model's weight, Coriolis and centrifugal torque are sent. The product of the squared "
     "frequencies is det(K - K~) / det M; it vanishes where the weight is right.",
     "Inertia stage: proportional control; the squared frequencies are kp times the eigenvalues of M^-1 M~, all of them "
-    "kp where the inertia is right.",
+    "kp where weight and inertia are right. Frequencies, mode shapes and mean positions of all swings are linear in "
+    "weights and inertias, which are found together.",
 )
 
 
