@@ -16,21 +16,31 @@ from dynident.logs import Log, stream_log
 DATA = Path(os.environ.get("DYNIDENT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason=f"real data not found at {DATA}; set DYNIDENT_DATA")
 LOGS = sorted(DATA.glob("*/*.csv.gz")) if DATA.exists() else []
+CLAMPED = "schunk_lwa3/log_train"  # currents that a controller clamps are true, and taken for clipped ones
 EXPECTED = {  # what is honest to warn of
+    "dvrk_mtm/log_one": {"repeats", "quantisation", "velocity"},  # polled rows: repeats and skips
     "tiago_arm/log_a": {"quantisation"},  # currents of three joints are 1 mA steps around zero
     **{f"ur10e/single_joint_{j}": {"channels"} for j in range(1, 6)},  # the other joints stand
 }
 
 
 def robot_of(path: Path) -> di.Robot:
-    return di.load_robot("tx40" if path.parent.name == "staubli_tx40" else path.parent / "robot.urdf")
+    if path.parent.name == "staubli_tx40":
+        return di.load_robot("tx40")
+    files = (path.parent / f"robot.{kind}" for kind in ("urdf", "yaml", "xml"))
+    return di.load_robot(next(file for file in files if file.exists()))
 
 
 def name_of(path: Path) -> str:
     return f"{path.parent.name}/{path.name.removesuffix('.csv.gz')}"
 
 
-@pytest.mark.parametrize("path", LOGS, ids=name_of)
+def marked(path: Path) -> object:
+    known = pytest.mark.xfail(strict=True, reason="clamped currents are taken for clipped ones")
+    return pytest.param(path, id=name_of(path), marks=known if name_of(path) == CLAMPED else ())
+
+
+@pytest.mark.parametrize("path", map(marked, LOGS))
 def test_sound_logs(path):
     robot = robot_of(path)
     found = signal_findings(stream_log(path, robot), robot)

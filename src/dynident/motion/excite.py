@@ -235,10 +235,11 @@ class _Excitation:
             raise UnknownNameError("criterion", str(self.criterion), CRITERIA)
         if options.model not in MODELS:
             raise UnknownNameError("model", str(options.model), MODELS)
-        for name, least in (("starts", 1), ("kicks", 0), ("iterations", 1), ("seed", 0)):
+        counts = {"starts": "at least 1", "kicks": "zero or more", "iterations": "at least 1", "seed": "zero or more"}
+        for name, wanted in counts.items():
             number = getattr(options, name)
-            if isinstance(number, bool) or not isinstance(number, int) or number < least:
-                raise InputError(f"{name} is {number}; expected a whole number, at least {least}")
+            if isinstance(number, bool) or not isinstance(number, int) or number < (wanted == "at least 1"):
+                raise InputError(f"{name} is {number}; expected a whole number, {wanted}")
         positive(options.rate, "rate", "Hz")
         if not 0.0 < options.safety <= 1.0:
             raise InputError(f"safety is {options.safety}; expected a share above 0 and up to 1")

@@ -298,7 +298,10 @@ class Engine:
         stretch = self.track.per_stretch * self.track.seconds
         span, variance = (last.before - stretch, last.time + stretch), found.variance * alike
         values = (self._before, found.values)
-        seen = possible_instants(self._recent, values, span, variance, self._response, self._offsets)
+        seen = None
+        # Both payloads are taken as exact there: values that hardly stand on anything would place the change anywhere.
+        if abs(float(found.values[MASS]) - last.mass_before) > _WELL_KNOWN * found.std[MASS]:
+            seen = possible_instants(self._recent, values, span, variance, self._response, self._offsets)
         if seen is not None:
             last = replace(last, instant=seen[0], before=seen[1], time=seen[2])
             if ended is None and self.track.drop(seen[2] + self._reach + self.maker.box * self._sample_time):
@@ -343,6 +346,7 @@ class Engine:
 
 
 _NUMBERS = ("time", "before", "found", "mass_before", "mass_after", "evidence")
+_WELL_KNOWN = 20.0  # standard deviations of the mass after a change that it changed by, for its instant to be refined
 _REFINED = ("instant", "mass_before_std", "mass_after_std", "provisional")
 
 
