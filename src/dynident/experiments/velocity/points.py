@@ -19,7 +19,7 @@ _STUCK = 0.1  # share of the wanted velocity below which a joint does not move
 _SMOOTH = 0.1  # [s] over which velocity and acceleration are told from positions
 _SETTLED = 0.02  # share of its last velocity within which a joint has settled ..
 _RIPPLE = 3.0  # .. or so many times what its velocity still changes at the end, as by gears
-_SWINGS, _CALMS = 0.05, 0.7  # share of the velocity, and of what it was before, at which a change is one that dies away
+_SWINGS, _CALMS = 0.05, 0.9  # share of the velocity, and of what it was before, at which a change is one that dies away
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,18 +128,18 @@ def settling(time: Array, dq: Array) -> tuple[float, bool]:
     """When velocities (m, n) have settled, and whether they have at all.
 
     A velocity has settled when it stays as near to its last value as it is in the last third, or within two per cent.
-    What it changes there counts as ripple of a steady motion, unless it is much and has been more before.
+    What it changes there counts as ripple of a steady motion, unless it is much and dies away from third to third.
 
     Returns:
-        Seconds from the first sample; and False where it is still settling at the end.
+        Seconds from the first sample; and False where it is still dying away at the end.
     """
-    middle, last = (dq[k * len(dq) // 3 : (k + 1) * len(dq) // 3] for k in (1, 2))
+    first, middle, last = (dq[k * len(dq) // 3 : (k + 1) * len(dq) // 3] for k in range(3))
     mean, left = last.mean(axis=0), last.std(axis=0)
     near = np.maximum(_SETTLED * np.abs(mean), _RIPPLE * left)
     off = np.flatnonzero((np.abs(dq - mean) > near).any(axis=1))
     seconds = float(time[min(off[-1] + 1, len(time) - 1)] - time[0]) if len(off) else 0.0
-    calms = (left > _SWINGS * np.abs(mean)) & (left < _CALMS * middle.std(axis=0))
-    return seconds, not calms.any()
+    swings = (left > _SWINGS * np.abs(mean)) & (left < _CALMS * middle.std(axis=0))
+    return seconds, not (swings & (middle.std(axis=0) < _CALMS * first.std(axis=0))).any()
 
 
 def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:

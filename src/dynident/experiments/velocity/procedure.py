@@ -15,7 +15,7 @@ from dynident.experiments.velocity.fit import VelocityFit, fit_friction
 from dynident.experiments.velocity.gravity import Gravity, Known, known_torque, words
 from dynident.experiments.velocity.groups import Group, check_held, check_tested, joint_groups
 from dynident.experiments.velocity.model import shapes
-from dynident.experiments.velocity.plan import Level, Timing, joint_range, plan_levels, prolonged
+from dynident.experiments.velocity.plan import Level, ThereAndBack, Timing, joint_range, plan_levels, prolonged
 from dynident.experiments.velocity.points import (
     Point,
     Stretch,
@@ -32,7 +32,12 @@ from dynident.plant.protocol import Plant
 from dynident.robot.model import Robot
 
 HELD = 0.1  # [rad or m] by which a joint that is held may give way
+_LEFT = 0.5  # share of the time that was to be measured that must be left of it
 _TRIES = 3  # runs at a velocity, each longer than the one before, until joints settle
+_NEVER = (
+    "{} has not settled after {:.2g} s at this velocity; hold the velocity longer (--cruise), or give the feedback "
+    "another --bandwidth"
+)
 Speeds = Sequence[float] | Mapping[str, Sequence[float]]
 
 
@@ -175,20 +180,24 @@ class _Steps:
             run = self.bench.run(controller, motion.duration, motion.start, label=level.label, bounds=bounds)
             if not run.whole:
                 return [], run.why, False
-            ways, settle = _settled_ways(task.group, level, run)
-            if settle is None:
+            settle, swings = _settling(task.group, motion, run)
+            left = motion.cruise - sum(settle)
+            if not swings and left > max(motion.timing.least, _LEFT * (motion.cruise - 2.0 * motion.settle)) - 1e-9:
                 break
-            again, word = prolonged(task.group, wanted, task.span, self.timing, settle, slower=task.slower)
-            if again is None or tries == _TRIES - 1:
-                names = " and ".join(task.group.joints)
-                never = (
-                    f"{names} has not settled after {motion.cruise:.2g} s at this velocity; hold the velocity longer "
-                    "(--cruise), or give the feedback another --bandwidth"
-                )
-                return [], word if again is None else never, True
-            level, note = again, word
+            if tries == _TRIES - 1 and swings:
+                return [], _NEVER.format(" and ".join(task.group.joints), motion.cruise), True
+            if tries == _TRIES - 1:
+                # A velocity that changes with the position, which no time settles.
+                settle = settle if left > motion.timing.least else (motion.settle, motion.settle)
+                break
+            longer = motion.cruise if swings else 1.1 * max(settle)
+            again, note = prolonged(task.group, wanted, task.span, self.timing, longer, slower=task.slower)
+            if again is None:
+                return [], note, True
+            level = again
         if note:
             self.notes.append(f"{wanted.label}: {note}")
+        ways = [(stop - motion.cruise + x, stop) for x, (_, stop) in zip(settle, motion.windows, strict=True)]
         return *self._points(task.group, level, run, ways), True
 
     def _points(
@@ -207,24 +216,18 @@ class _Steps:
         return ([], "the ways there and back share no positions") if point is None else ([point], "")
 
 
-def _settled_ways(group: Group, level: Level, run: Run) -> tuple[list[tuple[float, float]], float | None]:
-    """From when to when a run has settled, there and back [s]; and the time to settle that a longer one should have."""
-    motion, places = level.motion, list(group.places)
-    dq, _ = derivatives(run.time, run.q[:, places])
-    ways, times, calm = [], [], True
-    for settled_from, stop in motion.windows:
-        start = settled_from - motion.settle
-        inside = (run.time >= start - 1e-9) & (run.time <= stop + 1e-9)
-        seconds, settled = settling(run.time[inside], dq[inside])
-        times.append(max(seconds, motion.settle))
-        ways.append((start + times[-1], stop))
-        calm &= settled
-    left = motion.cruise - sum(times)
-    if not calm:
-        return ways, motion.cruise
-    if left < max(motion.timing.least, 0.5 * (motion.cruise - 2.0 * motion.settle)) - 1e-9:
-        return ways, 1.1 * max(times)
-    return ways, None
+def _settling(group: Group, motion: ThereAndBack, run: Run) -> tuple[tuple[float, float], bool]:
+    """Time to settle there and back [s], not less than planned; and whether the velocity still dies away on both ways.
+
+    What goes with the position and not with time is met in reverse on the way back, and dies away on one way at most.
+    """
+    dq, _ = derivatives(run.time, run.q[:, list(group.places)])
+    found = []
+    for _, stop in motion.windows:
+        inside = (run.time >= stop - motion.cruise - 1e-9) & (run.time <= stop + 1e-9)
+        found.append(settling(run.time[inside], dq[inside]))
+    (there, calm), (back, calm_back) = found
+    return (max(there, motion.settle), max(back, motion.settle)), not (calm or calm_back)
 
 
 def _stretch(group: Group, run: Run, window: tuple[float, float], known: Known | None) -> Stretch:
