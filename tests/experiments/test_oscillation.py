@@ -11,11 +11,12 @@ import pytest
 import dynident as di
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds
+from dynident.experiments.oscillation.gravity_stage import gravity_stage
 from dynident.experiments.oscillation.groups import swing_model
 from dynident.experiments.oscillation.searches import creep, random_walk
 from dynident.experiments.oscillation.sensitivity import sensitivity
 from dynident.experiments.oscillation.stage import StageOptions
-from dynident.plant import MujocoPlant
+from dynident.plant import MujocoPlant, Sensors
 from dynident.run.command_line import main
 
 
@@ -73,14 +74,41 @@ def test_an_arm_that_is_described_too_light_is_raised_until_it_swings(robot):
     assert found.stages[0].steps[0].state == "falls"
 
 
+def errors_over_std(found, model):
+    true = np.array(model.true_values(found.groups, "plant"))
+    return np.abs(found.values - true) / found.std
+
+
+@pytest.mark.parametrize("links", [2, 3])
+def test_what_the_size_of_a_swing_bends_is_in_the_standard_deviation(links):
+    arm = di.load_robot(f"pendulum-{links}")
+    model = swing_model(arm)
+    how = StageOptions(amplitude=np.radians(5.0), reach=np.radians(80.0), rounds=1)
+    assert errors_over_std(gravity_stage(bench(arm), model, how), model).max() < 3.0
+
+
+def test_rounded_positions_and_a_weight_that_is_nearly_balanced(robot):
+    """Lowered by half of the over-estimate, this weight is in balance: nothing holds the machine, it does not move."""
+    plant = MujocoPlant(robot, "plant", sample_time=0.004, step=0.002, sensors=Sensors(resolution=2.0 * np.pi / 2**16))
+    rng = np.random.default_rng(7)
+    model = swing_model(robot, {name: x * rng.uniform(0.8, 1.2) for name, x in robot.value_set("plant").items()})
+    found = gravity_stage(Bench(plant), model)
+    assert "held" in [step.state for step in found.steps]
+    assert errors_over_std(found, model).max() < 4.0
+
+
 def test_limits_of_torque_and_of_position_end_it(robot):
     with pytest.raises(ExperimentError, match=r"needs more torque than there is: the command of joint joint1"):
         di.oscillate(bench(robot, torque_limits=[0.01]))
     narrow = Bounds(np.array([-0.01]), np.array([0.004]), np.array([np.inf]))
     with pytest.raises(ExperimentError, match=r"meets a limit of its own: joint joint1.*--pose"):
         di.oscillate(bench(robot, bounds=narrow))
+    aside = Bounds(np.array([0.3]), np.array([0.5]), np.array([9.0]))
     with pytest.raises(ExperimentError, match="no pose within its limits"):
-        di.oscillate(bench(robot, bounds=Bounds(np.array([0.3]), np.array([0.5]), np.array([9.0]))))
+        di.oscillate(bench(robot, bounds=aside), stage="gravity")
+    found = di.oscillate(bench(robot, bounds=aside))
+    assert "gravity stage left out" in found.warnings[0]
+    assert {one.name: one.value for one in found.estimates}["MX1"] == pytest.approx(0.5, abs=1e-6)
 
 
 def test_bad_options_are_refused(robot):

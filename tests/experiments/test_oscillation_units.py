@@ -139,6 +139,14 @@ def test_a_joint_without_gravity_is_named_with_the_remedy():
         top(swing_model(robot), Bounds.of(robot))
 
 
+def test_set_points_keep_away_from_limits():
+    """The second joint of this robot cannot be at zero."""
+    robot = di.load_robot("sr400")
+    bounds = Bounds.of(robot)
+    for pose in choose_set_points(swing_model(robot, "plant"), bounds):
+        assert np.all(np.minimum(pose - bounds.lower, bounds.upper - pose) > 0.09 * (bounds.upper - bounds.lower))
+
+
 def test_gains_keep_the_modes_apart_and_set_points_tell_all_parameters():
     robot = di.load_robot("ur10e")
     model = swing_model(robot)

@@ -54,7 +54,12 @@ def test_all_joints_of_that_arm_and_of_a_scara_over_seeds():
     scara = STRANGERS["scara"]()
     machines = {
         "arm": (*bare_arm(), ["a1", "a2", "a4", "a6"]),
-        "scara": (scara.described, scara.truth, Sensors(resolution=scara.resolution, torque_noise=scara.torque_noise), None),
+        "scara": (
+            scara.described,
+            scara.truth,
+            Sensors(resolution=scara.resolution, torque_noise=scara.torque_noise),
+            None,
+        ),
     }
     for machine in machines.values():
         total = None

@@ -26,8 +26,6 @@ JOINT_BY_JOINT = ("gravity, sweeps", "gravity, sinusoids", "constant velocity", 
 
 # What a method says to a robot that it cannot serve.
 REFUSALS: dict[tuple[str, str], str] = {
-    ("skewed_arm", "oscillation"): "meets a limit of its own",
-    ("sr400", "oscillation"): "gravity has no effect on joint1",
     ("sr400", "step"): "changes along its own motion",
 }
 

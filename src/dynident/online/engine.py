@@ -346,7 +346,9 @@ class Engine:
 
 
 _NUMBERS = ("time", "before", "found", "mass_before", "mass_after", "evidence")
-_WELL_KNOWN = 8.0  # half of the change is four standard deviations: values nearer to each other may exchange their roles
+_WELL_KNOWN = (
+    8.0  # half of the change is four standard deviations: values nearer to each other may exchange their roles
+)
 _REFINED = ("instant", "mass_before_std", "mass_after_std", "provisional")
 
 

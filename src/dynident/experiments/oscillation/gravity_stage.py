@@ -21,7 +21,7 @@ from dynident.experiments.oscillation.natural import AHEAD
 from dynident.experiments.oscillation.solver import Solved, gauss_newton
 from dynident.experiments.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
 from dynident.experiments.oscillation.starts import amplitude_for, mixed_start, natural_modes, quantum_of, top
-from dynident.experiments.oscillation.swing import Law, Swing, swing as run_swing, systematic
+from dynident.experiments.oscillation.swing import Law, Swing, mean_spread, swing as run_swing, systematic
 
 _FAR = 1.0  # [rad or m] from the upright pose: a balance found there is another one
 _TRIES = 5  # times the over-estimate is raised before it is called a fall
@@ -124,7 +124,7 @@ class GravitySearch:
             for share in _LOWERED:  # less, where that weight alone brings it down
                 less = factor * values
                 less[k] = (1.0 + share * (factor - 1.0)) * values[k]
-                if self._measure(less, values, f"{label}-{self.model.gravity[k].name}-{share:g}"):
+                if self._measure(less, values, f"{label}-{self.model.gravity[k].name}-{share:g}", lowered=True):
                     break
         return True
 
@@ -133,20 +133,23 @@ class GravitySearch:
         slope = about.stiffness @ self.model.gravity[k].direction
         return bool(np.abs(slope).max() * abs(self.nominal[k]) > 1e-6 * np.abs(about.stiffness @ self.model.chi).max())
 
-    def _measure(self, sent: Array, values: Array, label: str) -> bool:
-        """A swing for the fit; False when it falls, or tells nothing."""
+    def _measure(self, sent: Array, values: Array, label: str, *, lowered: bool = False) -> bool:
+        """A swing for the fit; False when it falls, or tells nothing.
+
+        One with a weight lowered that does not move is nearly balanced, as the swing before it shows that nothing holds
+        it; where it would balance beyond a limit, it has to be lowered less.
+        """
         one = self.swing(sent, values, label)
         if one.state == "unclear":  # a longer look tells close modes apart
             one = self.swing(sent, values, f"{label}-longer", 2.5)
         self.last = one
-        if one.state in ("falls", "unclear"):
+        if one.state in ("falls", "unclear") or (lowered and one.state in ("held", "limit")):
             return False
         if one.modes is None:
             raise refuse("gravity", one, ADVICE[one.state])
         std = np.hypot(one.modes.log_product_std, systematic(one, self.amplitude))
         about = local(self.model, np.asarray(one.modes.mean))
-        spread = one.modes.mean_std + 0.5 * one.modes.size.max(axis=0) ** 2 * self.amplitude + 1e-9
-        self.seen.append(Seen(about, sent, one.modes.log_product, float(std), spread))
+        self.seen.append(Seen(about, sent, one.modes.log_product, float(std), mean_spread(one, self.amplitude)))
         self._centre(one)
         return True
 

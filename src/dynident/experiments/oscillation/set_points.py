@@ -13,13 +13,13 @@ SMALLER = np.radians(0.1)  # [rad or m] amplitude unless the encoders need more
 _APART = 3.0  # largest gain over the least: neighbouring modes of seven joints still part within ten periods
 _CANDIDATES = 40
 _OPEN = 1e-11  # singular value, over the largest, of what set-points do not tell
-_WIDE = 1.2  # [rad or m] set-points lie within this of the middle
+_WIDE = 1.2  # [rad or m] set-points lie within this of the first one
 
 
 def choose_set_points(
     model: SwingModel, bounds: Bounds, values: Array | None = None, *, kp: float = 100.0, weighed: bool = False
 ) -> list[Array]:
-    """Set-points at which swings tell the parameters best, the middle of the range first.
+    """Set-points at which swings tell the parameters best, the pose nearest to zero first.
 
     Args:
         model: The model.
@@ -31,9 +31,9 @@ def choose_set_points(
     known = nominals((*model.gravity, *model.inertia)) if values is None else values
     n, first = len(model.robot.moving), len(model.gravity)
     lower, upper = np.maximum(bounds.lower, -np.pi), np.minimum(bounds.upper, np.pi)
-    middle = np.clip(np.zeros(n), lower, upper)
-    rng = np.random.default_rng(1)
     margin = 0.1 * (upper - lower)
+    middle = np.clip(np.zeros(n), lower + margin, upper - margin)  # zero may lie at a limit
+    rng = np.random.default_rng(1)
     near, far = np.maximum(lower + margin, middle - _WIDE), np.minimum(upper - margin, middle + _WIDE)
     poses = [middle, *rng.uniform(near, far, (_CANDIDATES, n))]
     parts = [parts_of(model, pose) for pose in poses]

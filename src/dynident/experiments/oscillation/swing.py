@@ -67,6 +67,12 @@ class Swing:
     state: str
 
     @property
+    def tilt(self) -> float:
+        """Largest angle by which the last link may tilt [rad]: that of all joints and all modes together."""
+        assert self.modes is not None
+        return float(self.modes.size.sum())
+
+    @property
     def why(self) -> str:
         """What became of it, in words."""
         return {
@@ -135,12 +141,25 @@ def turns(x: Array, band: float) -> int:
 def systematic(one: Swing, amplitude: float) -> float:
     """What may be wrong with the logarithm of a squared frequency, or of their product, beyond noise.
 
-    A swing of finite size is slower than a small one by its square over 16, rounded positions come back as torque, and
-    what sampling does is put right up to a small part.
+    A swing of finite size is slower than a small one by its square over 16, each mode by the size of all of them;
+    rounded positions come back as torque, and what sampling does is corrected up to a small part.
     """
     assert one.modes is not None
-    bend = float((one.modes.size.max(axis=1) ** 2).sum()) / 8.0
+    bend = len(one.modes.poles) * one.tilt**2 / 8.0
     rounded = _ROUNDED * quantum_of(one.run.q) / amplitude
     step = float(one.run.time[1] - one.run.time[0])
     sampled = _SAMPLED * float(one.modes.square.max()) * step**2
     return float(np.linalg.norm([bend, rounded, sampled, _LEAST]))
+
+
+def mean_spread(one: Swing, amplitude: float) -> Array:
+    """(n,) what may be wrong with the mean positions [rad or m].
+
+    Besides noise, a spring that is not straight shifts the mean by the square of the swing, and rounding to steps d of
+    a sinusoid of amplitude A by up to d / (2 pi) * sqrt(d / (pi² A)), the mean of the saw tooth that rounding is.
+    """
+    assert one.modes is not None
+    bend = 0.5 * one.tilt**2 * amplitude
+    step = quantum_of(one.run.q)
+    rounded = step / (2.0 * np.pi) * np.sqrt(step / (np.pi**2 * np.maximum(one.modes.size.max(axis=0), step)))
+    return np.asarray(one.modes.mean_std + bend + rounded + 1e-9)
