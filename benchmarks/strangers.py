@@ -1,6 +1,6 @@
 """Every method on the standing strangers and on a closed-loop robot: errors in stated standard deviations.
 
-    python benchmarks/strangers.py [--seeds 5] [--robots scara,sr400] [--methods "identify;step"]
+    python benchmarks/strangers.py [--seeds 5] [--robots scara,sr400] [--methods "identify;step"] [--write PAGE]
 
 Errors of calibrated standard deviations have an rms of one; wanted are an rms below 1.3, at most one error in a
 thousand beyond four and none beyond six. A method that cannot serve a robot says so.
@@ -20,6 +20,13 @@ from tests.strangers import ROBOTS
 from tests.strangers.methods import METHODS
 
 from dynident.errors import DynidentError
+
+BEGIN, END = "<!-- table: benchmarks/strangers.py -->", "<!-- end of strangers -->"
+HEAD = (
+    "| robot | method | numbers | rms | beyond four | beyond six | worst | refused | time per seed |\n"
+    + "|---" * 9
+    + "|"
+)
 
 
 def tried(name: str, method: str, seeds: Sequence[int]) -> str:
@@ -43,15 +50,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--robots", default=",".join(ROBOTS))
     parser.add_argument("--methods", default=";".join(METHODS), help="separated by ;")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="a document with the marks of this table")
     given = parser.parse_args()
-    print(
-        "| robot | method | numbers | rms | beyond four | beyond six | worst | refused | time per seed |\n"
-        + "|---" * 9
-        + "|"
-    )
+    rows = [HEAD]
+    print(HEAD)
     for name in given.robots.split(","):
         for method in given.methods.split(";"):
-            print(tried(name, method, range(given.seeds)), flush=True)
+            rows.append(tried(name, method, range(given.seeds)))
+            print(rows[-1], flush=True)
+    if given.write:
+        text = given.write.read_text()
+        before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
+        given.write.write_text(f"{text[:before]}\n\n" + "\n".join(rows) + f"\n\n{text[after:]}")
 
 
 if __name__ == "__main__":
