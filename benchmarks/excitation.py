@@ -21,7 +21,7 @@ import numpy as np
 import scipy.optimize
 
 import dynident as di
-from dynident.blas import on_one_thread
+from dynident.arrays import on_one_thread
 from dynident.motion.excite import ExciteOptions, _Excitation
 from dynident.motion.search import PER_PERIOD, Found, Search, feasible_poses
 

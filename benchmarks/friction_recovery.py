@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 import dynident as di
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.recipes import GROUPS
 from dynident.logs.log import Log
 from dynident.plant.controllers import Feedforward

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import dynident as di
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.log import Log
 from dynident.plant.payload import Payload
 from dynident.plant.protocol import UnstableError

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from benchmarks.mistake_data import Dataset
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.log import Log, channel_names, torque_kind
 from dynident.robot.model import Robot
 

@@ -32,11 +32,11 @@ from benchmarks.mistake_data import Dataset, clean_simulated, dataset, names
 from benchmarks.mistake_kinds import Case, cases
 
 import dynident as di
+from dynident.arrays import Array
 from dynident.check import Checkup, check_logs
 from dynident.check.explanations import Wiring
 from dynident.check.sample import samples
 from dynident.check.trial import Trial
-from dynident.checks import Array
 from dynident.errors import DynidentError
 from dynident.estimate.recipes import BASIC_TERMS
 from dynident.identifiability import base_parameters

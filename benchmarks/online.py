@@ -22,8 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 import dynident as di
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.online.rows import _aligned as aligned, absorber
 
 UPDATES = 100_000

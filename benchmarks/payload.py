@@ -24,7 +24,7 @@ from benchmarks.friction import DATA, UR10E, UR10E_GAINS
 from benchmarks.recovery import COUNTS, DURATION, EVERY, NOISE, QUICK, machine
 
 import dynident as di
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.payload_numbers import NUMBER_NAMES, classical_numbers
 from dynident.plant import Payload
 from dynident.plant.controllers import Feedforward, Motion

@@ -27,7 +27,7 @@ import numpy as np
 import dynident as di
 import friction
 import recovery
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.physical_result import PhysicalParameters
 from dynident.plant.record import measure
 from dynident.robot.model import Robot

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 import dynident as di
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.plant.controllers import Feedforward, Motion
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.record import measure, record

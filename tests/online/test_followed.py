@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import dynident as di
-from dynident.checks import frozen
+from dynident.arrays import frozen
 from dynident.dynamics.along import Reference, Samples
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.estimate.prediction import TorqueModel

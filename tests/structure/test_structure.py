@@ -17,7 +17,7 @@ ROOMS = [
     *("robot", "dynamics", "logs", "identifiability", "information", "signals", "motion", "plant"),
     *("estimate", "experiments", "online", "check", "validation", "export", "report", "run"),
 ]
-SHARED = {"errors", "records", "checks", "blas", "files", "_version"}
+SHARED = {"errors", "arrays", "files", "options", "schema", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
+from dynident.arrays import Array, on_one_thread
 from dynident.check.finding import Finding, percent
 from dynident.check.sample import Sample
 from dynident.check.trial import Left, Trial
-from dynident.checks import Array
 
 _TOLD = 0.02  # share of the torque by which instruments must move the prediction
 _CHANCE = 3.0  # times what chance alone does

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.signals.grid import Grid
 
 SLOWEST, FASTEST = 5.0, 1e5  # [Hz] rates that a log of a robot may have

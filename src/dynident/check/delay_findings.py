@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dynident.arrays import Array, Mask
 from dynident.check.finding import Finding, percent
 from dynident.check.sample import DELAYS, Sample
 from dynident.check.trial import FEW, Trial
-from dynident.checks import Array
-from dynident.signals.fir import Mask
 
 _IN_MOTION = 0.2  # of a joint's effective speed: in slow motion, what friction does passes for delay
 _USUAL = 0.02  # [s] that identification looks for on its own, and that friction can feign in one joint

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dynident.arrays import Array
 from dynident.check.agreement_finding import agreement_finding
 from dynident.check.bias_finding import bias_finding
 from dynident.check.column_findings import column_findings
@@ -20,7 +21,6 @@ from dynident.check.sample import Sample, samples
 from dynident.check.signals import signal_findings
 from dynident.check.torque_findings import opposed, torque_finding
 from dynident.check.trial import Trial
-from dynident.checks import Array
 from dynident.errors import DynidentError
 from dynident.identifiability.base import base_parameters
 from dynident.logs.log import torque_kind

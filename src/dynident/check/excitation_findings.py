@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
+from dynident.arrays import Array, on_one_thread
 from dynident.check.finding import Finding, Verdict, percent
 from dynident.check.sample import Sample
 from dynident.check.trial import Left, Trial
-from dynident.checks import Array
 from dynident.estimate.around import RANK_TOLERANCE
 from dynident.identifiability.base import base_parameters
 from dynident.identifiability.excitation import excitation

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from dynident.arrays import Array
 from dynident.check.explanations import Explanation, Wiring, refined
 from dynident.check.sample import Sample
 from dynident.check.trial import FEW, Left, Seen, Trial
-from dynident.checks import Array
 from dynident.identifiability.base import base_parameters
 
 _MOST = 4  # mistakes that are looked for one beside the other

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.logs.log import Log, channel_names, torque_kind
 from dynident.robot.model import Robot
 
@@ -50,7 +49,7 @@ class Explanation:
     gravity: tuple[float, ...] | None = None
 
     @property
-    def touched(self) -> NDArray[np.bool_]:
+    def touched(self) -> Mask:
         """(n,) channels that it changes."""
         one = np.eye(len(self.positions))
         return np.asarray((self.positions != one).any(1) | (self.torques != one).any(1))

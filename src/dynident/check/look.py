@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynident.arrays import ReadOnlyDict
 from dynident.check.clock import Clock, ClockTally, typical_step
 from dynident.check.motion import Motion, MotionTally
 from dynident.check.raw import Raw, kind_of, number_of, raw
 from dynident.check.tally import ChannelTally, Flags, Repeats, Values
 from dynident.errors import InputError
 from dynident.logs.source import LogSource
-from dynident.records import ReadOnlyDict
 from dynident.robot.model import Robot
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynident.arrays import Array, frozen
 from dynident.check.raw import kind_of, number_of
 from dynident.check.tally import Flags
-from dynident.checks import Array, frozen
 
 WINDOW = 0.05  # [s] over which positions are averaged, so that steps of an encoder are no motion
 REST = 0.01  # [rad/s or m/s] a slower joint is at rest, as in the fit

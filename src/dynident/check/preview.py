@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dynident.arrays import ReadOnlyDict
 from dynident.check.clock import UNITS
 from dynident.check.look import Look, look
 from dynident.check.raw import kind_of, number_of
 from dynident.logs.source import LogSource
 from dynident.logs.units import KINDS
-from dynident.records import ReadOnlyDict
 
 
 @dataclass(frozen=True)

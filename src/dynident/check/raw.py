@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, ReadOnlyDict
 from dynident.logs.log import Log
 from dynident.logs.source import LogSource
 from dynident.logs.stream import LogFile
 from dynident.logs.units import KINDS, size_in_si
-from dynident.records import ReadOnlyDict
 
 _LENGTHS = ("m", "mm", "cm")
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
-from dynident.signals.fir import Mask
+from dynident.arrays import Array, Mask
 from dynident.signals.observe import Observations
 from dynident.signals.rows import too_short
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 
 STUTTER = 3  # rows: a longer run of equal rows is standstill or a logger that hangs
 
-Flags = NDArray[np.bool_]
+Flags = Mask
 Counts = NDArray[np.int64]
 
 

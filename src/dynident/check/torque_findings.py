@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dynident.blas import on_one_thread
+from dynident.arrays import Array, on_one_thread
 from dynident.check.explanations import Wiring
 from dynident.check.finding import Finding, Verdict
 from dynident.check.sample import Sample
-from dynident.checks import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 
 _FITS = 0.5  # correlation with the robot's own torque from which a joint's slope counts

@@ -14,9 +14,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from dynident.blas import on_one_thread
+from dynident.arrays import Array, on_one_thread
 from dynident.check.sample import Sample
-from dynident.checks import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.identifiability.base import BaseParameters
 from dynident.information.absorb import absorb

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.term import Entry, Term
 from dynident.errors import InputError
 from dynident.robot.model import Robot

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.equations import Actuation
 from dynident.dynamics.polynomials import ClosedFormError
 from dynident.robot.model import Robot

@@ -18,9 +18,9 @@ from dataclasses import fields
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.closure import closure_of
-from dynident.dynamics.tracking import STRIDE, Found, Mask, Places, Tracker
+from dynident.dynamics.tracking import STRIDE, Found, Places, Tracker
 from dynident.errors import InputError, SingularError
 from dynident.robot.loop_check import SINGULAR
 from dynident.robot.loops import loop_paths

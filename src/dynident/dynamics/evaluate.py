@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, as_samples
+from dynident.arrays import Array, as_samples
 from dynident.dynamics.assembly import solved_positions
 from dynident.dynamics.kernels import inputs_of, kernel
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.along import AlongTerm, Follower, Following, Place, Reference, Samples
 from dynident.dynamics.stop import Stops
 from dynident.dynamics.term import Column, element_place

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Sequence
 from typing import Protocol
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics import equations as eq
 from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.closure import closing_outputs

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from dynident.checks import Array, whole_strides
+from dynident.arrays import Array, whole_strides
 from dynident.dynamics.jit import compiled
 from dynident.dynamics.program import Op, Program
 from dynident.dynamics.vector_ir import FAST, INT, POINTER, Emitter, integer

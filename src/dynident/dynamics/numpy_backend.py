@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.program import LEAVES, UNARY, Op, Program
 
 _UFUNC: dict[Op, Callable[..., Any]] = {

@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.along import AlongTerm, Follower, Place, Reference, Samples
 from dynident.dynamics.term import Column
 from dynident.errors import InputError, UnknownNameError

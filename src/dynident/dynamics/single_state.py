@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics import equations as eq
 from dynident.dynamics.kernels import Recording
 from dynident.dynamics.program import UNARY, Op, Program

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 
 def play(position: Array, radius: Array, start: Array) -> Array:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.closure import closure_of
 from dynident.dynamics.kernels import CLOSING, kernel
 from dynident.robot.loops import loop_size, n_rows
@@ -23,7 +23,6 @@ _CONTRACTION = 0.5  # of its steps, at least
 _LAST_STEP = 1e-8  # of Newton's method: it converges quadratically, so what follows is rounding
 _CLOSED = 1e-7  # residual before that last step
 _SHORTEST = 1e-5  # share of the way at which a step is given up
-Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, as_samples, frozen
+from dynident.arrays import Array, as_samples, frozen
 from dynident.dynamics.assembly import assembly, solved_positions
 from dynident.dynamics.kernels import kernel
 from dynident.robot.model import Robot

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, Mask, frozen
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class TorqueErrors:
         """No samples yet."""
         return TorqueErrors(joints, band, *(np.zeros(len(joints)) for _ in _SUMS))
 
-    def including(self, measured: Array, predicted: Array, counts: NDArray[np.bool_] | None = None) -> TorqueErrors:
+    def including(self, measured: Array, predicted: Array, counts: Mask | None = None) -> TorqueErrors:
         """With more samples, (n_joints, n_samples) each, of which those count that `counts` says."""
         used = np.ones_like(measured) if counts is None else counts.astype(np.float64)
         return TorqueErrors(
@@ -125,7 +124,7 @@ class Trace:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
-def _known(values: Array, told: NDArray[np.bool_]) -> list[float | None]:
+def _known(values: Array, told: Mask) -> list[float | None]:
     return [float(value) if known else None for value, known in zip(values, told, strict=True)]
 
 

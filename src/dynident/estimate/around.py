@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Term, along_terms
 from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator

@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque
 from dynident.errors import InputError
 from dynident.estimate.prediction import TorqueModel, motion_at_stamps

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.identifiability.base import BaseParameters
 from dynident.information.absorb import absorb
 from dynident.information.observation_model import ObservationModel, observation_model

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import DynidentError
 
 Kind = Literal["zero", "nonnegative", "second order", "semidefinite", "exponential"]

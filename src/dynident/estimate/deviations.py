@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.estimate.estimator import Estimator
 from dynident.signals.rows import ObservedRows
 

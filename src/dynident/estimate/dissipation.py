@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, Moving, PointwiseLaw, Stop
 from dynident.dynamics.terms import Column, Coulomb, Term
 from dynident.estimate.cones import Kind, triangle

@@ -27,8 +27,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.errors import InputError, SingularError, UnknownNameError
 from dynident.estimate.experiments import Experiment
 from dynident.estimate.instruments import InstrumentedChannel, instrumented

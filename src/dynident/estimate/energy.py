@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, as_samples, frozen
+from dynident.arrays import Array, Mask, as_samples, frozen
 from dynident.dynamics.evaluate import energy_regressor, joint_torque, regressor
 from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError
@@ -26,7 +26,7 @@ from dynident.information.information import Information
 from dynident.information.observation_model import observation_model
 from dynident.information.rows import accumulate_rows
 from dynident.robot.model import Robot
-from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observe import Observations
 from dynident.signals.rows import ROWS_PER_BAND

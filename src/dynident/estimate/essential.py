@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, Mask, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.estimate import Estimate
@@ -91,7 +90,7 @@ class EssentialParameters(BaseValues):
     fitted: Estimator | None = None
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Mask:
         """(n,) whether each is essential."""
         return np.isin(self.names, self.essential)
 
@@ -171,7 +170,7 @@ class _Found:
 
     values: Array
     covariance: Array
-    determined: NDArray[np.bool_]
+    determined: Mask
     square: float
 
     @property

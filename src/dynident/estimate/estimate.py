@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen, place_of
+from dynident.arrays import Array, Mask, frozen, on_one_thread, place_of
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.bands import LEVEL, banded_blocks, covariance_root, half_width
 from dynident.estimate.friction_view import FrictionView
@@ -24,7 +23,7 @@ from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Estimate:
     covariance: Array
     covariance_kind: str
     white_std: Array
-    determined: NDArray[np.bool_]
+    determined: Mask
     rank: int
     condition: float
     sigma: Array

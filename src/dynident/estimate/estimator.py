@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, Mask, frozen, frozen_mask
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.information.information import Information
 from dynident.information.slabs import RowSource, accumulate_slabs
-from dynident.information.solution import Weighted, dead_channels, dense_channels, frozen_mask, tolerance_for
+from dynident.information.solution import Weighted, dead_channels, dense_channels, tolerance_for
 
 _LEAST_DEVIATION = 1e-150  # its inverse square is still a number
 _SHOWN = 3  # entries of a mapping that `repr` shows
@@ -106,7 +105,7 @@ class Estimator(ABC):
     rank_: int
     condition_: float
     gap_: tuple[float, float]
-    determined_: NDArray[np.bool_]
+    determined_: Mask
     undetermined_: tuple[str, ...]
     n_rows_: float
     iterations_: int

@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, Mask, frozen, on_one_thread
 from dynident.dynamics.terms import TermsLike, state_terms
 from dynident.errors import InputError
 from dynident.estimate.choices import choose_delay
@@ -242,7 +240,7 @@ def solve_in_steps(
     return CombinedParameters(whole, values, covariance, known, tuple(steps), kept, lost)
 
 
-def _lost(parts: Sequence[Information], known: NDArray[np.bool_]) -> tuple[str, ...]:
+def _lost(parts: Sequence[Information], known: Mask) -> tuple[str, ...]:
     """A warning when the steps leave open what all experiments together determine."""
     if known.all():
         return ()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
-from dynident.signals.fir import Mask
+from dynident.arrays import Array, Mask
 
 _TOLERANCE = 1e-10  # share of the largest eigenvalue of products
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
-from dynident.signals.fir import Mask
+from dynident.arrays import Array, Mask
 
 REACH = 0.05  # [rad] to either side in time of a reversal that a loop shows
 _OF_RANGE = 0.2  # share of a joint's range that it shows at most

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, regressor
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, ElementLaw

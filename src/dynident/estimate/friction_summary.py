@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.estimate.text_table import text_table
 from dynident.logs.labels import short_names

@@ -11,14 +11,14 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, Mask, frozen
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.friction_levels import Levels, Shares
 from dynident.estimate.friction_loops import Loops
 from dynident.estimate.friction_parts import FRICTION, LOAD, Parts, friction_curve, term_name
 from dynident.estimate.prediction import TorqueModel
-from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observe import Motion, Observations
 from dynident.signals.rows import LEAST_SEGMENTS, MOST_SEGMENTS, SEGMENT_SECONDS, row_step

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.information.absorb import absorb
 from dynident.information.solution import RANK_SHARE
 from dynident.signals.observe import Observations

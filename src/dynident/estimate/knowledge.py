@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, Mask, frozen, on_one_thread
 from dynident.identifiability.base import readable_base
 from dynident.identifiability.regrouping import cleaned
 
@@ -63,7 +61,7 @@ class Knowledge:
         return Knowledge((), np.zeros((0, n)), np.zeros(0), np.zeros((0, 0)))
 
     @property
-    def determined(self) -> NDArray[np.bool_]:
+    def determined(self) -> Mask:
         """(n,) whether each base parameter is known by itself."""
         result = np.zeros(self.G.shape[1], dtype=bool)
         result[[p for p, row in zip(self.pivots, self.G, strict=True) if np.count_nonzero(row) == 1]] = True

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.logs.log import joint_positions
 from dynident.signals.observe import Observations
 

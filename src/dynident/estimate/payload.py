@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array, frozen, place_of
+from dynident.arrays import Array, frozen, place_of
 from dynident.errors import InputError
 from dynident.estimate.around import needs_reference
 from dynident.estimate.deviations import (

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.estimate.payload_fit import payload_matrix
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.helpful import Help, helpful_for_each

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.errors import InputError
 from dynident.estimate.around import RANK_TOLERANCE
 from dynident.estimate.estimate import Estimate

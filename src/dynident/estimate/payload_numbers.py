@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.estimate.payload_advice import PayloadAdvice
 from dynident.robot.parameters import to_classical
-from dynident.signals.fir import Mask
 
 NUMBER_NAMES = ("mass", "cx", "cy", "cz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 MASS_SHARE = 0.2  # largest deviation of the mass that still supports it, of the mass

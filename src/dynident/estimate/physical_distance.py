@@ -14,10 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, Mask, frozen, on_one_thread
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.cones import from_triangle
@@ -280,7 +278,7 @@ def _nearest_standard(
 
 
 def _standard_metric(
-    robot: Robot, columns: Sequence[Column], chi: Array, known: NDArray[np.bool_]
+    robot: Robot, columns: Sequence[Column], chi: Array, known: Mask
 ) -> tuple[Array, dict[str, slice]]:
     """Rows of the relative changes of given values, and which of them belong to links that are given in full."""
     rows: list[Array] = []

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.errors import InputError
 from dynident.estimate.physical_bounds import Bound
 from dynident.estimate.physical_evidence import Evidence, rows_of

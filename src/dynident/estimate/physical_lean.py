@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.physical_problem import Lean

@@ -24,8 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, Mask, on_one_thread
 from dynident.dynamics.terms import Column, Term
 from dynident.errors import InputError
 from dynident.estimate.cones import (
@@ -221,7 +220,7 @@ def link_columns(robot: Robot, columns: Sequence[Column]) -> NDArray[np.intp]:
     return np.array([[places[f"{symbol}{joint.number}"] for symbol in LINK_SYMBOLS] for joint in robot.joints])
 
 
-def seen_alone(rows: Array) -> NDArray[np.bool_]:
+def seen_alone(rows: Array) -> Mask:
     """(n_columns,) whether rows determine each parameter by itself, whatever the others are."""
     size = np.linalg.norm(rows, axis=0)
     _, singular, vt = np.linalg.svd(rows / np.where(size > 0.0, size, 1.0), full_matrices=False)

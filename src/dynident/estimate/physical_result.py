@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import UnknownNameError
 from dynident.estimate.prediction import TorqueModel
 from dynident.identifiability.base import BaseParameters

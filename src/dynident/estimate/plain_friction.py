@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.along import Samples
 from dynident.dynamics.evaluate import joint_torque, regressor
 from dynident.dynamics.friction_terms import ElementLaw

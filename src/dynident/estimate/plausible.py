@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.robot.model import Robot
 from dynident.robot.parameters import from_classical
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
 from dynident.dynamics.terms import Term, along_terms, state_terms

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimator import Problem, check_number
 from dynident.estimate.least_squares import WeightedLeastSquares
@@ -116,7 +115,7 @@ def nominal_deviations(coordinates: Regrouping, values: Mapping[str, float], std
     return np.array(list(result.values()))
 
 
-def prior_rows(K: Array, given: NDArray[np.bool_], nominal: Array, deviations: Array) -> Array:
+def prior_rows(K: Array, given: Mask, nominal: Array, deviations: Array) -> Array:
     """Rows [T | T beta_0], each of unit variance, that say what a prior over standard parameters says of base ones.
 
     Combinations N' beta that no open parameter takes part in (N' K_open = 0) have covariance N' K S K' N; whitening

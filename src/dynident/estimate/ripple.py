@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, Ripple
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.prediction import TorqueModel

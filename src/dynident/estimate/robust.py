@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimator import Estimator, Fit, Problem, check_number, sandwich
 from dynident.information.information import Information

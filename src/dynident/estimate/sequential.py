@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array, ReadOnlyDict
 from dynident.dynamics.terms import TermsLike, resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimators import Estimator, PriorLeastSquares, RobustLeastSquares, TotalLeastSquares
@@ -31,7 +31,6 @@ from dynident.information.information import Information, MergeError
 from dynident.information.observation_model import felt_places
 from dynident.information.solution import dense_channels
 from dynident.logs.source import LogSource
-from dynident.records import ReadOnlyDict
 from dynident.robot.model import Robot
 from dynident.signals.observe import SignalOptions
 

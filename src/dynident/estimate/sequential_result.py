@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array, frozen, place_of
+from dynident.arrays import Array, Mask, ReadOnlyDict, frozen, place_of
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.text_table import deviation_text, text_table
 from dynident.identifiability.base import BaseParameters
-from dynident.records import ReadOnlyDict
 from dynident.robot.model import Robot
 
 
@@ -83,7 +81,7 @@ class SequentialResult:
     nominal: Array
     beta: Array
     covariance: Array
-    determined: NDArray[np.bool_]
+    determined: Mask
     around_nominal: bool
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import all_columns, stored_terms
 from dynident.errors import DynidentError, RobotFileError
 from dynident.estimate.accuracy import TorqueErrors, Trace

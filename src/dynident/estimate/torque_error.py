@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen, place_of
+from dynident.arrays import Array, Mask, frozen, frozen_mask, place_of
 from dynident.dynamics.evaluate import parameters
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimators import ESTIMATORS, Estimator, PriorLeastSquares
@@ -24,7 +24,6 @@ from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.information.slabs import RowSource, Slab, SlabBlock
-from dynident.information.solution import frozen_mask
 
 Nominal = str | Mapping[str, float] | ArrayLike
 
@@ -53,7 +52,7 @@ class TorqueErrorEstimate:
     correction: Array
     std: Array
     covariance: Array
-    determined: NDArray[np.bool_]
+    determined: Mask
     kept: tuple[str, ...]
     rank: int
     condition: float
@@ -218,7 +217,7 @@ def _around(estimator: Estimator, coordinates: Regrouping, chi: Array) -> Estima
     return estimator.set_params(values=moved, std=std)
 
 
-def _felt(information: Information) -> NDArray[np.bool_]:
+def _felt(information: Information) -> Mask:
     """(n,) whether any row feels each parameter."""
     n = information.coordinates.n
     dense = np.vstack([factor.dense(n) for factor in information.channel_factors()])

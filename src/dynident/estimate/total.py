@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.errors import SingularError
 from dynident.estimate.estimator import Estimator, Fit, Problem
 from dynident.information.factor import triangular

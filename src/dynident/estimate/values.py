@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array, frozen, place_of
+from dynident.arrays import Array, Mask, frozen, frozen_mask, place_of
 from dynident.errors import InputError
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.prediction import TorqueModel
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.regrouping import Regrouping
-from dynident.information.solution import frozen_mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +29,7 @@ class BaseValues:
     coordinates: Regrouping
     values: Array
     covariance: Array
-    determined: NDArray[np.bool_]
+    determined: Mask
 
     def __post_init__(self) -> None:
         for name in ("values", "covariance"):

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import InputError
 from dynident.experiments.machine import Machine
 from dynident.logs.log import Log, channel_names

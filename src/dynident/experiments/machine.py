@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import DynidentError
 from dynident.experiments.answer import ExperimentError
 from dynident.plant.protocol import Plant, Reading

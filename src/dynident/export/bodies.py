@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.export.exported import ExportError
 from dynident.robot.parameters import to_classical
 from dynident.robot.physicality import violations

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.evaluate import gravity_torque, inverse_dynamics, joint_torque, mass_matrix, regressor
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, Harmonics, Stop

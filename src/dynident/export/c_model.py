@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.along import AlongTerm
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, PointwiseLaw, Stop

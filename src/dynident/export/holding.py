@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, ReadOnlyDict, frozen
 from dynident.dynamics.terms import Coulomb, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.plant.places import Place, element_places
-from dynident.records import ReadOnlyDict
 from dynident.robot.model import Element, Robot
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.export.bodies import classical, merged_words, same, shared, text
 from dynident.export.exported import ExportError
 from dynident.export.holding import Holding, on_joints

@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
 from dynident.errors import DynidentError, InputError
 from dynident.export.exported import Agreement, ExportError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
 from dynident.dynamics.tree_motion import tree_motion
 from dynident.export.exported import ExportError

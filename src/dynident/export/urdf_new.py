@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.export.bodies import classical, text
 from dynident.export.holding import Holding
 from dynident.export.urdf_text import inertial_xml

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.export.bodies import Share, classical, merged_words, same, shared, text
 from dynident.export.exported import ExportError
 from dynident.export.holding import Holding

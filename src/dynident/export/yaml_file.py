@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dynident._version import __version__
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.terms import TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimate import Estimate

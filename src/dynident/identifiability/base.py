@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.dynamics.evaluate import parameters, regressor
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, along_terms, resolve_terms, state_terms
 from dynident.errors import InputError

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, as_samples, frozen
+from dynident.arrays import Array, as_samples, frozen, on_one_thread
 from dynident.dynamics.friction_terms import ElementLaw
 from dynident.dynamics.terms import Coulomb
 from dynident.errors import InputError

@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import state_terms
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.model import Robot

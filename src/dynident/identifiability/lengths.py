@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.equations import NumpyFunctions, make_state, regressor_entries
 from dynident.dynamics.terms import Term, all_columns
 from dynident.identifiability.states import random_states

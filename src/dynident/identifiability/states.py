@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.assembly import all_active, assembly
 from dynident.dynamics.closure import closure_of
 from dynident.errors import InputError

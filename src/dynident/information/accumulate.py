@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, as_matrix, as_samples, frozen, whole_strides
+from dynident.arrays import Array, as_matrix, as_samples, frozen, whole_strides
 from dynident.dynamics.terms import Column, TermsLike, resolve_terms
 from dynident.errors import InputError
 from dynident.identifiability.regrouping import Regrouping

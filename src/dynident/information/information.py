@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns

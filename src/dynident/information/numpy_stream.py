@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.numpy_backend import NumpyKernel
 from dynident.dynamics.program import Program
 from dynident.information.layout import Layout

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.assembly import Named, by_number, solved_positions
 from dynident.dynamics.backend import chosen_backend

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import frozen
+from dynident.arrays import frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import InputError
 from dynident.identifiability.regrouping import Regrouping

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import InputError
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.absorb import absorb

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen, place_of
+from dynident.arrays import Array, Mask, frozen, frozen_mask, on_one_thread, place_of
 from dynident.errors import InputError
 from dynident.identifiability.regrouping import select_columns
 from dynident.information.factor import triangular
@@ -54,7 +52,7 @@ class Solution:
     values: Array
     std: Array
     covariance: Array
-    determined: NDArray[np.bool_]
+    determined: Mask
     rank: int
     singular_values: Array
     condition: float
@@ -189,8 +187,8 @@ class Weighted:
 
     x: Array
     half: Array
-    determined: NDArray[np.bool_]
-    settled: NDArray[np.bool_]
+    determined: Mask
+    settled: Mask
     rank: int
     singular: Array
 
@@ -361,10 +359,3 @@ def _segment_covariance(information: Information, found: Weighted, sigma: Array)
     small_sample = len(segments) / (len(segments) - 1.0)
     middle = small_sample * scores.T @ scores
     return np.asarray(found.inverse @ middle @ found.inverse)
-
-
-def frozen_mask(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """A read-only copy."""
-    copy = mask.copy()
-    copy.setflags(write=False)
-    return copy

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import frozen
+from dynident.arrays import frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError
 from dynident.files import write_whole

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.jit import compiled
 from dynident.dynamics.llvm_backend import VERSION, aligned, emit_program, gather, shorter, strided_copy
 from dynident.dynamics.program import Program

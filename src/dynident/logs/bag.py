@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError, RobotFileError
 from dynident.logs.jointstate import JOINT_STATE, Message
 from dynident.logs.log import LogError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 
 _PAD = 16  # bytes before the text, so that the two words before any place can be loaded
 _WORD = 8  # digits that fit a word
@@ -80,7 +80,7 @@ def _decimals(padded: bytes, delimiter: int) -> Array | None:
 
 def _mantissas(
     padded: bytes, point: Places, end: Places, n_whole: Places, n_decimals: Places
-) -> tuple[Words, Array, NDArray[np.bool_]]:
+) -> tuple[Words, Array, Mask]:
     """All digits of each cell as a whole number, the power of ten it is too large by, and where that went wrong."""
     words: Words = np.ndarray((len(padded) - 7,), dtype="<u8", buffer=padded, strides=(1,))
     whole, faults = _digits(words[point - _WORD], np.clip(n_whole, 0, _WORD))
@@ -113,7 +113,7 @@ def _digits(words: Words, count: Places) -> tuple[Words, Words]:
     return words, faults
 
 
-def _with_odd(values: Array, odd: NDArray[np.bool_], padded: bytes, start: Places, end: Places) -> Array | None:
+def _with_odd(values: Array, odd: Mask, padded: bytes, start: Places, end: Places) -> Array | None:
     """The values with those of odd cells read one by one; None if one is no number, or they are many."""
     places = np.flatnonzero(odd)
     if len(places) > _WORDY * len(values):

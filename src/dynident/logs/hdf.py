@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.log import LogError
 from dynident.logs.memory import refuse_bomb
 

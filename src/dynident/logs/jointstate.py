@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.errors import InputError
 from dynident.logs.joints import QUANTITIES
 
@@ -35,7 +35,7 @@ class Layout:
     fixed: tuple[tuple[int, bytes], ...]
     starts: tuple[int | None, ...]
 
-    def alike(self, rows: Rows) -> NDArray[np.bool_]:
+    def alike(self, rows: Rows) -> Mask:
         """Which messages have this layout, (n_messages,); they have the length of the one it was found in."""
         same = np.ones(len(rows), dtype=bool)
         for start, part in self.fixed:

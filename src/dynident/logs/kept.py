@@ -10,7 +10,7 @@ from typing import IO
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.table import Table
 
 MOST_KEPT = 2_000_000_000  # bytes of numbers; a longer table is read again at each pass

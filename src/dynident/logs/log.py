@@ -9,9 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, ReadOnlyDict, frozen
 from dynident.errors import DynidentError, InputError
-from dynident.records import ReadOnlyDict
 from dynident.robot.model import Robot
 
 HELD = 0.02  # a locked joint may be logged this far from its position [rad or m]

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.hdf import hdf_variables
 from dynident.logs.log import LogError
 from dynident.logs.memory import MemoryTable, refuse_bomb

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.log import LogError
 
 LARGEST_MEMORY = 2_000_000_000  # bytes of numbers after unpacking: a day of six joints at 1 kHz is streamed instead

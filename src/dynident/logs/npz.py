@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.log import LogError
 from dynident.logs.memory import MemoryTable, refuse_bomb
 from dynident.logs.table import file_digest

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.log import LogError
 from dynident.logs.table import file_digest
 

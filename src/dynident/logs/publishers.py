@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.logs.joints import QUANTITIES
 from dynident.logs.jointstate import Layout, Message, Rows, layout_of

@@ -13,7 +13,7 @@ import numpy as np
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.columns import ColumnRule
 from dynident.logs.log import LogError
 from dynident.logs.memory import MemoryTable, refuse_bomb

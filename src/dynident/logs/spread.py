@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.joints import QUANTITIES
 from dynident.logs.log import LogError
 from dynident.logs.publishers import Block, Key, Publisher

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.columns import Understood
 from dynident.logs.kept import Kept
 from dynident.logs.log import BLOCK, Log, LogError, Role, empty_window

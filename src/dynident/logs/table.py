@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 PART = 1 << 20  # bytes of a file read at a time
 

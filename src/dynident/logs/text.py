@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.digits import decimal_table
 from dynident.logs.log import LogError
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics import equations as eq
 from dynident.dynamics.kernels import Recording
 from dynident.dynamics.program import Program

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 Criterion = Callable[[Array, Array], tuple[float, Array]]
 _ORDER = 16.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.equations import Actuation
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.terms import Term

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Coulomb, Term, TermsLike, resolve_terms
 from dynident.errors import InputError, UnknownNameError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.kernels import Recording
 from dynident.dynamics.program import Program
 from dynident.dynamics.recursion import joint_frame

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 _BOUNDARY = 0.99  # share of the way to a limit that one step may go
 _TINY_STEP = 1e-8

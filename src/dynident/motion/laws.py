@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 Law = Callable[[Array, float], tuple[Array, Array, Array]]
 TWO_PI = 2.0 * np.pi

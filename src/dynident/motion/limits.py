@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import Robot
 from dynident.robot.placeholders import PlaceholderLimit, believed_limits, placeholder_limits

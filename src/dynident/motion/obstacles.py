@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.motion.geometry import Capsule, Distances, Indices, LinkPoints
 from dynident.robot.model import BASE, Robot
 
@@ -85,7 +84,7 @@ def _ends(robot: Robot, capsules: Sequence[Capsule]) -> LinkPoints:
     return LinkPoints(robot, [one.link for one in capsules for _ in range(2)], places)
 
 
-def _apart(capsules: Sequence[Capsule], moves: NDArray[np.bool_]) -> Indices:
+def _apart(capsules: Sequence[Capsule], moves: Mask) -> Indices:
     """Indices of ends that move, each place of a link once."""
     kept: list[int] = []
     seen: list[tuple[int, Array]] = []

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.motion.laws import LAWS, peaks
 from dynident.motion.trajectory import State, Trajectory, row, table

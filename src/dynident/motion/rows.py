@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics import equations as eq
 from dynident.dynamics.kernels import Recording, record
 from dynident.dynamics.program import Program

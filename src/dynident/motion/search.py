@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import DynidentError
 from dynident.motion.criteria import Criterion
 from dynident.motion.demands import Demands, Shortfall, Stacked

@@ -10,11 +10,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array, ReadOnlyDict
 from dynident.errors import InputError, UnknownNameError
 from dynident.motion.point_to_point import PointToPoint
 from dynident.motion.trajectory import State, Trajectory
-from dynident.records import ReadOnlyDict
 
 _GAP = 1e-9  # [rad or m] a join may have, from rounding
 

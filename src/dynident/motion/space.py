@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.motion.fourier import Fourier, rest_basis, waves
 from dynident.motion.trajectory import State, positive

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.adjoint import adjoint
 from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.numpy_backend import NumpyKernel

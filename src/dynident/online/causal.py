@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError, UnknownNameError
 from dynident.signals.kernels import FIVE_POINT, Kernel, low_pass_kernel
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.around import RANK_TOLERANCE
 from dynident.online.causal import CausalFilter, Filtered
@@ -24,7 +24,6 @@ from dynident.online.solve import Solved, quick_values, row_variance, solved
 from dynident.online.structures import Structure
 from dynident.online.track import Track
 from dynident.online.watch import Watch
-from dynident.signals.fir import Mask
 
 SETTLED = 1.2  # variances of all rows, below which errors are those of the data and not of unfinished values
 UNSETTLED_SHARE = 1e-3  # with which errors of unfinished values go on counting; none would leave nothing to show

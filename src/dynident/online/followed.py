@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.terms import all_columns, along_terms, state_terms
 from dynident.online.causal import MOST_FILLED
 from dynident.online.known import Known
-from dynident.signals.fir import Mask
 
 Instant = tuple[float, Array, Array, Array, Array]  # time, q, dq, ddq, load
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.online.causal import MOST_FILLED
 from dynident.robot.model import Robot
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 JITTER = 0.01  # of the sample time: stamps that scatter by more are irregular
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, as_samples
+from dynident.arrays import Array, as_samples
 from dynident.dynamics.terms import TermsLike
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimate import Estimate

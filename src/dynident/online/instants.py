@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 POSSIBLE = 16.0  # variances by which an instant may explain the rows worse than the best: four standard deviations
 _MOST_TRIED = 2000  # instants

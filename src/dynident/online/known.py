@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, Mask, frozen
 from dynident.dynamics.terms import TermsLike, along_terms, resolve_terms
 from dynident.errors import InputError
 from dynident.estimate.estimate import Estimate
@@ -16,7 +16,6 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.states import random_states
 from dynident.online.plain_prior import plain_part
 from dynident.robot.model import Robot
-from dynident.signals.fir import Mask
 
 PriorLike = Estimate | str | Mapping[str, float] | None
 VALUE_SHARE = 0.3  # of a value or of a typical one: how far a value without a deviation may be off

@@ -17,8 +17,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.errors import InputError, UnknownNameError
 from dynident.information.absorb import absorb
 

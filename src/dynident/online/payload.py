@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.payload_advice import PayloadAdvice, payload_advice
 from dynident.estimate.payload_fit import PAYLOAD_NAMES, SESSIONS, payload_matrix
@@ -16,7 +16,6 @@ from dynident.online.known import Known
 from dynident.online.solve import Solved
 from dynident.online.verdict import Verdict, too_early
 from dynident.robot.parameters import LINK_UNITS
-from dynident.signals.fir import Mask
 
 PAYLOAD_UNKNOWNS = 10  # they come first, friction of the session follows
 MASS = 9  # place of the mass among the unknowns

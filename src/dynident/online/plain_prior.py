@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.terms import along_terms, resolve_terms, state_terms
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.plain_friction import plain_elements
 from dynident.identifiability.base import BaseParameters, base_parameters
-from dynident.signals.fir import Mask
 
 PLAIN = ("Fv", "Fc")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.information.observation_model import observation_model
@@ -15,7 +15,6 @@ from dynident.online.causal import Filtered
 from dynident.online.followed import FollowedColumns
 from dynident.online.known import Known
 from dynident.online.structures import SeriesStructure, Structure
-from dynident.signals.fir import Mask
 
 # Dry friction holds a joint at rest with any torque below its own; without it a joint at rest tells the truth.
 DRY = ("Fc", "stop", "sign", "stribeck", "load", "asymmetric")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

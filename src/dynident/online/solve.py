@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, Mask, on_one_thread
 from dynident.information.absorb import absorb
 from dynident.information.solution import RANK_SHARE, solve_weighted
 from dynident.online.memory import Stretch
-from dynident.signals.fir import Mask
 
 
 @dataclass(frozen=True, eq=False)

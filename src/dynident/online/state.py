@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.estimate.physical_result import PhysicalParameters
 from dynident.online.changes import Change
 from dynident.online.payload import PayloadState
 from dynident.online.verdict import Verdict
-from dynident.signals.fir import Mask
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.online.sources.source import Samples
 from dynident.online.stream_counters import Tally
 

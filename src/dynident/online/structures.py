@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics, parameters
 from dynident.dynamics.terms import Term
 from dynident.robot.model import Robot

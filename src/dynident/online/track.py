@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.information.absorb import absorb
 from dynident.online.memory import Forgetting, Stretch, make_room, together
 from dynident.online.rows import absorber

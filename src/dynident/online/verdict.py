@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynident.arrays import Mask
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.states import random_states
 from dynident.online.solve import Solved
-from dynident.signals.fir import Mask
 
 TORQUE_SHARE = 0.1  # largest deviation of predicted torque, of the torque itself, over motion at large
 LEAST_ROWS = 3.0  # per unknown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 _HELD = 64  # instants summed up at once
 MOST_ALIKE = 0.98  # autocorrelation of neighbouring errors that is believed

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, as_samples, frozen
+from dynident.arrays import Array, as_samples, frozen
 from dynident.dynamics.evaluate import actuated_torque, gravity_torque, inverse_dynamics, joint_torque, mass_matrix
 from dynident.errors import InputError
 from dynident.plant.mujoco_model import MujocoModel, import_mujoco, mujoco_model

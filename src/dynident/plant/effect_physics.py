@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN
 from dynident.errors import InputError
 from dynident.plant.effect_laws import FORCES, GRIPS, check_dry

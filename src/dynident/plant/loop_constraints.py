@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element as Node, SubElement
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.robot.loops import loop_size
 from dynident.robot.model import BASE, Loop, Robot

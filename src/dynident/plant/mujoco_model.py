@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.tree_motion import tree_motion
 from dynident.errors import DynidentError, InputError
 from dynident.plant.loop_constraints import carriers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, as_samples
+from dynident.arrays import Array, as_samples
 from dynident.errors import InputError
 from dynident.plant.drives import Drive, Motors, TorqueDrive, VoltageDrive
 from dynident.plant.effect_physics import Effects

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element as Node, SubElement, indent, tostring
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.plant.loop_constraints import add_loops, carried, carriers
 from dynident.plant.payload import Payload

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import DynidentError
 from dynident.robot.model import Robot
 

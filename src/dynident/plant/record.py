@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque
 from dynident.errors import InputError, UnknownNameError
 from dynident.logs.log import Log, Role, channel_names

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.plant.mujoco_model import MujocoModel, import_mujoco
 from dynident.plant.protocol import UnstableError
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.report.markup import Html, element
 from dynident.report.motion_plots import picture
 from dynident.report.plots import Frame, axes, path, span, ticks

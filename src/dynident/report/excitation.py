@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.estimate import Estimate
 from dynident.identifiability.helpful import Help, helpful_motions
 from dynident.report.markup import Head, Html, bullets, element, paragraphs, section, table

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque
 from dynident.estimate.accuracy import TorqueErrors
 from dynident.estimate.bands import LEVEL, half_width

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.friction_parts import FRICTION, term_name
 from dynident.estimate.friction_summary import disagree, friction_summary

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident._version import __version__
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.motion.excite import ExcitingMotion
 from dynident.report.figures import torque_units

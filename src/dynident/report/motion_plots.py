@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.report.markup import Html, element
 from dynident.report.plots import LEFT, RIGHT, WIDTH, Frame, axes, path, span, ticks
 from dynident.report.words import number, percent

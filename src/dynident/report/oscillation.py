@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.experiments.oscillation.oscillate import Oscillation
 from dynident.experiments.oscillation.paper import DISCRIMINATION, PaperRow, PaperTable
 from dynident.experiments.oscillation.stage import StageResult, Step

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.accuracy import Trace
 from dynident.report.markup import Html, element
 from dynident.report.words import number

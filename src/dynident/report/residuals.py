@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.estimate import Estimate
 from dynident.report.charts import Curve, chart
 from dynident.report.figures import torque_units

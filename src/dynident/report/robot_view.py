@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.motion.geometry import LinkPoints, link_capsules
 from dynident.report.markup import Html, element
 from dynident.report.motion_plots import picture

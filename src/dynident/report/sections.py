@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.accuracy import TorqueErrors, Trace, together
 from dynident.estimate.bands import LEVEL
 from dynident.estimate.estimate import Estimate

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.text_table import text_table
 from dynident.experiments.answer import Quantity
 from dynident.experiments.step.loaded import StepPayload

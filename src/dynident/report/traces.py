@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.estimate import Estimate
 from dynident.report.figures import band_halves
 from dynident.report.markup import Html

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.motion.geometry import LinkPoints, link_capsules
 from dynident.motion.trajectory import Trajectory
 from dynident.report.markup import Html, element

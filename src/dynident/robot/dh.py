@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, shift, turn_x, turn_z
 from dynident.robot.draft import BASE, Draft, LoopCheck
 from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, quoted

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import suggestion
 from dynident.robot.expressions import LARGEST_NUMBER, ExpressionError, linear_form, quoted
 from dynident.robot.loop_check import checked_closure

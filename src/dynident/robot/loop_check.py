@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.robot.algebra import snapped
 from dynident.robot.loops import Placement, is_assembled, loop_rows, loop_size
 from dynident.robot.model import Closure, Robot

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.robot.loops import CUT_JOINTS
 from dynident.robot.model import BASE, Closure, Loop, Robot, Transform
 from dynident.robot.record_reader import RecordReader

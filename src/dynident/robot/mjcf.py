@@ -18,7 +18,7 @@ from xml.etree.ElementTree import ParseError
 import numpy as np
 from defusedxml import DefusedXmlException, ElementTree as SafeTree
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import RobotFileError
 from dynident.robot.draft import BASE, Draft, ElementSpec
 from dynident.robot.model import Joint, Limits, Transform

@@ -11,9 +11,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, ReadOnlyDict, frozen
 from dynident.errors import InputError, UnknownNameError
-from dynident.records import ReadOnlyDict
 from dynident.robot.algebra import Frame, Number
 from dynident.robot.parameters import LINK_SYMBOLS
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 LINK_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 ELEMENT_SYMBOLS = ("Ia", "Fv", "Fc", "Fo")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.robot.model import Joint, Robot
 from dynident.robot.parameters import LINK_SYMBOLS, inertia_matrix, to_classical
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import RobotFileError
 from dynident.robot.expressions import quoted
 from dynident.robot.model import Transform

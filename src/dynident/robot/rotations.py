@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 
 
 def rpy_matrix(roll: float, pitch: float, yaw: float) -> Array:

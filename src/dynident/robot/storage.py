@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.robot.dh import CONVENTIONS, FIXED, PRISMATIC, REVOLUTE, Row, Table
 from dynident.robot.expressions import quoted
 from dynident.robot.loop_storage import closure_data, with_closure

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element as Node, ParseError
 import numpy as np
 from defusedxml import DefusedXmlException, ElementTree as SafeTree
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import RobotFileError, suggestion
 from dynident.robot.draft import BASE, Draft
 from dynident.robot.expressions import LARGEST_NUMBER, plain_number, quoted

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.around import links_of, needs_reference, without_reference
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS

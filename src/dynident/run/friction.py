@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.friction_terms import Ripple, elements_with_friction, motion_of
 from dynident.dynamics.terms import Term, along_terms
 from dynident.errors import InputError

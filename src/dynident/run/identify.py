@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dynident._version import __version__
+from dynident.arrays import Array
 from dynident.check.doctor import check_observed
 from dynident.check.finding import Checkup
-from dynident.checks import Array
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Term, TermsLike, along_terms, resolve_terms, state_terms
 from dynident.errors import InputError, UnknownNameError

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dynident.checks import frozen
+from dynident.arrays import frozen
 from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
 from dynident.estimate.storage import load_estimate

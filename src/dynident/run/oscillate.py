@@ -13,7 +13,7 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.run.experiment import bench, machine, tell, true_values
 
 if TYPE_CHECKING:
-    from dynident.checks import Array
+    from dynident.arrays import Array
     from dynident.experiments.oscillation.oscillate import Oscillation
     from dynident.experiments.oscillation.paper import PaperTable
     from dynident.experiments.oscillation.stage import StageOptions

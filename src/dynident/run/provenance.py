@@ -13,10 +13,10 @@ import numpy as np
 import scipy
 
 from dynident._version import __version__
+from dynident.arrays import ReadOnlyDict
 from dynident.dynamics.term import Term
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
-from dynident.records import ReadOnlyDict
 
 _PART = 1 << 20  # bytes that are read at once
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN
 from dynident.errors import InputError, UnknownNameError
 from dynident.logs.log import Log

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.step.voltages import default_motors
 from dynident.plant import Motors

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.identifiability.excitation import REST_SPEED
 
 BAND_FACTORS = (3.0, 6.0, 9.0, 18.0)  # typical frequencies that the band may reach; torque decides where noise does not

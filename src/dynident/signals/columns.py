@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import regressor
 from dynident.robot.model import Robot
 from dynident.signals.kernels import low_pass_kernel

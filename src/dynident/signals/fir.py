@@ -11,13 +11,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, Mask, on_one_thread
 from dynident.signals.kernels import Kernel
 
-Mask = NDArray[np.bool_]
 Ends = Literal["polynomial", "reflection"]
 _DEGREE = 3  # of the polynomial that continues a motion beyond its ends
 

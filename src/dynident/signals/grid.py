@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.logs.log import Log
 
 GAP_STEPS, GAP_SECONDS = 5.0, 0.05  # a step longer than both of these is a gap
@@ -92,7 +91,7 @@ def _joined(first: Log, second: Log) -> Log:
     return replace(second, time=np.concatenate([first.time, second.time]), channels=channels)
 
 
-def _repeats(log: Log) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _repeats(log: Log) -> tuple[Mask, Mask]:
     """For each row but the first: whether its stamp does not advance, whether all its values equal the row before."""
     same = np.full(len(log) - 1, bool(log.channels))
     for values in log.channels.values():
@@ -100,7 +99,7 @@ def _repeats(log: Log) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return np.diff(log.time) == 0.0, same
 
 
-def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(flags: Mask) -> list[tuple[int, int]]:
     """(first, end) of each run of true flags."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import InputError
 
 _WINDOW = 4  # power of the window 1 - u^2: smooth at its ends, so that derivatives of the kernel are good as well

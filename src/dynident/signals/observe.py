@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.along import AlongTerm, Samples
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.excitation import REST_SPEED
@@ -22,7 +22,7 @@ from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.band import STANDSTILL, BandChoice, choose_by_noise
 from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turning_band
-from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.fir import FilterStream
 from dynident.signals.grid import fresh_blocks, uniform_chunks
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
 from dynident.signals.survey import Survey, survey

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.along import AlongTerm, Course, Reference
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError
@@ -21,7 +21,7 @@ from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.observation_model import ObservationModel, observation_model
 from dynident.information.slabs import Slab, SlabBlock
-from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observe import Motion, Observations
 

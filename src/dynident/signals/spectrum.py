@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.signals.grid import UNIFORM
 
 SHORTEST = 16  # samples of a log or a stretch worth looking at

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.identifiability.excitation import REST_SPEED
 from dynident.logs.log import Log, LogError, check_locked, joint_positions
 from dynident.logs.source import LogSource

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.errors import InputError
 from dynident.estimate.around import RANK_TOLERANCE
 from dynident.estimate.estimators import ESTIMATORS

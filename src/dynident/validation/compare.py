@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.evaluate import joint_torque
 from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
 from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.deviations import LagSums, ResidualCorrelation
 from dynident.estimate.prediction import TorqueModel
-from dynident.signals.fir import FilterStream, Mask
+from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observe import Observations
 from dynident.signals.rows import row_step

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.estimate.bands import LEVEL, covariance_root, half_width
 from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.estimator import Estimator

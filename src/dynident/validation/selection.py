@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Column, Term
 from dynident.estimate.around import RANK_TOLERANCE, fit_around, links_of, needs_reference, without_reference
 from dynident.estimate.estimator import Estimator

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.text_table import deviation_text, text_table
 from dynident.experiments.gravity.structure import GravityBase
@@ -141,7 +140,7 @@ def moments_of_fit(base: GravityBase, fit: Estimate) -> tuple[dict[str, tuple[fl
     values = over @ fit.beta
     std = np.sqrt(np.maximum(np.diag(over @ fit.covariance @ over.T), 0.0))
     open_ones = ~fit.determined
-    known: NDArray[np.bool_] = np.abs(over[:, open_ones]).max(axis=1, initial=0.0) < 1e-9
+    known: Mask = np.abs(over[:, open_ones]).max(axis=1, initial=0.0) < 1e-9
     notes = []
     if not known.all():
         lost = ", ".join(name for name, fine in zip(base.names, known, strict=True) if not fine)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.experiments.gravity.slow_run import SlowRun
 
 HIGHEST = 3  # order up to which harmonics are reported

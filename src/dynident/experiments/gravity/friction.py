@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.experiments.gravity.fourier import FourierFit, alike
 
 _SURE = 4.0  # deviations from which on a slope is one

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.assembly import all_active, assembly
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.gravity.slow_run import SETTLE

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque, mass_matrix
 from dynident.errors import InputError
 from dynident.experiments.answer import ExperimentError

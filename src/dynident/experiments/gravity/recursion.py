@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, Mask, on_one_thread
 from dynident.experiments.gravity.fourier import FourierFit
 from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_columns
 
@@ -30,7 +28,7 @@ class Moments:
 
     values: Array
     covariance: Array
-    determined: NDArray[np.bool_]
+    determined: Mask
 
 
 @on_one_thread

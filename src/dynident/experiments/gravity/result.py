@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.text_table import text_table
 from dynident.experiments.answer import Quantity, answer, quantity_table

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, Mask, frozen
 from dynident.experiments.answer import ExperimentError
 
 MOST_PLACES, FEWEST_PLACES = 60, 8  # angles at which both ways are compared
@@ -58,7 +58,7 @@ class SlowRun:
     tau: Array
     velocity: Array
     acceleration: Array
-    ahead: NDArray[np.bool_]
+    ahead: Mask
     place: NDArray[np.intp]
     speeds: tuple[float, float]
     sticking: float
@@ -204,7 +204,7 @@ def _derivatives(time: Array, q: Array, seconds: float, degree: int) -> tuple[Ar
     return dq, ddq
 
 
-def _inside(time: Array, margin: float) -> NDArray[np.bool_]:
+def _inside(time: Array, margin: float) -> Mask:
     """(n_samples,) whether derivatives are whole: neither end of the recording nor missing samples are near."""
     step = np.diff(time)
     gaps = np.flatnonzero(step > _GAP * np.median(step))
@@ -213,19 +213,19 @@ def _inside(time: Array, margin: float) -> NDArray[np.bool_]:
     return np.asarray(np.minimum(np.abs(time - edges[after - 1]), np.abs(edges[after] - time)) >= margin)
 
 
-def moves(dq: Array) -> NDArray[np.bool_]:
+def moves(dq: Array) -> Mask:
     """(n_samples,) where a joint moves, by its velocities [rad/s, or radians' worth of a slide's]."""
     highest = float(np.percentile(np.abs(dq), 99.0))
     return np.asarray(np.abs(dq) > max(_MOVES * highest, _LEAST_VELOCITY))
 
 
-def swept_alone(q: Array, dq: Array, joint: int) -> NDArray[np.bool_]:
+def swept_alone(q: Array, dq: Array, joint: int) -> Mask:
     """(n_samples,) where no other joint moves and all of them are where they usually are then; in radians' worth."""
     others = [i for i in range(q.shape[1]) if i != joint]
     if not others:
         return np.ones(len(q), dtype=bool)
     limit = np.maximum(_STILL * np.abs(dq[:, joint]), _STILL_VELOCITY)
-    still: NDArray[np.bool_] = np.abs(dq[:, others]).max(axis=1) < limit
+    still: Mask = np.abs(dq[:, others]).max(axis=1) < limit
     moving = still & moves(dq[:, joint])
     if not moving.any():
         return still
@@ -234,7 +234,7 @@ def swept_alone(q: Array, dq: Array, joint: int) -> NDArray[np.bool_]:
     return still & (off < _HELD)
 
 
-def _cruising(alone: NDArray[np.bool_], speed: Array, push: Array, cruise: float) -> NDArray[np.bool_] | None:
+def _cruising(alone: Mask, speed: Array, push: Array, cruise: float) -> Mask | None:
     """(n_samples,) where the joint is at its cruising velocity, without ramps; None for one that oscillates."""
     middle = float(np.median(speed[alone & (speed > (1.0 - _WIDE_BAND) * cruise)]))
     off = np.abs(speed - middle)
@@ -245,7 +245,7 @@ def _cruising(alone: NDArray[np.bool_], speed: Array, push: Array, cruise: float
     return calm if np.count_nonzero(calm) > 0.5 * np.count_nonzero(even) else even
 
 
-def _settled(time: Array, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _settled(time: Array, keep: Mask) -> Mask:
     """The same without the beginning of each stretch, unless hardly anything would be left of it."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]]).astype(int)))
     found = keep.copy()
@@ -265,9 +265,7 @@ def _sticking(q: Array, speed: Array, cruise: float) -> float:
     return float(np.mean(speed[inside] < _SLOW * cruise)) if inside.any() else 1.0
 
 
-def _places(
-    what: str, q: Array, keep: NDArray[np.bool_], ahead: NDArray[np.bool_]
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _places(what: str, q: Array, keep: Mask, ahead: Mask) -> tuple[NDArray[np.intp], Mask]:
     """The place of every sample, and which samples are used: those at places that both ways have seen."""
     ways = [keep & ahead, keep & ~ahead]
     if not all(way.any() for way in ways):

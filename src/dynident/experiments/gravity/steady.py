@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Reading

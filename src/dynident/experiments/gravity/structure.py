@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, as_samples
+from dynident.arrays import Array, Mask, as_samples, on_one_thread
 from dynident.dynamics.evaluate import joint_torque, parameters, regressor
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.gravity.slow_run import SlowRun
@@ -38,7 +37,7 @@ class GravityBase(Regrouping):
 
     robot: Robot
     whole: BaseParameters
-    felt: NDArray[np.bool_]
+    felt: Mask
 
     @functools.cached_property
     def texts(self) -> Mapping[tuple[int, int], str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench
 from dynident.experiments.oscillation.groups import Local, SwingModel, local, nominals

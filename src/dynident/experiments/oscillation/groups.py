@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import columns, joint_torque, parameters, regressor
 from dynident.errors import InputError
 from dynident.identifiability.base import base_parameters

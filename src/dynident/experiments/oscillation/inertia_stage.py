@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.experiments.bench import Bench
 from dynident.experiments.oscillation.groups import SwingModel, nominals

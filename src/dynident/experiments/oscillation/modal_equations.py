@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque
 from dynident.experiments.oscillation.groups import SwingModel, local
 from dynident.experiments.oscillation.modes import ComplexArray, Modes

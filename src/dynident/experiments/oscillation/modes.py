@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 
 ComplexArray = NDArray[np.complex128]
 _SHORT = 240  # samples of the first look, whose cost grows with the third power

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.single_state import torque_law
 from dynident.dynamics.terms import TermsLike
 from dynident.plant.controllers import Quantity

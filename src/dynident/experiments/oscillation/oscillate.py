@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from dynident.checks import as_samples
+from dynident.arrays import as_samples
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.answer import ExperimentError, Quantity, answer, quantity_table
 from dynident.experiments.bench import Bench

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.estimate.text_table import text_table
 from dynident.experiments.bench import Bench

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import columns, parameters
 from dynident.experiments.oscillation.groups import Group, SwingModel, swing_model
 from dynident.identifiability.base import base_parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.experiments.bench import Bench
 from dynident.experiments.oscillation.gravity_stage import ADVICE, GravitySearch

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import InputError
 from dynident.estimate.text_table import text_table
 from dynident.experiments.bench import Bounds

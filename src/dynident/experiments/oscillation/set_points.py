@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.experiments.bench import Bounds
 from dynident.experiments.oscillation.groups import SwingModel, nominals
 from dynident.experiments.oscillation.modal_equations import Parts, parts_of

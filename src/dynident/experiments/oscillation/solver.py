@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.blas import on_one_thread
-from dynident.checks import Array
+from dynident.arrays import Array, on_one_thread
 from dynident.errors import SingularError
 
 _OPEN = 1e-7  # singular value, over the largest, below which a direction is not determined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import energy_regressor, gravity_torque
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bounds

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.experiments.bench import Bench, Run
 from dynident.experiments.oscillation.groups import SwingModel
 from dynident.experiments.oscillation.modes import Modes, fit_modes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import regressor
 from dynident.dynamics.single_state import torque_law
 from dynident.experiments.bench import Bench, Bounds

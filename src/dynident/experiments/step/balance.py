@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.experiments.step.integrals import Description, StepIntegrals, step_integrals
 from dynident.experiments.step.record import StepRecord
 from dynident.experiments.step.response import StepResponse, alike

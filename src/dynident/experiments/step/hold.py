@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import gravity_torque, mass_matrix
 from dynident.errors import InputError
 from dynident.experiments.step.poses import directions

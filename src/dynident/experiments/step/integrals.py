@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import gravity_torque, mass_matrix, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.experiments.answer import ExperimentError

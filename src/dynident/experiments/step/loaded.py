@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.estimate.payload_advice import PayloadAdvice, null_space
 from dynident.estimate.payload_numbers import PayloadNumber, payload_numbers

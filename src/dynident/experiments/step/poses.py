@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import energy_regressor, mass_matrix, parameters, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.errors import InputError

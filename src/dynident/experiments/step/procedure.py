@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run
@@ -332,7 +332,7 @@ def _one_step(
     return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why, run.q, applied, run.dq)
 
 
-def _near_limits(bounds: Bounds, along: NDArray[np.bool_], settle: float) -> Callable[[Reading], bool]:
+def _near_limits(bounds: Bounds, along: Mask, settle: float) -> Callable[[Reading], bool]:
     """Whether a joint that the test moves is about to leave its limits: the record ends there, and is complete."""
     room = np.where(np.isfinite(bounds.upper - bounds.lower), bounds.upper - bounds.lower, 0.0)
     lower, upper = bounds.lower + _MARGIN * room, bounds.upper - _MARGIN * room

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import gravity_torque
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.step.poses import directions

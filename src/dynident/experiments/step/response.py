@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import InputError
 from dynident.experiments.answer import ExperimentError
 

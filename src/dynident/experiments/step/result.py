@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.experiments.answer import Quantity
 from dynident.experiments.step.poses import motor_friction, motor_inertia
 from dynident.experiments.step.record import StepRecord

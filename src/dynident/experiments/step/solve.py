@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.errors import UnknownNameError
 from dynident.experiments.step.poses import InertiaBase
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.bench import Bench

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.experiments.velocity.fit import VelocityFit
 
 _POINTS = 200  # of a model's line between two jumps

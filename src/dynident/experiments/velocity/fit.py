@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.friction_terms import PointwiseLaw
 from dynident.experiments.velocity.groups import Group
 from dynident.experiments.velocity.model import friction_columns, stacked

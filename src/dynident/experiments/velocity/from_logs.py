@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN
 from dynident.estimate.estimate import Estimate
 from dynident.experiments.answer import ExperimentError

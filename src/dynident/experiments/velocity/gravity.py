@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError, UnknownNameError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.friction_terms import elements_with_friction, motion_of
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import Element, Robot

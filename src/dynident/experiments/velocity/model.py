@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, SMOOTHING, Moving, PointwiseLaw
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN
 from dynident.errors import InputError
 from dynident.experiments.bench import Bounds

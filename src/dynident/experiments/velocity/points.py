@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.checks import Array, frozen
+from dynident.arrays import Array, frozen
 
 BLOCKS = 8  # parts of a stretch whose means tell the scatter
 FEWEST_SAMPLES = 5  # in each of them

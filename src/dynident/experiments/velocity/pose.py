@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import gravity_torque
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.bench import Bounds

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.estimate.estimate import Estimate
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import UnknownNameError
 from dynident.experiments.answer import Quantity, answer, quantity_table
 from dynident.experiments.velocity.fit import VelocityFit

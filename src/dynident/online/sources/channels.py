@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.logs.columns import ColumnRule, column_rules, read_rules, understand
 from dynident.logs.joints import joint_rules

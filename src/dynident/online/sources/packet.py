@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.errors import DynidentError
 from dynident.logs.joints import QUANTITIES
 from dynident.online.sources.channels import KINDS, ChannelMap

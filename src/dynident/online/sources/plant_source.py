@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError
 from dynident.online.sources.pace import Paced

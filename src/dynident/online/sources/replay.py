@@ -10,7 +10,7 @@ from os import PathLike
 
 import numpy as np
 
-from dynident.checks import Array
+from dynident.arrays import Array
 from dynident.logs.log import Log, check_locked, joint_positions, joint_speeds, row_torques
 from dynident.logs.memory import LogWarning
 from dynident.logs.read import Columns, stream_log

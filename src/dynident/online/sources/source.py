@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.checks import Array
+from dynident.arrays import Array, Mask
 from dynident.errors import DynidentError
 from dynident.online.stream_counters import Tally
 
@@ -56,7 +56,7 @@ class Samples:
         """Number of samples."""
         return len(self.time)
 
-    def chosen(self, places: slice | Sequence[int] | NDArray[np.bool_]) -> Samples:
+    def chosen(self, places: slice | Sequence[int] | Mask) -> Samples:
         """Only some of the samples."""
         own = (self.time, self.q, self.tau, self.dq, self.sequence, self.arrived)
         return Samples(*(None if values is None else values[places] for values in own))  # type: ignore[arg-type]
