@@ -414,7 +414,7 @@ class TestWeighted:
         solution, estimator = information.solve(), WeightedLeastSquares().fit(information)
         np.testing.assert_array_equal(estimator.values_, solution.values)
         np.testing.assert_array_equal(estimator.std_, solution.std)
-        assert estimator.gap_ == solution.gap
+        assert estimator.gap_ == solution.solve.gap
 
 
 def with_outliers(seed=0, share=0.1):

@@ -40,11 +40,9 @@ from dynident.estimate.sequential import StageExperiment, sequential, sequential
 from dynident.estimate.sequential_result import SequentialResult, Stage
 from dynident.estimate.storage import FitFileError, load_estimate
 from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
-from dynident.estimate.values import BaseValues
 
 __all__ = [
     "ESTIMATORS",
-    "BaseValues",
     "Bound",
     "CenterBox",
     "CenterEllipsoid",

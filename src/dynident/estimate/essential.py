@@ -13,17 +13,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen
+from dynident.arrays import Array, Mask, frozen, record
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.robust import RobustLeastSquares
 from dynident.estimate.torque_error import chosen_estimator
-from dynident.estimate.values import BaseValues
+from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.information.slabs import RowSource, Slab, SlabBlock
 from dynident.information.solution import dense_channels, residual_square, solve_weighted
 
@@ -71,8 +73,8 @@ class Elimination:
         return {"name": self.name, "unit": self.unit, **known, "reason": self.reason}
 
 
-@dataclass(frozen=True, eq=False)
-class EssentialParameters(BaseValues):
+@record
+class EssentialParameters(ParameterEstimate):
     """Result of an elimination, over all base parameters: zero are those that left.
 
     The covariance has, for those that left, the variance that they had then: how far from zero they may be.
@@ -84,15 +86,19 @@ class EssentialParameters(BaseValues):
         fitted: The estimator fitted to the essential parameters alone; None when only an `Estimate` was given.
     """
 
-    share: float
-    essential: tuple[str, ...]
-    eliminated: tuple[Elimination, ...]
+    share: float = SHARE
+    essential: tuple[str, ...] = ()
+    eliminated: tuple[Elimination, ...] = ()
     fitted: Estimator | None = None
 
     @property
     def kept(self) -> Mask:
         """(n,) whether each is essential."""
         return np.isin(self.names, self.essential)
+
+    def model(self, base: BaseParameters | None = None) -> TorqueModel:
+        """What predicts torque with these values, see `TorqueModel.of`."""
+        return TorqueModel.of(self, base)
 
     def widened(self, covariance: Array) -> Array:
         """A covariance over the essential parameters as one over all, (n, n), with those that left on its diagonal."""
@@ -247,7 +253,8 @@ def _result(
         i = place[one.name]
         determined[i] = np.isfinite(one.std)
         covariance[i, i] = one.std**2 if determined[i] else 0.0
-    return EssentialParameters(coordinates, values, covariance, determined, share, tuple(names), tuple(gone), fitted)
+    kept = {"share": share, "essential": tuple(names), "eliminated": tuple(gone), "fitted": fitted}
+    return EssentialParameters.of(coordinates, values, covariance, determined, **kept)
 
 
 def _problem(

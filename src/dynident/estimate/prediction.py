@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import Array, frozen
 from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
 from dynident.dynamics.terms import Term, along_terms, state_terms
+from dynident.errors import InputError
+from dynident.identifiability.base import BaseParameters
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.observe import Observations
@@ -31,6 +34,24 @@ class TorqueModel:
     terms: tuple[Term, ...]
     chi: Array
     reference: Array | None = None
+
+    @staticmethod
+    def of(estimate: ParameterEstimate, base: BaseParameters | None = None) -> TorqueModel:
+        """What predicts torque with estimated base parameters; those of `base` that are not among them are zero.
+
+        Args:
+            estimate: The estimate.
+            base: The base parameters with their robot; needed only where the data has lost them (a file of factors).
+        """
+        owner = estimate.coordinates if base is None else base
+        if not isinstance(owner, BaseParameters):
+            raise InputError(
+                "the data does not know its robot; give the base parameters: TorqueModel.of(estimate, "
+                "base_parameters(robot))"
+            )
+        found = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
+        chi = frozen(owner.standard_values(found, "regrouped zero"))
+        return TorqueModel(owner.robot, owner.terms, chi, estimate.linearization)
 
     def start(self) -> TorqueCourse:
         """Begin to follow a motion."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimator import Estimator, Fit, Problem, check_number, sandwich
+from dynident.estimate.estimator import Estimator, LeastSquaresResult, Problem, check_number, sandwich
 from dynident.information.information import Information
 from dynident.information.slabs import RowSource, accumulate_slabs
 from dynident.information.solution import (
@@ -115,7 +115,7 @@ class RobustLeastSquares(Estimator):
         if isinstance(self.max_iterations, bool) or not isinstance(self.max_iterations, int) or self.max_iterations < 1:
             raise InputError(f"max_iterations is {self.max_iterations!r}; expected a whole number from 1")
 
-    def _solve(self, problem: Problem, data: Information | RowSource) -> Fit:
+    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
         if isinstance(data, Information):
             raise InputError(
                 "RobustLeastSquares weighs every row by its own residual, and an Information has forgotten its rows; "
@@ -140,7 +140,7 @@ class RobustLeastSquares(Estimator):
             settled = not starting and moved < self.tolerance
             if settled:
                 break
-        return Fit(
+        return LeastSquaresResult(
             found,
             _covariance(problem, look, used),
             used_sigma=used,
