@@ -8,6 +8,7 @@
 Names are looked up in their rooms on first use, so that importing dynident costs next to nothing.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -436,8 +437,6 @@ __all__ = ["__version__", *_ROOM_OF]
 
 def __getattr__(name: str) -> Any:
     if name in _RENAMED:
-        import warnings
-
         warnings.warn(f"di.{name} is now di.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
         return __getattr__(_RENAMED[name])
     if name not in _ROOM_OF:
