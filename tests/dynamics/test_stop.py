@@ -192,9 +192,9 @@ def reference(robot):
 
 def filtered_rows(robot, log, reference):
     one = observe(log, robot, SignalOptions(band=5.0))
-    model = ObservedRows((one,), di.base_parameters(robot, TERMS), reference).model
+    model = ObservedRows((one,), di.base_parameters(robot, TERMS), reference).regressor
     blocks = list(row_blocks(one, model, reference=reference))
-    columns = [np.concatenate(parts, axis=1) for parts in zip(*(b.columns for b in blocks), strict=True)]
+    columns = [np.concatenate(parts, axis=1) for parts in zip(*(b.columns_first for b in blocks), strict=True)]
     return np.concatenate([b.time for b in blocks]), np.concatenate(columns)
 
 
@@ -203,7 +203,7 @@ class TestAlongALog:
         """The columns before they are low-passed, in parts of some size."""
         monkeypatch.setattr(rows_module, "_BLOCK", size)
         one = observe(log, robot, SignalOptions(band=5.0))
-        model = ObservedRows((one,), di.base_parameters(robot, "rigid,stop(0.0003,0.003,0.05)")).model
+        model = ObservedRows((one,), di.base_parameters(robot, "rigid,stop(0.0003,0.003,0.05)")).regressor
         course, found = model.course(None), []
         for motion in one.motion():
             found += [course.columns(part.samples) for part in rows_module._parts(motion)]
@@ -232,7 +232,7 @@ class TestAlongALog:
 
     def test_a_gap_unwinds_the_springs(self, robot, log):
         one = observe(log, robot, SignalOptions(band=5.0))
-        model = ObservedRows((one,), di.base_parameters(robot, "rigid,stop(10)")).model
+        model = ObservedRows((one,), di.base_parameters(robot, "rigid,stop(10)")).regressor
         course = model.course(None)
         motions = list(one.motion())
         found = [course.columns(motion.samples) for motion in motions]

@@ -11,7 +11,7 @@ from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.estimate.around import fit_around
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.information.information import MergeError
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.signals import ObservedRows, SignalOptions, observe
 from tests.signals.made import Fourier, Pieces, exact_torque, make_log, stamps
 
@@ -98,7 +98,7 @@ def test_prediction_needs_no_torque(fit, robot):
 class TestReferences:
     def rows(self, robot, log, terms, reference):
         one = observe(log, robot, SignalOptions(band=5.0))
-        return accumulate_slabs(ObservedRows((one,), di.base_parameters(robot, terms), reference))
+        return accumulate_source(ObservedRows((one,), di.base_parameters(robot, terms), reference))
 
     def test_factors_around_different_references_do_not_merge(self, robot, log):
         chi = di.parameters(robot, "rigid", "mine")
@@ -131,7 +131,7 @@ class TestReferences:
         base = di.base_parameters(robot, f"{BASIC},load")
 
         def gather(base, reference):
-            return accumulate_slabs(ObservedRows((one,), base, reference))
+            return accumulate_source(ObservedRows((one,), base, reference))
 
         found = [fit_around(gather, base, ESTIMATORS["weighted"](), passes)[0] for passes in (1, 2, 5)]
         first, second, last = (f.values_[base.names.index("load_3")] for f in found)

@@ -12,7 +12,7 @@ from dynident.dynamics.along import Course, Reference, Samples, all_places
 from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.estimate.recipes import GROUPS, Group
 from dynident.identifiability.base import base_parameters
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.signals import ObservedRows, SignalOptions, observe
 from dynident.validation.selection import BLOCKS, LEAST_SECONDS, Selection, selection_folds
 from tests.signals.made import Fourier, exact_torque, make_log, stamps
@@ -55,7 +55,7 @@ def selection(robot, *logs, candidates=FEW):
     observed = tuple(observe(log, robot, SignalOptions(band=5.0)) for log in logs)
 
     def gather(base, reference):
-        return accumulate_slabs(ObservedRows(observed, base, reference))
+        return accumulate_source(ObservedRows(observed, base, reference))
 
     return Selection(base_parameters(robot, BASIC), gather, {log.label: log.label for log in logs}, candidates)
 
@@ -111,7 +111,7 @@ class TestWhatCannotBeTold:
 class TestFolds:
     def information(self, robot, *logs):
         observed = tuple(observe(log, robot, SignalOptions(band=5.0)) for log in logs)
-        return accumulate_slabs(ObservedRows(observed, base_parameters(robot, BASIC)))
+        return accumulate_source(ObservedRows(observed, base_parameters(robot, BASIC)))
 
     def test_whole_logs_where_there_are_three(self, robot):
         logs = [made(robot, {}, seed, 10.0) for seed in (1, 2, 3)]

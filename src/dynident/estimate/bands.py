@@ -16,7 +16,7 @@ from dynident.dynamics.evaluate import joint_torque
 from dynident.errors import InputError
 from dynident.estimate.prediction import TorqueModel, motion_at_stamps
 from dynident.identifiability.base import BaseParameters
-from dynident.information.observation_model import observation_model
+from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.signals.observe import Observations
 
 LEVEL = 0.9  # of the bands
@@ -51,18 +51,17 @@ def banded_blocks(
         levels: (n_joints,) residual level of each output.
         observations: The log.
     """
-    columns = observation_model(base.robot, base.terms, "base")
-    torque, course = model.start(), columns.course(model.reference)
-    places = [list(own) for own in columns.layout.columns]
-    cuts = np.cumsum([len(own) for own in places])[:-1]
+    regressor = BaseRegressor.of(base.robot, base.terms)
+    torque, course = model.start(), regressor.course(model.reference)
+    outputs = [(list(columns), lines) for columns, lines in zip(regressor.columns, regressor.lines(), strict=True)]
     # Joint torques are sums of those at the outputs; without couplings the sums have one part.
     sums = joint_torque(base.robot, np.eye(len(base.robot.joint_names))).T
     for stamps, pieces in motion_at_stamps(observations, base.terms):
         torques, deviations = [], []
         for samples in pieces:
             torques.append(sums @ torque.torque(samples))
-            rows = np.split(columns.columns_along(samples, course), cuts)
-            spreads = np.stack([root[own].T @ part for own, part in zip(places, rows, strict=True)])
+            rows = regressor.columns_first_along(samples, course)
+            spreads = np.stack([root[columns].T @ rows[lines] for columns, lines in outputs])
             joint = np.einsum("jr,rkn->jkn", sums, spreads)
             deviations.append(np.sqrt((joint**2).sum(1) + (sums**2 @ levels**2)[:, None]))
         yield stamps, np.concatenate(torques, axis=1), np.concatenate(deviations, axis=1)

@@ -15,7 +15,7 @@ from dynident.signals.kernels import (
     polynomial_kernel,
 )
 from dynident.signals.observe import Motion, Observations, SignalOptions, observe
-from dynident.signals.rows import ObservedRows, RowBlock, row_blocks
+from dynident.signals.rows import ObservedRows, row_blocks
 from dynident.signals.spectrum import MotionSpectrum
 from dynident.signals.survey import Survey, survey
 
@@ -33,7 +33,6 @@ __all__ = [
     "MotionSpectrum",
     "Observations",
     "ObservedRows",
-    "RowBlock",
     "SignalOptions",
     "Survey",
     "column_bandwidth",
