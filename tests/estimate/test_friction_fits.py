@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Course, Reference, Samples, all_places
+from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.estimate.around import fit_around
 from dynident.estimate.estimators import ESTIMATORS
@@ -34,9 +34,7 @@ def made(robot, seed=1, seconds=14.0, noise=0.01):
     motion = Fourier.random(3, seed)
     q, dq, ddq = motion(t)
     terms, chi = along_terms(resolve_terms(TERMS)), di.parameters(robot, "rigid", "mine")
-    columns = Course(robot, terms, Reference(robot, chi)).columns(
-        Samples(q.T, dq.T, ddq.T, np.zeros((0, len(t))), restart=True)
-    )
+    columns = Course(robot, terms, Reference(robot, chi)).columns_first(MotionSamples.of_stretch(q, dq, ddq))
     names = [column.name for term in terms for column in term.columns(robot)]
     tau = exact_torque(robot, motion, t, BASIC, "mine")
     for line, (row, column) in zip(columns, all_places(robot, terms), strict=True):

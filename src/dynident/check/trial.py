@@ -89,29 +89,29 @@ class Trial:
             clock: Length of a logged second [s].
             upside_down: Whether gravity points the other way.
         """
-        q = positions @ (sample.q - about[:, None]) + about[:, None]
-        dq, ddq = positions @ sample.dq / clock, positions @ sample.ddq / clock**2
-        used = (np.abs(positions) @ sample.moving) > 0.0
-        columns = self.columns(q, dq, ddq)
+        q = (sample.q - about) @ positions.T + about
+        dq, ddq = sample.dq @ positions.T / clock, sample.ddq @ positions.T / clock**2
+        used = (sample.moving @ np.abs(positions).T) > 0.0
+        columns = self.columns_first(q, dq, ddq)
         if upside_down:  # the equations are linear in gravity, which is all that is left of them at rest
             still = np.zeros_like(q)
-            for felt, own, weight in zip(columns, self._columns, self.columns(q, still, still), strict=True):
+            for felt, own, weight in zip(columns, self._columns, self.columns_first(q, still, still), strict=True):
                 felt -= 2.0 * np.where(self._rigid[own, None], weight, 0.0)
         known = np.zeros_like(q)
         if fixed := self._regressor.fixed_values:
-            known = inverse_dynamics(self.robot, q.T, dq.T, ddq.T, self._regressor.of_state, fixed).T
+            known = inverse_dynamics(self.robot, q, dq, ddq, self._regressor.of_state, fixed)
         triangles = []
         for channel, felt in enumerate(columns):
-            rows = np.concatenate([felt, sample.tau, known[channel : channel + 1]])
+            rows = np.concatenate([felt, sample.tau.T, known[None, :, channel]])
             triangle = np.zeros((len(rows), len(rows)))
-            absorb(triangle, np.ascontiguousarray(rows[:, used[channel]]))
+            absorb(triangle, np.ascontiguousarray(rows[:, used[:, channel]]))
             triangles.append(triangle)
-        return Seen(tuple(triangles), used.sum(1))
+        return Seen(tuple(triangles), used.sum(0))
 
     @on_one_thread
-    def columns(self, q: Array, dq: Array, ddq: Array) -> list[Array]:
-        """The columns that each row feels, (n_felt, n_moments) each; `felt` says which they are."""
-        found = self._regressor.columns_first([*q, *dq, *ddq])
+    def columns_first(self, q: Array, dq: Array, ddq: Array) -> list[Array]:
+        """The columns that each output depends on, (n_felt, n_moments) each; `felt` says which they are."""
+        found = self._regressor.columns_first([*q.T, *dq.T, *ddq.T])
         return [found[lines] for lines in self._regressor.lines()]
 
     @property
@@ -136,9 +136,9 @@ class Trial:
         total = [np.zeros((len(own) + n_delays,) * 2) for own in self._columns]
         for sample in samples:
             used = sample.faster(motion)
-            for channel, felt in enumerate(self.columns(sample.q, sample.dq, sample.ddq)):
-                rows = np.concatenate([felt, sample.late[:, channel]])
-                absorb(total[channel], np.ascontiguousarray(rows[:, used[channel]]))
+            for channel, felt in enumerate(self.columns_first(sample.q, sample.dq, sample.ddq)):
+                rows = np.concatenate([felt, sample.late[:, :, channel]])
+                absorb(total[channel], np.ascontiguousarray(rows[:, used[:, channel]]))
         ends = [len(own) for own in self._columns]
         alone = [np.linalg.norm(R[end:, end:], axis=0) for R, end in zip(total, ends, strict=True)]
         n, parts, wide = self.base.n, [], len(ends) * n_delays

@@ -42,7 +42,7 @@ def covariance_root(covariance: Array) -> Array:
 def banded_blocks(
     model: TorqueModel, base: BaseParameters, root: Array, levels: Array, observations: Observations
 ) -> Iterator[tuple[Array, Array, Array]]:
-    """Predicted joint torque and its deviation at a log's own stamps, in blocks: (n,), (n_joints, n), (n_joints, n).
+    """Predicted joint torque and its deviation at a log's own stamps, in blocks: (n,), (n, n_joints), (n, n_joints).
 
     Args:
         model: The robot with its values.
@@ -55,13 +55,13 @@ def banded_blocks(
     torque, course = model.start(), regressor.course(model.reference)
     outputs = [(list(columns), lines) for columns, lines in zip(regressor.columns, regressor.lines(), strict=True)]
     # Joint torques are sums of those at the outputs; without couplings the sums have one part.
-    sums = joint_torque(base.robot, np.eye(len(base.robot.joint_names))).T
+    sums = joint_torque(base.robot, np.eye(len(base.robot.joint_names))).T  # (n_joints, n_outputs)
     for stamps, pieces in motion_at_stamps(observations, base.terms):
         torques, deviations = [], []
         for samples in pieces:
-            torques.append(sums @ torque.torque(samples))
+            torques.append(torque.torque(samples) @ sums.T)
             rows = regressor.columns_first_along(samples, course)
             spreads = np.stack([root[columns].T @ rows[lines] for columns, lines in outputs])
             joint = np.einsum("jr,rkn->jkn", sums, spreads)
-            deviations.append(np.sqrt((joint**2).sum(1) + (sums**2 @ levels**2)[:, None]))
-        yield stamps, np.concatenate(torques, axis=1), np.concatenate(deviations, axis=1)
+            deviations.append(np.sqrt((joint**2).sum(1).T + sums**2 @ levels**2))
+        yield stamps, np.concatenate(torques), np.concatenate(deviations)

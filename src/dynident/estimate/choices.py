@@ -207,8 +207,8 @@ def _effective_speed(one: Observations, delays: Sequence[float]) -> Array:
     """(n_joints,) root of the mean squared speed in the first minutes of a log."""
     squares, count = np.zeros(len(one.robot.joint_names)), 0
     for block in one.motion(delays):
-        speeds = block.dq[:, : _MOST_SPEEDS - count]
-        squares, count = squares + (speeds**2).sum(1), count + speeds.shape[1]
+        speeds = block.dq[: _MOST_SPEEDS - count]
+        squares, count = squares + (speeds**2).sum(0), count + len(speeds)
         if count >= _MOST_SPEEDS:
             break
     return np.asarray(np.sqrt(squares / max(count, 1)))

@@ -290,11 +290,9 @@ def _arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: Arr
 def _motion_parts(observations: Observations) -> Iterator[_Part]:
     """A log's filtered motion in parts; where filters lack measured samples, no interval begins or ends."""
     for motion in observations.motion():
-        for first in range(0, motion.q.shape[1], _BLOCK):
-            own = slice(first, first + _BLOCK)
-            arrays = (motion.q[:, own].T, motion.dq[:, own].T, motion.tau[0][:, own].T)
-            usable = np.asarray(motion.inner[own])
-            yield _Part(motion.first + first, motion.time[own], *arrays, usable, motion.start, motion.rate)
+        for first in range(0, len(motion), _BLOCK):
+            own = motion.part(first, first + _BLOCK)
+            yield _Part(own.first, own.time, own.q, own.dq, own.tau[0], own.inner, own.start, own.rate)
 
 
 class _Marks:

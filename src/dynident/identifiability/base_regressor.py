@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from dynident.arrays import Array, Mask, frozen
-from dynident.dynamics.along import Course, Reference, Samples, all_places
+from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.assembly import Named, solved_positions
 from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import regressor
@@ -109,11 +109,11 @@ class BaseRegressor:
         return Course(self.robot, self.along, given)
 
     def columns_first_along(
-        self, samples: Samples, course: Course, named: Named | None = None, n_right: int = 0
+        self, samples: MotionSamples, course: Course, named: Named | None = None, n_right: int = 0
     ) -> Array:
         """The columns that each output depends on, on the next samples of a motion; see `columns_first`."""
-        columns = self.columns_first([*samples.q, *samples.dq, *samples.ddq], named, n_right)
-        columns[self._places(n_right)[2]] = course.columns(samples)
+        columns = self.columns_first([*samples.q.T, *samples.dq.T, *samples.ddq.T], named, n_right)
+        columns[self._places(n_right)[2]] = course.columns_first(samples)
         return columns
 
     def columns_first(self, inputs: list[Array], named: Named | None = None, n_right: int = 0) -> Array:

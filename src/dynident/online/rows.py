@@ -128,7 +128,7 @@ class RowMaker:
             load = np.zeros_like(motion.q)
             if self.followed.links is not None:
                 load[chosen] = np.tensordot(self.followed.links, rows[:-1], 1)
-            beside = self.followed.along(motion.time, motion.q, motion.dq, motion.ddq, load)
+            beside = self.followed.columns_first(motion.time, motion.q, motion.dq, motion.ddq, load)
             rows[self.followed.columns, :, self.followed.channels] = beside[:, chosen]
         rows = rows.reshape(self.n + 1, -1, self.box, self.n_joints).mean(2)
         rows *= self._roots * moving[kept] if self.dry else self._roots

@@ -225,6 +225,6 @@ def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
 
 def _typical_speed(one: Observations, direction: Array) -> float:
     """Median speed of an element while it moves."""
-    speeds = np.concatenate([np.abs(direction @ motion.dq) for motion in one.motion()])
+    speeds = np.concatenate([np.abs(motion.dq @ direction) for motion in one.motion()])
     moving = speeds[speeds > one.options.rest_speed]
     return float(np.median(moving)) if len(moving) else 0.0

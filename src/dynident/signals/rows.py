@@ -22,7 +22,7 @@ from dynident.identifiability.base_regressor import BaseRegressor, RegressorBloc
 from dynident.identifiability.regrouping import Regrouping
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
-from dynident.signals.observe import Motion, Observations
+from dynident.signals.observe import MotionBlock, Observations
 
 ROWS_PER_BAND = 4.0  # rows per second, in units of the band
 SEGMENT_SECONDS = 4.0  # residuals of filtered data are correlated; over this time hardly
@@ -160,34 +160,21 @@ def too_short(one: Observations) -> InputError:
     )
 
 
-def _parts(motion: Motion) -> Iterator[Motion]:
+def _parts(motion: MotionBlock) -> Iterator[MotionBlock]:
     """A block of motion in smaller ones: regressor columns take far more memory than the motion."""
-    n = motion.q.shape[1]
-    for first in range(0, n, _BLOCK):
-        own = slice(first, min(first + _BLOCK, n))
-        yield Motion(
-            motion.start,
-            motion.first + first,
-            motion.rate,
-            motion.q[:, own],
-            motion.dq[:, own],
-            motion.ddq[:, own],
-            motion.dddq[:, own],
-            motion.tau[:, :, own],
-            motion.inner[own],
-            motion.last and own.stop == n,
-        )
+    for first in range(0, len(motion), _BLOCK):
+        yield motion.part(first, first + _BLOCK)
 
 
-def _stacked(motion: Motion, regressor: BaseRegressor, course: Course, rest_speed: Array) -> Array:
+def _stacked(motion: MotionBlock, regressor: BaseRegressor, course: Course, rest_speed: Array) -> Array:
     """What passes the parallel filter: columns and torques of each output, then whether each joint moves."""
     tau, n_right = motion.tau, len(motion.tau)
     if regressor.fixed_values:
-        motions = motion.q.T, motion.dq.T, motion.ddq.T
-        tau = tau - inverse_dynamics(regressor.robot, *motions, regressor.of_state, regressor.fixed_values).T
-    moving = np.abs(motion.dq) > rest_speed[:, None]
+        state = motion.q, motion.dq, motion.ddq
+        tau = tau - inverse_dynamics(regressor.robot, *state, regressor.of_state, regressor.fixed_values)
+    moving = np.abs(motion.dq) > rest_speed
     columns = regressor.columns_first_along(
-        motion.samples,
+        motion,
         course,
         lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s",
         n_right,
@@ -195,5 +182,5 @@ def _stacked(motion: Motion, regressor: BaseRegressor, course: Course, rest_spee
     # Where joints stand still, a millionth of a column's usual size would be all there is of it, and pass for data.
     columns[np.abs(columns) < _FAINT * regressor.line_scales(n_right)[:, None]] = 0.0
     for output, own in enumerate(regressor.lines(n_right)):
-        columns[own.stop - n_right : own.stop] = tau[:, output]
-    return np.concatenate([columns, moving.astype(np.float64)])
+        columns[own.stop - n_right : own.stop] = tau[:, :, output]
+    return np.concatenate([columns, moving.T.astype(np.float64)])
