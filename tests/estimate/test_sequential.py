@@ -82,7 +82,7 @@ class TestOnline:
     def test_prediction(self, robot):
         q, dq, ddq, tau = sample(robot)
         found = sequential_online(robot, (q, dq, ddq, tau), "rigid")
-        np.testing.assert_allclose(found.model.torque(q.T, dq.T, ddq.T).T, tau, atol=1e-8)
+        np.testing.assert_allclose(found.model.torque(q, dq, ddq), tau, atol=1e-8)
 
 
 def locked_experiment(robot, locked, seed, noise=0.0, **more):

@@ -7,13 +7,13 @@ its absence does to the residual.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, record
+from dynident.arrays import Array, Mask, record
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.estimate import Estimate
@@ -23,10 +23,11 @@ from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.robust import RobustLeastSquares
 from dynident.estimate.torque_error import chosen_estimator
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import RowSource
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate
-from dynident.information.slabs import RowSource, Slab, SlabBlock
+from dynident.information.row_source import MappedRows
 from dynident.information.solution import dense_channels, residual_square, solve_weighted
 
 SHARE = 0.15  # relative deviation from which a parameter is not significant
@@ -318,7 +319,7 @@ class _OnFactors:
 
     def last(self, names: Sequence[str]) -> tuple[_Found, Estimator]:
         if self._robust and self.rows is not None:
-            fitted = self.estimator.clone().fit(RestrictedRows(self.rows, tuple(names)))
+            fitted = self.estimator.clone().fit(MappedRows(self.rows, tuple(names)))
         else:
             fitted = self.estimator.clone().fit(self.information.restrict(names))
         return self._found(fitted), fitted
@@ -353,48 +354,3 @@ class _Conditioned:
 
     def last(self, names: Sequence[str]) -> tuple[_Found, None]:
         return self.solve(names), None
-
-
-@dataclass(frozen=True, eq=False)
-class RestrictedRows:
-    """The rows of a source over some of its base parameters; the others are taken as zero.
-
-    Attributes:
-        source: The rows.
-        names: Base parameters to keep.
-    """
-
-    source: RowSource
-    names: tuple[str, ...]
-
-    @property
-    def _kept(self) -> list[int]:
-        return [i for i, name in enumerate(self.source.coordinates.names) if name in set(self.names)]
-
-    @property
-    def coordinates(self) -> Regrouping:
-        """The base parameters that are kept."""
-        old, kept = self.source.coordinates, self._kept
-        return Regrouping(old.columns, tuple(old.independent[i] for i in kept), frozen(old.K[kept]))
-
-    @property
-    def definitions(self) -> tuple[str, ...]:
-        """What each standard column means."""
-        return self.source.definitions
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        """Output channels."""
-        return self.source.channels
-
-    def blocks(self) -> Iterator[SlabBlock]:
-        """All rows, in order."""
-        place = {old: new for new, old in enumerate(self._kept)}
-        for block in self.source.blocks():
-            yield SlabBlock(block.label, block.segment, tuple(_narrow(slab, place) for slab in block.slabs))
-
-
-def _narrow(slab: Slab, place: dict[int, int]) -> Slab:
-    picked = [i for i, column in enumerate(slab.columns) if column in place]
-    columns = tuple(place[slab.columns[i]] for i in picked)
-    return Slab(columns, np.ascontiguousarray(slab.rows[[*picked, len(slab.columns)]]))

@@ -12,9 +12,10 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, frozen
 from dynident.errors import DynidentError, InputError, UnknownNameError
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
-from dynident.information.slabs import RowSource, accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.information.solution import Weighted, dead_channels, dense_channels, tolerance_for
 
 _SHOWN = 3  # entries of a mapping that `repr` shows
@@ -109,7 +110,7 @@ class Estimator(ABC):
         if isinstance(data, Information):
             information = data
         elif callable(getattr(data, "blocks", None)):
-            information = accumulate_slabs(data)
+            information = accumulate_source(data)
         else:
             raise InputError(f"data is {type(data).__name__}; expected an Information or a source of rows")
         tolerance = tolerance_for(information, self.rank_tolerance)

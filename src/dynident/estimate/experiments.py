@@ -29,7 +29,7 @@ from dynident.estimate.torque_error import chosen_estimator
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.information import Information, MergeError
 from dynident.information.parameter_estimate import ParameterEstimate
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.logs.log import Log
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
@@ -96,7 +96,7 @@ def experiment(
         delay = choose_delay(observed, plain).delay
         observed = [one.with_options(delay=delay) for one in observed]
     rows = ObservedRows(tuple(observed), base)
-    information = accumulate_slabs(rows)
+    information = accumulate_source(rows)
     if outputs is not None:
         information = information.outputs(outputs)
     return Experiment(name, information, frozen(_residual_inflation(rows, information)), rows)

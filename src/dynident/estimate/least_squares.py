@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.estimate.estimator import Estimator, LeastSquaresResult, Problem, sandwich
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource
 from dynident.information.solution import Prior, residual_deviations, solve_iterated, solve_weighted
 
 

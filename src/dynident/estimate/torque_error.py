@@ -8,8 +8,8 @@ the nominal value stays, instead of zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,10 +20,11 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimators import ESTIMATORS, Estimator, PriorLeastSquares
 from dynident.estimate.priors import nominal_deviations
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import RowSource
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate, std_text, text_table
-from dynident.information.slabs import RowSource, Slab, SlabBlock
+from dynident.information.row_source import MappedRows
 
 Nominal = str | Mapping[str, float] | ArrayLike
 
@@ -66,40 +67,6 @@ class TorqueErrorEstimate(ParameterEstimate):
         return text_table(head, lines, ("nominal", "correction", "value", "std"))
 
 
-@dataclass(frozen=True, eq=False)
-class RowsAround:
-    """Rows around given base values, y - W beta, as a source that can be gone through again.
-
-    Attributes:
-        source: The rows.
-        beta: (n,) base values.
-    """
-
-    source: RowSource
-    beta: Array
-
-    @property
-    def coordinates(self) -> Regrouping:
-        """What the columns are."""
-        return self.source.coordinates
-
-    @property
-    def definitions(self) -> tuple[str, ...]:
-        """What each standard column means beyond its name."""
-        return self.source.definitions
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        """Names of the output channels."""
-        return self.source.channels
-
-    def blocks(self) -> Iterator[SlabBlock]:
-        """All rows, in order."""
-        for block in self.source.blocks():
-            slabs = (Slab(s.columns, np.vstack([s.rows[:-1], s.residual(self.beta)])) for s in block.slabs)
-            yield SlabBlock(block.label, block.segment, tuple(slabs))
-
-
 def torque_error_model(
     data: Information | RowSource, nominal: Nominal, estimator: str | Estimator = "weighted"
 ) -> TorqueErrorEstimate:
@@ -119,7 +86,7 @@ def torque_error_model(
     chi = standard_nominal(coordinates, nominal)
     beta = np.asarray(coordinates.K @ chi)
     method = _around(chosen_estimator(estimator), coordinates, chi)
-    fitted = method.fit(data.around(beta) if isinstance(data, Information) else RowsAround(data, beta))
+    fitted = method.fit(data.around(beta) if isinstance(data, Information) else MappedRows(data, origin=beta))
     silent = ~_felt(fitted.information_)
     kept = tuple(name for name, alone in zip(coordinates.names, silent, strict=True) if alone)
     found = fitted.estimate_

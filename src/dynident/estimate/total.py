@@ -9,9 +9,9 @@ import numpy as np
 from dynident.arrays import Array, on_one_thread
 from dynident.errors import SingularError
 from dynident.estimate.estimator import Estimator, LeastSquaresResult, Problem
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.factor import triangular
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource
 from dynident.information.solution import residual_deviations, solve_iterated
 
 _NONGENERIC = 1e-8  # share that the torque must have in the weakest direction of [W y]

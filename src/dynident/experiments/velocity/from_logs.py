@@ -98,7 +98,7 @@ def _tracks(log: LogSource, robot: Robot, fit: Estimate | None, known: Known | N
     observed = observe(log, robot) if fit is None else fit.observe(log)
     found, parts = [], []
     for motion in observed.motion():
-        parts.append([motion.time, *(x.T for x in (motion.q, motion.dq, motion.ddq, motion.tau[0])), motion.inner])
+        parts.append([motion.time, motion.q, motion.dq, motion.ddq, motion.tau[0], motion.inner])
         if motion.last:
             time, q, dq, ddq, tau, inner = (np.concatenate(own) for own in zip(*parts, strict=True))
             rest = tau if known is None else tau - known(q, dq, ddq)

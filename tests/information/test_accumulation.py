@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.information.accumulate import MOST_SEGMENTS
+from dynident.information.accumulation import MOST_SEGMENTS
 from tests.robots import random_urdf
 
 ARMS = ["puma560", "sr400", "tx40", "cylindrical", "minnesota"]
