@@ -223,6 +223,11 @@ def _base(robot: Robot, terms: TermsLike) -> BaseParameters:
 def _checked(experiments: StageExperiment | Sequence[StageExperiment]) -> list[StageExperiment]:
     if isinstance(experiments, StageExperiment):
         return [experiments]
+    if not isinstance(experiments, Sequence):
+        raise InputError(
+            f"experiments is {type(experiments).__name__}; expected StageExperiments, one per stage; for one log in "
+            "which all joints move use sequential_online"
+        )
     given = list(experiments)
     if not given:
         raise InputError("there is no experiment; give one StageExperiment per stage, the tip's first")
