@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import dynident as di
-import dynident.run.identify as pipeline
+import dynident.pipeline.preprocessing as pipeline
 import friction
 from dynident.logs.log import Log, joint_positions
 from dynident.robot.model import Robot

@@ -200,6 +200,9 @@ if TYPE_CHECKING:
     from dynident.online.stream_counters import Counters as Counters
     from dynident.online.stream_state import StreamState as StreamState
     from dynident.online.stream_states import stream as stream
+    from dynident.pipeline.identification import (
+        identify as identify,
+    )
     from dynident.plant import (
         MujocoPlant as MujocoPlant,
         UnstableError as UnstableError,
@@ -209,9 +212,6 @@ if TYPE_CHECKING:
         bundled_names as bundled_names,
         load_robot as load_robot,
         robot_from_urdf as robot_from_urdf,
-    )
-    from dynident.run.identify import (
-        identify as identify,
     )
     from dynident.run.simulate import (
         simulate as simulate,
@@ -427,7 +427,7 @@ _ROOMS = {
     "dynident.export.mjcf_file": ("export_mjcf",),
     "dynident.export.urdf_file": ("export_urdf",),
     "dynident.export.yaml_file": ("export_yaml",),
-    "dynident.run.identify": ("identify",),
+    "dynident.pipeline.identification": ("identify",),
     "dynident.run.simulate": ("simulate",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

@@ -8,10 +8,11 @@ import pytest
 import dynident as di
 from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.terms import along_terms, resolve_terms
-from dynident.estimate.around import fit_around
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.linearization import fit_linearized
 from dynident.information.information import MergeError
 from dynident.information.row_source import accumulate_source
+from dynident.pipeline.training_rows import TrainingRows
 from dynident.signals import ObservedRows, SignalOptions, observe
 from tests.signals.made import Fourier, Pieces, exact_torque, make_log, stamps
 
@@ -128,10 +129,8 @@ class TestReferences:
         one = observe(log, robot, SignalOptions(band=5.0))
         base = di.base_parameters(robot, f"{BASIC},load")
 
-        def gather(base, reference):
-            return accumulate_source(ObservedRows((one,), base, reference))
-
-        found = [fit_around(gather, base, ESTIMATORS["weighted"](), passes)[0] for passes in (1, 2, 5)]
+        data = TrainingRows((one,), None, lambda *done: None)
+        found = [fit_linearized(data, base, ESTIMATORS["weighted"](), passes)[0] for passes in (1, 2, 5)]
         first, second, last = (f.values_[base.names.index("load_3")] for f in found)
         assert abs(second - last) < 0.5 * found[-1].std_[base.names.index("load_3")]
         assert abs(second - last) < abs(first - last)

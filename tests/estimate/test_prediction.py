@@ -6,7 +6,7 @@ import pytest
 import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.estimate import TorqueModel, predicted_blocks
-from dynident.run.identify import identify
+from dynident.pipeline.identification import identify
 from dynident.signals import SignalOptions, observe
 from tests.signals.made import TERMS, Fourier, Pieces, exact_log, exact_torque, make_log, relative, stamps
 

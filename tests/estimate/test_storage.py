@@ -14,7 +14,7 @@ from dynident import files
 from dynident.estimate import storage
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.storage import FORMAT, FitFileError, load_estimate
-from dynident.run.identify import identify
+from dynident.pipeline.identification import identify
 from tests.signals.made import TERMS, Fourier, exact_torque, make_log, stamps
 
 ROBOTS = ["pendulum-2", "tx40"]

@@ -8,7 +8,7 @@ import pytest
 import dynident as di
 from dynident.estimate import WeightedLeastSquares
 from dynident.logs.log import BLOCK
-from dynident.run.identify import identify
+from dynident.pipeline.identification import identify
 from tests.signals.made import Fourier, exact_log, exact_torque, make_log, pinocchio_torque, stamps
 
 RATE = 500.0

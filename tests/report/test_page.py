@@ -15,12 +15,12 @@ from rich.console import Console
 
 import dynident as di
 from dynident.estimate.accuracy import TorqueErrors, Trace
+from dynident.pipeline.identification import identify
 from dynident.report.identification import print_estimate, print_validation
 from dynident.report.page import report_html
 from dynident.report.plots import torque_plot
 from dynident.report.script import source
 from dynident.report.verdict import trust_counts, trust_of, verdict
-from dynident.run.identify import identify
 from dynident.validation import validate
 
 RATE = 200.0

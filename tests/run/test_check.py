@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 import dynident as di
+from dynident.pipeline.identification import identify
 from dynident.run.command_line import main
-from dynident.run.identify import identify
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 ROBOT, LOG = DEMO / "arm.yaml", DEMO / "fourier_1.csv.gz"

@@ -93,7 +93,7 @@ def test_nothing_leaves_where_all_is_known(fits, monkeypatch):
     def all_kept(*given, **options):  # no log of the demo tells all 58 to 100 %
         return di.essential_parameters(*given, **options, keep=plain.names)
 
-    monkeypatch.setattr(import_module("dynident.run.identify"), "essential_parameters", all_kept)
+    monkeypatch.setattr(import_module("dynident.pipeline.fitting"), "essential_parameters", all_kept)
     robot = plain.robot
     log = di.read_log(LOG, robot)
     found = di.identify(robot, log, essential=1.0, band=6.0, delay=0.004, speed="position")

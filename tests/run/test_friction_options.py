@@ -10,7 +10,7 @@ import pytest
 import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import DynidentError, InputError, UnknownNameError
-from dynident.run.friction import moving_elements
+from dynident.pipeline.friction import moving_elements
 from dynident.signals import observe
 from tests.signals.made import Fourier, exact_log, make_log, stamps
 

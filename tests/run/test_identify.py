@@ -13,7 +13,7 @@ import pytest
 
 import dynident as di
 from dynident.information.row_source import accumulate_source
-from dynident.run import store as store_module
+from dynident.pipeline import factor_cache as store_module
 from dynident.run.command_line import main
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"

@@ -15,7 +15,7 @@ SOURCE = Path(dynident.__file__).parent
 ROOMS = [
     # identifiability before information: factors are written in structural base parameters
     *("robot", "dynamics", "logs", "identifiability", "information", "signals", "motion", "plant"),
-    *("estimate", "experiments", "online", "check", "validation", "export", "report", "run"),
+    *("estimate", "experiments", "online", "check", "validation", "pipeline", "export", "report", "run"),
 ]
 SHARED = {"errors", "arrays", "files", "options", "schema", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))

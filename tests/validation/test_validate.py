@@ -8,7 +8,7 @@ import pytest
 
 import dynident as di
 from dynident.errors import InputError
-from dynident.run.identify import identify
+from dynident.pipeline.identification import identify
 from dynident.validation import validate
 from dynident.validation.validate import coverage
 from tests.signals.made import TERMS, Fourier, Pieces, exact_torque, make_log, stamps

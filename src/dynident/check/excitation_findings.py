@@ -12,7 +12,7 @@ from dynident.arrays import Array, on_one_thread
 from dynident.check.finding import Finding, Verdict, percent
 from dynident.check.sample import Sample
 from dynident.check.trial import Left, Trial
-from dynident.estimate.around import RANK_TOLERANCE
+from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.identifiability.base import base_parameters
 from dynident.identifiability.excitation import excitation
 from dynident.motion.fourier import waves

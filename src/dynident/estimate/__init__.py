@@ -1,7 +1,7 @@
 """Estimation on observations and their factors."""
 
 from dynident.estimate.accuracy import TorqueErrors, Trace
-from dynident.estimate.choices import DelayChoice, SpeedChoice, choose_delay, choose_speed
+from dynident.estimate.delay import DelayChoice, SpeedChoice, choose_delay, choose_speed
 from dynident.estimate.drive_gains import DriveGains, identify_drive_gains
 from dynident.estimate.energy import EnergyBalance, EnergyRows, energy_rows, observed_energy, observed_power, power_rows
 from dynident.estimate.essential import Elimination, EssentialParameters, essential_parameters

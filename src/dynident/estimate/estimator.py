@@ -99,6 +99,7 @@ class Estimator(ABC):
     inverse_: Array
     information_: Information
     rank_tolerance: float | None
+    needs_rows = False  # whether the method goes through rows, and factors are not enough
 
     def fit(self, data: Information | RowSource) -> Self:
         """Learn from data.

@@ -20,7 +20,7 @@ import numpy as np
 from dynident.arrays import Array, Mask, frozen, on_one_thread, record
 from dynident.dynamics.terms import TermsLike, state_terms
 from dynident.errors import InputError
-from dynident.estimate.choices import choose_delay
+from dynident.estimate.delay import choose_delay
 from dynident.estimate.deviations import correlated_covariance, residual_correlation
 from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
 from dynident.estimate.estimator import Estimator

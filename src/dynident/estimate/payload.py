@@ -13,7 +13,6 @@ import numpy as np
 
 from dynident.arrays import Array, frozen, place_of
 from dynident.errors import InputError
-from dynident.estimate.around import needs_reference
 from dynident.estimate.deviations import (
     common_inflation,
     correlated_covariance,
@@ -23,6 +22,7 @@ from dynident.estimate.deviations import (
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.known_load import Load
+from dynident.estimate.linearization import needs_linearization
 from dynident.estimate.payload_advice import payload_advice
 from dynident.estimate.payload_fit import (
     PayloadData,
@@ -202,7 +202,7 @@ def _filtered(fit: Estimate, log: LogSource, band: float | None) -> Observations
 
 def _with_load(problem: PayloadProblem) -> PayloadProblem:
     """The problem with load-dependent terms evaluated around a first guess of the payload, most friction being free."""
-    if not needs_reference(problem.data.fit.base.terms):
+    if not needs_linearization(problem.data.fit.base.terms):
         return problem
     first = replace(problem, session="friction").solve()
     return problem.around(first.values_[:10])
@@ -214,7 +214,7 @@ def _settled(problem: PayloadProblem) -> tuple[PayloadProblem, Estimator, int, f
     How far a pass moves the payload is measured in its deviations, over all ten at once.
     """
     fitted, moved = problem.solve(), 0.0
-    if not needs_reference(problem.data.fit.base.terms):
+    if not needs_linearization(problem.data.fit.base.terms):
         return problem, fitted, 0, moved
     passes = 0
     while passes < PASSES and (passes == 0 or moved >= _SETTLED):

@@ -17,10 +17,10 @@ import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
 from dynident.errors import InputError
-from dynident.estimate.around import RANK_TOLERANCE
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.errors import UnknownNameError
-from dynident.estimate.around import RANK_TOLERANCE
+from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.estimate.payload_fit import SESSIONS, PayloadProblem
 from dynident.information.information import Information
 from dynident.information.solution import dense_channels, solve_weighted

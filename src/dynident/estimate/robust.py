@@ -93,6 +93,8 @@ class RobustLeastSquares(Estimator):
 
     row_weight_share_: Array
 
+    needs_rows = True
+
     def __init__(
         self,
         loss: Literal["huber", "bisquare"] = "huber",
@@ -155,6 +157,8 @@ class RobustLeastSquares(Estimator):
 
 class _Look:
     """One pass over the rows: weighs them, and learns about each channel's residuals on the way."""
+
+    needs_rows = True
 
     def __init__(self, loss: Loss, tuning: float | None, scale: Array, n_rows: Array) -> None:
         self.loss, self.tuning = loss, loss.tuning if tuning is None else tuning

@@ -55,6 +55,10 @@ class SolveRecord:
     null_space: Array | None = None
     warnings: tuple[str, ...] = ()
 
+    def replace(self, **changes: Any) -> Self:
+        """The same with other fields."""
+        return dataclasses.replace(self, **changes)
+
 
 @record
 class ParameterEstimate:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.arrays import Array, Mask
 from dynident.dynamics.terms import along_terms
-from dynident.estimate.around import RANK_TOLERANCE
+from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.online.causal import CausalFilter, Filtered
 from dynident.online.changes import KINDS, MASS_SIGNIFICANT, Change, Suspicion, kind_of, suspicion
 from dynident.online.followed import FollowedColumns

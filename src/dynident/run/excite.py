@@ -104,7 +104,7 @@ def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
     if boxes:
         given["boxes"] = [[box[:3], box[3:]] for box in boxes]
     if options.extend is not None:
-        from dynident.run.known import known_options
+        from dynident.pipeline.known_information import known_options
 
         # Noise and rows per second belong together: where the data says both, --rate is that of the files only.
         given |= known_options(options.extend, robot)

@@ -44,9 +44,9 @@ def identified(
     """
     from dynident.estimate.recipes import parse_friction
     from dynident.files import write_text
+    from dynident.pipeline.identification import identify
+    from dynident.pipeline.provenance import made_by
     from dynident.report.page import report_html
-    from dynident.run.identify import identify
-    from dynident.run.provenance import made_by
     from dynident.run.shared import logs_of, progress_bar, robot_of
 
     out = Path(options.output)

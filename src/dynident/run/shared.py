@@ -14,8 +14,8 @@ from dynident.errors import InputError
 
 if TYPE_CHECKING:
     from dynident.logs import LogSource
+    from dynident.pipeline.training_rows import Progress
     from dynident.robot import Robot
-    from dynident.run.identify import Progress
 
 Read = TypeVar("Read")
 

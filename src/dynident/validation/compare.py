@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,6 +122,22 @@ def compare(models: Sequence[TorqueModel], observations: Observations) -> Compar
         _white(correlation, observations),
         1.0 / rate,
     )
+
+
+def compare_all(
+    models: Sequence[TorqueModel],
+    observations: Sequence[Observations],
+    progress: Callable[[str, int, int], None],
+    what: str,
+) -> list[Comparison]:
+    """`compare` for several logs; `progress` is called with what is being done, and how much of it is done."""
+    result = []
+    for number, one in enumerate(observations):
+        progress(what, number, len(observations))
+        result.append(compare(models, one))
+    if observations:
+        progress(what, len(observations), len(observations))
+    return result
 
 
 def _white(correlation: ResidualCorrelation, observations: Observations) -> tuple[bool, ...]:

@@ -6,7 +6,7 @@ No data is read again: every fold is a sum of segments, solved anew and judged o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from dynident.information.information import Information
 
 RowsOf = Callable[[set[str]], RowSource]  # rows of the logs with these labels
 MOST_BLOCKS = 5  # folds made of one log
+LEAST_FOLDS = 3  # that terms are selected by
+SELECTION_BLOCKS = 4  # made of each log where there are too few logs to select terms by
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,32 @@ def folds_of(information: Information) -> list[Fold]:
         )
         for number, (first, end) in enumerate(itertools.pairwise([int(e) for e in edges]), 1)
     ]
+
+
+def selection_folds(information: Information, views: Mapping[str, str]) -> list[Fold]:
+    """Whole experiments in turn; where there are fewer than three, blocks of each with a gap beside them.
+
+    Args:
+        information: Data in segments.
+        views: Label of each log -> that of its experiment; two views of one experiment are left out together.
+    """
+    names = [views[segment.label] for segment in information.segments]
+    experiments = list(dict.fromkeys(names))
+    if len(experiments) >= LEAST_FOLDS:
+        return [Fold(one, tuple(i for i, own in enumerate(names) if own == one)) for one in experiments]
+    folds = []
+    for one in experiments:
+        logs = [log for log in dict.fromkeys(s.label for s in information.segments) if views[log] == one]
+        own = [[i for i, s in enumerate(information.segments) if s.label == log] for log in logs]
+        for number in range(SELECTION_BLOCKS):
+            left_out, unused = [], []
+            for places in own:  # the same part of every view
+                edges = np.linspace(0, len(places), SELECTION_BLOCKS + 1).astype(int)
+                left_out += places[edges[number] : edges[number + 1]]
+                beside = (edges[number] - 1, edges[number + 1])
+                unused += [places[i] for i in beside if 0 <= i < len(places)]
+            folds.append(Fold(f"{one}, block {number + 1}", tuple(left_out), tuple(unused)))
+    return [fold for fold in folds if fold.left_out]
 
 
 @on_one_thread

@@ -17,7 +17,7 @@ from dynident.estimate.usefulness import Usefulness, usefulness
 from dynident.logs.source import LogSource, as_logs, log_warnings
 from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
-from dynident.validation.compare import Comparison, compare
+from dynident.validation.compare import Comparison, compare_all
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,7 @@ def validate(
     observed = [
         fit.observe(log).with_options(band=fit.band) if band is None else fit.observe(log, band) for log in given
     ]
-    told = progress or (lambda what, done, total: None)
-    comparisons = []
-    for number, one in enumerate(observed):
-        told("comparing", number, len(observed))
-        comparisons.append(compare([fit.model], one))
-    told("comparing", len(observed), len(observed))
+    comparisons = compare_all([fit.model], observed, progress or (lambda what, done, total: None), "comparing")
     return Validation(
         joints=fit.robot.joint_names,
         comparisons=tuple(comparisons),

@@ -13,8 +13,10 @@ from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.estimate.recipes import GROUPS, Group
 from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
+from dynident.pipeline.term_selection import LEAST_SECONDS, Selection
+from dynident.pipeline.training_rows import TrainingRows
 from dynident.signals import ObservedRows, SignalOptions, observe
-from dynident.validation.selection import BLOCKS, LEAST_SECONDS, Selection, selection_folds
+from dynident.validation.cross import SELECTION_BLOCKS as BLOCKS, selection_folds
 from tests.signals.made import Fourier, exact_torque, make_log, stamps
 
 BASIC = "rigid,Ia,Fv,Fc(0.02),Fo"
@@ -54,10 +56,8 @@ def made(robot, effects, seed=1, seconds=40.0, noise=0.01, rate=100.0):
 def selection(robot, *logs, candidates=FEW):
     observed = tuple(observe(log, robot, SignalOptions(band=5.0)) for log in logs)
 
-    def gather(base, reference):
-        return accumulate_source(ObservedRows(observed, base, reference))
-
-    return Selection(base_parameters(robot, BASIC), gather, {log.label: log.label for log in logs}, candidates)
+    data = TrainingRows(observed, None, lambda *done: None)
+    return Selection(base_parameters(robot, BASIC), data, {log.label: log.label for log in logs}, candidates)
 
 
 class TestWhatIsThere:

@@ -13,8 +13,8 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.errors import InputError
-from dynident.estimate.around import RANK_TOLERANCE
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.information import Information

@@ -10,10 +10,10 @@ import pytest
 import dynident as di
 from dynident.estimate.accuracy import TorqueErrors
 from dynident.estimate.usefulness import usefulness
+from dynident.pipeline.bandwidth import choose_bands, lowest_within_a_standard_error
 from dynident.report.verdict import verdict
 from dynident.run.command_line import main
 from dynident.signals import observe
-from dynident.validation.band import choose_bands, lowest_within_a_standard_error
 
 MASS, VISCOUS, DRY = 3.0, 5.0, 1.5  # [kg], [N·s/m], [N]
 CARRIAGE = """

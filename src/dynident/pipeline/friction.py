@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -12,21 +11,21 @@ from dynident.arrays import Array
 from dynident.dynamics.friction_terms import Ripple, elements_with_friction, motion_of
 from dynident.dynamics.terms import Term, along_terms
 from dynident.errors import InputError
-from dynident.estimate.around import RANK_TOLERANCE, fit_around
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.recipes import GROUPS, Group, Side, looks_for_ripple, on_elements, parse_friction, terms_of
 from dynident.estimate.ripple import find_ripple
 from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
-from dynident.information.row_source import accumulate_source
 from dynident.logs.log import torque_kind
+from dynident.pipeline.preprocessing import TrainingData
+from dynident.pipeline.term_selection import FrictionChoice, Selection, Verdict, choose_friction
+from dynident.pipeline.training_rows import TrainingRows
 from dynident.robot.model import Robot
-from dynident.run.store import factor_of_log
 from dynident.signals.band import STANDSTILL
 from dynident.signals.observe import Observations
-from dynident.signals.rows import ObservedRows
-from dynident.validation.selection import FrictionChoice, Selection, Verdict, choose_friction
 
 MOST_SECONDS = 300.0  # of each log that a choice looks at: minutes tell what hours would
 LEAST_EQUATIONS = 10.0  # for each parameter, in motion: with fewer, more friction would follow the noise
@@ -34,36 +33,28 @@ _SAME = 1e-6  # share of a log's length and range by which two views of one expe
 
 
 def chosen_friction(
-    friction: str | Sequence[str | Term],
-    train: Sequence[Observations],
-    basic: BaseParameters,
-    progress: Callable[[int, int], None],
+    friction: str | Sequence[str | Term], data: TrainingData, progress: Callable[[int, int], None]
 ) -> FrictionChoice:
     """The friction terms beside the basic ones.
 
     Args:
         friction: auto, basic, generic, full, or terms.
-        train: Training logs.
-        basic: Base parameters of the basic terms.
+        data: Training logs.
         progress: Called with steps done and steps in all.
 
     Raises:
         InputError: For terms that this robot or these logs cannot have.
     """
     wanted = parse_friction(friction)
-    choice = _chosen(wanted, train, basic, progress)
+    choice = _chosen(wanted, data, progress)
     if looks_for_ripple(friction):
-        return _with_ripple(choice, train, basic, judged=False)
+        return _with_ripple(choice, data, judged=False)
     enough = wanted == "auto" and choice.verdicts
-    return _with_ripple(choice, train, basic, judged=True) if enough else choice
+    return _with_ripple(choice, data, judged=True) if enough else choice
 
 
-def _chosen(
-    wanted: str | tuple[Term, ...],
-    train: Sequence[Observations],
-    basic: BaseParameters,
-    progress: Callable[[int, int], None],
-) -> FrictionChoice:
+def _chosen(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callable[[int, int], None]) -> FrictionChoice:
+    train, basic = data.train, data.basic
     side, only = measured_side(basic.robot, train), moving_elements(basic.robot, train)
     taken = {term.name for term in basic.terms}
     groups = [group for group in GROUPS if group.name not in taken and _possible(group, basic.robot)]
@@ -78,14 +69,7 @@ def _chosen(
     if wanted == "generic" and side is not None:
         own = terms_of([group for group in groups if side in group.sides], only)
         return FrictionChoice(own, side, f"generic friction ({side} side), as asked for")
-    total = 2 + len(train)
-
-    def gather(base: BaseParameters, reference: Array | None) -> Information:
-        progress(min(next(done), total - 1), total)
-        return accumulate_source(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
-
-    done = itertools.count()
-    rows = sum(factor_of_log(ObservedRows((one,), basic, None, MOST_SECONDS), None).n_rows for one in train)
+    rows = data.rows.information(basic, seconds=MOST_SECONDS).n_rows
     generic = [group for group in groups if group.sides]
     seconds = sum(one.survey.duration for one in _experiments(train))
     most = basic.n + sum(len(term.columns(basic.robot)) for term in terms_of(generic, only))
@@ -94,7 +78,7 @@ def _chosen(
         return FrictionChoice((), side or "sensor", few)
     return choose_friction(
         basic,
-        gather,
+        _Progressing(data.rows, progress, total=2 + len(train)),
         views(train),
         seconds=seconds,
         side=side,
@@ -104,16 +88,31 @@ def _chosen(
     )
 
 
-def _with_ripple(
-    choice: FrictionChoice, train: Sequence[Observations], basic: BaseParameters, judged: bool
-) -> FrictionChoice:
+class _Progressing:
+    """The first minutes of the training rows; tells how far a selection is."""
+
+    def __init__(self, rows: TrainingRows, progress: Callable[[int, int], None], total: int) -> None:
+        self._rows, self._progress, self._total, self._done = rows, progress, total, 0
+
+    def information(self, base: BaseParameters, point: Array | None = None) -> Information:
+        """Factors."""
+        self._progress(min(self._done, self._total - 1), self._total)
+        self._done += 1
+        return self._rows.information(base, point, MOST_SECONDS)
+
+    def rows(self, base: BaseParameters, point: Array | None = None) -> RowSource:
+        """Equations."""
+        return self._rows.rows(base, point, MOST_SECONDS)
+
+
+def _with_ripple(choice: FrictionChoice, data: TrainingData, judged: bool) -> FrictionChoice:
     """The choice with gear ripple where residuals show it; `judged` asks data left out whether it is worth it."""
-
-    def gather(base: BaseParameters, reference: Array | None) -> Information:
-        return accumulate_source(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
-
+    train, basic = data.train, data.basic
+    minutes = _Progressing(data.rows, lambda done, total: None, total=1)
     base = base_parameters(basic.robot, (*basic.terms, *choice.terms))
-    fitted, reference = fit_around(gather, base, ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE))
+    fitted, reference = fit_linearized(
+        minutes, base, ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
+    )
     chi = base.standard_values(fitted.values_, "regrouped zero")
     found = find_ripple(TorqueModel(base.robot, base.terms, chi, reference), train)
     if not found:
@@ -124,7 +123,7 @@ def _with_ripple(
     term = Ripple(*waves, only=labels)
     if judged:
         group = Group("ripple", waves)
-        selection = Selection(base, gather, views(train), [group], labels)
+        selection = Selection(base, minutes, views(train), [group], labels)
         worth = "added" if selection.able and selection.worth_it([], [group]) else "not added"
         verdict = Verdict(term.key, *selection.gain([], [group]), worth)
         choice = replace(choice, verdicts=(*choice.verdicts, verdict))

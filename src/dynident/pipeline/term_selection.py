@@ -7,7 +7,7 @@ cost over the folds: of models that predict alike, the simplest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,19 +15,24 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Column, Term
-from dynident.estimate.around import RANK_TOLERANCE, fit_around, links_of, needs_reference, without_reference
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.linearization import (
+    RANK_TOLERANCE,
+    LinearizedData,
+    fit_linearized,
+    links_of,
+    needs_linearization,
+    without_linearized,
+)
 from dynident.estimate.recipes import GROUPS, Group, Side, replace_only, terms_of
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.solution import dense_channels, residual_square
-from dynident.validation.cross import Fold, rest_of
+from dynident.validation.cross import LEAST_FOLDS, rest_of, selection_folds
 
 LEAST_SECONDS = 30.0  # of data; with less, blocks left out say more about the motion than about friction
-LEAST_FOLDS = 3
-BLOCKS = 4  # made of each log where there are too few logs
 WORTH = 0.02  # share of the error that a group must be worth
 LEAST_GAIN = 3e-4  # of the torque: a model that errs by half a per cent is not made better by hundredths of one
 SIDE_WORTH = 0.05  # share of the error by which the motor's recipe must win where nobody said what was measured
@@ -86,41 +91,12 @@ class FrictionChoice:
         }
 
 
-Gather = Callable[[BaseParameters, Array | None], Information]
-
-
-def selection_folds(information: Information, views: Mapping[str, str]) -> list[Fold]:
-    """Whole experiments in turn; where there are fewer than three, blocks of each with a gap beside them.
-
-    Args:
-        information: Data in segments.
-        views: Label of each log -> that of its experiment; two views of one experiment are left out together.
-    """
-    names = [views[segment.label] for segment in information.segments]
-    experiments = list(dict.fromkeys(names))
-    if len(experiments) >= LEAST_FOLDS:
-        return [Fold(one, tuple(i for i, own in enumerate(names) if own == one)) for one in experiments]
-    folds = []
-    for one in experiments:
-        logs = [log for log in dict.fromkeys(s.label for s in information.segments) if views[log] == one]
-        own = [[i for i, s in enumerate(information.segments) if s.label == log] for log in logs]
-        for number in range(BLOCKS):
-            left_out, unused = [], []
-            for places in own:  # the same part of every view
-                edges = np.linspace(0, len(places), BLOCKS + 1).astype(int)
-                left_out += places[edges[number] : edges[number + 1]]
-                beside = (edges[number] - 1, edges[number + 1])
-                unused += [places[i] for i in beside if 0 <= i < len(places)]
-            folds.append(Fold(f"{one}, block {number + 1}", tuple(left_out), tuple(unused)))
-    return [fold for fold in folds if fold.left_out]
-
-
 class Selection:
     """A selection under way.
 
     Args:
         basic: Base parameters of the terms that stay in any case.
-        gather: Data for base parameters and a reference.
+        data: Training data.
         views: Label of each log -> that of its experiment.
         candidates: Groups to choose from.
         only: Labels of the elements that move.
@@ -134,7 +110,7 @@ class Selection:
     def __init__(
         self,
         basic: BaseParameters,
-        gather: Gather,
+        data: LinearizedData,
         views: Mapping[str, str],
         candidates: Sequence[Group] = GROUPS,
         only: Sequence[str] | None = None,
@@ -142,14 +118,14 @@ class Selection:
         self.only = only
         self.terms = (*basic.terms, *terms_of(candidates, only))
         self.base = base_parameters(basic.robot, self.terms)
-        first = base_parameters(basic.robot, without_reference(self.terms))
-        plain = gather(first, None)
+        first = base_parameters(basic.robot, without_linearized(self.terms))
+        plain = data.information(first)
         self.folds = selection_folds(plain, views)
         self._parts = []
         for fold in self.folds:
             kept = rest_of(plain, fold)
-            data, sigma = plain, np.ones(len(plain.channels))
-            if needs_reference(self.terms):
+            own, sigma = plain, np.ones(len(plain.channels))
+            if needs_linearization(self.terms):
                 start = [name for name in first.names if name in basic.names]  # the reference is of a plain fit
                 fitted = ESTIMATORS["weighted"]()
                 fitted.set_params(rank_tolerance=RANK_TOLERANCE)
@@ -157,8 +133,8 @@ class Selection:
                 values = np.zeros(first.n)
                 values[[first.names.index(name) for name in fitted.names_]] = fitted.values_
                 sigma = fitted.sigma_
-                data = gather(self.base, links_of(first, values))
-            self._parts.append(_FoldData.of(data, kept, fold.left_out, sigma))
+                own = data.information(self.base, links_of(first, values))
+            self._parts.append(_FoldData.of(own, kept, fold.left_out, sigma))
         self._always = [i for i in range(self.base.n) if self._column(i).term in {term.name for term in basic.terms}]
         self._known: dict[frozenset[Group], Array] = {}
         self.told: dict[str, tuple[str, ...]] = {}
@@ -292,7 +268,7 @@ class _FoldData:
 
 def choose_friction(
     basic: BaseParameters,
-    gather: Gather,
+    data: LinearizedData,
     views: Mapping[str, str],
     *,
     seconds: float,
@@ -305,7 +281,7 @@ def choose_friction(
 
     Args:
         basic: Base parameters of the terms that stay in any case.
-        gather: Data for base parameters and a reference.
+        data: Training data.
         views: Label of each log -> that of its experiment.
         seconds: Length of the data.
         side: Where torque was measured, None to let the data decide.
@@ -320,13 +296,13 @@ def choose_friction(
             reason = f"generic friction ({side} side), as asked for{said}"
             return FrictionChoice(terms_of(groups, only), side, reason)
         why = f"{seconds:.0f} s of data are too little to choose friction term by term"
-        return _all_or_none(basic, gather, groups, only, side, why, said)
+        return _all_or_none(basic, data, groups, only, side, why, said)
 
     if side is not None and (generic or seconds < LEAST_SECONDS):
         return as_a_whole(side, "")
     if seconds < LEAST_SECONDS:
         return as_a_whole("sensor", "; nothing says where torque was measured (torque_source in the robot file)")
-    selection = Selection(basic, gather, views, candidates, only)
+    selection = Selection(basic, data, views, candidates, only)
     said = ""
     if side is None:
         side, said = _decided_side(selection)
@@ -344,7 +320,7 @@ def choose_friction(
 
 def _all_or_none(
     basic: BaseParameters,
-    gather: Gather,
+    data: LinearizedData,
     groups: Sequence[Group],
     only: Sequence[str] | None,
     side: Side,
@@ -358,11 +334,11 @@ def _all_or_none(
     recipe, chosen = f"the generic recipe ({side} side)", terms_of(groups, only)
     base = base_parameters(basic.robot, (*basic.terms, *chosen))
     method = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
-    fitted, _ = fit_around(gather, base, method)
-    data = fitted.information_
-    plain = method.clone().fit(data.restrict([name for name in base.names if name in basic.names]))
+    fitted, _ = fit_linearized(data, base, method)
+    found = fitted.information_
+    plain = method.clone().fit(found.restrict([name for name in base.names if name in basic.names]))
     before, after = _residual(plain, plain.channel_weights_), _residual(fitted, plain.channel_weights_)
-    gain, chance = 1.0 - after / max(before, 1e-300), (base.n - basic.n) / (data.n_rows / _ALIKE)
+    gain, chance = 1.0 - after / max(before, 1e-300), (base.n - basic.n) / (found.n_rows / _ALIKE)
     shown = f"it explains {100.0 * gain:.0f} % of the basic model's residual, noise would give {100.0 * chance:.0f} %"
     if fitted.rank_ == base.n and gain > max(_CLEARLY * chance, LEAST_EXPLAINED):
         return FrictionChoice(chosen, side, f"{why}; {recipe} is used ({shown}){said}")

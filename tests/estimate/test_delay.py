@@ -5,7 +5,7 @@ import pytest
 
 import dynident as di
 from dynident.estimate import choose_delay, choose_speed
-from dynident.estimate.choices import LARGEST_DELAY, residual_torque
+from dynident.estimate.delay import LARGEST_DELAY, residual_torque
 from dynident.plant import SampledMotion
 from dynident.signals import ObservedRows, SignalOptions, observe
 from tests.signals.made import TERMS, Fourier, Pieces, make_log, pinocchio_torque, stamps

@@ -1,0 +1,35 @@
+"""Diagnosis: logs that are not fit for identification are refused; what is merely doubtful is a warning."""
+
+from __future__ import annotations
+
+from dynident.check.doctor import check_observed
+from dynident.check.finding import Checkup
+from dynident.pipeline.options import IdentifyOptions
+from dynident.pipeline.preprocessing import TrainingData
+
+_SAID_BY_THE_FIT = ("equations", "rank", "condition", "model")  # diagnostics that the fit itself says more about
+
+
+def diagnose(data: TrainingData, options: IdentifyOptions) -> Checkup | None:
+    """The diagnostics of the training logs; None where they are switched off.
+
+    Raises:
+        CheckError: Where a diagnostic stops and the options say to stop.
+    """
+    if options.check == "off":
+        return None
+    found = check_observed(data.train, data.progress)
+    if found.verdict == "stop" and options.check == "stop":
+        raise found.refusal()
+    return found
+
+
+def diagnosis_warnings(found: Checkup | None, n_logs: int) -> list[str]:
+    """What a reader of the fit should know of the diagnostics."""
+    if found is None:
+        return []
+    return [
+        f"{f'{one.log}: ' if one.log and n_logs > 1 else ''}{one.message}"
+        for one in found.findings
+        if one.verdict != "ok" and one.name not in _SAID_BY_THE_FIT
+    ]

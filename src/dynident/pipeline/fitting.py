@@ -1,0 +1,220 @@
+"""Fitting: factors of the training logs to base parameters, with an autocorrelation-robust covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array
+from dynident.dynamics.evaluate import parameters
+from dynident.dynamics.terms import state_terms
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.deviations import common_inflation, correlated_covariance, gain_covariance
+from dynident.estimate.essential import EssentialParameters, essential_parameters
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized
+from dynident.estimate.open_directions import open_directions
+from dynident.estimate.prediction import TorqueModel
+from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.excitation import excitation_of
+from dynident.information.information import Information
+from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.logs.log import torque_kind
+from dynident.pipeline.model_selection import ModelSelection
+from dynident.pipeline.options import IdentifyOptions
+from dynident.pipeline.preprocessing import TrainingData
+from dynident.robot.model import Robot
+from dynident.signals.band import STANDSTILL
+from dynident.signals.observe import Observations
+from dynident.validation.compare import Comparison, compare_all
+
+HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
+ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """Base parameters fitted to the training logs.
+
+    Attributes:
+        base: What the parameters are.
+        estimate: Their values, with the covariance that allows for correlated residuals.
+        model: What predicts torque with them.
+        fitted: The estimator; of the essential parameters alone, where only those were wanted.
+        training: Measured and predicted torque of the training logs, log by log.
+        has_nominal: Whether these compare the robot's own values too.
+        eliminated: Parameters that were taken as zero because they are not essential, as plain data.
+        notes: What was decided, in words.
+        warnings: What a reader should know.
+    """
+
+    base: BaseParameters
+    estimate: ParameterEstimate
+    model: TorqueModel
+    fitted: Estimator
+    training: tuple[Comparison, ...]
+    has_nominal: bool
+    eliminated: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedModel:
+    """Fit the chosen model to the training logs.
+
+    Raises:
+        InputError: When there are too few equations in motion.
+    """
+    data, base, estimator = selection.data, selection.base, estimator_of(options.estimator)
+    fitted, point = fit_linearized(data.rows, base, estimator)
+    information = data.rows.information(base, point)
+    kept, notes = _essential(fitted, information, selection, point, options)
+    fitted = fitted if kept is None or kept.fitted is None else kept.fitted
+    values = fitted.values_ if kept is None else kept.values
+    model = model_of(base, values, point)
+    nominal = nominal_model(data.robot, base)
+    training = compare_all([model, *nominal], data.train, data.progress, "comparing")
+    inflation = common_inflation([one.correlation for one in training])
+    covariance, kind = _covariance(fitted, inflation, data)
+    solved = fitted.estimate_.solve
+    assert solved is not None
+    estimate = ParameterEstimate.of(
+        base,
+        values,
+        covariance if kept is None else kept.widened(covariance),
+        fitted.determined_ if kept is None else kept.determined,
+        linearization=point,
+        solve=solved.replace(
+            covariance_kind=kind,
+            variance_inflation=inflation,
+            std_white_noise=fitted.std_ if kept is None else np.sqrt(np.diag(kept.widened(fitted.covariance_))),
+            null_space=None if kept is not None or fitted.determined_.all() else open_directions(fitted),
+        ),
+    )
+    return FittedModel(
+        base=base,
+        estimate=estimate,
+        model=model,
+        fitted=fitted,
+        training=tuple(training),
+        has_nominal=bool(nominal),
+        eliminated=() if kept is None else tuple(one.as_dict() for one in kept.eliminated),
+        notes=tuple(notes),
+        warnings=(*base.warnings, *fitted.warnings_, *_remarks(fitted, information, base, data.train)),
+    )
+
+
+def estimator_of(given: str | Estimator) -> Estimator:
+    """An estimator that has learned nothing; what is weak in noisy logs is not determined."""
+    if isinstance(given, Estimator):
+        estimator = given.clone()
+    elif given not in ESTIMATORS:
+        raise UnknownNameError("estimator", given, ESTIMATORS)
+    elif given == "prior":
+        raise InputError("the estimator 'prior' needs nominal values; give PriorLeastSquares(values, std)")
+    else:
+        estimator = ESTIMATORS[given]()
+    return estimator if estimator.rank_tolerance is not None else estimator.set_params(rank_tolerance=RANK_TOLERANCE)
+
+
+def estimator_name(estimator: Estimator) -> str:
+    """Name of an estimator among the options, or of its class."""
+    return next((name for name, kind in ESTIMATORS.items() if type(estimator) is kind), type(estimator).__name__)
+
+
+def plain_options(estimator: Estimator) -> dict[str, Any]:
+    """An estimator's options as plain data."""
+    return {
+        name: {k: float(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+        for name, value in estimator.get_params().items()
+        if value is not None
+    }
+
+
+def model_of(base: BaseParameters, beta: Array, point: Array | None) -> TorqueModel:
+    """What predicts torque with base values; what was regrouped is zero."""
+    return TorqueModel(base.robot, base.terms, base.standard_values(beta, "regrouped zero"), point)
+
+
+def nominal_model(robot: Robot, base: BaseParameters) -> list[TorqueModel]:
+    """The robot's own values as a model, where its description gives any."""
+    if not robot.link_parameters().any():
+        return []
+    terms = state_terms(base.terms)
+    return [TorqueModel(robot, terms, parameters(robot, terms))]
+
+
+def _essential(
+    fitted: Estimator,
+    information: Information,
+    selection: ModelSelection,
+    point: Array | None,
+    options: IdentifyOptions,
+) -> tuple[EssentialParameters | None, list[str]]:
+    """The parameters worth keeping, where only those are wanted; standard deviations allow for correlated residuals."""
+    if options.essential is None:
+        return None, []
+    data, base = selection.data, selection.base
+    model = model_of(base, fitted.values_, point)
+    seen = compare_all([model], data.train, data.progress, "looking at residuals")
+    inflation = common_inflation([one.correlation for one in seen])
+    rows = data.rows.rows(base, point) if fitted.needs_rows else information
+    kept = essential_parameters(rows, fitted.clone(), share=options.essential, inflation=inflation)
+    gone = [one.name for one in kept.eliminated]
+    if not gone:
+        return kept, ["no parameter was eliminated: all are essential"]
+    grown = f"the residual grew by {100.0 * kept.eliminated[-1].total:.2g} %"
+    share = f"{100.0 * options.essential:g} %"
+    what = f"eliminated {len(gone)} of {base.n} parameters, with a relative deviation of {share} or more"
+    return kept, [f"{what} ({', '.join(gone)}); {grown}"]
+
+
+def _covariance(fitted: Estimator, inflation: Array, data: TrainingData) -> tuple[Array, str]:
+    """Covariance of the fit, and what it allows for, in words."""
+    covariance = correlated_covariance(fitted, inflation)
+    kind = "allow for correlation between neighbouring residuals"
+    drive, moving = data.robot.drive, list(data.robot.moving)
+    by_current = {one.log.label for one in data.train if torque_kind(next(iter(one.log.blocks())), data.robot) == "i"}
+    if by_current and drive.gains is not None and drive.gain_tolerances is not None and drive.gain_tolerances.any():
+        tolerances = np.abs(drive.gain_tolerances / drive.gains)[moving]
+        covariance = covariance + gain_covariance(fitted, tolerances, by_current)
+        kind += " and for the tolerance of the drive gains"
+    return covariance, kind
+
+
+def _remarks(
+    fitted: Estimator, information: Information, base: BaseParameters, train: Sequence[Observations]
+) -> list[str]:
+    """What a reader should know of the data behind a fit."""
+    remarks = _too_slow(information, train)
+    if fitted.rank_ == base.n and fitted.condition_ > HIGH_CONDITION:
+        parts = zip(fitted.information_.channel_factors(), fitted.channel_weights_, strict=True)
+        rows = np.vstack([factor.dense(base.n)[:, : base.n] * np.sqrt(weight) for factor, weight in parts])
+        weakest = excitation_of(base.names, rows, len(rows)).weak[0]
+        remarks.append(
+            f"condition {fitted.condition_:.0f}: the motion hardly moves the combination {weakest}; "
+            "its parameters trade against each other: record a richer motion"
+        )
+    per_parameter = information.n_rows / base.n
+    if per_parameter < ENOUGH_EQUATIONS:
+        remarks.append(
+            f"{per_parameter:.0f} equations per parameter; {ENOUGH_EQUATIONS} are a good rule: record longer motion"
+        )
+    return remarks
+
+
+def _too_slow(information: Information, train: Sequence[Observations]) -> list[str]:
+    """Warnings for joints that move, but never fast enough for their torque to be used."""
+    robot, rest = train[0].robot, train[0].options.rest_speed
+    ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
+    rows = dict(zip(information.channels, (factor.n_rows for factor in information.channel_factors()), strict=True))
+    slow = [
+        f"{name} moves, but never for long above the rest velocity of {rest:g} {'rad' if radian == 1.0 else 'm'}/s"
+        for name, radian, covered in zip(robot.joint_names, robot.radians, ranges, strict=True)
+        if not rows[name] and covered > STANDSTILL * radian
+    ]
+    return [f"{one}, so its torque is not used; record faster motion, or lower rest_speed" for one in slow]

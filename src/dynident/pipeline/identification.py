@@ -1,0 +1,112 @@
+"""`identify`: from a robot and its logs to a fit with everything that a reader needs to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dynident._version import __version__
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.essential import check_share
+from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.estimate.friction_view import friction_view
+from dynident.estimate.motion_view import motion_view
+from dynident.logs.source import LogSource, as_logs
+from dynident.pipeline.diagnosis import diagnose, diagnosis_warnings
+from dynident.pipeline.fitting import estimator_name, estimator_of, fit_model, plain_options
+from dynident.pipeline.model_selection import select_model
+from dynident.pipeline.options import IdentifyOptions
+from dynident.pipeline.preprocessing import preprocess
+from dynident.pipeline.provenance import provenance
+from dynident.pipeline.training_rows import Progress
+from dynident.pipeline.validation import validate_model
+from dynident.robot.model import Robot
+
+
+def identify(
+    robot: Robot,
+    logs: LogSource | Sequence[LogSource],
+    *,
+    store: str | Path | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Estimate:
+    """Identify the base parameters of a robot from logs of its motion, tau = W(q, dq, ddq) beta + rho.
+
+    Args:
+        robot: The robot.
+        logs: Logs in memory or streamed; those whose role is "validation" judge the result and shape nothing.
+        store: Folder for the factor of each finished log. A later run with the same logs and options continues there.
+        progress: Called with what is being done, and how much of it is done.
+        **options: See `IdentifyOptions`.
+
+    Raises:
+        LogError, InputError: Naming log, column or option, what was expected and what to do.
+    """
+    try:
+        chosen = IdentifyOptions(**options)
+    except TypeError:
+        unknown = next(name for name in options if name not in IdentifyOptions.__dataclass_fields__)
+        raise UnknownNameError("option", unknown, IdentifyOptions.__dataclass_fields__) from None
+    if not isinstance(robot, Robot):
+        raise InputError(f"{robot!r} is not a robot; load it first: di.load_robot(file or bundled name)")
+    return run_pipeline(robot, as_logs(logs), chosen, None if store is None else Path(store), progress or _quiet)
+
+
+def run_pipeline(
+    robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, store: Path | None, progress: Progress
+) -> Estimate:
+    """Run the pipeline: preprocess, diagnose, select the model, fit, validate."""
+    estimator = estimator_of(options.estimator)  # options that make no sense are refused before any log is read
+    if options.essential is not None:
+        check_share(options.essential)
+    data = preprocess(robot, logs, options, store, progress)
+    diagnosis = diagnose(data, options)
+    selection = select_model(data, options)
+    data = selection.data  # filtered as was chosen
+    model = fit_model(selection, options)
+    validation = validate_model(model, data)
+    estimate, solved = model.estimate, model.estimate.solve
+    assert solved is not None
+    assert solved.variance_inflation is not None
+    warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
+    return Estimate(
+        base=model.base,
+        beta=estimate.values,
+        covariance=estimate.covariance,
+        covariance_kind=solved.covariance_kind,
+        white_std=estimate.std if solved.std_white_noise is None else solved.std_white_noise,
+        determined=estimate.determined,
+        rank=solved.rank,
+        condition=solved.condition,
+        sigma=solved.residual_std,
+        inflation=solved.variance_inflation,
+        estimator=estimator_name(estimator),
+        estimator_options=plain_options(estimator),
+        signals=replace(data.train[0].options, band=options.band),
+        band=max(one.band for one in data.train),
+        data=tuple(LogRecord.of(one) for one in data.train),
+        held_out=tuple(LogRecord.of(one) for one in validation.held_out),
+        train=validation.train,
+        nominal=validation.nominal,
+        validation=validation.validation,
+        cross_validation=None if validation.cross_validation is None else validation.cross_validation.as_dict(),
+        traces=validation.traces,
+        notes=(*data.notes, *selection.notes, *model.notes, *validation.notes),
+        warnings=tuple(dict.fromkeys(warnings)),
+        eliminated=model.eliminated,
+        reference=estimate.linearization,
+        friction=None if selection.friction is None else selection.friction.as_dict(),
+        friction_view=friction_view(model.model, data.train),
+        motion_view=motion_view(data.train[0]),
+        check=None if diagnosis is None else diagnosis.as_dict(),
+        open_directions=solved.null_space,
+        provenance=provenance(options),
+        version=__version__,
+    )
+
+
+def _quiet(what: str, done: int, total: int) -> None:
+    """No progress is shown."""

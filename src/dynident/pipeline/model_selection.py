@@ -1,0 +1,67 @@
+"""Model selection: the time delay, the source of velocities and the friction terms, as the training data supports."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dynident.dynamics.terms import along_terms, resolve_terms
+from dynident.estimate.delay import choose_delay, choose_speed
+from dynident.estimate.priors import PriorLeastSquares
+from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.pipeline.friction import chosen_friction
+from dynident.pipeline.options import IdentifyOptions
+from dynident.pipeline.preprocessing import TrainingData
+from dynident.pipeline.term_selection import FrictionChoice
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSelection:
+    """What the training data decided about the model.
+
+    Attributes:
+        data: The logs, filtered with the delay and the source of velocities that were chosen.
+        base: Base parameters of all terms.
+        friction: The friction terms and the evidence for them; None where there is nothing to choose.
+        notes: What was decided, in words.
+    """
+
+    data: TrainingData
+    base: BaseParameters
+    friction: FrictionChoice | None
+    notes: tuple[str, ...]
+
+
+def select_model(data: TrainingData, options: IdentifyOptions) -> ModelSelection:
+    """Let the training data decide what the options leave open."""
+    notes = []
+    if options.delay is None:
+        data.progress("choosing the delay", 0, 1)
+        delay = choose_delay(data.train, data.basic)
+        notes.append(delay.reason)
+        data = data.filtered(delay=delay.delay)
+    if options.speed is None:
+        data.progress("choosing the source of speed", 0, 1)
+        speed = choose_speed(data.train, data.basic, data.train[0].options.delay)
+        notes.append(speed.reason)
+        data = data.filtered(speed=speed.speed)
+    choice = _friction(data, options)
+    if choice is None:
+        return ModelSelection(data, data.basic, None, tuple(notes))
+    notes.append(choice.reason)
+    terms = (*data.basic.terms, *choice.terms)
+    base = base_parameters(data.robot, terms) if choice.terms else data.basic
+    return ModelSelection(data, base, choice, tuple(notes))
+
+
+def _friction(data: TrainingData, options: IdentifyOptions) -> FrictionChoice | None:
+    """The friction terms beside the basic ones; None where none are wanted."""
+    given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
+    wanted = options.friction
+    if wanted is None:
+        plain = options.essential is not None or isinstance(options.estimator, PriorLeastSquares)
+        wanted = given if options.terms is not None or plain else "auto"
+    if isinstance(wanted, Sequence) and not isinstance(wanted, str) and not wanted:
+        return None
+    return chosen_friction(wanted, data, functools.partial(data.progress, "choosing friction terms"))

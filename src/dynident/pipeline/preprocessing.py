@@ -1,0 +1,133 @@
+"""Preprocessing: logs are surveyed, checked against each other and given a bandwidth."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dynident.dynamics.terms import Term, TermsLike, resolve_terms, state_terms
+from dynident.errors import InputError
+from dynident.estimate.estimate import LogRecord
+from dynident.estimate.recipes import BASIC_TERMS
+from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.logs.log import torque_kind
+from dynident.logs.source import LogSource, log_warnings
+from dynident.pipeline.bandwidth import band_notes, choose_bands
+from dynident.pipeline.options import IdentifyOptions
+from dynident.pipeline.training_rows import Progress, TrainingRows
+from dynident.robot.model import Robot
+from dynident.signals.observe import Observations, SignalOptions, observe
+from dynident.signals.rows import filter_time, too_short
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Logs that have been surveyed, with their bandwidth.
+
+    Attributes:
+        robot: The robot.
+        basic: Base parameters of the basic terms, which are in the model in any case.
+        train: Training logs.
+        held_out: Validation logs, which shape nothing.
+        store: Folder for the factor of each finished log; None for none.
+        progress: Called with what is being done, and how much of it is done.
+        notes: What was decided, in words.
+        warnings: What a reader should know.
+    """
+
+    robot: Robot
+    basic: BaseParameters
+    train: tuple[Observations, ...]
+    held_out: tuple[Observations, ...]
+    store: Path | None
+    progress: Progress
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def filtered(self, **signals: object) -> TrainingData:
+        """The same logs, filtered with other signal options."""
+        return replace(self, train=tuple(one.with_options(**signals) for one in self.train))
+
+    @functools.cached_property
+    def rows(self) -> TrainingRows:
+        """The equations of the training logs."""
+        return TrainingRows(self.train, self.store, self.progress)
+
+
+def preprocess(
+    robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, store: Path | None, progress: Progress
+) -> TrainingData:
+    """Survey every log, refuse logs that cannot serve, and choose bandwidths.
+
+    Args:
+        robot: The robot.
+        logs: Training and validation logs, by their roles.
+        options: Of the identification.
+        store: Folder for factors.
+        progress: Called with what is being done, and how much of it is done.
+
+    Raises:
+        LogError, InputError: Naming the log, what was expected and what to do.
+    """
+    logs = _distinct(logs)
+    if not any(log.role == "train" for log in logs):
+        raise InputError("there is no log to learn from; give at least one whose role is train")
+    basic = base_parameters(robot, _state_part(options.terms))
+    train, held_out = _observed(robot, logs, options, progress)
+    notes: list[str] = []
+    if options.band is None:
+        train = choose_bands(train, basic, functools.partial(progress, "choosing the band"))
+        notes = band_notes(train)
+    warnings = (*robot.warnings, *log_warnings(logs))
+    return TrainingData(robot, basic, tuple(train), tuple(held_out), store, progress, tuple(notes), warnings)
+
+
+def _observed(
+    robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, progress: Progress
+) -> tuple[list[Observations], list[Observations]]:
+    """A survey of every log: training and validation logs."""
+    signals = SignalOptions(
+        band=options.band,
+        delay=options.delay or 0.0,
+        rest_speed=options.rest_speed,
+        speed=options.speed or "position",  # type: ignore[arg-type]
+        differentiator=options.differentiator,  # type: ignore[arg-type]
+    )
+    train: list[Observations] = []
+    held_out: list[Observations] = []
+    for number, log in enumerate(logs):
+        progress("looking at logs", number, len(logs))
+        torque_kind(next(iter(log.blocks())), robot)  # a log without torque is refused before anything is done
+        (train if log.role == "train" else held_out).append(observe(log, robot, signals))
+    progress("looking at logs", len(logs), len(logs))
+    records = [LogRecord.of(one) for one in train]
+    for one in held_out:
+        if any(record.overlaps(one) for record in records):
+            raise InputError(f"{one.log.label}: is a training log too; a log that was seen cannot judge the result")
+    for number, one in enumerate(train):
+        if any(record.overlaps(one) for record in records[:number]):
+            raise InputError(f"{one.log.source}: is given twice; data that counts twice looks too certain")
+        if max(one.survey.stretches) / one.survey.grid.rate < filter_time(one):
+            raise too_short(one)
+    return train, held_out
+
+
+def _distinct(logs: Sequence[LogSource]) -> list[LogSource]:
+    """The logs, each with a label of its own."""
+    seen: dict[str, int] = {}
+    result = []
+    for log in logs:
+        count = seen[log.label] = seen.get(log.label, 0) + 1
+        result.append(log if count == 1 else _relabelled(log, f"{log.label} ({count})"))
+    return result
+
+
+def _relabelled(log: LogSource, label: str) -> LogSource:
+    return replace(log, label=label)  # type: ignore[type-var]
+
+
+def _state_part(terms: TermsLike) -> tuple[Term, ...]:
+    """The basic terms: those given that are functions of the state, or the usual ones."""
+    return state_terms(resolve_terms(BASIC_TERMS if terms is None else terms))

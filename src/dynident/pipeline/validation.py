@@ -1,0 +1,118 @@
+"""Validation: errors on training and validation logs, and cross-validation over parts of the training data."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dynident.arrays import Array
+from dynident.estimate.accuracy import TorqueErrors, Trace, together
+from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.linearization import links_of, needs_linearization, without_linearized
+from dynident.identifiability.base import base_parameters
+from dynident.information.information import Information
+from dynident.pipeline.fitting import FittedModel
+from dynident.pipeline.preprocessing import TrainingData
+from dynident.signals.observe import Observations
+from dynident.validation.compare import Comparison, compare_all
+from dynident.validation.cross import CrossValidation, RowsOf, cross_validate, selection_folds
+
+FOLD_SECONDS = 900.0  # of data that is gone through again for each fold; of more, the factors alone say enough
+
+
+@dataclass(frozen=True, eq=False)
+class ModelValidation:
+    """How well a fitted model predicts torque.
+
+    Attributes:
+        held_out: Validation logs, filtered like the training.
+        train: Errors on the training logs.
+        nominal: Errors of the robot's own values on them; None when it has none.
+        validation: Errors on the validation logs, by label.
+        cross_validation: Parts of the training data left out in turn; None when there is too little.
+        traces: Measured and predicted torque by log, thinned for plots.
+        notes: The same in words.
+    """
+
+    held_out: tuple[Observations, ...]
+    train: TorqueErrors
+    nominal: TorqueErrors | None
+    validation: dict[str, TorqueErrors]
+    cross_validation: CrossValidation | None
+    traces: dict[str, Trace]
+    notes: tuple[str, ...]
+
+
+def validate_model(model: FittedModel, data: TrainingData) -> ModelValidation:
+    """Errors of a fitted model on training and validation logs, and on parts of the training data left out in turn."""
+    held_out = tuple(_filtered_alike(one, data.train) for one in data.held_out)
+    unseen = compare_all([model.model], held_out, data.progress, "validating")
+    crossed = _cross_validation(model, data)
+    return ModelValidation(
+        held_out=held_out,
+        train=together(one.errors[0] for one in model.training),
+        nominal=together(one.errors[1] for one in model.training) if model.has_nominal else None,
+        validation={one.label: one.errors[0] for one in unseen},
+        cross_validation=crossed,
+        traces=_traces([*model.training, *unseen]),
+        notes=_notes(crossed),
+    )
+
+
+def _filtered_alike(one: Observations, train: tuple[Observations, ...]) -> Observations:
+    """A validation log, filtered like the training; prediction has no measured velocity."""
+    band = max(other.band for other in train)
+    return one.with_options(band=band, delay=train[0].options.delay, speed="position")
+
+
+def _traces(comparisons: list[Comparison]) -> dict[str, Trace]:
+    return {one.label: one.trace for one in comparisons}
+
+
+def _notes(crossed: CrossValidation | None) -> tuple[str, ...]:
+    if crossed is None:
+        return ("one short log: nothing could be left out for cross-validation",)
+    worst, best = 100.0 * crossed.totals.max(), 100.0 * crossed.totals.min()
+    return (f"leaving out {len(crossed.labels)} {crossed.over} in turn: error {best:.2f} to {worst:.2f} %",)
+
+
+def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation | None:
+    """Cross-validation of a fit; linearization points too come from the other parts alone."""
+    base, fitted, point = model.base, model.fitted, model.estimate.linearization
+    # The folds have factors but no rows.
+    method = ESTIMATORS["weighted"]() if fitted.needs_rows else fitted.clone()
+    inflation = _inflation(model)
+    found = fitted.information_
+    long = sum(one.survey.duration for one in data.train) > FOLD_SECONDS
+    if long or found.coordinates.n < base.n or fitted.needs_rows:  # not the rows as they are
+        return cross_validate(found, method, inflation)
+    rows = data.rows.rows(base, point).of_logs
+    if not needs_linearization(base.terms):
+        return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows))
+    first = base_parameters(base.robot, without_linearized(base.terms))
+    plain = data.rows.information(first)
+
+    def around(kept: list[int]) -> tuple[Information, RowsOf]:
+        before = ESTIMATORS["weighted"]().set_params(rank_tolerance=fitted.rank_tolerance).fit(plain.select(kept))
+        own = links_of(first, before.values_)
+        return data.rows.information(base, own), data.rows.rows(base, own).of_logs
+
+    return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows, around))
+
+
+def _inflation(model: FittedModel) -> Array:
+    solved = model.estimate.solve
+    assert solved is not None
+    assert solved.variance_inflation is not None
+    return solved.variance_inflation
+
+
+def _with_bands(data: Information, cross: Callable[..., CrossValidation | None]) -> CrossValidation | None:
+    """A cross-validation over logs; two logs may be two worlds, so blocks of both tell how wide bands must be."""
+    found = cross()
+    labels = list(dict.fromkeys(segment.label for segment in data.segments))
+    if found is None or len(labels) != 2:
+        return found
+    blocks = cross(folds=selection_folds(data, {label: label for label in labels}))
+    return found if blocks is None else replace(found, levels=blocks.levels, band_coverage=blocks.band_coverage)
