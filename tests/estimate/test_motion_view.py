@@ -55,4 +55,10 @@ def test_a_fit_keeps_it_and_the_report_shows_it(robot, tmp_path):
     fit.save(tmp_path)
     stored = di.load_estimate(tmp_path)
     np.testing.assert_array_equal(stored.motion_view.raw_speed, fit.motion_view.raw_speed)
+    (trace,), (again,) = fit.traces.values(), stored.traces.values()
+    assert again.measured.shape == again.predicted.shape == (len(trace.time), 2)
+    np.testing.assert_array_equal(again.predicted, trace.predicted)
+    with np.load(tmp_path / "fit.npz") as file:  # the format has time, then a line for each joint
+        np.testing.assert_array_equal(file["trace0"], [trace.time, *trace.measured.T, *trace.predicted.T])
+        np.testing.assert_array_equal(file["motion_filtered"][1:3], fit.motion_view.speed.T)
     assert report_html(stored).count("differences of positions") >= 4

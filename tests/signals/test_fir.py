@@ -88,6 +88,15 @@ class TestBlocks:
         (end,), flags, first = stream.push(signals(4, count=1), True)
         assert (end.shape[2], len(flags), first) == (HALF + 4, HALF + 4, 1)
 
+    @pytest.mark.parametrize("n", [7, 150, 151, 400])
+    @pytest.mark.parametrize("step", [1, 3])
+    def test_results_are_contiguous_along_time(self, n, step):
+        """Whatever part of the last multiplication is needed: their transpose is in Fortran order without a copy."""
+        stream = FilterStream([(3, KERNELS), (2, [SMOOTH])], RATE, step)
+        results, inner, _ = stream.push(signals(n, count=5), last=True)
+        assert [group.shape for group in results] == [(3, 3, len(inner)), (1, 2, len(inner))]
+        assert all(group.flags.c_contiguous for group in results)
+
     def test_memory_stays_small(self):
         stream = FilterStream([(1, [SMOOTH])], RATE, 4)
         for _ in range(50):
