@@ -122,7 +122,7 @@ def test_torque_of_inertia_is_taken_off(pendulum):
             dq, ddq = np.gradient(q, t), np.gradient(np.gradient(q, t), t)
             tau = 3.0 * ddq + 0.5 * dq + 1.0 * sense + 0.01 * rng.normal(size=len(t))
             inside = slice(3, -3)
-            columns = acceleration_columns(ddq[inside, None])
+            columns = np.stack([acceleration_columns(ddq[inside, None])] * 2)
             ways.append(Stretch("run", t[inside], q[inside, None], tau[inside, None], columns, dq[inside, None]))
         points.append(both_ways(*ways))
     fit = fit_friction(group, points)

@@ -12,7 +12,7 @@ from dynident.dynamics.friction_terms import PointwiseLaw
 from dynident.experiments.velocity.groups import Group
 from dynident.experiments.velocity.links import Links
 from dynident.experiments.velocity.model import friction_columns, stacked
-from dynident.experiments.velocity.points import Point
+from dynident.experiments.velocity.points import Point, noise_floor
 
 SAME = 0.01  # singular value over the largest below which columns count as alike: speeds that differ by one per cent
 _FLOOR = 1e-4  # share of the friction below which scatter is not believed
@@ -130,7 +130,7 @@ def fit_friction(
     speed, torque, std, odd = stacked(points)
     columns = friction_columns(group, speed, odd, laws)
     size = np.sqrt(np.mean(torque**2, axis=0))
-    scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), _FLOOR * size + 1e-12)
+    scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), noise_floor(points, _FLOOR))
     rows = (columns.values / scatter[:, None]).reshape(-1, len(columns.names))
     solve, spread, open_ = _solved(rows)
     values = solve @ (torque / scatter).ravel()

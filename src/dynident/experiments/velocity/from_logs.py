@@ -163,7 +163,9 @@ def _held(group: Group, track: _Track, samples: Samples) -> list[Samples]:
 def _stretch(group: Group, track: _Track, samples: Samples, *, known: bool) -> Stretch:
     """Samples of a group; what is known of the torque holds that of inertia already."""
     q, rest, ddq = (x[samples][:, list(group.places)] for x in (track.q, track.rest, track.ddq))
-    return Stretch(track.log, track.time[samples], q, rest, None if known else acceleration_columns(ddq))
+    return Stretch(
+        track.log, track.time[samples], q, rest, None if known else np.stack([acceleration_columns(ddq)] * 2)
+    )
 
 
 def _paired(stretches: Sequence[Stretch]) -> list[Point]:

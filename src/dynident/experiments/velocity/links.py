@@ -14,14 +14,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.dynamics.evaluate import mass_matrix, parameters, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.experiments.velocity.groups import Group
-from dynident.experiments.velocity.points import Point
+from dynident.experiments.velocity.points import Point, noise_floor
 
 TERMS = "rigid,Ia"
 UNCERTAINTY = 0.3  # standard deviation of a description's parameters, as a share of them
+CLEAR = 10.0  # times the noise that the torque of the links must have within the points, for them to be estimated
+_FREE = 1e3  # times what would explain all torque: the standard deviation of what nothing is known of
 NOISE_FLOOR = 3e-4  # share of the torque below which noise is not believed: signals are smoothed and sampled
 
 
@@ -68,38 +70,64 @@ class Links:
         moved = regressor(robot, poses, still, unit, TERMS) - regressor(robot, poses, still, still, TERMS)
         return Links(values, std, np.swapaxes(moved[:, places], 0, 1))
 
+    @on_one_thread
     def estimated(self, points: Sequence[Point]) -> tuple[Array, Array]:
-        """Parameters (p,) and a root (p, k) of their covariance, from how torque changes within the points.
+        """Parameters (p,) and a root (p, r) of their covariance, from how torque changes within the points.
 
-        There friction is nearly the same; what it follows the velocity by is estimated along.
+        There friction is nearly the same; what it follows the velocity by is estimated along. Columns are noisy where
+        joints hardly move, and least squares would draw parameters to zero; products of columns from every other sample
+        with those from the samples between have no such bias. Where torque hardly changes the description stays.
         """
         own = [point for point in points if point.rigid is not None]
+        p = len(self.values)
         if not own:
-            return self.values, np.zeros((len(self.values), 0))
-        columns = np.concatenate([x - x.mean(axis=0) for one in own if (x := one.rigid) is not None])  # (m, n, p)
-        torque = np.concatenate([one.blocks - one.blocks.mean(axis=0) for one in own])
-        columns = np.concatenate([columns, _viscous(own)], axis=2)
-        n_free = len(torque) - len(own)  # each point has its own mean
-        p, more = len(self.values), columns.shape[2] - len(self.values)
-        rest = torque - columns[:, :, :p] @ self.values
-        std = np.concatenate([self.std, np.full(more, np.inf)])
-        known = np.isfinite(std)
-        length = np.sqrt(np.mean(columns**2, axis=(0, 1)))
-        scale = np.where(known, std, 1.0 / np.where(length > 0.0, length, 1.0))
-        size = np.sqrt(np.mean(np.concatenate([one.blocks for one in own]) ** 2, axis=0))
-        floor = (NOISE_FLOOR * size + 1e-12) ** 2
-        noise = np.sqrt(np.maximum(np.sum(rest**2, axis=0) / max(n_free, 1), floor))
+            return self.values, np.zeros((p, 0))
+        torque = np.concatenate([one.blocks - one.blocks.mean(axis=0) for one in own])  # (m, n)
+        one, two = (_within([point.rigid[k] for point in own if point.rigid is not None]) for k in (0, 1))
+        rest = torque - 0.5 * (one + two) @ self.values
+        one, two = (np.concatenate([x, _viscous(own)], axis=2) for x in (one, two))
+        floor = noise_floor(own, NOISE_FLOOR) ** 2
+        spare = max(len(torque) - len(own), 1)  # each point has its own mean
+        noise = np.maximum(np.sum(rest**2, axis=0) / spare, floor)
+        length = np.sqrt(np.mean(one**2 + two**2, axis=(0, 1)))
+        free = _FREE * np.sqrt(np.mean(torque**2) + floor.max()) / np.where(length > 0.0, length, 1.0)
+        std = np.where(np.isfinite(own_std := np.append(self.std, np.full(one.shape[2] - p, np.inf))), own_std, free)
         for _ in range(3):  # the first noise holds what links explain
-            rows = (columns * scale / noise[:, None]).reshape(-1, len(scale))
-            prior = np.eye(len(scale))[known]
-            left, singular, right = np.linalg.svd(np.vstack([rows, prior]), full_matrices=False)
-            kept = singular > 1e-9 * singular[0]
-            half = right[kept].T / singular[kept]
-            change = half @ (left[:, kept].T @ np.concatenate([(rest / noise).ravel(), np.zeros(len(prior))]))
-            spent = np.sum((rows @ half) ** 2) / torque.shape[1]
-            residual = rest - columns @ (scale * change)
-            noise = np.sqrt(np.maximum(np.sum(residual**2, axis=0) / max(n_free - spent, 1.0), floor))
-        return self.values + (scale * change)[:p], (scale[:, None] * half)[:p]
+            half, change = _posterior(one * std, two * std, torque, self.values / std[:p], noise)
+            left = rest - 0.5 * (one + two) @ (std * change)
+            spent = np.sum((0.5 * (one + two) * std @ half) ** 2 / noise[:, None]) / torque.shape[1]
+            noise = np.maximum(np.sum(left**2, axis=0) / max(spare - spent, 1.0), floor)
+        explained = np.sqrt(np.mean((torque - left) ** 2, axis=0))
+        if (explained < CLEAR * np.sqrt(noise)).any():
+            # Feedback answers the noise of positions, so that of torque is not independent of the columns: only what
+            # stands far above it is believed.
+            return self.values, np.diag(std[:p])
+        return self.values + (std * change)[:p], (std[:, None] * half)[:p]
+
+
+def _posterior(one: Array, two: Array, torque: Array, origin: Array, noise: Array) -> tuple[Array, Array]:
+    """Root of the covariance (p, p) and mean (p,) of changes with unit prior variance.
+
+    Args:
+        one, two: (m, n, p) columns with independent noise.
+        torque: (m, n).
+        origin: Values of the first parameters that changes are counted from.
+        noise: (n,) variance of the torque.
+    """
+    weighted = one / noise[:, None]
+    N = np.einsum("mnp,mnq->pq", weighted, two)
+    rests = [torque - x[:, :, : len(origin)] @ origin for x in (two, one)]
+    right = np.einsum("mnp,mn->p", weighted, rests[0]) + np.einsum("mnp,mn->p", two / noise[:, None], rests[1])
+    size, directions = np.linalg.eigh(0.5 * (N + N.T))
+    inverse = 1.0 / (np.maximum(size, 0.0) + 1.0)
+    # Where noise is all there is of the columns, what they seem to say is noise too.
+    seen = np.where(size > 0.0, directions.T @ (0.5 * right), 0.0)
+    return directions * np.sqrt(inverse), directions @ (inverse * seen)
+
+
+def _within(columns: Sequence[Array]) -> Array:
+    """(m, n, p) columns of all points, each without its mean."""
+    return np.concatenate([x - x.mean(axis=0) for x in columns])
 
 
 def _viscous(points: Sequence[Point]) -> Array:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, Mask, frozen
 
 BLOCKS = 8  # parts of a stretch whose means tell the scatter
 FEWEST_SAMPLES = 5  # in each of them
+ROUNDING = 1e-4  # share of all torque: what sampling and smoothing leave of it where it should cancel
 _LOCAL = 0.02  # [s] over which the speed of the moment is looked at
 _COUNTS = 10.0  # steps of the encoder that a joint moves meanwhile, at least
 _APART = 0.5  # share of the mean speed by which that of the moment may differ
@@ -31,7 +32,8 @@ class Stretch:
         time: (m,) [s].
         q: (m, n) positions of the joints under test [rad or m].
         tau: (m, n) torque at their actuated coordinates [N·m or N], without gravity where that is known.
-        rigid: (m, n, p) torque of the links per unit of their parameters; None where it is known and in none of `tau`.
+        rigid: (2, m, n, p) torque of the links per unit of their parameters, from every other sample of the positions
+            and from those between; None where it is known and in none of `tau`.
         dq: (m, n) velocities of the joints; None where only their mean is looked at.
     """
 
@@ -59,9 +61,10 @@ class Point:
         odd: Whether it is half the difference of both directions: then friction at the opposite speed is the opposite,
             and an offset has cancelled with gravity.
         seconds: Time that was measured.
-        rigid: (k, n, p) torque of the links in each part per unit of their parameters; None for none.
+        rigid: (2, k, n, p) torque of the links in each part per unit of their parameters; None for none.
         dq: (k, n) velocities of the joints in each part; None where only their mean is known.
         doubt: (n, r) torque of the links that may be left in the mean, in r independent directions of unit variance.
+        level: (n,) RMS torque that was measured, gravity included; zero where it is not known.
     """
 
     run: str
@@ -72,9 +75,10 @@ class Point:
     rigid: Array | None = None
     dq: Array | None = None
     doubt: Array | None = None
+    level: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("speed", "blocks", "rigid", "dq", "doubt"):
+        for name in ("speed", "blocks", "rigid", "dq", "doubt", "level"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
 
@@ -87,8 +91,8 @@ class Point:
         """
         if self.rigid is None:
             return self
-        doubt = self.rigid.mean(axis=0) @ root
-        return replace(self, blocks=self.blocks - self.rigid @ chi, rigid=None, doubt=doubt)
+        rigid = self.rigid.mean(axis=0)
+        return replace(self, blocks=self.blocks - rigid @ chi, rigid=None, doubt=rigid.mean(axis=0) @ root)
 
     @property
     def torque(self) -> Array:
@@ -126,16 +130,43 @@ def slopes(time: Array, q: Array) -> Array:
 
 def derivatives(time: Array, q: Array) -> tuple[Array, Array]:
     """Velocities and accelerations of positions (m, n) at even times, smoothed over a tenth of a second."""
+    kernel, step = _kernel(time)
+    first, second = np.gradient(kernel, step), np.diff(kernel, 2, prepend=0.0, append=0.0) / step**2
+    return _filtered(q, first), _filtered(q, second)
+
+
+def motion_between(time: Array, q: Array, inside: Mask, first: int) -> tuple[Array, Array, Array]:
+    """Positions, velocities and accelerations inside a window, (m, n) each, from every other sample of the positions.
+
+    Args:
+        time: (m_all,) even times [s].
+        q: (m_all, n) positions.
+        inside: (m_all,) the window.
+        first: 0 or 1: the first sample that is used.
+    """
+    own = slice(first, None, 2)
+    signals = (smoothed(time[own], q[own]), *derivatives(time[own], q[own]))
+    found = [
+        np.stack([np.interp(time[inside], time[own], x) for x in own_signals.T], axis=1) for own_signals in signals
+    ]
+    return found[0], found[1], found[2]
+
+
+def smoothed(time: Array, x: Array) -> Array:
+    """Signals (m, n) at even times, smoothed as `derivatives` smooths: what belongs together stays together."""
+    return _filtered(x, _kernel(time)[0])
+
+
+def _kernel(time: Array) -> tuple[Array, float]:
+    """Weights of the smoothing, and the time between samples [s]."""
     step = (time[-1] - time[0]) / (len(time) - 1)
     kernel = np.hanning(2 * max(1, round(0.5 * _SMOOTH / step)) + 3)  # odd, so that nothing is late
-    kernel = np.pad(kernel, 1) / kernel.sum()
-    first, second = np.gradient(kernel, step), np.diff(kernel, 2, prepend=0.0, append=0.0) / step**2
-    padded = np.pad(q, ((len(kernel), len(kernel)), (0, 0)), mode="edge")
-    dq, ddq = (
-        np.stack([np.convolve(x, own, mode="same") for x in padded.T], axis=1)[len(kernel) : -len(kernel)]
-        for own in (first, second)
-    )
-    return dq, ddq
+    return np.pad(kernel, 1) / kernel.sum(), float(step)
+
+
+def _filtered(x: Array, kernel: Array) -> Array:
+    padded = np.pad(x, ((len(kernel), len(kernel)), (0, 0)), mode="edge")
+    return np.stack([np.convolve(own, kernel, mode="same") for own in padded.T], axis=1)[len(kernel) : -len(kernel)]
 
 
 def settling(time: Array, dq: Array) -> tuple[float, bool]:
@@ -193,12 +224,23 @@ def _resolution(q: Array) -> float:
 def one_way(stretch: Stretch) -> Point:
     """Friction of a stretch whose gravity is known or none."""
     seconds = float(stretch.time[-1] - stretch.time[0])
-    blocks, rigid, dq = (
-        None if own is None else np.array([part.mean(axis=0) for part in np.array_split(own, BLOCKS)])
-        for own in (stretch.tau, stretch.rigid, stretch.dq)
-    )
-    assert blocks is not None
-    return Point(stretch.run, stretch.speed, blocks, False, seconds, rigid, dq)
+    parts = np.array_split(np.arange(len(stretch.time)), BLOCKS)
+    blocks = np.array([stretch.tau[part].mean(axis=0) for part in parts])
+    dq = None if stretch.dq is None else np.array([stretch.dq[part].mean(axis=0) for part in parts])
+    rigid = None if stretch.rigid is None else np.stack([stretch.rigid[:, part].mean(axis=1) for part in parts], axis=1)
+    return Point(stretch.run, stretch.speed, blocks, False, seconds, rigid, dq, level=_level(stretch))
+
+
+def _level(*stretches: Stretch) -> Array:
+    """(n,) RMS torque of some stretches."""
+    return np.asarray(np.sqrt(np.mean(np.concatenate([one.tau for one in stretches]) ** 2, axis=0)))
+
+
+def noise_floor(points: Sequence[Point], share: float) -> Array:
+    """(n,) noise that is always there: a share of the friction, and rounding of all torque that was measured."""
+    size = np.sqrt(np.mean([one.torque**2 for one in points], axis=0))
+    level = np.max([np.zeros(len(one.speed)) if one.level is None else one.level for one in points], axis=0)
+    return np.asarray(np.maximum(share * size, ROUNDING * level) + 1e-12)
 
 
 def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
@@ -230,11 +272,11 @@ def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Po
             return None
         means.append(np.array([one.tau[part].mean(axis=0) for part in parts]))
         if one.rigid is not None:
-            links.append(np.array([one.rigid[part].mean(axis=0) for part in parts]))
+            links.append(np.stack([one.rigid[:, part].mean(axis=1) for part in parts], axis=1))
         if one.dq is not None:
             speeds.append(np.array([one.dq[part].mean(axis=0) for part in parts]))
     speed = 0.5 * (there.speed - back.speed)
     seconds = float((high - low) / np.linalg.norm(speed))
     rigid, dq = (0.5 * (x[0] - x[1]) if len(x) == 2 else None for x in (links, speeds))
     speed = speed if dq is None else dq.mean(axis=0)
-    return Point(there.run, speed, 0.5 * (means[0] - means[1]), True, seconds, rigid, dq)
+    return Point(there.run, speed, 0.5 * (means[0] - means[1]), True, seconds, rigid, dq, level=_level(there, back))

@@ -23,8 +23,10 @@ from dynident.experiments.velocity.points import (
     Stretch,
     both_ways,
     derivatives,
+    motion_between,
     one_way,
     settling,
+    smoothed,
     unsteady,
 )
 from dynident.experiments.velocity.pose import quiet_pose
@@ -236,13 +238,14 @@ def _settling(group: Group, motion: ThereAndBack, run: Run) -> tuple[tuple[float
 
 def _stretch(group: Group, run: Run, window: tuple[float, float], known: Known | None) -> Stretch:
     inside = (run.time >= window[0] - 1e-9) & (run.time <= window[1] + 1e-9)
-    time, q, tau = run.time[inside], run.q[inside], run.tau[inside]
-    places = list(group.places)
-    dq, ddq = (x[inside] for x in derivatives(run.time, run.q))
+    time, places = run.time[inside], list(group.places)
+    q, tau = (smoothed(run.time, x)[inside] for x in (run.q, run.tau))
+    dq = derivatives(run.time, run.q)[0][inside]
+    motions = [motion_between(run.time, run.q, inside, first) for first in (0, 1)]
     if known is None:
-        rigid = regressor(group.robot, q, dq, ddq, TERMS)[:, places]
+        rigid = np.stack([regressor(group.robot, *motion, TERMS)[:, places] for motion in motions])
         return Stretch(run.label, time, q[:, places], tau[:, places], rigid, dq[:, places])
-    inertia = acceleration_columns(ddq[:, places])
+    inertia = np.stack([acceleration_columns(ddq[:, places]) for _, _, ddq in motions])
     found = Stretch(run.label, time, q[:, places], tau[:, places], inertia, dq[:, places])
     if len(time) < 2:
         return found
