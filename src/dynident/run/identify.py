@@ -44,6 +44,7 @@ from dynident.run.identify_options import IdentifyOptions as IdentifyOptions
 from dynident.run.provenance import provenance
 from dynident.run.store import factor_of_log
 from dynident.signals.band import STANDSTILL
+from dynident.signals.log_survey import survey_log
 from dynident.signals.observe import Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, filter_time, too_short
 from dynident.validation.band import band_notes, choose_bands
@@ -192,7 +193,9 @@ class _Run:
             self._progress("looking at logs", number, len(self.logs))
             first = next(iter(log.blocks()))
             torque_kind(first, self.robot)  # a log without torque is refused before anything is done
-            one = observe(log, self.robot, options)
+            diagnosed = log.role == "train" and self.options.check != "off"
+            survey = survey_log(log, self.robot, rest_speed=options.rest_speed, channels=diagnosed)
+            one = observe(log, self.robot, options, survey=survey)
             (train if log.role == "train" else held_out).append(one)
         self._progress("looking at logs", len(self.logs), len(self.logs))
         records = [LogRecord.of(one) for one in train]
