@@ -16,7 +16,7 @@ import dynident as di
 from dynident.dynamics.kernels import record
 from dynident.dynamics.llvm_backend import BLOCK, ROW, LlvmKernel, aligned
 from dynident.dynamics.terms import resolve_terms
-from dynident.information.observation_model import felt_places
+from dynident.identifiability.base_regressor import nonzero_entries
 from harness import Row, interleaved, seconds, table
 from peers import PinocchioPipeline
 
@@ -56,7 +56,7 @@ def fill_rows(name: str) -> list[Row]:
     q, dq, ddq, _ = motion(robot, n_samples)
     rows = []
     for what, chosen in (("all columns", range(len(base.columns))), ("base columns", base.independent)):
-        program, _ = record(robot, "regressor", resolve_terms(None), felt_places(robot, base.terms, list(chosen)))
+        program, _ = record(robot, "regressor", resolve_terms(None), nonzero_entries(robot, base.terms, list(chosen)))
         kernel = LlvmKernel(program)
         whole, pointer = ctypes.c_int64, ctypes.c_void_p
         fill = kernel._code.function("fill", [pointer, pointer, whole])

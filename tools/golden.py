@@ -192,7 +192,7 @@ def run(folder: Path, source: Path, everything: bool, only: str | None) -> None:
         began = time.perf_counter()
         with contextlib.chdir(room):
             answers = [answer(fill(line, places), source, room) for line in lines]
-            found = {"answers": answers, "fits": fits(room), "files": files(room)}
+            found = {"answers": answers, "fits": fits(room), "files": files(room, source)}
         (folder / f"{name}.json").write_text(json.dumps(found, indent=1, sort_keys=True))
         print(f"{name}: {time.perf_counter() - began:.1f} s, exit {[one['exit'] for one in answers]}", flush=True)
 
@@ -276,13 +276,16 @@ def fits(room: Path) -> dict[str, Any]:
     return found
 
 
-def files(room: Path) -> dict[str, Any]:
-    """What was exported or simulated: hash of the words, and the numbers."""
+def files(room: Path, source: Path) -> dict[str, Any]:
+    """What was exported or simulated: hash of the words without machine paths, and the numbers."""
     found = {}
     for path in sorted(room.rglob("*")):
         if path.suffix in (".urdf", ".xml", ".c", ".h", ".csv") or path.name == "out.yaml":
             words, numbers = [], []
-            for part in re.split(r"(-?\b\d+\.?\d*(?:e[-+]?\d+)?)", path.read_text().replace(str(room), "ROOM")):
+            text = path.read_text().replace(str(room), "ROOM")
+            for place in (os.path.relpath(source, path.parent), str(source)):  # a file names others beside itself
+                text = text.replace(place, "SOURCE")
+            for part in re.split(r"(-?\b\d+\.?\d*(?:e[-+]?\d+)?)", text):
                 (numbers if re.fullmatch(r"-?\d+\.?\d*(?:e[-+]?\d+)?", part) else words).append(part)
             values = [float(x) for x in numbers]
             found[str(path.relative_to(room))] = {

@@ -8,6 +8,7 @@
 Names are looked up in their rooms on first use, so that importing dynident costs next to nothing.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
         UnknownNameError as UnknownNameError,
     )
     from dynident.estimate import (
-        BaseValues as BaseValues,
         CenterBox as CenterBox,
         CenterEllipsoid as CenterEllipsoid,
         CombinedParameters as CombinedParameters,
@@ -140,7 +140,8 @@ if TYPE_CHECKING:
         Information as Information,
         InformationFileError as InformationFileError,
         MergeError as MergeError,
-        Solution as Solution,
+        ParameterEstimate as ParameterEstimate,
+        SolveRecord as SolveRecord,
         accumulate as accumulate,
         accumulate_blocks as accumulate_blocks,
         accumulate_parquet as accumulate_parquet,
@@ -271,7 +272,8 @@ _ROOMS = {
         "Information",
         "InformationFileError",
         "MergeError",
-        "Solution",
+        "ParameterEstimate",
+        "SolveRecord",
         "accumulate",
         "accumulate_blocks",
         "accumulate_parquet",
@@ -332,7 +334,6 @@ _ROOMS = {
         "robot_from_urdf",
     ),
     "dynident.estimate": (
-        "BaseValues",
         "CombinedParameters",
         "DriveGains",
         "EnergyRows",
@@ -430,10 +431,14 @@ _ROOMS = {
     "dynident.run.simulate": ("simulate",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_RENAMED = {"BaseValues": "ParameterEstimate", "Solution": "ParameterEstimate"}  # until 0.6
 __all__ = ["__version__", *_ROOM_OF]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        warnings.warn(f"di.{name} is now di.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        return __getattr__(_RENAMED[name])
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'dynident' has no attribute '{name}'")
     value = getattr(import_module(_ROOM_OF[name]), name)

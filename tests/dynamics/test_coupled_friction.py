@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Course, Reference, Samples
+from dynident.dynamics.along import Course, MotionSamples, Reference
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.terms import resolve_terms
 
@@ -18,14 +18,13 @@ def robot():
 
 @pytest.fixture(scope="module")
 def samples():
-    q, dq, ddq = np.random.default_rng(3).normal(size=(3, 6, 40))
-    return Samples(q, dq, ddq, np.zeros((0, 40)), restart=True)
+    return MotionSamples.of_stretch(*np.random.default_rng(3).normal(size=(3, 6, 40)).transpose(0, 2, 1))
 
 
 def columns(robot, samples, key, reference=None):
     """Each column's torque at the motors, (6, n_samples) by name."""
     (term,) = resolve_terms(key)
-    values = Course(robot, [term], reference).columns(samples)
+    values = Course(robot, [term], reference).columns_first(samples)
     found = {column.name: np.zeros((6, values.shape[1])) for column in term.columns(robot)}
     names = list(found)
     for (row, column), line in zip(term.places(robot), values, strict=True):
@@ -35,7 +34,7 @@ def columns(robot, samples, key, reference=None):
 
 def test_speed_is_that_of_the_element(robot, samples):
     found = columns(robot, samples, "sign(0.2)")
-    motor, joint = (np.tanh(speed / 0.2) for speed in (samples.dq[4] + samples.dq[5], samples.dq[5]))
+    motor, joint = (np.tanh(speed / 0.2) for speed in (samples.dq[:, 4] + samples.dq[:, 5], samples.dq[:, 5]))
     assert found["sign0.2_m6"][5] == pytest.approx(motor)
     assert not found["sign0.2_m6"][:5].any()
     assert found["sign0.2_6"][4] == pytest.approx(-joint)  # of joint 6, held by motors 5 and 6 against each other
@@ -46,7 +45,7 @@ def test_smoothed_sign_is_coulomb_friction(robot, samples):
     """The same law as a term of the state, which is derived otherwise."""
     found = columns(robot, samples, "sign(0.2)")
     for label in ("1", "5", "6", "m6"):
-        expected = inverse_dynamics(robot, samples.q.T, samples.dq.T, samples.ddq.T, "Fc(0.2)", {f"Fc{label}": 1.0})
+        expected = inverse_dynamics(robot, samples.q, samples.dq, samples.ddq, "Fc(0.2)", {f"Fc{label}": 1.0})
         torque = found[f"sign0.2_{label}"].T
         assert torque == pytest.approx(expected)
 
@@ -54,9 +53,9 @@ def test_smoothed_sign_is_coulomb_friction(robot, samples):
 def test_load_is_that_of_the_motor_or_of_the_joint(robot, samples):
     chi = np.array([robot.value_set().get(c.name, 0.0) for c in resolve_terms("rigid")[0].columns(robot)])
     found = columns(robot, samples, "loadv", Reference(robot, chi))
-    motors = inverse_dynamics(robot, samples.q.T, samples.dq.T, samples.ddq.T, "rigid").T
+    motors = inverse_dynamics(robot, samples.q, samples.dq, samples.ddq, "rigid").T
     joints = di.joint_torque(robot, motors.T).T
-    dq = samples.dq
+    dq = samples.dq.T
     assert found["loadv_5"][4] == pytest.approx(np.abs(motors[4]) * dq[4])
     assert found["loadv_m6"][5] == pytest.approx(np.abs(motors[5]) * (dq[4] + dq[5]))
     assert found["loadv_6"][5] == pytest.approx(np.abs(joints[5]) * dq[5])

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Course, Reference, Samples
+from dynident.dynamics.along import Course, MotionSamples, Reference
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, elements_with_friction, motion_of
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError, UnknownNameError
@@ -18,15 +18,15 @@ N = 60
 
 def samples_of(robot, seed=3, jerk=True):
     n = len(robot.joint_names)
-    q, dq, ddq, dddq = np.random.default_rng(seed).normal(size=(4, n, N))
-    dq[:, :5] = 0.0  # at rest for a while
-    return Samples(q, dq, ddq, dddq if jerk else np.zeros((0, N)), restart=True)
+    q, dq, ddq, dddq = np.random.default_rng(seed).normal(size=(4, n, N)).transpose(0, 2, 1)
+    dq[:5] = 0.0  # at rest for a while
+    return MotionSamples(q, dq, ddq, dddq if jerk else np.zeros((N, 0)), restart=True)
 
 
 def columns(robot, samples, key, reference=None):
     """Each column's torque at the rows, (n_joints, n_samples) by name."""
     (term,) = resolve_terms(key)
-    values = Course(robot, [term], reference).columns(samples)
+    values = Course(robot, [term], reference).columns_first(samples)
     found = {column.name: np.zeros((len(robot.joint_names), N)) for column in term.columns(robot)}
     for (row, column), line in zip(term.places(robot), values, strict=True):
         found[list(found)[column]][row] += line
@@ -83,11 +83,11 @@ SCALED = (
 def test_law_on_a_joint_that_turns(puma, key):
     symbol, law, unit, _ = LAWS[key]
     samples = samples_of(puma)
-    load = di.inverse_dynamics(puma, samples.q.T, samples.dq.T, samples.ddq.T, "rigid", links(puma)).T
+    load = di.inverse_dynamics(puma, samples.q, samples.dq, samples.ddq, "rigid", links(puma)).T
     found = columns(puma, samples, key, Reference(puma, links(puma)))
     for i in range(6):
         torque = found[f"{symbol}_{i + 1}"]
-        expected = law(samples.q[i], samples.dq[i], samples.dddq[i], load[i])
+        expected = law(samples.q[:, i], samples.dq[:, i], samples.dddq[:, i], load[i])
         np.testing.assert_allclose(torque[i], expected, atol=1e-9 * np.abs(expected).max())
         assert not np.delete(torque, i, axis=0).any()
         assert units(puma, key)[f"{symbol}_{i + 1}"] == unit
@@ -100,10 +100,11 @@ def test_law_on_a_joint_that_slides(cylindrical, key):
     samples = samples_of(cylindrical)
     number = next(i for i, i_joint in enumerate(cylindrical.moving) if _slides(cylindrical, i_joint))
     label = str(cylindrical.joints[cylindrical.active[cylindrical.moving[number]]].number)
-    load = di.inverse_dynamics(cylindrical, samples.q.T, samples.dq.T, samples.ddq.T, "rigid", links(cylindrical)).T
+    load = di.inverse_dynamics(cylindrical, samples.q, samples.dq, samples.ddq, "rigid", links(cylindrical)).T
     torque = columns(cylindrical, samples, key, Reference(cylindrical, links(cylindrical)))[f"{symbol}_{label}"][number]
     scale = METRES_PER_RADIAN if symbol.startswith(SCALED) and symbol != "loadv" else 1.0
-    expected = law(samples.q[number] / scale, samples.dq[number] / scale, samples.dddq[number], load[number])
+    q, dq, dddq = (x[:, number] for x in (samples.q, samples.dq, samples.dddq))
+    expected = law(q / scale, dq / scale, dddq, load[number])
     np.testing.assert_allclose(torque, expected, atol=1e-9 * np.abs(expected).max())
     assert units(cylindrical, key)[f"{symbol}_{label}"] == unit
 
@@ -118,7 +119,7 @@ def test_stop_on_a_joint_that_slides(cylindrical):
     label = str(cylindrical.joints[cylindrical.active[cylindrical.moving[number]]].number)
     found = columns(cylindrical, samples, "stop(3)")[f"stop3000_{label}"][number]
     wound, expected = 0.0, [0.0]
-    for step in np.diff(samples.q[number]):
+    for step in np.diff(samples.q[:, number]):
         wound = np.clip(wound + step, -0.3, 0.3)  # three radians are 0.3 m
         expected.append(wound / 0.3)
     np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -169,7 +170,7 @@ class TestReference:
         model = tree_model(robot)
         model.gravity.linear = np.array(robot.gravity if gravity is None else gravity)
         data, q = model.createData(), samples.q + shift
-        states = zip(q.T, samples.dq.T, samples.ddq.T, strict=True)
+        states = zip(q, samples.dq, samples.ddq, strict=True)
         return np.array([pin.rnea(model, data, *state) for state in states]).T
 
     def test_load(self, puma):
@@ -177,7 +178,7 @@ class TestReference:
         found = columns(puma, samples, "load", Reference(puma, links(puma)))
         load = self.torque(puma, samples)
         for i in range(6):
-            np.testing.assert_allclose(found[f"load_{i + 1}"][i], np.abs(load[i]) * sign(samples.dq[i]), atol=1e-9)
+            np.testing.assert_allclose(found[f"load_{i + 1}"][i], np.abs(load[i]) * sign(samples.dq[:, i]), atol=1e-9)
 
     def test_tilt(self, puma):
         """The difference that a small turn of gravity makes."""
@@ -189,15 +190,15 @@ class TestReference:
             change = self.torque(puma, samples, gravity=ahead) - self.torque(puma, samples, gravity=behind)
             np.testing.assert_allclose(found[name], change / (2.0 * step), atol=1e-6 * np.abs(found[name]).max())
             assert np.abs(found[name]).max() > 1.0
-        np.testing.assert_allclose(found["tiltcos_1"][0], np.cos(samples.q[0]))
-        np.testing.assert_allclose(found["tiltsin_1"][0], np.sin(samples.q[0]))
+        np.testing.assert_allclose(found["tiltcos_1"][0], np.cos(samples.q[:, 0]))
+        np.testing.assert_allclose(found["tiltsin_1"][0], np.sin(samples.q[:, 0]))
 
     def test_zero(self, puma):
         samples, step = samples_of(puma), 1e-6
         found = columns(puma, samples, "zero", Reference(puma, links(puma)))
         assert list(found) == [f"zero_{i}" for i in range(2, 7)]
         for i in range(1, 6):
-            shift = np.eye(6)[i][:, None] * step
+            shift = np.eye(6)[i] * step
             change = self.torque(puma, samples, shift=shift) - self.torque(puma, samples, shift=-shift)
             size = np.abs(found["zero_2"]).max()
             np.testing.assert_allclose(found[f"zero_{i + 1}"], change / (2.0 * step), atol=1e-6 * size)
@@ -218,7 +219,7 @@ class TestReference:
         (term,) = resolve_terms("zero")
         assert term.columns(upright) == ()
         samples = samples_of(upright)
-        assert Course(upright, [term], Reference(upright, np.zeros(10))).columns(samples).shape == (0, N)
+        assert Course(upright, [term], Reference(upright, np.zeros(10))).columns_first(samples).shape == (0, N)
 
     def test_without_a_reference(self, puma):
         for key in ("load", "loadv", "tilt", "zero"):

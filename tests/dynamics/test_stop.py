@@ -192,9 +192,9 @@ def reference(robot):
 
 def filtered_rows(robot, log, reference):
     one = observe(log, robot, SignalOptions(band=5.0))
-    model = ObservedRows((one,), di.base_parameters(robot, TERMS), reference).model
+    model = ObservedRows((one,), di.base_parameters(robot, TERMS), reference).regressor
     blocks = list(row_blocks(one, model, reference=reference))
-    columns = [np.concatenate(parts, axis=1) for parts in zip(*(b.columns for b in blocks), strict=True)]
+    columns = [np.concatenate(parts, axis=1) for parts in zip(*(b.columns_first for b in blocks), strict=True)]
     return np.concatenate([b.time for b in blocks]), np.concatenate(columns)
 
 
@@ -203,10 +203,10 @@ class TestAlongALog:
         """The columns before they are low-passed, in parts of some size."""
         monkeypatch.setattr(rows_module, "_BLOCK", size)
         one = observe(log, robot, SignalOptions(band=5.0))
-        model = ObservedRows((one,), di.base_parameters(robot, "rigid,stop(0.0003,0.003,0.05)")).model
+        model = ObservedRows((one,), di.base_parameters(robot, "rigid,stop(0.0003,0.003,0.05)")).regressor
         course, found = model.course(None), []
         for motion in one.motion():
-            found += [course.columns(part.samples) for part in rows_module._parts(motion)]
+            found += [course.columns_first(part) for part in rows_module._parts(motion)]
         return np.concatenate(found, axis=1)
 
     @pytest.mark.parametrize("size", [1, 7, 500])
@@ -232,16 +232,16 @@ class TestAlongALog:
 
     def test_a_gap_unwinds_the_springs(self, robot, log):
         one = observe(log, robot, SignalOptions(band=5.0))
-        model = ObservedRows((one,), di.base_parameters(robot, "rigid,stop(10)")).model
+        model = ObservedRows((one,), di.base_parameters(robot, "rigid,stop(10)")).regressor
         course = model.course(None)
         motions = list(one.motion())
-        found = [course.columns(motion.samples) for motion in motions]
+        found = [course.columns_first(motion) for motion in motions]
         starts = [columns[:, 0] for columns, motion in zip(found, motions, strict=True) if motion.first == 0]
         assert len(starts) == 2
         assert not np.any(starts)
-        q = np.concatenate([m.q for m in motions], axis=1)
+        q = np.concatenate([m.q for m in motions]).T
         share = np.concatenate(found, axis=1)
-        second = np.cumsum([m.q.shape[1] for m in motions])[[m.first == 0 for m in motions].index(True, 1) - 1]
+        second = np.cumsum([len(m) for m in motions])[[m.first == 0 for m in motions].index(True, 1) - 1]
         # A radius that is never reached shows the way from where the stretch began.
         np.testing.assert_allclose(10.0 * share[:, :second], q[:, :second] - q[:, :1], atol=1e-9)
         np.testing.assert_allclose(10.0 * share[:, second:], q[:, second:] - q[:, second : second + 1], atol=1e-9)
@@ -253,13 +253,13 @@ class TestPrediction:
         chi = np.random.default_rng(0).normal(size=len(di.columns(robot, resolved)))
         model = TorqueModel(robot, resolved, chi, reference)
         blocks = list(predicted_blocks(model, observe(log, robot, SignalOptions(band=5.0))))
-        return np.concatenate([tau for _, tau in blocks], axis=1)
+        return np.concatenate([tau for _, tau in blocks])
 
     @pytest.mark.parametrize("sizes", [(1000,), (31,), (1, 2, 300), (500, 500, 1900)])
     def test_state_is_carried_from_block_to_block(self, robot, log, reference, sizes):
         """Blocks of every kind, some of which end just at the gap."""
         whole = self.predicted(robot, log, reference)
-        assert whole.shape == (3, len(log))
+        assert whole.shape == (len(log), 3)
         np.testing.assert_allclose(
             self.predicted(robot, Pieces(log, sizes), reference), whole, atol=1e-9 * np.abs(whole).max()
         )
@@ -267,8 +267,8 @@ class TestPrediction:
     def test_a_log_in_two_forgets(self, robot, log, reference):
         """The state matters: the second half alone starts unwound, and is another torque for a while only."""
         terms, half = "rigid,stop(0.05)", slice(1500, None)
-        whole = self.predicted(robot, log, reference, terms)[:, half]
+        whole = self.predicted(robot, log, reference, terms)[half]
         alone = self.predicted(robot, log.samples(half), reference, terms)
         size = np.abs(whole).max()
-        assert np.abs(whole - alone)[:, :20].max() > 1e-3 * size
-        np.testing.assert_allclose(alone[:, 400:-50], whole[:, 400:-50], atol=1e-3 * size)
+        assert np.abs(whole - alone)[:20].max() > 1e-3 * size
+        np.testing.assert_allclose(alone[400:-50], whole[400:-50], atol=1e-3 * size)

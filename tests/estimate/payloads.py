@@ -44,7 +44,7 @@ def made_log(
     chosen = resolve_terms(terms)
     chi = np.array([values.get(column.name, 0.0) for term in chosen for column in term.columns(robot)])
     links = np.array([values.get(column.name, 0.0) for column in chosen[0].columns(robot)])
-    torque = TorqueModel(robot, chosen, chi, links).torque(q.T, dq.T, ddq.T).T
+    torque = TorqueModel(robot, chosen, chi, links).torque(q, dq, ddq)
     tau = di.joint_torque(robot, torque)
     tau = tau + noise * tau.std(0) * np.random.default_rng(seed).normal(size=tau.shape)
     return make_log(robot, t, q, tau, source=f"{'loaded' if load else 'unloaded'} {seed}")

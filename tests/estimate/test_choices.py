@@ -162,11 +162,12 @@ def test_residual_torque_is_that_of_a_fit(puma, base, make):
     one = observe(make(0.003), puma, SignalOptions(delay=0.003))
     W, y = [], []
     for block in ObservedRows((one,), base).blocks():
-        for slab in block.slabs:
-            wide = np.zeros((slab.rows.shape[1], base.n))
-            wide[:, list(slab.columns)] = slab.rows[:-1].T
+        for output, columns in enumerate(block.columns):
+            rows = block.usable_columns_first(output)
+            wide = np.zeros((rows.shape[1], base.n))
+            wide[:, list(columns)] = rows[:-1].T
             W.append(wide)
-            y.append(slab.rows[-1])
+            y.append(rows[-1])
     W, y = np.vstack(W), np.concatenate(y)
     rest = y - W @ np.linalg.lstsq(W, y, rcond=None)[0]
     both, rows = residual_torque([one], base, [0.003, 0.0])

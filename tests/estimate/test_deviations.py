@@ -14,7 +14,7 @@ from dynident.estimate.deviations import (
     gain_covariance,
 )
 from dynident.estimate.estimators import OrdinaryLeastSquares, PriorLeastSquares, WeightedLeastSquares
-from dynident.information.slabs import GivenRows
+from dynident.information.row_source import GivenRows
 from tests.estimate.test_estimators import NAMES, SIGMA, TRUTH, arrays, coordinates, rows
 
 

@@ -9,9 +9,8 @@ import pytest
 
 import dynident as di
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate import RestrictedRows
 from dynident.identifiability.regrouping import Regrouping
-from dynident.information.slabs import GivenRows, accumulate_slabs
+from dynident.information.row_source import GivenRows, MappedRows, accumulate_source
 
 NAMES = ["big", "fair", "faint", "zero", "small"]
 TRUE = np.array([5.0, 1.0, 0.02, 0.0, 0.5])
@@ -97,14 +96,14 @@ def test_a_robust_method_weighs_its_rows_anew(data):
     found = di.essential_parameters(rows, di.RobustLeastSquares())
     assert found.essential == ("big", "fair", "small")
     np.testing.assert_allclose(found.values[[0, 1, 4]], TRUE[[0, 1, 4]], atol=0.1)
-    alone = di.RobustLeastSquares().fit(RestrictedRows(rows, ("big", "fair", "small")))
+    alone = di.RobustLeastSquares().fit(MappedRows(rows, ("big", "fair", "small")))
     np.testing.assert_array_equal(found.fitted.values_, alone.values_)
     with pytest.raises(InputError, match="give the rows"):
-        di.essential_parameters(accumulate_slabs(rows), di.RobustLeastSquares())
+        di.essential_parameters(accumulate_source(rows), di.RobustLeastSquares())
 
 
 def test_restricted_rows_are_restricted_factors(data, information):
-    rows = RestrictedRows(GivenRows(*data, coordinates()), ("small", "fair"))
+    rows = MappedRows(GivenRows(*data, coordinates()), ("small", "fair"))
     ours, theirs = di.WeightedLeastSquares().fit(rows), di.WeightedLeastSquares().fit(information.restrict(rows.names))
     assert ours.names_ == theirs.names_ == ("fair", "small")
     np.testing.assert_allclose(ours.values_, theirs.values_, rtol=1e-10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from dynident.estimate.robust import MOST_RESIDUALS
 from dynident.estimate.total import scaled_solution
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import triangular
-from dynident.information.slabs import GivenRows, Slab, SlabBlock, accumulate_slabs
+from dynident.information.row_source import GivenRows, accumulate_source
 
 NAMES = ("a", "b", "c", "d")
 TRUTH = np.array([1.0, -2.0, 0.5, 3.0])
@@ -138,7 +139,7 @@ class TestManners:
     def test_input_is_not_modified(self, name):
         data = rows(*arrays())
         before = pickle.dumps(data)
-        information = accumulate_slabs(data)
+        information = accumulate_source(data)
         held = [factor.R.copy() for factor in information.channel_factors()]
         make(name).fit(data)
         assert pickle.dumps(data) == before
@@ -195,9 +196,9 @@ class TestMathematics:
         data = rows(*arrays(), segment=70)
         if name == "robust":
             with pytest.raises(InputError, match="an Information has forgotten its rows"):
-                make(name).fit(accumulate_slabs(data))
+                make(name).fit(accumulate_source(data))
             return
-        a, b = make(name).fit(data), make(name).fit(accumulate_slabs(data))
+        a, b = make(name).fit(data), make(name).fit(accumulate_source(data))
         np.testing.assert_array_equal(a.values_, b.values_)
         assert len(a.information_.segments) == 5
 
@@ -213,8 +214,8 @@ class TestMathematics:
     @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "robust"])
     def test_merging_does_not_matter(self, name):
         W, tau = arrays()
-        whole = make(name).fit(accumulate_slabs(rows(W, tau)))
-        parts = [accumulate_slabs(rows(W[part], tau[part])) for part in (slice(0, 3), slice(3, 200), slice(200, 300))]
+        whole = make(name).fit(accumulate_source(rows(W, tau)))
+        parts = [accumulate_source(rows(W[part], tau[part])) for part in (slice(0, 3), slice(3, 200), slice(200, 300))]
         merged = make(name).fit(parts[2] + parts[0] + parts[1])
         joined = make(name).fit((parts[0] + parts[1] + parts[2]).joined())
         for other in (merged, joined):
@@ -326,7 +327,7 @@ class TestMathematics:
         class Spoilt(GivenRows):
             def blocks(self):
                 for block in super().blocks():
-                    block.slabs[1].rows[-1, 3] = np.inf
+                    block.columns_first[1][-1, 3] = np.inf
                     yield block
 
         with pytest.raises(InputError, match="channel 2 are not all finite"):
@@ -410,11 +411,11 @@ class TestWeighted:
         np.testing.assert_allclose(estimator.sigma_, np.sqrt(np.sum(residual**2, 0) / (300 - hat)), rtol=1e-6)
 
     def test_is_what_information_solves(self):
-        information = accumulate_slabs(rows(*arrays()))
+        information = accumulate_source(rows(*arrays()))
         solution, estimator = information.solve(), WeightedLeastSquares().fit(information)
         np.testing.assert_array_equal(estimator.values_, solution.values)
         np.testing.assert_array_equal(estimator.std_, solution.std)
-        assert estimator.gap_ == solution.gap
+        assert estimator.gap_ == solution.solve.gap
 
 
 def with_outliers(seed=0, share=0.1):
@@ -507,10 +508,10 @@ class TestRobust:
 
             def blocks(self):
                 for block in super().blocks():
-                    first, second = block.slabs
-                    zeros = np.zeros((5, 2 * second.rows.shape[1]))
-                    slab = Slab(second.columns, np.column_stack([second.rows, zeros]))
-                    yield SlabBlock(block.label, block.segment, (first, slab))
+                    n = len(block.time)
+                    lines = tuple(np.column_stack([own, np.zeros((5, 2 * n))]) for own in block.columns_first)
+                    usable = np.concatenate([block.usable, np.tile([False, True], (2 * n, 1))])
+                    yield replace(block, time=np.arange(3.0 * n), columns_first=lines, usable=usable)
 
         plain, padded = (RobustLeastSquares().fit(kind(W, tau, coordinates())) for kind in (GivenRows, Padded))
         np.testing.assert_allclose(padded.sigma_, plain.sigma_, rtol=1e-6)
@@ -729,7 +730,7 @@ class TestGivenRows:
         W, tau = arrays()
         W[:, 0, 2] = 0.0
         W[5:9], tau[5:9] = 0.0, 0.0
-        information = accumulate_slabs(rows(W, tau, segment=100, block=33))
+        information = accumulate_source(rows(W, tau, segment=100, block=33))
         assert len(information.segments) == 3
         for channel, factor in enumerate(information.channel_factors()):
             table = np.column_stack([W[:, channel], tau[:, channel]])

@@ -121,7 +121,7 @@ class TestLockedRobot:
         truth = base.base_values()
         np.testing.assert_allclose(found.values, truth, atol=0.01 * np.abs(truth).max())
         q, dq, ddq = Fourier.random(6, 5)(stamps(1.0, 100.0))
-        ours = found.model().torque(q.T, dq.T, ddq.T).T
+        ours = found.model().torque(q, dq, ddq)
         theirs = di.inverse_dynamics(robot, q, dq, ddq, TERMS)
         assert np.linalg.norm(ours - theirs) < 0.01 * np.linalg.norm(theirs)
 

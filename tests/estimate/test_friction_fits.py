@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Course, Reference, Samples, all_places
+from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.estimate.around import fit_around
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.information.information import MergeError
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.signals import ObservedRows, SignalOptions, observe
 from tests.signals.made import Fourier, Pieces, exact_torque, make_log, stamps
 
@@ -34,9 +34,7 @@ def made(robot, seed=1, seconds=14.0, noise=0.01):
     motion = Fourier.random(3, seed)
     q, dq, ddq = motion(t)
     terms, chi = along_terms(resolve_terms(TERMS)), di.parameters(robot, "rigid", "mine")
-    columns = Course(robot, terms, Reference(robot, chi)).columns(
-        Samples(q.T, dq.T, ddq.T, np.zeros((0, len(t))), restart=True)
-    )
+    columns = Course(robot, terms, Reference(robot, chi)).columns_first(MotionSamples.of_stretch(q, dq, ddq))
     names = [column.name for term in terms for column in term.columns(robot)]
     tau = exact_torque(robot, motion, t, BASIC, "mine")
     for line, (row, column) in zip(columns, all_places(robot, terms), strict=True):
@@ -98,7 +96,7 @@ def test_prediction_needs_no_torque(fit, robot):
 class TestReferences:
     def rows(self, robot, log, terms, reference):
         one = observe(log, robot, SignalOptions(band=5.0))
-        return accumulate_slabs(ObservedRows((one,), di.base_parameters(robot, terms), reference))
+        return accumulate_source(ObservedRows((one,), di.base_parameters(robot, terms), reference))
 
     def test_factors_around_different_references_do_not_merge(self, robot, log):
         chi = di.parameters(robot, "rigid", "mine")
@@ -131,7 +129,7 @@ class TestReferences:
         base = di.base_parameters(robot, f"{BASIC},load")
 
         def gather(base, reference):
-            return accumulate_slabs(ObservedRows((one,), base, reference))
+            return accumulate_source(ObservedRows((one,), base, reference))
 
         found = [fit_around(gather, base, ESTIMATORS["weighted"](), passes)[0] for passes in (1, 2, 5)]
         first, second, last = (f.values_[base.names.index("load_3")] for f in found)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Samples
+from dynident.dynamics.along import MotionSamples
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.estimate.friction_levels import Levels, Shares
 from dynident.estimate.friction_loops import REACH, Loops
@@ -29,9 +29,8 @@ def random_model(name: str, terms: str = TERMS) -> TorqueModel:
     return TorqueModel(robot, own, chi, rng.normal(size=10 * len(robot.joints)))
 
 
-def some_motion(robot: di.Robot, n: int = 60) -> Samples:
-    q, dq, ddq = (x.T for x in Fourier.random(len(robot.joint_names), 1)(np.arange(n) * 0.02))
-    return Samples(q, dq, ddq, np.zeros((0, n)), restart=True)
+def some_motion(robot: di.Robot, n: int = 60) -> MotionSamples:
+    return MotionSamples.of_stretch(*Fourier.random(len(robot.joint_names), 1)(np.arange(n) * 0.02))
 
 
 @pytest.mark.parametrize("name", ["pendulum-2", "tx40", "cylindrical", "sr400"])
@@ -40,7 +39,7 @@ def test_parts_add_up_to_the_torque_of_the_model(name):
     samples, parts = some_motion(model.robot), Parts(model)
     groups = parts.of_groups(samples)
     whole = groups.sum(0) + parts.of_links(samples, groups)
-    expected = di.joint_torque(model.robot, model.start().torque(samples).T).T
+    expected = di.joint_torque(model.robot, model.start().torque(samples))
     np.testing.assert_allclose(whole, expected, atol=1e-9 * np.abs(expected).max())
     keys = ("Fv", "Fc", "Fo", "stop(0.0003)", "stop(0.003)", "stribeck(0.2)", "load", "harmonics(1,2)", "tilt")
     assert parts.groups == keys
@@ -80,15 +79,15 @@ def test_the_curve_by_hand():
 
 class TestShares:
     rng = np.random.default_rng(0)
-    a, b, noise = rng.normal(size=(3, 1, 2000))
+    a, b, noise = rng.normal(size=(3, 2000, 1))
 
     def solved(self, *groups):
         shares = Shares(len(groups), 1)
         tau = sum(groups) + 0.1 * self.noise
         for half in (slice(0, 800), slice(800, None)):
-            own = np.stack(groups)[:, :, half]
+            own = np.stack(groups)[:, half]
             usable = np.ones(own.shape[1:], dtype=bool)
-            shares.add(own, tau[:, half] - own.sum(0), tau[:, half], usable)
+            shares.add(own, tau[half] - own.sum(0), tau[half], usable)
         return shares.solved()
 
     def test_what_nothing_else_can_say_is_missed(self):
@@ -106,18 +105,18 @@ class TestShares:
 
     def test_a_joint_that_never_moves(self):
         shares = Shares(1, 1)
-        shares.add(np.ones((1, 1, 5)), np.ones((1, 5)), np.ones((1, 5)), np.zeros((1, 5), dtype=bool))
+        shares.add(np.ones((1, 5, 1)), np.ones((5, 1)), np.ones((5, 1)), np.zeros((5, 1), dtype=bool))
         assert all(np.isnan(own).all() for own in shares.solved())
 
 
 class TestLevels:
     def solved(self, level, shift, seed, n=1600, segments=16):
         rng = np.random.default_rng(seed)
-        model = np.sign(np.sin(np.arange(n) * 0.05))[None]
+        model = np.sign(np.sin(np.arange(n) * 0.05))[:, None]
         # Noise that resembles itself over many rows, as residuals do.
         noise = np.convolve(rng.normal(size=n + 19), np.ones(20) / np.sqrt(20.0), "valid")
-        levels, measured = Levels(segments, 1), level * model + shift + 0.1 * noise
-        levels.add(np.arange(n) * segments // n, model, measured, np.ones((1, n), dtype=bool))
+        levels, measured = Levels(segments, 1), level * model + shift + 0.1 * noise[:, None]
+        levels.add(np.arange(n) * segments // n, model, measured, np.ones((n, 1), dtype=bool))
         return [float(x[0]) for x in levels.solved()]
 
     def test_level_and_shift_come_back_with_honest_errors(self):
@@ -139,8 +138,8 @@ class TestLevels:
 
 def test_loops_are_found_on_both_sides():
     t = np.arange(4000) * 0.005
-    q = np.stack([np.sin(t), np.zeros_like(t)])
-    friction = np.tanh(np.gradient(q, t, axis=1) / 0.01)
+    q = np.stack([np.sin(t), np.zeros_like(t)], axis=1)
+    friction = np.tanh(np.gradient(q, t, axis=0) / 0.01)
     loops = Loops(np.ones(2), np.array([2.0, 0.0]))
     loops.look(q, 2.0 * friction, friction, np.ones(len(t), dtype=bool))
     found, joints = loops.found()
@@ -156,7 +155,7 @@ def test_loops_are_found_on_both_sides():
 
 def test_no_loop_where_the_joint_turns_again_soon():
     t = np.arange(4000) * 0.005
-    q = (0.6 * REACH * np.sin(3.0 * t))[None]
+    q = (0.6 * REACH * np.sin(3.0 * t))[:, None]
     loops = Loops(np.ones(1), np.array([2.0]))
     loops.look(q, q, q, np.ones(len(t), dtype=bool))
     assert loops.found()[0].shape[0] == 0

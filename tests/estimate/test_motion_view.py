@@ -25,10 +25,10 @@ def test_both_follow_the_motion_and_filtering_is_the_quieter_one(robot):
     view = motion_view(observe(log_of(np.arange(0.0, 20.0, 0.005), 1e-5), robot))
     assert view.time[0] >= 2.0
     assert np.ptp(view.time) == pytest.approx(SECONDS, abs=0.05)
-    np.testing.assert_allclose(view.speed[0], 2.0 * np.cos(2.0 * view.time), atol=0.02)
-    np.testing.assert_allclose(view.acceleration[1], -4.5 * np.cos(3.0 * view.time), atol=0.1)
-    raw = np.abs(view.raw_acceleration[1] + 4.5 * np.cos(3.0 * view.raw_time)).max()
-    filtered = np.abs(view.acceleration[1] + 4.5 * np.cos(3.0 * view.time)).max()
+    np.testing.assert_allclose(view.speed[:, 0], 2.0 * np.cos(2.0 * view.time), atol=0.02)
+    np.testing.assert_allclose(view.acceleration[:, 1], -4.5 * np.cos(3.0 * view.time), atol=0.1)
+    raw = np.abs(view.raw_acceleration[:, 1] + 4.5 * np.cos(3.0 * view.raw_time)).max()
+    filtered = np.abs(view.acceleration[:, 1] + 4.5 * np.cos(3.0 * view.time)).max()
     assert raw > 5.0 * filtered
 
 

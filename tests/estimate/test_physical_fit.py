@@ -254,9 +254,9 @@ def test_the_result_predicts_and_prints(arm):
     robot, fitted = arm
     found = physical_fit(fitted)
     q = np.array([[0.3, -0.2, 0.5]])
-    torque = found.model.torque(q.T, q.T, q.T)
+    torque = found.model.torque(q, q, q)
     W = di.regressor(robot, q, q, q, "rigid")[0]
-    np.testing.assert_allclose(torque[:, 0], W @ found.chi, rtol=1e-9)
+    np.testing.assert_allclose(torque[0], W @ found.chi, rtol=1e-9)
     again = robot.with_values("identified", found.robot_values)
     np.testing.assert_allclose(again.link_parameters(), found.link_parameters)
     assert found.table().count("\n") == 3

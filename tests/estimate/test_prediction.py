@@ -36,7 +36,7 @@ def predict(robot, log, terms=SMOOTH, **options):
     np.testing.assert_array_equal(
         np.concatenate([time for time, _ in blocks]), np.concatenate([b.time for b in log.blocks()])
     )
-    return np.concatenate([tau for _, tau in blocks], axis=1).T
+    return np.concatenate([tau for _, tau in blocks])
 
 
 def log_at(robot, t):

@@ -82,7 +82,7 @@ class TestOnline:
     def test_prediction(self, robot):
         q, dq, ddq, tau = sample(robot)
         found = sequential_online(robot, (q, dq, ddq, tau), "rigid")
-        np.testing.assert_allclose(found.model.torque(q.T, dq.T, ddq.T).T, tau, atol=1e-8)
+        np.testing.assert_allclose(found.model.torque(q, dq, ddq), tau, atol=1e-8)
 
 
 def locked_experiment(robot, locked, seed, noise=0.0, **more):
@@ -290,3 +290,10 @@ def test_table_and_repr():
     assert repr(found) == f"SequentialResult(puma560: {found.base.n} of {found.base.n} base parameters in 6 stages)"
     assert np.abs(found.correction).max() < 1e-8
     assert pinocchio_torque(robot, *data[:3], smoothing=1e-9) == pytest.approx(data[3], abs=1e-8)
+
+
+class TestWrongData:
+    def test_a_log_is_no_experiment(self):
+        log = di.Log("run", "", np.arange(3.0), {"q1": np.zeros(3)})
+        with pytest.raises(di.InputError, match=r"experiments is Log; expected StageExperiments.*sequential_online"):
+            sequential(di.load_robot("pendulum-2"), log)

@@ -7,7 +7,7 @@ import pytest
 
 import dynident as di
 from dynident.estimate import ESTIMATORS
-from dynident.information.slabs import GivenRows
+from dynident.information.row_source import GivenRows
 from tests.estimate.test_sequential import sample
 
 NOMINAL = "table3-initial"

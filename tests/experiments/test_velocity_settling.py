@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,11 @@ import dynident as di
 from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.velocity.fit import fit_friction
 from dynident.experiments.velocity.groups import joint_groups
+from dynident.experiments.velocity.links import acceleration_columns
 from dynident.experiments.velocity.plan import Timing, joint_range, plan_levels, prolonged
 from dynident.experiments.velocity.points import Point, Stretch, both_ways, derivatives, settling
 from dynident.plant import MujocoPlant, Sensors
+from tests import strangers
 from tests.strangers import STRANGERS, calibration
 
 COUNT = 2.0 * np.pi / 2**17  # [rad]
@@ -117,7 +121,9 @@ def test_torque_of_inertia_is_taken_off(pendulum):
             q = sense * (v * (t - 0.3) + swing * np.sin(phase) / 9.0)
             dq, ddq = np.gradient(q, t), np.gradient(np.gradient(q, t), t)
             tau = 3.0 * ddq + 0.5 * dq + 1.0 * sense + 0.01 * rng.normal(size=len(t))
-            ways.append(Stretch("run", t[3:-3], q[3:-3, None], tau[3:-3, None], ddq[3:-3, None]))
+            inside = slice(3, -3)
+            columns = acceleration_columns(ddq[inside, None])
+            ways.append(Stretch("run", t[inside], q[inside, None], tau[inside, None], columns, dq[inside, None]))
         points.append(both_ways(*ways))
     fit = fit_friction(group, points)
     inertia, std = (float(x[0, 0]) for x in fit.inertia)
@@ -131,6 +137,32 @@ def test_torque_of_inertia_is_taken_off(pendulum):
     np.testing.assert_allclose(again.std, fit.std, rtol=1e-6)
     ignored = [Point(one.run, one.speed, one.blocks, True, one.seconds) for one in points]
     assert abs(fit_friction(group, ignored)["Fv1"] - 0.5) > 3.0 * abs(fit["Fv1"] - 0.5)
+
+
+@pytest.mark.parametrize("joints", [("a1",), ("a6", "a7")])
+def test_joints_that_are_held_give_way(joints):
+    """The feedback that overcomes friction pushes the other joints too, one way there and the other way back.
+
+    Their weight does not cancel then. Without noise, so that the standard deviations are small; the robot file itself,
+    which has no rotors.
+    """
+    robot = di.load_robot(Path(strangers.__file__).parent / "skewed.urdf")
+    found = di.velocity_friction(MujocoPlant(robot, sample_time=2e-3), joints)
+    truth = robot.value_set()
+    for one in found.estimates:
+        assert abs(one.value - truth[one.name]) < 4.0 * one.std, one
+        assert one.value == pytest.approx(truth[one.name], rel=2e-3), one
+
+
+def test_links_that_are_described_wrong():
+    """What the description gets wrong of them is found from how torque changes within the runs, or in the doubt."""
+    robot, truth, _ = bare_arm()
+    found = di.velocity_friction(MujocoPlant(robot, truth, sample_time=2e-3), ("a1", "a3"))
+    for one in found.estimates:
+        assert abs(one.value - truth[one.name]) < 4.0 * one.std, one
+        assert one.value == pytest.approx(truth[one.name], rel=2e-2), one
+    for fit in found.fits:
+        assert fit.inertia[0][0, 0] > -2.0 * fit.inertia[1][0, 0]
 
 
 # --- longer runs ------------------------------------------------------------------------------------------------------

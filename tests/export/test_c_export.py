@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Samples
+from dynident.dynamics.along import MotionSamples
 from dynident.dynamics.program import LEAVES
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError, UnknownNameError
@@ -124,13 +124,13 @@ def test_an_estimate_is_exported_as_it_predicts(tmp_path):
     library, p = CLibrary(export), c_model(fit).values("base")
     np.testing.assert_array_equal(p[: len(fit.beta)], fit.beta)
     rng = np.random.default_rng(4)
-    q, dq, ddq = np.cumsum(rng.normal(0, 2e-4, (6, 50)), axis=1), rng.normal(size=(6, 50)), rng.normal(size=(6, 50))
+    q, dq, ddq = np.cumsum(rng.normal(0, 2e-4, (50, 6)), axis=0), rng.normal(size=(50, 6)), rng.normal(size=(50, 6))
     memory, found = library.memory(), []
-    for sample in zip(q.T, dq.T, ddq.T, strict=True):
+    for sample in zip(q, dq, ddq, strict=True):
         library.call("update", memory, sample[0])
         found.append(library.call("inverse_dynamics", *sample, memory, p, size=6))
-    expected = fit.model.start().torque(Samples(q, dq, ddq, np.zeros((0, 50)), restart=True))
-    np.testing.assert_allclose(np.array(found).T, expected, atol=1e-11 * np.abs(expected).max())
+    expected = fit.model.start().torque(MotionSamples.of_stretch(q, dq, ddq))
+    np.testing.assert_allclose(np.array(found), expected, atol=1e-11 * np.abs(expected).max())
     if fit.undetermined:
         assert fit.undetermined[0] in export.files[0].read_text()
 

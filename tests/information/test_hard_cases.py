@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from tests.information.test_accumulate import data
+from tests.information.test_accumulation import data
 
 ARM = "cmu-dd-arm-3"
 
@@ -215,7 +215,7 @@ def test_a_dead_torque_channel_is_mentioned():
     robot = di.load_robot(ARM)
     q, dq, ddq, tau = (x.copy() for x in data(robot, 100))
     tau[:, 2] = 0.0
-    assert "channel joint3 has no torque" in di.accumulate(robot, q, dq, ddq, tau).solve().warnings[0]
+    assert "channel joint3 has no torque" in di.accumulate(robot, q, dq, ddq, tau).solve().solve.warnings[0]
 
 
 def test_progress_is_told_with_given_columns_too():

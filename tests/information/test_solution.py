@@ -39,8 +39,8 @@ def test_nist_certified_regressions(data, wanted):
     if deviations.any():
         assert digits(solution.std, deviations) >= min(wanted, 7.0)
     assert solution.rank == W.shape[1]
-    assert solution.gap[0] > 0.0
-    assert solution.gap[1] == 0.0
+    assert solution.solve.gap[0] > 0.0
+    assert solution.solve.gap[1] == 0.0
 
 
 @pytest.mark.parametrize("condition", [1e1, 1e5, 1e6, 1e7])
@@ -85,8 +85,8 @@ def test_rank_deficiency_is_reported_and_settled_as_asked():
     assert shortest.undetermined == ("b1", "b2", "b4", "b5")
     assert np.isinf(shortest.std[[1, 2, 4, 5]]).all()
     assert np.isfinite(shortest.std[[0, 3]]).all()
-    assert shortest.gap[0] > 1e-3
-    assert shortest.gap[1] < 1e-13
+    assert shortest.solve.gap[0] > 1e-3
+    assert shortest.solve.gap[1] < 1e-13
     np.testing.assert_allclose(W @ shortest.values, y, atol=1e-10)
     base = info.solve(weighting="equal", method="base")
     np.testing.assert_allclose(base.values, [1, 2, 3, 4, 0, 0], atol=1e-10)

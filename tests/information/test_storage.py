@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from tests.information.test_accumulate import data
+from tests.information.test_accumulation import data
 
 
 @pytest.fixture

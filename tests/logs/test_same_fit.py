@@ -12,7 +12,7 @@ import pytest
 from scipy.io import savemat
 
 import dynident as di
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.signals import ObservedRows, SignalOptions, observe
 from tests.logs.test_bag import START, cdr, write_db3, write_mcap
 from tests.logs.test_mat import save73
@@ -88,7 +88,7 @@ def write_lerobot(path, arrays, names):
 
 def fit(log, robot, base):
     rows = ObservedRows((observe(log, robot, SignalOptions(delay=0.0, band=5.0)),), base)
-    return di.WeightedLeastSquares().fit(accumulate_slabs(rows))
+    return di.WeightedLeastSquares().fit(accumulate_source(rows))
 
 
 @pytest.fixture(scope="module")

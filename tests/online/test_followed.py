@@ -10,7 +10,7 @@ from rich.console import Console
 
 import dynident as di
 from dynident.arrays import frozen
-from dynident.dynamics.along import Reference, Samples
+from dynident.dynamics.along import MotionSamples, Reference
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.estimate.prediction import TorqueModel
 from dynident.online.followed import FollowedColumns
@@ -39,7 +39,7 @@ def machine(load: di.Load | None = None) -> TorqueModel:
 def run(seconds: float, *, seed: int = 1, load: di.Load | None = None, start: float = 0.0):
     """Stamps, positions and torque of the machine."""
     t, q, dq, ddq = motion(seconds, RATE, seed=seed, speed=0.8, start=start)
-    tau = machine(load).torque(q.T, dq.T, ddq.T).T
+    tau = machine(load).torque(q, dq, ddq)
     return t, q, tau + 0.005 * tau.std(0) * np.random.default_rng(seed).normal(size=tau.shape)
 
 
@@ -116,14 +116,14 @@ def test_columns_are_those_of_the_off_line_model(fit):
     t, q, dq, ddq = motion(2.0, RATE, seed=5)
     found = FollowedColumns(payload(fit).known, 1.0 / RATE)
     assert found.links is not None
-    load = Reference(arm(), fit.reference).torque_at(q.T, dq.T, ddq.T).T
+    load = Reference(arm(), fit.reference).torque_at(q, dq, ddq)
     parts = [slice(a, a + 7) for a in range(0, len(t), 7)]
-    columns = np.hstack([found.along(*(x[part] for x in (t, q, dq, ddq, load))) for part in parts])
+    columns = np.hstack([found.columns_first(*(x[part] for x in (t, q, dq, ddq, load))) for part in parts])
     course = fit.model.start()._course
-    wanted = course.columns(Samples(q.T, dq.T, ddq.T, np.zeros((0, len(t))), restart=True))
+    wanted = course.columns_first(MotionSamples.of_stretch(q, dq, ddq))
     np.testing.assert_allclose(columns, wanted, rtol=1e-12, atol=1e-12)
     found.links = None
-    again = found.along(t + 100.0, q, dq, ddq, np.zeros_like(q))
+    again = found.columns_first(t + 100.0, q, dq, ddq, np.zeros_like(q))
     np.testing.assert_allclose(again, wanted, rtol=1e-12, atol=1e-12)
 
 

@@ -8,7 +8,7 @@ import dynident as di
 from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.identifiability.base import base_parameters
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.plant import Feedforward, MujocoPlant, record
 from dynident.signals.observe import SignalOptions, observe
 from dynident.signals.rows import ObservedRows
@@ -39,7 +39,7 @@ def fitted(robot, log, keys, band, passes):
     def solve(terms, reference):
         base = base_parameters(robot, terms)
         estimator = ESTIMATORS["weighted"]()
-        estimator.fit(accumulate_slabs(ObservedRows((found,), base, reference)))
+        estimator.fit(accumulate_source(ObservedRows((found,), base, reference)))
         chi = base.standard_values(estimator.values_, "regrouped zero")
         links = np.array([x for x, c in zip(chi, base.columns, strict=True) if c.term == "rigid"])
         return dict(zip((c.name for c in base.columns), chi, strict=True)), links

@@ -174,7 +174,7 @@ class TestSixJoints:
         ]
         q, dq, ddq, tau = exact[2]
         for one in found:
-            error = one.model.torque(q.T, dq.T, ddq.T).T - tau
+            error = one.model.torque(q, dq, ddq) - tau
             assert (np.linalg.norm(error, axis=0) < 0.05 * np.linalg.norm(tau, axis=0)).all()
         big = self.weighty(found[0])
         apart = np.array([self.errors(one) for one in found]).max(0)

@@ -69,7 +69,7 @@ def test_an_open_direction_comes_first(estimate):
 
 def residual_page(estimate, residual, predicted):
     n = len(predicted)
-    trace = Trace(np.arange(n) * 0.01, np.stack([predicted + residual] * 2), np.stack([predicted] * 2))
+    trace = Trace(np.arange(n) * 0.01, np.stack([predicted + residual] * 2, axis=1), np.stack([predicted] * 2, axis=1))
     return residuals_section(replace(estimate, traces={"one": trace}, validation={}))
 
 

@@ -176,7 +176,7 @@ def test_the_data_of_the_plots_is_that_of_the_traces(page, estimate):
         for j, joint in enumerate(log["joints"]):
             for key, values in (("m", trace.measured), ("p", trace.predicted)):
                 told = joint["middle"] + joint["step"] * np.frombuffer(base64.b64decode(joint[key]), "<i2")
-                np.testing.assert_allclose(told, values[j, ::every], atol=joint["step"])
+                np.testing.assert_allclose(told, values[::every, j], atol=joint["step"])
 
 
 def test_no_number_is_left_unsaid(page, estimate):
@@ -209,7 +209,7 @@ def test_a_page_of_many_logs_stays_small():
     rng = np.random.default_rng(0)
     t = np.linspace(0.0, 60.0, 1500)
     for n in (10, 30):
-        traces = {f"log {i}": Trace(t, *rng.normal(size=(2, 7, 1500))) for i in range(n)}
+        traces = {f"log {i}": Trace(t, *rng.normal(size=(2, 1500, 7))) for i in range(n)}
         shown = report_html(replace(found, traces=traces))
         assert 300_000 < len(shown.encode()) < 3_500_000
         assert shown.count(">Torque of ") == 7 * min(n, 24)
@@ -219,8 +219,8 @@ def test_a_page_of_many_logs_stays_small():
 
 def test_a_line_is_broken_at_a_gap_and_keeps_its_peaks():
     t = np.concatenate([np.linspace(0, 1, 500), np.linspace(5, 6, 500)])
-    measured = np.zeros((1, 1000))
-    measured[0, 333] = 7.0
+    measured = np.zeros((1000, 1))
+    measured[333] = 7.0
     plot = torque_plot(Trace(t, measured, 0 * measured), 0, half=0.0, name="j", unit="N", key="k", columns=20)
     line = re.search(r'<path d="(M[^"]*)" class="measured"', plot)[1]
     assert line.count("M") == 2

@@ -173,6 +173,8 @@ FOOT = f"""
   </body>
 </body></worldbody></mujoco>
 """
+# Axes that cross: no distance between them carries the mass of the foot into a moment of the link in between.
+ANKLE = FOOT.replace(' pos="0 0 -0.05"/>\n', "/>\n")
 GRIPPER = f"""
 <mujoco><worldbody><body name="hand"><joint name="wrist"/>{BODY.format(mass=1)}
   <body name="left" pos="0 0.05 0.1"><joint name="open" type="slide" axis="0 1 0"/><joint name="close" axis="1 0 0"/>
@@ -224,15 +226,17 @@ def _torque(spec, robot, q, dq, ddq):
 
 
 @pytest.mark.parametrize(
-    ("text", "between"), [(BASE, "12"), (FOOT, "2"), (GRIPPER, "24")], ids=["base", "foot", "grip"]
+    ("text", "between"),
+    [(BASE, "12"), (FOOT, "2"), (ANKLE, "2"), (GRIPPER, "24")],
+    ids=["base", "foot", "ankle", "grip"],
 )
 def test_a_joint_without_a_body_has_no_parameters(text, between, tmp_path):
     path = written(tmp_path, text)
     robot = di.load_robot(path)
-    assert {name[-1] for name in robot.fixed} == set(between)
-    assert set(robot.fixed.values()) == {0.0}
     base = di.base_parameters(robot, "rigid")
     assert base.n == rank_of_bodies(path, robot)
+    assert {name[-1] for name in robot.fixed} == set(between)
+    assert set(robot.fixed.values()) == {0.0}
     free = {name for relation in base.relations for name in relation}
     assert not free & set(robot.fixed)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.run import store as store_module
 from dynident.run.command_line import main
 from dynident.signals import survey_log
@@ -149,14 +149,14 @@ def test_each_log_is_surveyed_once(robot, logs, monkeypatch):
 _ONE_PROCESS = """
 import sys
 import dynident as di
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.estimate.recipes import BASIC_TERMS
 from dynident.signals import ObservedRows, SignalOptions, observe
 robot = di.load_robot(sys.argv[1])
 log = di.read_log(sys.argv[2], robot)
 base = di.base_parameters(robot, BASIC_TERMS)
 rows = ObservedRows((observe(log, robot, SignalOptions(band=6.0, delay=0.004)),), base)
-accumulate_slabs(rows).save(sys.argv[3])
+accumulate_source(rows).save(sys.argv[3])
 """
 
 
@@ -194,7 +194,7 @@ def test_csv_parquet_and_npz_give_one_fit(tmp_path, robot, logs, fit):
 
 def test_finished_logs_are_not_read_again(tmp_path, robot, logs, monkeypatch, fit):
     count = []
-    real = accumulate_slabs
+    real = accumulate_source
 
     def counting(rows, *rest):
         count.append(rows)
@@ -202,7 +202,7 @@ def test_finished_logs_are_not_read_again(tmp_path, robot, logs, monkeypatch, fi
             raise KeyboardInterrupt
         return real(rows, *rest)
 
-    monkeypatch.setattr(store_module, "accumulate_slabs", counting)
+    monkeypatch.setattr(store_module, "accumulate_source", counting)
     with pytest.raises(KeyboardInterrupt):
         di.identify(robot, logs, store=tmp_path / "factors", **FIXED)
     assert len(list((tmp_path / "factors").iterdir())) == 1

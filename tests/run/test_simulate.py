@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from dynident.plant import Payload
 from dynident.run.command_line import main
 from dynident.run.simulate import parse_payload, read_motion, simulate
 from tests.robots import random_urdf
+from tests.strangers import skewed_arm
+from tests.strangers.stranger import HERE
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,20 @@ def test_words_and_warnings(folder, capsys):
     warning = capsys.readouterr().err
     assert "joint joint1: the motion leaves its position limits by 0.9 rad" in warning
     assert robot.joints[0].limits.upper == 3.1
+
+
+def test_a_motion_that_is_lost_is_an_error(tmp_path, capsys):
+    """A feedback that hardly holds the weight: up to 0.6 rad off, which was a log like any other."""
+    motion = skewed_arm().motion(0, 3.0)
+    t = motion.times(100.0)
+    columns, header = np.column_stack([t, motion.sample(t)[0]]), ",".join(["t", *skewed_arm().described.position_names])
+    np.savetxt(tmp_path / "motion.csv", columns, delimiter=",", header=header, comments="")
+    words = ["simulate", str(HERE / "skewed.urdf"), str(tmp_path / "motion.csv"), "-o", str(tmp_path / "log.csv")]
+    assert main([*words, "--controller", "pd"]) == 0
+    (tmp_path / "log.csv").unlink()
+    assert main([*words, "--controller", "pd", "--bandwidth", "0.5"]) == 2
+    assert re.search(r"lost its motion at t = .* s: joint a\d is .* rad away", capsys.readouterr().err)
+    assert not (tmp_path / "log.csv").exists()
 
 
 def test_seeds_repeat(folder):

@@ -23,11 +23,48 @@ def log(robot):
 
 
 def collected(observations, delays=None):
-    """time, q, dq, ddq, inner and the torques of all blocks, samples first."""
+    """time, q, dq, ddq, inner and the torques (n_delays, n_samples, n_joints) of all blocks."""
     blocks = list(observations.motion(delays))
-    joined = {name: np.concatenate([getattr(b, name) for b in blocks], axis=-1) for name in ("q", "dq", "ddq", "tau")}
-    joined |= {name: np.concatenate([getattr(b, name) for b in blocks]) for name in ("time", "inner")}
-    return {name: np.moveaxis(values, -1, 0) for name, values in joined.items()}
+    names = ("time", "q", "dq", "ddq", "inner")
+    joined = {name: np.concatenate([getattr(b, name) for b in blocks]) for name in names}
+    return joined | {"tau": np.concatenate([b.tau for b in blocks], axis=1)}
+
+
+class TestBlocks:
+    """Samples first, as the filters give them: a view whose joints are contiguous."""
+
+    @pytest.mark.parametrize("speed", ["position", "measured"])
+    @pytest.mark.parametrize("sizes", [(400,), (2001,)])
+    def test_shapes_and_order(self, robot, log, sizes, speed):
+        one = observe(Pieces(log, sizes), robot, SignalOptions(band=3.0, speed=speed, jerk=True))
+        blocks = list(one.motion([0.0, 0.003]))
+        assert len(blocks) > 1
+        for block in blocks:
+            n = len(block)
+            for name in ("q", "dq", "ddq", "dddq"):
+                array = getattr(block, name)
+                assert array.shape == (n, 2), name
+                assert array.flags.f_contiguous, name
+            assert block.tau.shape == (2, n, 2)
+            assert all(tau.flags.f_contiguous for tau in block.tau)
+            assert block.time.shape == block.inner.shape == (n,)
+            assert block.restart == (block.first == 0)
+        assert [block.last for block in blocks] == [False] * (len(blocks) - 1) + [True]
+
+    def test_without_jerk_and_torque(self, robot, log):
+        for block in observe(log, robot).motion(()):
+            assert block.dddq.shape == (len(block), 0)
+            assert block.tau.shape == (0, len(block), 2)
+
+    def test_parts_are_views_that_follow_each_other(self, robot, log):
+        block = next(observe(log, robot).motion())
+        parts = [block.part(first, first + 100) for first in range(0, len(block), 100)]
+        for name in ("time", "q", "dq", "ddq", "inner"):
+            np.testing.assert_allclose(np.concatenate([getattr(p, name) for p in parts]), getattr(block, name))
+        np.testing.assert_array_equal(np.concatenate([p.tau for p in parts], axis=1), block.tau)
+        assert all(np.shares_memory(part.q, block.q) for part in parts)
+        assert [part.restart for part in parts] == [block.restart] + [False] * (len(parts) - 1)
+        assert [part.last for part in parts] == [False] * (len(parts) - 1) + [block.last]
 
 
 class TestMotion:
@@ -111,16 +148,16 @@ class TestMotion:
         t = stamps(20.0, RATE)
         late = exact_log(robot, MOTION, t, terms="rigid", delay=0.0123)
         found = collected(observe(late, robot), delays=[0.0, 0.0123, -0.004])
-        assert found["tau"].shape[1:] == (3, 2)
+        assert found["tau"].shape == (3, len(found["time"]), 2)
         inner, at = found["inner"], found["time"]
         for i, delay in enumerate([0.0, 0.0123, -0.004]):
             exact = di.inverse_dynamics(robot, *MOTION(at - 0.0123 + delay), "rigid")
-            assert relative(found["tau"][inner, i], exact[inner]) < 1e-3
+            assert relative(found["tau"][i, inner], exact[inner]) < 1e-3
 
     def test_torque_is_left_alone_when_not_wanted(self, robot, log):
         bare = make_log(robot, log.time, MOTION(log.time)[0])
         found = collected(observe(bare, robot), delays=())
-        assert found["tau"].shape == (len(found["time"]), 0, 2)
+        assert found["tau"].shape == (0, len(found["time"]), 2)
         with pytest.raises(di.LogError, match="made: has no column tau1, tau2"):
             list(observe(bare, robot).motion())
 

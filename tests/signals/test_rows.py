@@ -7,7 +7,7 @@ import pytest
 
 import dynident as di
 from dynident.errors import InputError
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.signals import ObservedRows, SignalOptions, observe, row_blocks
 from dynident.signals.rows import LEAST_SEGMENTS, MOST_SEGMENTS
 from tests.signals.made import TERMS, Fourier, Pieces, columns, exact_log, exact_torque, make_log, stamps
@@ -39,9 +39,9 @@ def residuals(log, robot, terms=TERMS, **options):
     rows = ObservedRows((observe(log, robot, SignalOptions(**options)),), base)
     error, size = np.zeros((2, len(robot.joint_names)))
     for block in rows.blocks():
-        for channel, slab in enumerate(block.slabs):
-            error[channel] += np.sum(slab.residual(base.base_values()) ** 2)
-            size[channel] += np.sum(slab.rows[-1] ** 2)
+        for output in range(len(robot.joint_names)):
+            error[output] += np.sum(block.residual(output, base.base_values()) ** 2)
+            size[output] += np.sum(block.usable_columns_first(output)[-1] ** 2)
     return np.sqrt(error / size)
 
 
@@ -53,7 +53,7 @@ def held(stutter):
 def solution(logs, robot, terms=TERMS, **options):
     base = di.base_parameters(robot, terms)
     observations = tuple(observe(log, robot, SignalOptions(**options)) for log in logs)
-    return accumulate_slabs(ObservedRows(observations, base))
+    return accumulate_source(ObservedRows(observations, base))
 
 
 class TestTruth:
@@ -148,9 +148,9 @@ class TestWhatIsLeftOut:
         log = exact_log(pendulum, motion_of(pendulum), t[keep])
         one = observe(log, pendulum, SignalOptions(band=4.0, rest_speed=0.0))
         base = di.base_parameters(pendulum, TERMS)
-        blocks = list(row_blocks(one, ObservedRows((one,), base).model))
-        time, usable = np.concatenate([b.time for b in blocks]), np.concatenate([b.usable for b in blocks], axis=1)
-        used = time[usable.all(0)]
+        blocks = list(row_blocks(one, ObservedRows((one,), base).regressor))
+        time, usable = np.concatenate([b.time for b in blocks]), np.concatenate([b.usable for b in blocks])
+        used = time[usable.all(1)]
         reach = one.reach + 1.8 / 4.0
         for first, last in ((0.0, 8.0), (9.0, 20.0)):
             own = used[(used >= first) & (used < last)]
@@ -166,11 +166,11 @@ class TestWhatIsLeftOut:
         log = make_log(pendulum, t, q, np.ones_like(q))
         one = observe(log, pendulum, SignalOptions(band=4.0))
         base = di.base_parameters(pendulum, TERMS)
-        blocks = list(row_blocks(one, ObservedRows((one,), base).model))
-        time, usable = np.concatenate([b.time for b in blocks]), np.concatenate([b.usable for b in blocks], axis=1)
-        assert not usable[1, time > 10.5].any()
-        assert usable[1, (time > 1.5) & (time < 9.5)].mean() > 0.9
-        assert usable[0, (time > 1.5) & (time < 18.5)].mean() > 0.9
+        blocks = list(row_blocks(one, ObservedRows((one,), base).regressor))
+        time, usable = np.concatenate([b.time for b in blocks]), np.concatenate([b.usable for b in blocks])
+        assert not usable[time > 10.5, 1].any()
+        assert usable[(time > 1.5) & (time < 9.5), 1].mean() > 0.9
+        assert usable[(time > 1.5) & (time < 18.5), 0].mean() > 0.9
 
     def test_rest_speed_decides(self, pendulum):
         log = exact_log(pendulum, motion_of(pendulum), stamps(20.0, RATE))

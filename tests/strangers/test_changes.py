@@ -47,9 +47,9 @@ def states(fit, samples) -> list[di.OnlineState]:
 def test_the_bracket_holds_the_instant_and_the_mass_has_settled(states):
     (change,) = states[-1].changes
     assert change.kind == "pick"
-    assert not change.provisional
     assert change.before <= PICKED <= change.time
     assert change.time - change.before < 0.05
+    assert not change.provisional
     assert abs(change.instant - PICKED) < 0.004  # two samples
     assert abs(change.mass_after - BODY.mass) < 4.0 * change.mass_after_std < 0.02
     assert abs(change.mass_before) < 4.0 * change.mass_before_std < 0.2

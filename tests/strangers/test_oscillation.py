@@ -64,6 +64,16 @@ def test_weight_and_rotor_inertia_of_a_slide_whose_weight_is_described_wrong():
     assert all(std < 2e-3 * value for stage in found.stages for std, value in zip(stage.std, stage.values, strict=True))
 
 
+@pytest.mark.parametrize("locked", [{"q1": 0, "q4": 0}, {}], ids=["elbow and lift", "whole arm"])
+def test_inertias_where_weights_are_described_wrong(locked):
+    """Weights that are taken for exact put Ia3 at 3.15 kg instead of 3, 24 and 62 standard deviations off."""
+    found = di.oscillate(locked_scara(**locked), stage="inertia")
+    errors = judged(found, scara().truth)
+    assert errors.rms < 1.3, str(errors)
+    assert abs(errors.worst[1]) < 4.0
+    assert {"MR3", "Ia3"} < set(errors.names)  # the weight, which only the slide feels, is estimated along
+
+
 def test_weights_are_felt_as_inertia_by_other_joints():
     """What the slide carries is part of the elbow's inertia."""
     found = di.oscillate(locked_scara(q1=0, q4=0), stage="both")

@@ -70,6 +70,13 @@ def test_every_public_name_is_there_and_documented():
         _ = dynident.nonsense
 
 
+def test_names_of_before_still_work_and_say_what_they_are_called_now():
+    for old, new in dynident._RENAMED.items():
+        assert old not in dynident.__all__
+        with pytest.warns(DeprecationWarning, match=f"di.{old} is now di.{new}"):
+            assert getattr(dynident, old) is getattr(dynident, new)
+
+
 def test_no_room_hides_a_public_name():
     # A package of that name would take the place of the function as soon as somebody imports it.
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")} | {path.stem for path in SOURCE.glob("*.py")}

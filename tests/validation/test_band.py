@@ -91,7 +91,7 @@ def test_the_lowest_that_is_as_good():
 class TestUsefulness:
     def errors(self, error: float, mean: float = 0.0) -> TorqueErrors:
         rng = np.random.default_rng(0)
-        torque = mean + rng.normal(size=(2, 1000))
+        torque = mean + rng.normal(size=(1000, 2))
         off = rng.normal(size=torque.shape)
         off *= error * np.linalg.norm(torque) / np.linalg.norm(off)
         return TorqueErrors.of(("a", "b"), 5.0).including(torque, torque + off)
@@ -109,7 +109,7 @@ class TestUsefulness:
         assert not usefulness(self.errors(0.9), {}, None, ()).useful
 
     def test_a_robot_without_torque_is_not_judged(self):
-        zero = TorqueErrors.of(("a",), 5.0).including(np.zeros((1, 9)), np.zeros((1, 9)))
+        zero = TorqueErrors.of(("a",), 5.0).including(np.zeros((9, 1)), np.zeros((9, 1)))
         assert usefulness(zero, {}, None, ()).useful
 
     def test_it_stands_in_the_first_line_and_in_the_answer(self, carriage, tmp_path, capsys):

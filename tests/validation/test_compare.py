@@ -49,7 +49,7 @@ class TestErrors:
         wrong = model_of(robot, MX2=robot.value_set()["MX2"] + (0.2 if robot.name == "pendulum-2" else 2.0))
         found = compare([wrong], observe(exact_log(robot, motion_of(robot), T), robot)).errors[0]
         exact = exact_torque(robot, motion_of(robot), T)
-        off = di.joint_torque(robot, wrong.torque(*(x.T for x in motion_of(robot)(T))).T) - exact
+        off = di.joint_torque(robot, wrong.torque(*motion_of(robot)(T))) - exact
         inner = (T > 0.3) & (T < 19.7)
         expected = np.sqrt(np.sum(off[inner] ** 2, axis=0) / np.sum(exact[inner] ** 2, axis=0))
         assert expected.max() > 0.01
@@ -133,11 +133,11 @@ class TestRows:
         found = compare([model_of(robot)], observe(exact_log(robot, motion_of(robot), T), robot))
         trace = found.trace
         exact = exact_torque(robot, motion_of(robot), trace.time, "rigid,Ia,Fv,Fo")
-        assert trace.measured.shape == trace.predicted.shape == (len(robot.joint_names), len(trace.time))
+        assert trace.measured.shape == trace.predicted.shape == (len(trace.time), len(robot.joint_names))
         size = np.abs(exact).max()
         assert np.abs(trace.measured - trace.predicted).max() < 0.01 * size
         friction = np.abs(exact_torque(robot, motion_of(robot), trace.time) - exact).max()
-        assert np.abs(trace.measured.T - exact).max() < 0.01 * size + 1.1 * friction
+        assert np.abs(trace.measured - exact).max() < 0.01 * size + 1.1 * friction
 
     def test_long_logs_are_thinned(self, pendulum):
         t = stamps(400.0, 50.0)
@@ -194,23 +194,23 @@ class TestRows:
 class TestTorqueErrors:
     def make(self, seed=0, n=50):
         rng = np.random.default_rng(seed)
-        measured = rng.normal(size=(2, n)) + [[3.0], [0.0]]
-        return measured, measured + 0.1 * rng.normal(size=(2, n))
+        measured = rng.normal(size=(n, 2)) + [3.0, 0.0]
+        return measured, measured + 0.1 * rng.normal(size=(n, 2))
 
     def test_figures_are_their_definitions(self):
         measured, predicted = self.make()
         found = TorqueErrors.of(("a", "b"), 5.0).including(measured, predicted)
         off = measured - predicted
         assert found.relative == pytest.approx(np.linalg.norm(off) / np.linalg.norm(measured))
-        np.testing.assert_allclose(found.per_joint, np.linalg.norm(off, axis=1) / np.linalg.norm(measured, axis=1))
-        np.testing.assert_allclose(found.rmse, np.sqrt(np.mean(off**2, axis=1)))
-        spread = np.linalg.norm(measured - measured.mean(1, keepdims=True), axis=1)
-        np.testing.assert_allclose(found.fit, 1.0 - np.linalg.norm(off, axis=1) / spread)
+        np.testing.assert_allclose(found.per_joint, np.linalg.norm(off, axis=0) / np.linalg.norm(measured, axis=0))
+        np.testing.assert_allclose(found.rmse, np.sqrt(np.mean(off**2, axis=0)))
+        spread = np.linalg.norm(measured - measured.mean(0), axis=0)
+        np.testing.assert_allclose(found.fit, 1.0 - np.linalg.norm(off, axis=0) / spread)
         assert found.as_dict()["samples"] == 50
 
     def test_sets_add_up(self):
         parts = [TorqueErrors.of(("a", "b"), band).including(*self.make(i)) for i, band in enumerate((5.0, 3.0))]
-        joined = [np.concatenate(arrays, axis=1) for arrays in zip(self.make(0), self.make(1), strict=True)]
+        joined = [np.concatenate(arrays) for arrays in zip(self.make(0), self.make(1), strict=True)]
         both = TorqueErrors.of(("a", "b"), 5.0).including(*joined)
         added = together(parts)
         assert added.relative == pytest.approx(both.relative)

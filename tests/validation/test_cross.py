@@ -5,7 +5,7 @@ import pytest
 
 import dynident as di
 from dynident.estimate.estimators import OrdinaryLeastSquares, WeightedLeastSquares
-from dynident.information.slabs import GivenRows, accumulate_slabs
+from dynident.information.row_source import GivenRows, accumulate_source
 from dynident.validation import cross_validate
 from dynident.validation.cross import MOST_BLOCKS, folds_of
 from tests.estimate.test_estimators import SIGMA, TRUTH, arrays, coordinates
@@ -14,7 +14,7 @@ ONE = np.ones(3)
 
 
 def info(seed=0, n=300, label="log", segment=None, **options):
-    return accumulate_slabs(GivenRows(*arrays(seed, n, **options), coordinates(), label=label, segment=segment))
+    return accumulate_source(GivenRows(*arrays(seed, n, **options), coordinates(), label=label, segment=segment))
 
 
 class TestFolds:
@@ -98,7 +98,7 @@ class TestCoverage:
             W, _ = arrays(seed, 540)
             noise = np.repeat(np.random.default_rng(seed).normal(size=(60, 3)), 9, axis=0) * SIGMA
             W = np.repeat(W[:60], 9, axis=0)
-            data = accumulate_slabs(GivenRows(W, W @ TRUTH + noise, coordinates(), segment=54))
+            data = accumulate_source(GivenRows(W, W @ TRUTH + noise, coordinates(), segment=54))
             shares.append(cross_validate(data, WeightedLeastSquares(), ONE).coverage)
             allowed.append(cross_validate(data, WeightedLeastSquares(), 9.0 * ONE).coverage)
         assert np.mean(shares) < 0.65

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Course, Reference, Samples, all_places
+from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.estimate.recipes import GROUPS, Group
 from dynident.identifiability.base import base_parameters
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.signals import ObservedRows, SignalOptions, observe
 from dynident.validation.selection import BLOCKS, LEAST_SECONDS, Selection, selection_folds
 from tests.signals.made import Fourier, exact_torque, make_log, stamps
@@ -43,7 +43,7 @@ def made(robot, effects, seed=1, seconds=40.0, noise=0.01, rate=100.0):
     tau = exact_torque(robot, motion, t, BASIC)
     terms = along_terms(resolve_terms("stop(0.003),stribeck(0.2),load,quadratic,harmonics(1)"))
     reference = Reference(robot, di.parameters(robot, "rigid"))
-    lines = Course(robot, terms, reference).columns(Samples(q.T, dq.T, ddq.T, np.zeros((0, len(t))), restart=True))
+    lines = Course(robot, terms, reference).columns_first(MotionSamples.of_stretch(q, dq, ddq))
     names = [column.name for term in terms for column in term.columns(robot)]
     for line, (row, column) in zip(lines, all_places(robot, terms), strict=True):
         tau[:, row] += effects.get(names[column], 0.0) * line
@@ -55,7 +55,7 @@ def selection(robot, *logs, candidates=FEW):
     observed = tuple(observe(log, robot, SignalOptions(band=5.0)) for log in logs)
 
     def gather(base, reference):
-        return accumulate_slabs(ObservedRows(observed, base, reference))
+        return accumulate_source(ObservedRows(observed, base, reference))
 
     return Selection(base_parameters(robot, BASIC), gather, {log.label: log.label for log in logs}, candidates)
 
@@ -111,7 +111,7 @@ class TestWhatCannotBeTold:
 class TestFolds:
     def information(self, robot, *logs):
         observed = tuple(observe(log, robot, SignalOptions(band=5.0)) for log in logs)
-        return accumulate_slabs(ObservedRows(observed, base_parameters(robot, BASIC)))
+        return accumulate_source(ObservedRows(observed, base_parameters(robot, BASIC)))
 
     def test_whole_logs_where_there_are_three(self, robot):
         logs = [made(robot, {}, seed, 10.0) for seed in (1, 2, 3)]

@@ -156,6 +156,6 @@ class TestCoupled:
         found = validate(fit, noisy_log(robot, 2, "b.csv", noise=1e-3))
         assert found.relative_error < 3e-3
         exact = exact_torque(robot, Fourier.random(6, 2), found.comparisons[0].trace.time)
-        measured = found.comparisons[0].trace.measured.T
+        measured = found.comparisons[0].trace.measured
         smooth = np.abs(exact - measured) / np.abs(exact).max(0)
         assert np.median(smooth) < 0.02

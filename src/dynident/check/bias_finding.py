@@ -99,12 +99,12 @@ class _Moments:
         n, torque = trial.base.n, 0.0
         WW, ZW, ZZ, Wt, Zt = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n)
         for sample in samples:
-            own = trial.columns(sample.q, sample.dq, sample.ddq)
-            before, after = (trial.columns(*motion) for motion in sample.around)
+            own = trial.columns_first(sample.q, sample.dq, sample.ddq)
+            before, after = (trial.columns_first(*motion) for motion in sample.around)
             for joint, felt in enumerate(trial.felt):
-                keep, size = sample.moving[joint], left.deviations[joint]
+                keep, size = sample.moving[:, joint], left.deviations[joint]
                 W, Z = own[joint][:, keep] / size, 0.5 * (before[joint] + after[joint])[:, keep] / size
-                t, place = sample.tau[joint, keep] / size, np.ix_(felt, felt)
+                t, place = sample.tau[keep, joint] / size, np.ix_(felt, felt)
                 WW[place] += W @ W.T
                 ZW[place] += Z @ W.T
                 ZZ[place] += Z @ Z.T

@@ -43,7 +43,7 @@ def delay_findings(trial: Trial, samples: Sequence[Sample]) -> list[Finding]:
         found.append(Finding("delay", "stop" if gain > _WORTH else "warn", f"{words}; {effect}: {remedy}"))
     else:
         common = none
-    moves = np.sum([one.faster(_IN_MOTION).sum(1) for one in samples], axis=0) >= FEW
+    moves = np.sum([one.faster(_IN_MOTION).sum(0) for one in samples], axis=0) >= FEW
     found += _single(trial, moves, moves & (shares > _MATTERS), own, products, common)
     fine = f"no torque is more than {1e3 * _USUAL:.0f} ms late or early; smaller delays are found in identification"
     return found or [Finding("delay", "ok", fine)]
@@ -86,7 +86,7 @@ def _single(trial: Trial, moves: Mask, judged: Mask, own: Array, products: Array
 
 def _sizes(samples: Sequence[Sample]) -> Array:
     """(n_joints,) size of the torque in motion."""
-    squares = [np.sum((one.tau * one.faster(_IN_MOTION)) ** 2, axis=1) for one in samples]
+    squares = [np.sum((one.tau * one.faster(_IN_MOTION)) ** 2, axis=0) for one in samples]
     return np.asarray(np.sqrt(np.sum(squares, axis=0)))
 
 

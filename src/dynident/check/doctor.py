@@ -147,7 +147,7 @@ def _model(observations: Sequence[Observations]) -> list[Finding]:
     if enough.verdict == "stop":
         return [enough, Finding("model", "warn", _NOT_LOOKED_AT)]
     torque, meant = _torque(trial, moments, wirings)
-    moments = [replace(one, tau=meant @ one.tau, late=meant @ one.late) for one in moments]
+    moments = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in moments]
     search = Search(trial, moments, wirings)
     explained = search.explained()
     explained, reversed_ones = _reversed(explained, moments, wirings)
@@ -161,7 +161,7 @@ def _model(observations: Sequence[Observations]) -> list[Finding]:
     if explained.mistakes or reversed_ones:
         return [enough, *_sure(found, each), Finding("model", "warn", _NOT_LOOKED_AT_YET)]
     half = samples([one.with_options(band=0.5 * one.band) for one in observations])
-    slower = [replace(one, tau=meant @ one.tau) for one in half]
+    slower = [replace(one, tau=one.tau @ meant.T) for one in half]
     found += delay_findings(trial, moments)
     return [
         enough,

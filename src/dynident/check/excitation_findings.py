@@ -46,7 +46,7 @@ def equations_finding(
     for one, sample in zip(observations, samples, strict=True):
         lost, raster = filter_time(one), one.survey.grid.rate
         seconds = sum(max(0.0, stretch / raster - lost) for stretch in one.survey.stretches)
-        count += seconds * raster / one.step / row_step(one) * float(sample.moving.mean(1).sum())
+        count += seconds * raster / one.step / row_step(one) * float(sample.moving.mean(0).sum())
     each = count / max(trial.base.n, 1)
     words = f"{count:.0f} equations in motion for {trial.base.n} parameters, {each:.0f} for each"
     if each < LEAST:
@@ -99,8 +99,8 @@ def _condition(trial: Trial, samples: Sequence[Sample], left: Left, seen: _Rank,
         return Finding("condition", "ok", words)
     better, motion = proposed_motion(trial, samples, left)
     links = base_parameters(trial.robot, "rigid")
-    own = np.concatenate([np.stack([one.q, one.dq, one.ddq]) for one in samples], axis=2)
-    raw = [excitation(links, *(x.T for x in each)).raw_condition for each in (own, motion)]
+    own = np.concatenate([np.stack([one.q, one.dq, one.ddq]) for one in samples], axis=1)
+    raw = [excitation(links, *each).raw_condition for each in (own, motion)]
     words += f" (of the links alone and unscaled {raw[0]:.3g}), where below {_HIGH:g} is wanted"
     if better < 0.7 * seen.condition:
         words += f"; {_HARMONICS} harmonics within the limits reach about {better:.3g} ({raw[1]:.3g})"
@@ -113,7 +113,7 @@ def proposed_motion(trial: Trial, samples: Sequence[Sample], left: Left) -> tupl
     """The best of some random Fourier motions within the robot's limits or, without, the ranges of the logs.
 
     Returns:
-        Its condition, and (3, n_joints, n_moments): positions, speeds and accelerations.
+        Its condition, and (3, n_moments, n_joints): positions, speeds and accelerations.
     """
     middle, half, speed = _room(trial, samples)
     random = np.random.default_rng(0)
@@ -121,12 +121,12 @@ def proposed_motion(trial: Trial, samples: Sequence[Sample], left: Left) -> tupl
     found: list[tuple[float, Array]] = []
     for _ in range(_TRIES):
         weights = random.standard_normal((len(middle), basis[0].shape[1]))
-        course = [weights @ part.T for part in basis]
-        scale = half / np.maximum(np.abs(course[0]).max(1), 1e-12)
-        course = [scale[:, None] * part for part in course]
-        hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(1), 1e-12)))  # most periods per second
+        course = [part @ weights.T for part in basis]
+        scale = half / np.maximum(np.abs(course[0]).max(0), 1e-12)
+        course = [scale * part for part in course]
+        hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(0), 1e-12)))  # most periods per second
         hurry *= float(random.uniform(0.2, 1.0))
-        motion = np.stack([course[0] + middle[:, None], hurry * course[1], hurry**2 * course[2]])
+        motion = np.stack([course[0] + middle, hurry * course[1], hurry**2 * course[2]])
         made = Sample(
             q=motion[0],
             dq=motion[1],
@@ -142,8 +142,8 @@ def proposed_motion(trial: Trial, samples: Sequence[Sample], left: Left) -> tupl
 
 def _room(trial: Trial, samples: Sequence[Sample]) -> tuple[Array, Array, Array]:
     """Where joints may move, (n_joints,) each: middle, half of the range, largest speed."""
-    q, dq = (np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq"))
-    lowest, highest, speed = q.min(1), q.max(1), np.abs(dq).max(1)
+    q, dq = (np.concatenate([getattr(one, name) for one in samples]) for name in ("q", "dq"))
+    lowest, highest, speed = q.min(0), q.max(0), np.abs(dq).max(0)
     for i, limits in enumerate(believed_limits(trial.robot)):
         if limits.lower is not None and limits.upper is not None and limits.velocity is not None:
             lowest[i], highest[i], speed[i] = limits.lower, limits.upper, limits.velocity
@@ -151,10 +151,10 @@ def _room(trial: Trial, samples: Sequence[Sample]) -> tuple[Array, Array, Array]
 
 
 def _one_way(trial: Trial, samples: Sequence[Sample]) -> Finding:
-    dq = np.concatenate([one.dq for one in samples], axis=1)
-    moving = np.concatenate([one.moving for one in samples], axis=1)
-    forward = ((dq > 0.0) & moving).sum(1) / np.maximum(moving.sum(1), 1)
-    moves = [bool(own.any()) for own in moving]
+    dq = np.concatenate([one.dq for one in samples])
+    moving = np.concatenate([one.moving for one in samples])
+    forward = ((dq > 0.0) & moving).sum(0) / np.maximum(moving.sum(0), 1)
+    moves = [bool(own.any()) for own in moving.T]
     joints = [
         f"{name} ({percent(share)} forward)"
         for name, share, at_all in zip(trial.robot.joint_names, forward, moves, strict=True)
@@ -168,11 +168,11 @@ def _one_way(trial: Trial, samples: Sequence[Sample]) -> Finding:
 
 
 def _alike(trial: Trial, samples: Sequence[Sample]) -> Finding:
-    dq = np.concatenate([one.dq for one in samples], axis=1)
-    size = np.linalg.norm(dq, axis=1)
+    dq = np.concatenate([one.dq for one in samples])
+    size = np.linalg.norm(dq, axis=0)
     pairs = []
-    for a, b in itertools.combinations(range(len(dq)), 2):
-        if min(size[a], size[b]) > 0.0 and abs(dq[a] @ dq[b]) > _ALIKE * size[a] * size[b]:
+    for a, b in itertools.combinations(range(len(size)), 2):
+        if min(size[a], size[b]) > 0.0 and abs(dq[:, a] @ dq[:, b]) > _ALIKE * size[a] * size[b]:
             pairs.append(f"{trial.robot.joint_names[a]} and {trial.robot.joint_names[b]}")
     if not pairs:
         return Finding("independence", "ok", "no two joints move alike")

@@ -55,9 +55,9 @@ class Belief:
 
     def read(self, sample: Sample, wiring: Wiring) -> Sample:
         """Moments of a log with positions, clock and torques as they are meant."""
-        at_joints, about = wiring.at_joints(self.positions), wiring.zero[:, None]
-        q, dq = at_joints @ (sample.q - about) + about, at_joints @ sample.dq / self.clock
-        ddq, tau = at_joints @ sample.ddq / self.clock**2, wiring.at_rows(self.torques) @ sample.tau
+        to_joints, about = wiring.at_joints(self.positions).T, wiring.zero
+        q, dq = (sample.q - about) @ to_joints + about, sample.dq @ to_joints / self.clock
+        ddq, tau = sample.ddq @ to_joints / self.clock**2, sample.tau @ wiring.at_rows(self.torques).T
         return replace(sample, q=q, dq=dq, ddq=ddq, tau=tau)
 
 

@@ -23,10 +23,10 @@ class Sample:
     """Moments of a log.
 
     Attributes:
-        q, dq, ddq: (n_joints, n_moments), by joint.
-        tau: (n_joints, n_moments), torque at the actuated coordinates.
-        late: (n_delays, n_joints, n_moments), torque later by each of `DELAYS`.
-        around: (2, 3, n_joints, n_moments), positions, speeds and accelerations `LAG` periods of the band before and
+        q, dq, ddq: (n_moments, n_joints).
+        tau: (n_moments, n_joints), torque at the actuated coordinates.
+        late: (n_delays, n_moments, n_joints), torque later by each of `DELAYS`.
+        around: (2, 3, n_moments, n_joints), positions, speeds and accelerations `LAG` periods of the band before and
             after, whose noise is another one.
         rest_speed: A joint slower than this is at rest [rad/s or m/s].
     """
@@ -41,12 +41,12 @@ class Sample:
 
     @property
     def moving(self) -> Mask:
-        """(n_joints, n_moments), whether a joint moves well enough for its torque to count."""
+        """(n_moments, n_joints), whether a joint moves well enough for its torque to count."""
         return self.faster(_MOVING)
 
     def faster(self, share: float) -> Mask:
-        """(n_joints, n_moments), whether a joint moves faster than this share of its effective speed."""
-        speed = np.sqrt(np.mean(self.dq**2, axis=1, keepdims=True))
+        """(n_moments, n_joints), whether a joint moves faster than this share of its effective speed."""
+        speed = np.sqrt(np.mean(self.dq**2, axis=0))
         return np.asarray(np.abs(self.dq) > np.maximum(self.rest_speed, share * speed))
 
 
@@ -71,18 +71,18 @@ def _of_log(one: Observations, per_second: float) -> Sample:
         keep = block.inner & ((block.first + places) % every == 0) & (places >= reach) & (places < len(places) - reach)
         late = _shifted(block.tau[0], np.flatnonzero(keep), DELAYS * block.rate)
         motion, places = np.stack([block.q, block.dq, block.ddq]), np.flatnonzero(keep)
-        around = np.stack([motion[..., places - lag], motion[..., places + lag]])
-        parts.append((*motion[..., places], block.tau[0][:, places], late, around))
+        around = np.stack([motion[:, places - lag], motion[:, places + lag]])
+        parts.append((*motion[:, places], block.tau[0][places], late, around))
     if not parts:
         raise too_short(one)
-    q, dq, ddq, tau, late, around = (np.concatenate(own, axis=-1) for own in zip(*parts, strict=True))
+    q, dq, ddq, tau, late, around = (np.concatenate(own, axis=-2) for own in zip(*parts, strict=True))
     return Sample(q, dq, ddq, tau, late, around, one.options.rest_speed)
 
 
 def _shifted(tau: Array, places: NDArray[np.int_], shifts: Array) -> Array:
-    """Torque (n_joints, n) at places shifted by parts of samples, (n_shifts, n_joints, n_places)."""
+    """Torque (n, n_joints) at places shifted by parts of samples, (n_shifts, n_places, n_joints)."""
     whole = np.floor(shifts).astype(int)
     share = (shifts - whole)[:, None, None]
-    first = np.minimum(places + whole[:, None], tau.shape[1] - 2)
-    before, after = (np.moveaxis(tau[:, first + i], 0, 1) for i in (0, 1))
+    first = np.minimum(places + whole[:, None], len(tau) - 2)
+    before, after = (tau[first + i] for i in (0, 1))
     return np.asarray(before + share * (after - before))

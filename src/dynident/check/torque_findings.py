@@ -90,14 +90,13 @@ def _slopes(samples: Sequence[Sample], wiring: Wiring) -> Array:
 @on_one_thread
 def _compared(samples: Sequence[Sample], wiring: Wiring) -> tuple[Array, Array]:
     """Slope and correlation of each joint's torque with that of the robot's own links, friction aside, (n_joints,)."""
-    q, dq, ddq, tau = (
-        np.concatenate([getattr(one, name) for one in samples], axis=1) for name in ("q", "dq", "ddq", "tau")
-    )
-    own = inverse_dynamics(wiring.robot, q.T, dq.T, ddq.T, "rigid,Ia").T
-    slopes, correlations = np.zeros(len(tau)), np.zeros(len(tau))
-    for joint, (measured, model, speed) in enumerate(zip(tau, own, dq / wiring.robot.radians[:, None], strict=True)):
-        beside = np.stack([np.ones_like(speed), speed, np.tanh(speed / _FRICTION)])
-        left = [x - beside.T @ np.linalg.lstsq(beside.T, x, rcond=None)[0] for x in (measured, model)]
+    q, dq, ddq, tau = (np.concatenate([getattr(one, name) for one in samples]) for name in ("q", "dq", "ddq", "tau"))
+    own = inverse_dynamics(wiring.robot, q, dq, ddq, "rigid,Ia")
+    slopes, correlations = np.zeros(tau.shape[1]), np.zeros(tau.shape[1])
+    for joint in range(tau.shape[1]):
+        speed = dq[:, joint] / wiring.robot.radians[joint]
+        beside = np.stack([np.ones_like(speed), speed, np.tanh(speed / _FRICTION)], axis=1)
+        left = [x - beside @ np.linalg.lstsq(beside, x, rcond=None)[0] for x in (tau[:, joint], own[:, joint])]
         sizes = [float(np.linalg.norm(x)) for x in left]
         if min(sizes) > 1e-9:
             correlations[joint] = float(left[0] @ left[1]) / (sizes[0] * sizes[1])

@@ -18,8 +18,8 @@ from dynident.arrays import Array, on_one_thread
 from dynident.check.sample import Sample
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.absorb import absorb
-from dynident.information.observation_model import observation_model
 
 _PASSES = 3  # of the fit: the weight of a joint is what the fit before left of it
 _LEAST = 1e-3  # share of its torque that is always left of a joint
@@ -71,8 +71,8 @@ class Trial:
 
     def __init__(self, base: BaseParameters) -> None:
         self.base, self.robot = base, base.robot
-        self._model = observation_model(base.robot, base.terms, "base")
-        self._columns = [np.array(own, dtype=int) for own in self._model.layout.columns]
+        self._regressor = BaseRegressor.of(base.robot, base.terms)
+        self._columns = [np.array(own, dtype=int) for own in self._regressor.columns]
         self._rigid = np.array([base.columns[i].term == "rigid" for i in base.independent])
         self._bounded = np.array([base.columns[i].symbol in ("Fv", "Fc") for i in base.independent])
 
@@ -89,30 +89,30 @@ class Trial:
             clock: Length of a logged second [s].
             upside_down: Whether gravity points the other way.
         """
-        q = positions @ (sample.q - about[:, None]) + about[:, None]
-        dq, ddq = positions @ sample.dq / clock, positions @ sample.ddq / clock**2
-        used = (np.abs(positions) @ sample.moving) > 0.0
-        columns = self.columns(q, dq, ddq)
+        q = (sample.q - about) @ positions.T + about
+        dq, ddq = sample.dq @ positions.T / clock, sample.ddq @ positions.T / clock**2
+        used = (sample.moving @ np.abs(positions).T) > 0.0
+        columns = self.columns_first(q, dq, ddq)
         if upside_down:  # the equations are linear in gravity, which is all that is left of them at rest
             still = np.zeros_like(q)
-            for felt, own, weight in zip(columns, self._columns, self.columns(q, still, still), strict=True):
+            for felt, own, weight in zip(columns, self._columns, self.columns_first(q, still, still), strict=True):
                 felt -= 2.0 * np.where(self._rigid[own, None], weight, 0.0)
         known = np.zeros_like(q)
-        if self._model.known:
-            known = inverse_dynamics(self.robot, q.T, dq.T, ddq.T, self._model.of_state, self._model.known).T
+        if fixed := self._regressor.fixed_values:
+            known = inverse_dynamics(self.robot, q, dq, ddq, self._regressor.of_state, fixed)
         triangles = []
         for channel, felt in enumerate(columns):
-            rows = np.concatenate([felt, sample.tau, known[channel : channel + 1]])
+            rows = np.concatenate([felt, sample.tau.T, known[None, :, channel]])
             triangle = np.zeros((len(rows), len(rows)))
-            absorb(triangle, np.ascontiguousarray(rows[:, used[channel]]))
+            absorb(triangle, np.ascontiguousarray(rows[:, used[:, channel]]))
             triangles.append(triangle)
-        return Seen(tuple(triangles), used.sum(1))
+        return Seen(tuple(triangles), used.sum(0))
 
     @on_one_thread
-    def columns(self, q: Array, dq: Array, ddq: Array) -> list[Array]:
-        """The columns that each row feels, (n_felt, n_moments) each; `felt` says which they are."""
-        found = self._model.felt_columns([*q, *dq, *ddq])
-        return np.split(found, np.cumsum([len(own) for own in self._columns])[:-1])
+    def columns_first(self, q: Array, dq: Array, ddq: Array) -> list[Array]:
+        """The columns that each output depends on, (n_felt, n_moments) each; `felt` says which they are."""
+        found = self._regressor.columns_first([*q.T, *dq.T, *ddq.T])
+        return [found[lines] for lines in self._regressor.lines()]
 
     @property
     def felt(self) -> list[Array]:
@@ -136,9 +136,9 @@ class Trial:
         total = [np.zeros((len(own) + n_delays,) * 2) for own in self._columns]
         for sample in samples:
             used = sample.faster(motion)
-            for channel, felt in enumerate(self.columns(sample.q, sample.dq, sample.ddq)):
-                rows = np.concatenate([felt, sample.late[:, channel]])
-                absorb(total[channel], np.ascontiguousarray(rows[:, used[channel]]))
+            for channel, felt in enumerate(self.columns_first(sample.q, sample.dq, sample.ddq)):
+                rows = np.concatenate([felt, sample.late[:, :, channel]])
+                absorb(total[channel], np.ascontiguousarray(rows[:, used[:, channel]]))
         ends = [len(own) for own in self._columns]
         alone = [np.linalg.norm(R[end:, end:], axis=0) for R, end in zip(total, ends, strict=True)]
         n, parts, wide = self.base.n, [], len(ends) * n_delays

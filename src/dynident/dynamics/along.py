@@ -27,12 +27,17 @@ Place = tuple[int, int]  # row (actuated coordinate) and column within the term
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """Samples of motion that follow each other in time.
+class MotionSamples:
+    """Samples of motion that follow each other in time: what terms see of it.
+
+    Filters and kernels take the samples of one joint after the other, so arrays in Fortran order are read without a
+    copy; any order will do. They are made for every block of a log, and not copied.
 
     Attributes:
-        q, dq, ddq: (n_joints, n_samples) of the moving joints.
-        dddq: The same for the jerk; (0, n_samples) where nothing asks for it.
+        q: (n_samples, n_joints) positions of the moving joints [rad or m].
+        dq: (n_samples, n_joints) [rad/s or m/s].
+        ddq: (n_samples, n_joints) [rad/s² or m/s²].
+        dddq: (n_samples, n_joints) jerk [rad/s³ or m/s³]; (n_samples, 0) where nothing asks for it.
         restart: Whether a stretch of motion begins, so that nothing before it counts.
     """
 
@@ -41,6 +46,15 @@ class Samples:
     ddq: Array
     dddq: Array
     restart: bool
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.q)
+
+    @staticmethod
+    def of_stretch(q: Array, dq: Array, ddq: Array) -> MotionSamples:
+        """A whole stretch of motion, (n_samples, n_joints) each, without jerk."""
+        return MotionSamples(q, dq, ddq, np.zeros((len(q), 0)), restart=True)
 
 
 class Reference:
@@ -53,15 +67,15 @@ class Reference:
 
     def __init__(self, robot: Robot, chi: Array) -> None:
         self.robot, self.chi = robot, frozen(chi)
-        self._seen: tuple[Samples, Array] | None = None
+        self._seen: tuple[MotionSamples, Array] | None = None
 
     @property
     def fingerprint(self) -> str:
         """Columns with different references do not mix."""
         return hashlib.sha256(self.chi.tobytes()).hexdigest()[:12]
 
-    def torque(self, samples: Samples) -> Array:
-        """Torque of the links at the rows, (n_rows, n_samples); several terms may ask for it."""
+    def torque(self, samples: MotionSamples) -> Array:
+        """Torque of the links at the actuated coordinates, (n_samples, n_joints); several terms may ask for it."""
         if self._seen is None or self._seen[0] is not samples:
             self._seen = samples, self.torque_at(samples.q, samples.dq, samples.ddq)
         return self._seen[1]
@@ -70,10 +84,10 @@ class Reference:
         """The same in another state, or for a robot that differs in how it stands."""
         from dynident.dynamics.evaluate import inverse_dynamics  # which evaluates terms, and so knows this module
 
-        return inverse_dynamics(robot or self.robot, q.T, dq.T, ddq.T, "rigid", self.chi).T
+        return inverse_dynamics(robot or self.robot, q, dq, ddq, "rigid", self.chi)
 
 
-Follower = Callable[[Samples], Array]  # (n_places, n_samples) of the next samples
+Follower = Callable[[MotionSamples], Array]  # the next samples to columns first: (n_places, n_samples)
 
 
 class Memory(Protocol):
@@ -99,8 +113,8 @@ class Following:
     def __init__(self, run: Follower, memory: Memory) -> None:
         self._run, self.memory = run, memory
 
-    def __call__(self, samples: Samples) -> Array:
-        """(n_places, n_samples) of the next samples."""
+    def __call__(self, samples: MotionSamples) -> Array:
+        """Columns first, (n_places, n_samples), of the next samples."""
         return self._run(samples)
 
 
@@ -163,10 +177,10 @@ class Course:
             raise InputError(f"term {lacking[0]} needs the torque of the links as a reference; identify gives it one")
         self._followers = [term.follow(robot, reference) for term in terms]
 
-    def columns(self, samples: Samples) -> Array:
-        """(n_places, n_samples), term after term in the order of their places."""
+    def columns_first(self, samples: MotionSamples) -> Array:
+        """(n_places, n_samples) of the next samples, term after term in the order of their places."""
         parts = [follower(samples) for follower in self._followers]
-        return np.concatenate([np.zeros((0, samples.q.shape[1])), *parts])
+        return np.concatenate([np.zeros((0, len(samples))), *parts])
 
     def remembered(self) -> list[Array]:
         """What each term that can remember anything does of the motion so far."""
@@ -180,7 +194,7 @@ class Course:
 
 
 def all_places(robot: Robot, terms: Sequence[AlongTerm]) -> list[Place]:
-    """Row and column of each line of `Course.columns`, columns counted over all terms."""
+    """Row and column of each line of `Course.columns_first`, columns counted over all terms."""
     result, first = [], 0
     for term in terms:
         result += [(row, first + column) for row, column in term.places(robot)]

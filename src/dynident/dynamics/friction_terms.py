@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.along import AlongTerm, Follower, Following, Place, Reference, Samples
+from dynident.dynamics.along import AlongTerm, Follower, Following, MotionSamples, Place, Reference
 from dynident.dynamics.stop import Stops
 from dynident.dynamics.term import Column, element_place
 from dynident.errors import InputError, UnknownNameError
@@ -101,14 +101,14 @@ class ElementLaw(AlongTerm):
         picked, shares = [line for line, _ in lines], np.array([share for _, share in lines])[:, None]
         law = self.start(units)
 
-        def follower(samples: Samples) -> Array:
-            load = np.zeros((0, samples.q.shape[1]))
+        def follower(samples: MotionSamples) -> Array:
+            load = np.zeros((0, len(samples)))
             if reference is not None and self.needs_reference:
-                load = loads @ reference.torque(samples)
-            jerk = velocity @ samples.dddq if self.needs_jerk else load[:0]
-            speed = velocity @ samples.dq
-            found = law.values(Moving(velocity @ samples.q, speed, jerk, load, samples.restart))
-            return np.asarray(found.reshape(len(elements) * width, samples.q.shape[1])[picked] * shares)
+                load = loads @ reference.torque(samples).T
+            jerk = velocity @ samples.dddq.T if self.needs_jerk else load[:0]
+            speed = velocity @ samples.dq.T
+            found = law.values(Moving(velocity @ samples.q.T, speed, jerk, load, samples.restart))
+            return np.asarray(found.reshape(len(elements) * width, len(samples))[picked] * shares)
 
         return Following(follower, law)
 
@@ -161,7 +161,7 @@ def load_shares(robot: Robot, element: Element) -> Array:
 
 @dataclass(frozen=True)
 class Moving:
-    """How elements move, (n_elements, n_samples) each.
+    """How elements move, elements first, as columns are made of it: (n_elements, n_samples) each.
 
     Attributes:
         position, speed, jerk: Of the elements.

@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.along import AlongTerm, Follower, Place, Reference, Samples
+from dynident.dynamics.along import AlongTerm, Follower, MotionSamples, Place, Reference
 from dynident.dynamics.term import Column
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import BASE, Robot
@@ -64,10 +64,10 @@ class Tilt(AlongTerm):
         turned = [dataclasses.replace(robot, gravity=np.cross(np.eye(3)[i], robot.gravity)) for i in self._axes(robot)]
         upright = _upright(robot)
 
-        def follower(samples: Samples) -> Array:
+        def follower(samples: MotionSamples) -> Array:
             rest = np.zeros_like(samples.q)
-            parts = [reference.torque_at(samples.q, rest, rest, other) for other in turned]
-            parts += [np.stack([np.cos(samples.q[row]), np.sin(samples.q[row])]) for row in upright]
+            parts = [reference.torque_at(samples.q, rest, rest, other).T for other in turned]
+            parts += [np.stack([np.cos(samples.q[:, row]), np.sin(samples.q[:, row])]) for row in upright]
             return np.concatenate(parts)
 
         return follower
@@ -127,16 +127,16 @@ class Zero(AlongTerm):
         assert reference is not None
         joints = self._joints(robot)
 
-        def follower(samples: Samples) -> Array:
+        def follower(samples: MotionSamples) -> Array:
             parts = []
             for i in joints:
-                step = np.zeros((len(samples.q), 1))
+                step = np.zeros(samples.q.shape[1])
                 step[i] = _STEP
                 ahead, behind = (
                     reference.torque_at(samples.q + sign * step, samples.dq, samples.ddq) for sign in (1.0, -1.0)
                 )
-                parts.append((ahead - behind) / (2.0 * _STEP))
-            none = np.zeros((0, samples.q.shape[1]))  # of a robot that turns about gravity alone, no joint is felt
+                parts.append((ahead - behind).T / (2.0 * _STEP))
+            none = np.zeros((0, len(samples)))  # of a robot that turns about gravity alone, no joint is felt
             return np.concatenate([none, *parts])
 
         return follower

@@ -4,7 +4,7 @@ from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.choices import DelayChoice, SpeedChoice, choose_delay, choose_speed
 from dynident.estimate.drive_gains import DriveGains, identify_drive_gains
 from dynident.estimate.energy import EnergyBalance, EnergyRows, energy_rows, observed_energy, observed_power, power_rows
-from dynident.estimate.essential import Elimination, EssentialParameters, RestrictedRows, essential_parameters
+from dynident.estimate.essential import Elimination, EssentialParameters, essential_parameters
 from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimators import (
     ESTIMATORS,
@@ -40,11 +40,9 @@ from dynident.estimate.sequential import StageExperiment, sequential, sequential
 from dynident.estimate.sequential_result import SequentialResult, Stage
 from dynident.estimate.storage import FitFileError, load_estimate
 from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
-from dynident.estimate.values import BaseValues
 
 __all__ = [
     "ESTIMATORS",
-    "BaseValues",
     "Bound",
     "CenterBox",
     "CenterEllipsoid",
@@ -78,7 +76,6 @@ __all__ = [
     "PhysicalCheck",
     "PhysicalParameters",
     "PriorLeastSquares",
-    "RestrictedRows",
     "RidgeLeastSquares",
     "RobustLeastSquares",
     "SequentialResult",

@@ -73,15 +73,15 @@ class TorqueErrors:
         return TorqueErrors(joints, band, *(np.zeros(len(joints)) for _ in _SUMS))
 
     def including(self, measured: Array, predicted: Array, counts: Mask | None = None) -> TorqueErrors:
-        """With more samples, (n_joints, n_samples) each, of which those count that `counts` says."""
+        """With more samples, (n_samples, n_joints) each, of which those count that `counts` says."""
         used = np.ones_like(measured) if counts is None else counts.astype(np.float64)
         return TorqueErrors(
             self.joints,
             self.band,
-            self.count + used.sum(1),
-            self.error_square + (used * (measured - predicted) ** 2).sum(1),
-            self.torque + (used * measured).sum(1),
-            self.torque_square + (used * measured**2).sum(1),
+            self.count + used.sum(0),
+            self.error_square + (used * (measured - predicted) ** 2).sum(0),
+            self.torque + (used * measured).sum(0),
+            self.torque_square + (used * measured**2).sum(0),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -111,8 +111,8 @@ class Trace:
 
     Attributes:
         time: (n,) [s].
-        measured: (n_joints, n) [N·m or N].
-        predicted: (n_joints, n).
+        measured: (n, n_joints) [N·m or N].
+        predicted: (n, n_joints).
     """
 
     time: Array

@@ -14,8 +14,8 @@ from dynident.dynamics.terms import Term, along_terms
 from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
 from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource
 
 RANK_TOLERANCE = 1e-7  # share of the largest singular value: what is weaker in a log is noise, whatever it says
 PASSES = 2  # after the first: more change predictions by less than their noise

@@ -16,7 +16,7 @@ from dynident.dynamics.evaluate import joint_torque
 from dynident.errors import InputError
 from dynident.estimate.prediction import TorqueModel, motion_at_stamps
 from dynident.identifiability.base import BaseParameters
-from dynident.information.observation_model import observation_model
+from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.signals.observe import Observations
 
 LEVEL = 0.9  # of the bands
@@ -42,7 +42,7 @@ def covariance_root(covariance: Array) -> Array:
 def banded_blocks(
     model: TorqueModel, base: BaseParameters, root: Array, levels: Array, observations: Observations
 ) -> Iterator[tuple[Array, Array, Array]]:
-    """Predicted joint torque and its deviation at a log's own stamps, in blocks: (n,), (n_joints, n), (n_joints, n).
+    """Predicted joint torque and its deviation at a log's own stamps, in blocks: (n,), (n, n_joints), (n, n_joints).
 
     Args:
         model: The robot with its values.
@@ -51,18 +51,17 @@ def banded_blocks(
         levels: (n_joints,) residual level of each output.
         observations: The log.
     """
-    columns = observation_model(base.robot, base.terms, "base")
-    torque, course = model.start(), columns.course(model.reference)
-    places = [list(own) for own in columns.layout.columns]
-    cuts = np.cumsum([len(own) for own in places])[:-1]
+    regressor = BaseRegressor.of(base.robot, base.terms)
+    torque, course = model.start(), regressor.course(model.reference)
+    outputs = [(list(columns), lines) for columns, lines in zip(regressor.columns, regressor.lines(), strict=True)]
     # Joint torques are sums of those at the outputs; without couplings the sums have one part.
-    sums = joint_torque(base.robot, np.eye(len(base.robot.joint_names))).T
+    sums = joint_torque(base.robot, np.eye(len(base.robot.joint_names))).T  # (n_joints, n_outputs)
     for stamps, pieces in motion_at_stamps(observations, base.terms):
         torques, deviations = [], []
         for samples in pieces:
-            torques.append(sums @ torque.torque(samples))
-            rows = np.split(columns.columns_along(samples, course), cuts)
-            spreads = np.stack([root[own].T @ part for own, part in zip(places, rows, strict=True)])
+            torques.append(torque.torque(samples) @ sums.T)
+            rows = regressor.columns_first_along(samples, course)
+            spreads = np.stack([root[columns].T @ rows[lines] for columns, lines in outputs])
             joint = np.einsum("jr,rkn->jkn", sums, spreads)
-            deviations.append(np.sqrt((joint**2).sum(1) + (sums**2 @ levels**2)[:, None]))
-        yield stamps, np.concatenate(torques, axis=1), np.concatenate(deviations, axis=1)
+            deviations.append(np.sqrt((joint**2).sum(1).T + sums**2 @ levels**2))
+        yield stamps, np.concatenate(torques), np.concatenate(deviations)

@@ -14,8 +14,8 @@ import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.absorb import absorb
-from dynident.information.observation_model import ObservationModel, observation_model
 from dynident.logs.log import joint_speeds
 from dynident.signals.observe import Observations
 from dynident.signals.rows import row_blocks
@@ -171,13 +171,13 @@ def residual_torque(
         delays: Delays of the torque to undo [s].
         motion: Share of a joint's effective speed above which its rows count.
     """
-    model = observation_model(base.robot, base.terms, "base")
-    n, n_delays = model.coordinates.n, len(delays)
+    regressor = BaseRegressor.of(base.robot, base.terms)
+    n, n_delays = regressor.coordinates.n, len(delays)
     total, rows = np.zeros((n + n_delays, n + n_delays)), 0
     for one in observations:
-        factors, count = _factors(one, model, delays, motion)
+        factors, count = _factors(one, regressor, delays, motion)
         rows += count
-        for factor, own in zip(factors, model.layout.columns, strict=True):
+        for factor, own in zip(factors, regressor.columns, strict=True):
             wide = np.zeros((n + n_delays, len(factor)))
             wide[[*own, *range(n, n + n_delays)]] = factor.T
             absorb(total, wide)
@@ -186,19 +186,18 @@ def residual_torque(
 
 
 def _factors(
-    one: Observations, model: ObservationModel, delays: Sequence[float], motion: float
+    one: Observations, regressor: BaseRegressor, delays: Sequence[float], motion: float
 ) -> tuple[list[Array], int]:
-    """For each channel the triangle of [columns, torque for each delay], from the first rows of a log; and the rows."""
-    factors = [np.zeros((len(own) + len(delays),) * 2) for own in model.layout.columns]
+    """For each output the triangle of [columns, torque for each delay], from the first rows of a log; and the rows."""
+    factors = [np.zeros((len(own) + len(delays),) * 2) for own in regressor.columns]
     times = rows = 0
     slowest = np.maximum(one.options.rest_speed, motion * _effective_speed(one, delays)) if motion else None
-    for block in row_blocks(one, model, delays, rest_speed=slowest):
-        for channel, columns in enumerate(block.columns):
-            used = block.usable[channel]
-            if used.any():
-                absorb(factors[channel], np.concatenate([columns[:, used], block.tau[:, channel, used]]))
+    for block in row_blocks(one, regressor, delays, rest_speed=slowest):
+        for output, factor in enumerate(factors):
+            if block.usable[:, output].any():
+                absorb(factor, block.usable_columns_first(output))
         rows += int(block.usable.sum())
-        times += int(block.usable.any(0).sum())
+        times += int(block.usable.any(1).sum())
         if times > _MOST_ROWS:
             break
     return factors, rows
@@ -208,8 +207,8 @@ def _effective_speed(one: Observations, delays: Sequence[float]) -> Array:
     """(n_joints,) root of the mean squared speed in the first minutes of a log."""
     squares, count = np.zeros(len(one.robot.joint_names)), 0
     for block in one.motion(delays):
-        speeds = block.dq[:, : _MOST_SPEEDS - count]
-        squares, count = squares + (speeds**2).sum(1), count + speeds.shape[1]
+        speeds = block.dq[: _MOST_SPEEDS - count]
+        squares, count = squares + (speeds**2).sum(0), count + len(speeds)
         if count >= _MOST_SPEEDS:
             break
     return np.asarray(np.sqrt(squares / max(count, 1)))

@@ -82,10 +82,10 @@ def residual_correlation(rows: ObservedRows, values: Array) -> ResidualCorrelati
     """How residuals of given base values follow each other."""
     lags, before = LagSums(len(rows.channels)), ("", -1)
     for block in rows.blocks():
-        another = block.label != before[0] or block.segment < before[1]  # logs may share a label
-        for channel, slab in enumerate(block.slabs):
-            lags.add(channel, slab.residual(values), restart=another)
-        before = block.label, block.segment
+        another = block.log != before[0] or block.segment < before[1]  # logs may share a label
+        for output in range(len(block.columns)):
+            lags.add(output, block.residual(output, values), restart=another)
+        before = block.log, block.segment
     return lags.correlation(rows.channels)
 
 

@@ -32,9 +32,9 @@ from dynident.errors import InputError, SingularError, UnknownNameError
 from dynident.estimate.experiments import Experiment
 from dynident.estimate.instruments import InstrumentedChannel, instrumented
 from dynident.estimate.known_load import Load, tool_link
-from dynident.estimate.values import BaseValues
 from dynident.information.factor import triangular
 from dynident.information.information import Information
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.information.solution import RANK_SHARE
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
@@ -70,7 +70,7 @@ class DriveGains:
     factors: Array
     covariance: Array
     nominal: Array
-    parameters: BaseValues
+    parameters: ParameterEstimate
     load: Mapping[str, float]
     sigma: Array
     condition: float
@@ -155,7 +155,7 @@ def identify_drive_gains(
         factors=factors,
         covariance=covariance[n + u :, n + u :],
         nominal=scale,
-        parameters=BaseValues(unloaded.coordinates, theta[:n], covariance[:n, :n], np.ones(n, dtype=bool)),
+        parameters=ParameterEstimate.of(unloaded.coordinates, theta[:n], covariance[:n, :n], np.ones(n, dtype=bool)),
         load=columns.load(theta[n : n + u]),
         sigma=sigma,
         condition=condition,

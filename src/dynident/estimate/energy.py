@@ -22,9 +22,9 @@ from dynident.dynamics.evaluate import energy_regressor, joint_torque, regressor
 from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError
 from dynident.estimate.deviations import LagSums
+from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.information import Information
-from dynident.information.observation_model import observation_model
-from dynident.information.rows import accumulate_rows
+from dynident.information.row_source import accumulate_rows
 from dynident.robot.model import Robot
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
@@ -73,8 +73,8 @@ class EnergyBalance:
 
     def __init__(self, robot: Robot, terms: TermsLike = None) -> None:
         self.robot, self.terms = robot, resolve_terms(terms)
-        self.model = observation_model(robot, self.terms, "base")
-        self.independent = list(self.model.coordinates.independent)
+        self.regressor = BaseRegressor.of(robot, self.terms)
+        self.independent = list(self.regressor.coordinates.independent)
         described = all_columns(robot, self.terms)
         self.fixed = np.array([column.fixed or 0.0 for column in described])
         self.losing = tuple(term for term in self.terms if not _stores(term))
@@ -141,7 +141,7 @@ class EnergyBalance:
         return EnergyRows(information, frozen(intervals), found.rank, found.condition, found.undetermined, alike)
 
     def _information(self, rows: Array, channel: str, label: str) -> Information:
-        coordinates, definitions = self.model.coordinates, self.model.definitions
+        coordinates, definitions = self.regressor.coordinates, self.regressor.definitions
         return accumulate_rows(
             rows[:, None, :-1], rows[:, None, -1], coordinates, channels=[channel], definitions=definitions, label=label
         )
@@ -290,11 +290,9 @@ def _arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: Arr
 def _motion_parts(observations: Observations) -> Iterator[_Part]:
     """A log's filtered motion in parts; where filters lack measured samples, no interval begins or ends."""
     for motion in observations.motion():
-        for first in range(0, motion.q.shape[1], _BLOCK):
-            own = slice(first, first + _BLOCK)
-            arrays = (motion.q[:, own].T, motion.dq[:, own].T, motion.tau[0][:, own].T)
-            usable = np.asarray(motion.inner[own])
-            yield _Part(motion.first + first, motion.time[own], *arrays, usable, motion.start, motion.rate)
+        for first in range(0, len(motion), _BLOCK):
+            own = motion.part(first, first + _BLOCK)
+            yield _Part(own.first, own.time, own.q, own.dq, own.tau[0], own.inner, own.start, own.rate)
 
 
 class _Marks:

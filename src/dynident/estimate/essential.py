@@ -7,24 +7,27 @@ its absence does to the residual.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen
+from dynident.arrays import Array, Mask, record
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.robust import RobustLeastSquares
 from dynident.estimate.torque_error import chosen_estimator
-from dynident.estimate.values import BaseValues
+from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import RowSource
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource, Slab, SlabBlock
+from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.information.row_source import MappedRows
 from dynident.information.solution import dense_channels, residual_square, solve_weighted
 
 SHARE = 0.15  # relative deviation from which a parameter is not significant
@@ -71,8 +74,8 @@ class Elimination:
         return {"name": self.name, "unit": self.unit, **known, "reason": self.reason}
 
 
-@dataclass(frozen=True, eq=False)
-class EssentialParameters(BaseValues):
+@record
+class EssentialParameters(ParameterEstimate):
     """Result of an elimination, over all base parameters: zero are those that left.
 
     The covariance has, for those that left, the variance that they had then: how far from zero they may be.
@@ -84,15 +87,19 @@ class EssentialParameters(BaseValues):
         fitted: The estimator fitted to the essential parameters alone; None when only an `Estimate` was given.
     """
 
-    share: float
-    essential: tuple[str, ...]
-    eliminated: tuple[Elimination, ...]
+    share: float = SHARE
+    essential: tuple[str, ...] = ()
+    eliminated: tuple[Elimination, ...] = ()
     fitted: Estimator | None = None
 
     @property
     def kept(self) -> Mask:
         """(n,) whether each is essential."""
         return np.isin(self.names, self.essential)
+
+    def model(self, base: BaseParameters | None = None) -> TorqueModel:
+        """What predicts torque with these values, see `TorqueModel.of`."""
+        return TorqueModel.of(self, base)
 
     def widened(self, covariance: Array) -> Array:
         """A covariance over the essential parameters as one over all, (n, n), with those that left on its diagonal."""
@@ -247,7 +254,8 @@ def _result(
         i = place[one.name]
         determined[i] = np.isfinite(one.std)
         covariance[i, i] = one.std**2 if determined[i] else 0.0
-    return EssentialParameters(coordinates, values, covariance, determined, share, tuple(names), tuple(gone), fitted)
+    kept = {"share": share, "essential": tuple(names), "eliminated": tuple(gone), "fitted": fitted}
+    return EssentialParameters.of(coordinates, values, covariance, determined, **kept)
 
 
 def _problem(
@@ -311,7 +319,7 @@ class _OnFactors:
 
     def last(self, names: Sequence[str]) -> tuple[_Found, Estimator]:
         if self._robust and self.rows is not None:
-            fitted = self.estimator.clone().fit(RestrictedRows(self.rows, tuple(names)))
+            fitted = self.estimator.clone().fit(MappedRows(self.rows, tuple(names)))
         else:
             fitted = self.estimator.clone().fit(self.information.restrict(names))
         return self._found(fitted), fitted
@@ -346,48 +354,3 @@ class _Conditioned:
 
     def last(self, names: Sequence[str]) -> tuple[_Found, None]:
         return self.solve(names), None
-
-
-@dataclass(frozen=True, eq=False)
-class RestrictedRows:
-    """The rows of a source over some of its base parameters; the others are taken as zero.
-
-    Attributes:
-        source: The rows.
-        names: Base parameters to keep.
-    """
-
-    source: RowSource
-    names: tuple[str, ...]
-
-    @property
-    def _kept(self) -> list[int]:
-        return [i for i, name in enumerate(self.source.coordinates.names) if name in set(self.names)]
-
-    @property
-    def coordinates(self) -> Regrouping:
-        """The base parameters that are kept."""
-        old, kept = self.source.coordinates, self._kept
-        return Regrouping(old.columns, tuple(old.independent[i] for i in kept), frozen(old.K[kept]))
-
-    @property
-    def definitions(self) -> tuple[str, ...]:
-        """What each standard column means."""
-        return self.source.definitions
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        """Output channels."""
-        return self.source.channels
-
-    def blocks(self) -> Iterator[SlabBlock]:
-        """All rows, in order."""
-        place = {old: new for new, old in enumerate(self._kept)}
-        for block in self.source.blocks():
-            yield SlabBlock(block.label, block.segment, tuple(_narrow(slab, place) for slab in block.slabs))
-
-
-def _narrow(slab: Slab, place: dict[int, int]) -> Slab:
-    picked = [i for i, column in enumerate(slab.columns) if column in place]
-    columns = tuple(place[slab.columns[i]] for i in picked)
-    return Slab(columns, np.ascontiguousarray(slab.rows[[*picked, len(slab.columns)]]))

@@ -267,7 +267,7 @@ class Estimate:
     def predict(self, log: LogSource) -> Array:
         """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""
         blocks = [tau for _, tau in predicted_blocks(self.model, self.observe(log, torque=False))]
-        return np.ascontiguousarray(np.concatenate(blocks, axis=1).T)
+        return np.ascontiguousarray(np.concatenate(blocks))
 
     @property
     def levels(self) -> Array:
@@ -289,7 +289,7 @@ class Estimate:
         root = covariance_root(self.covariance)
         given = banded_blocks(self.model, self.base, root, self.levels, observations)
         blocks = [(tau - width * spread, tau + width * spread) for _, tau, spread in given]
-        low, high = (np.ascontiguousarray(np.concatenate(parts, axis=1).T) for parts in zip(*blocks, strict=True))
+        low, high = (np.ascontiguousarray(np.concatenate(parts)) for parts in zip(*blocks, strict=True))
         return low, high
 
     def save(self, path: str | Path) -> None:

@@ -10,13 +10,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, frozen_mask
+from dynident.arrays import Array, Mask, frozen
 from dynident.errors import DynidentError, InputError, UnknownNameError
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource, accumulate_slabs
+from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.information.row_source import accumulate_source
 from dynident.information.solution import Weighted, dead_channels, dense_channels, tolerance_for
 
-_LEAST_DEVIATION = 1e-150  # its inverse square is still a number
 _SHOWN = 3  # entries of a mapping that `repr` shows
 
 
@@ -42,7 +43,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Fit:
+class LeastSquaresResult:
     """What a method found.
 
     Attributes:
@@ -73,12 +74,12 @@ class Estimator(ABC):
     scale the columns to unit norm, decide the rank by the same singular values and state deviations for white noise.
 
     Attributes:
+        estimate_: The estimate, with how it was solved; what follows, but for the last two, are parts of it.
         names_: Base parameter names.
         units_: Their units.
         values_: (n,) values.
         std_: (n,) standard deviations; infinite where nothing is known.
         covariance_: (n, n) white-noise covariance, over the determined directions.
-        inverse_: (n, n) inverse of the information matrix that was solved, sum_j w_j R_j' R_j plus that of a prior.
         channels_: Output channels.
         channel_weights_: (n_channels,) weights w_j, one over the square of the channel's unit.
         sigma_: (n_channels,) residual deviations, in the channel's unit.
@@ -90,26 +91,12 @@ class Estimator(ABC):
         n_rows_: Rows behind the fit.
         iterations_: Rounds of weighting.
         warnings_: What a reader should know.
+        inverse_: (n, n) inverse of the information matrix that was solved, sum_j w_j R_j' R_j plus that of a prior.
         information_: The information that was solved in the end.
     """
 
-    names_: tuple[str, ...]
-    units_: tuple[str, ...]
-    values_: Array
-    std_: Array
-    covariance_: Array
+    estimate_: ParameterEstimate
     inverse_: Array
-    channels_: tuple[str, ...]
-    channel_weights_: Array
-    sigma_: Array
-    rank_: int
-    condition_: float
-    gap_: tuple[float, float]
-    determined_: Mask
-    undetermined_: tuple[str, ...]
-    n_rows_: float
-    iterations_: int
-    warnings_: tuple[str, ...]
     information_: Information
     rank_tolerance: float | None
 
@@ -123,7 +110,7 @@ class Estimator(ABC):
         if isinstance(data, Information):
             information = data
         elif callable(getattr(data, "blocks", None)):
-            information = accumulate_slabs(data)
+            information = accumulate_source(data)
         else:
             raise InputError(f"data is {type(data).__name__}; expected an Information or a source of rows")
         tolerance = tolerance_for(information, self.rank_tolerance)
@@ -157,8 +144,9 @@ class Estimator(ABC):
 
     def __getattr__(self, name: str) -> Any:
         """Only reached for attributes that are not there."""
-        learned = {known for kind in type(self).__mro__ for known in vars(kind).get("__annotations__", ())}
-        if name.endswith("_") and name in learned:
+        kinds = [vars(kind) for kind in type(self).__mro__]
+        learned = {known for own in kinds for known in (*own, *own.get("__annotations__", ()))}
+        if name.endswith("_") and not name.endswith("__") and name in learned:
             raise NotFittedError(f"{type(self).__name__} has no {name} yet; call fit(data) first")
         raise AttributeError(f"{type(self).__name__} has no attribute {name}")
 
@@ -170,30 +158,114 @@ class Estimator(ABC):
         """Refuse arguments that make no sense."""
 
     @abstractmethod
-    def _solve(self, problem: Problem, data: Information | RowSource) -> Fit:
+    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
         """The method itself."""
 
-    def _learn(self, problem: Problem, fit: Fit) -> None:
+    def _learn(self, problem: Problem, fit: LeastSquaresResult) -> None:
         """Set the learned values, all at once and only after everything went well."""
-        coordinates, found = problem.information.coordinates, fit.found
-        std = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
-        self.names_, self.units_ = coordinates.names, coordinates.units
-        self.values_ = frozen(found.x)
-        self.std_ = frozen(np.where(found.settled, std, np.inf))
-        self.covariance_, self.inverse_ = frozen(fit.covariance), frozen(found.inverse)
-        self.channels_ = problem.information.channels
-        self.channel_weights_ = frozen(np.maximum(fit.used_sigma, _LEAST_DEVIATION) ** -2.0)
-        self.sigma_ = frozen(fit.sigma)
-        self.rank_, self.condition_, self.gap_ = found.rank, found.condition, found.gap
-        self.determined_ = frozen_mask(found.determined)
-        self.undetermined_ = tuple(n for n, known in zip(self.names_, found.determined, strict=True) if not known)
-        self.n_rows_ = float(problem.rows.sum())
-        self.iterations_ = fit.iterations
-        dead = dead_channels(self.channels_, problem.channels, problem.rows)
-        self.warnings_ = (*dead, *_undetermined(self.names_, self.undetermined_, found.rank), *fit.warnings)
-        self.information_ = problem.information if fit.information is None else fit.information
+        data, found = problem.information, fit.found
+        names = data.names
+        dead = dead_channels(data.channels, problem.channels, problem.rows)
+        unknown = tuple(name for name, known in zip(names, found.determined, strict=True) if not known)
+        solved = found.record(
+            data.channels,
+            residual_std=fit.sigma,
+            used_std=fit.used_sigma,
+            n_rows=problem.rows,
+            iterations=fit.iterations,
+            warnings=(*dead, *_undetermined(names, unknown, found.rank), *fit.warnings),
+        )
+        self.estimate_ = ParameterEstimate.of(data.coordinates, found.x, fit.covariance, found.settled, solve=solved)
+        self.inverse_ = frozen(found.inverse)
+        self.information_ = data if fit.information is None else fit.information
         for name, value in fit.learned.items():
             setattr(self, name, value)
+
+    @property
+    def names_(self) -> tuple[str, ...]:
+        """Names of the base parameters."""
+        return self.estimate_.names
+
+    @property
+    def units_(self) -> tuple[str, ...]:
+        """Their units."""
+        return self.estimate_.units
+
+    @property
+    def values_(self) -> Array:
+        """(n,) values."""
+        return self.estimate_.values
+
+    @property
+    def std_(self) -> Array:
+        """(n,) standard deviations; infinite where nothing is known."""
+        return self.estimate_.std
+
+    @property
+    def covariance_(self) -> Array:
+        """(n, n) white-noise covariance, over the determined directions."""
+        return self.estimate_.covariance
+
+    @property
+    def channels_(self) -> tuple[str, ...]:
+        """Output channels."""
+        return self._solved.channels
+
+    @property
+    def channel_weights_(self) -> Array:
+        """(n_channels,) weights, one over the square of the channel's unit."""
+        return self._solved.channel_weights
+
+    @property
+    def sigma_(self) -> Array:
+        """(n_channels,) standard deviations of the residuals, in the channel's unit."""
+        return self._solved.residual_std
+
+    @property
+    def rank_(self) -> int:
+        """Directions that the data determines."""
+        return self._solved.rank
+
+    @property
+    def condition_(self) -> float:
+        """Ratio of the first to the last of the `rank_` singular values, with scaled columns."""
+        return self._solved.condition
+
+    @property
+    def gap_(self) -> tuple[float, float]:
+        """The last singular value kept and the first dropped, as shares of the largest."""
+        return self._solved.gap
+
+    @property
+    def determined_(self) -> Mask:
+        """(n,) whether the data determines each parameter."""
+        return self._solved.determined
+
+    @property
+    def undetermined_(self) -> tuple[str, ...]:
+        """Names of those that it does not determine."""
+        return tuple(name for name, known in zip(self.names_, self.determined_, strict=True) if not known)
+
+    @property
+    def n_rows_(self) -> float:
+        """Rows behind the fit."""
+        return self._solved.n_rows
+
+    @property
+    def iterations_(self) -> int:
+        """Rounds of weighting."""
+        return self._solved.iterations
+
+    @property
+    def warnings_(self) -> tuple[str, ...]:
+        """What a reader should know."""
+        return self._solved.warnings
+
+    @property
+    def _solved(self) -> SolveRecord:
+        solved = self.estimate_.solve
+        assert solved is not None
+        return solved
 
 
 def sandwich(channels: list[Array], half: Array, meat: Array) -> Array:

@@ -17,18 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, on_one_thread
+from dynident.arrays import Array, Mask, frozen, on_one_thread, record
 from dynident.dynamics.terms import TermsLike, state_terms
 from dynident.errors import InputError
 from dynident.estimate.choices import choose_delay
 from dynident.estimate.deviations import correlated_covariance, residual_correlation
 from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.torque_error import chosen_estimator
-from dynident.estimate.values import BaseValues
-from dynident.identifiability.base import base_parameters
+from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.information import Information, MergeError
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.information.row_source import accumulate_source
 from dynident.logs.log import Log
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
@@ -95,7 +96,7 @@ def experiment(
         delay = choose_delay(observed, plain).delay
         observed = [one.with_options(delay=delay) for one in observed]
     rows = ObservedRows(tuple(observed), base)
-    information = accumulate_slabs(rows)
+    information = accumulate_source(rows)
     if outputs is not None:
         information = information.outputs(outputs)
     return Experiment(name, information, frozen(_residual_inflation(rows, information)), rows)
@@ -161,8 +162,8 @@ class Step:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class CombinedParameters(BaseValues):
+@record
+class CombinedParameters(ParameterEstimate):
     """Base parameters from several experiments.
 
     Attributes:
@@ -171,14 +172,18 @@ class CombinedParameters(BaseValues):
         warnings: What a reader should know.
     """
 
-    steps: tuple[Step, ...]
-    essential: tuple[str, ...]
+    steps: tuple[Step, ...] = ()
+    essential: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """A line, not the numbers."""
         known = int(np.count_nonzero(self.determined))
         return f"CombinedParameters({known} of {len(self.names)} parameters from {len(self.steps)} steps)"
+
+    def model(self, base: BaseParameters | None = None) -> TorqueModel:
+        """What predicts torque with these values, see `TorqueModel.of`."""
+        return TorqueModel.of(self, base)
 
     def table(self) -> str:
         """The steps as text: outputs, equations, unknown and known parameters, rank, condition, eliminated."""
@@ -237,7 +242,7 @@ def solve_in_steps(
     gone = {one.name for step in steps if step.essential is not None for one in step.essential.eliminated}
     kept = tuple(name for name, told in zip(whole.names, known, strict=True) if told and name not in gone)
     lost = _lost(parts, known)
-    return CombinedParameters(whole, values, covariance, known, tuple(steps), kept, lost)
+    return CombinedParameters.of(whole, values, covariance, known, steps=tuple(steps), essential=kept, warnings=lost)
 
 
 def _lost(parts: Sequence[Information], known: Mask) -> tuple[str, ...]:
@@ -288,7 +293,10 @@ def solve_together(
     every = Experiment("all together", total, _shared_inflation(experiments, total.channels))
     step, found = _solve(every, total, (), chosen_estimator(estimator), essential)
     kept = found.essential if isinstance(found, EssentialParameters) else found.names
-    return CombinedParameters(total.coordinates, found.values, found.covariance, found.determined, (*steps, step), kept)
+    taken = (*steps, step)
+    return CombinedParameters.of(
+        total.coordinates, found.values, found.covariance, found.determined, steps=taken, essential=kept
+    )
 
 
 def _in_common(experiments: Sequence[Experiment], essential: float | None) -> list[Information]:
@@ -314,7 +322,7 @@ def _felt(information: Information) -> tuple[str, ...]:
 
 def _solve(
     one: Experiment, rest: Information, known: tuple[str, ...], estimator: Estimator, share: float | None
-) -> tuple[Step, BaseValues]:
+) -> tuple[Step, ParameterEstimate]:
     """Solve for what is unknown in an experiment."""
     fitted = estimator.clone().fit(rest)
     essential = None
@@ -326,7 +334,7 @@ def _solve(
     if essential is not None:
         return step, essential
     covariance = fitted.covariance_ if one.inflation is None else correlated_covariance(fitted, one.inflation)
-    return step, BaseValues(rest.coordinates, fitted.values_, covariance, np.isfinite(fitted.std_))
+    return step, fitted.estimate_.replace(covariance=covariance)
 
 
 def _solved(step: Step) -> tuple[str, ...]:

@@ -17,11 +17,11 @@ class Shares:
         self.torque, self.count = np.zeros(n_joints), np.zeros(n_joints)
 
     def add(self, groups: Array, residual: Array, measured: Array, usable: Mask) -> None:
-        """More rows: (n_groups, n_joints, n), and (n_joints, n) of the others."""
-        for joint, used in enumerate(usable):
-            rows = np.concatenate([groups[:, joint, used], residual[joint : joint + 1, used]])
-            self.products[joint] += rows @ rows.T
-            self.torque[joint] += measured[joint, used] @ measured[joint, used]
+        """More rows: (n_groups, n, n_joints), and (n, n_joints) of the others."""
+        for joint, used in enumerate(usable.T):
+            columns = np.concatenate([groups[:, used, joint], residual[None, used, joint]])
+            self.products[joint] += columns @ columns.T
+            self.torque[joint] += measured[used, joint] @ measured[used, joint]
             self.count[joint] += np.count_nonzero(used)
 
     def solved(self) -> tuple[Array, Array, Array, Array]:
@@ -61,13 +61,13 @@ class Levels:
         self.A, self.b = np.zeros((n_segments, n_joints, 2, 2)), np.zeros((n_segments, n_joints, 2))
 
     def add(self, segment: Array, model: Array, measured: Array, usable: Mask) -> None:
-        """More rows: their segments (n,), friction of the model and of the data (n_joints, n)."""
+        """More rows: their segments (n,), friction of the model and of the data (n, n_joints)."""
         for number in np.unique(segment):
-            for joint in range(len(model)):
-                used = usable[joint] & (segment == number)
-                columns = np.stack([model[joint, used], np.ones(np.count_nonzero(used))])
+            for joint, moves in enumerate(usable.T):
+                used = moves & (segment == number)
+                columns = np.stack([model[used, joint], np.ones(np.count_nonzero(used))])
                 self.A[number, joint] += columns @ columns.T
-                self.b[number, joint] += columns @ measured[joint, used]
+                self.b[number, joint] += columns @ measured[used, joint]
 
     def solved(self) -> tuple[Array, Array, Array, Array]:
         """Level, its standard error, shift, its standard error; (n_joints,) each, NaN where nothing moves.

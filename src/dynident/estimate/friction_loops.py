@@ -32,8 +32,8 @@ class Loops:
         self._log = {}
 
     def look(self, q: Array, measured: Array, model: Array, inner: Mask) -> None:
-        """Reversals in a block of samples, (n_joints, n_samples) each; those across its borders are passed over."""
-        for joint, position in enumerate(q):
+        """Reversals in a block of samples, (n_samples, n_joints) each; those across its borders are passed over."""
+        for joint, position in enumerate(q.T):
             if self.reach[joint] <= 0.0:
                 continue
             steps = np.diff(position)
@@ -42,7 +42,8 @@ class Loops:
                 key = joint, int(np.sign(steps[turn]))
                 if self._log.get(key, 0) >= _EACH:
                     continue
-                loop = self._loop(np.stack([position, measured[joint], model[joint]]), turn, self.reach[joint], inner)
+                signals = np.stack([position, measured[:, joint], model[:, joint]])
+                loop = self._loop(signals, turn, self.reach[joint], inner)
                 if loop is not None:
                     self._log[key] = self._log.get(key, 0) + 1
                     self._found.setdefault(key, []).append(loop)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.along import Course, Reference, Samples, all_places
+from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, regressor
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, ElementLaw
 from dynident.dynamics.terms import Term, along_terms, state_terms
@@ -73,32 +73,32 @@ class Parts:
         self._to_joints = joint_torque(self.robot, np.eye(len(self.robot.joint_names)))
 
     def at_joints(self, tau: Array) -> Array:
-        """Torque at the joints from torque at the rows, (.., n_joints, n_samples)."""
-        return np.asarray(self._to_joints.T @ tau)
+        """Torque at the joints from torque at the actuated coordinates, (.., n_samples, n_joints)."""
+        return np.swapaxes(self._to_joints.T @ np.swapaxes(tau, -1, -2), -1, -2)
 
-    def of_groups(self, samples: Samples, q: Array | None = None) -> Array:
-        """Torque of each group, (n_groups, n_joints, n_samples); `q` is the pose where that of the samples is not."""
-        torque = np.zeros((len(self.groups), len(self.robot.joint_names), samples.q.shape[1]))
+    def of_groups(self, samples: MotionSamples, q: Array | None = None) -> Array:
+        """Torque of each group, (n_groups, n_samples, n_joints); `q` is the pose where that of the samples is not."""
+        torque_first = np.zeros((len(self.groups), len(self.robot.joint_names), len(samples)))
         if self._beside:
             pose = samples.q if q is None else q
-            columns = regressor(self.robot, pose.T, samples.dq.T, samples.ddq.T, self._beside)
-            torque += np.einsum("gc,nrc->grn", self._mix_state, columns)
+            columns = regressor(self.robot, pose, samples.dq, samples.ddq, self._beside)
+            torque_first += np.einsum("gc,nrc->grn", self._mix_state, columns)
         if self._mix.size:
-            torque += self._mix @ self._course.columns(samples)
-        return self.at_joints(torque)
+            torque_first += self._mix @ self._course.columns_first(samples)
+        return self.at_joints(torque_first.transpose(0, 2, 1))
 
-    def of_links(self, samples: Samples, groups: Array) -> Array:
-        """Torque of links and rotors, (n_joints, n_samples), beside what `of_groups` gave."""
+    def of_links(self, samples: MotionSamples, groups: Array) -> Array:
+        """Torque of links and rotors, (n_samples, n_joints), beside what `of_groups` gave."""
         if not self.of_state:
             return np.zeros(samples.q.shape)
-        given = (samples.q.T, samples.dq.T, samples.ddq.T)
-        whole = self.at_joints(inverse_dynamics(self.robot, *given, self.of_state, self._chi).T)
+        state = samples.q, samples.dq, samples.ddq
+        whole = self.at_joints(inverse_dynamics(self.robot, *state, self.of_state, self._chi))
         return np.asarray(whole - groups[[term_name(g) in _names(self._beside) for g in self.groups]].sum(0))
 
-    def load(self, samples: Samples) -> Array:
-        """Torque of the links that friction may grow with, (n_joints, n_samples); (0, n_samples) without such terms."""
+    def load(self, samples: MotionSamples) -> Array:
+        """Torque of the links that friction may grow with, (n_samples, n_joints); (n_samples, 0) without such terms."""
         if self.reference is None:
-            return np.zeros((0, samples.q.shape[1]))
+            return np.zeros((len(samples), 0))
         return self.reference.torque(samples)
 
 
@@ -124,9 +124,9 @@ class FixedLoad(Reference):
         super().__init__(robot, np.zeros(0))
         self._load = load
 
-    def torque(self, samples: Samples) -> Array:
+    def torque(self, samples: MotionSamples) -> Array:
         """The load, whatever the motion."""
-        return np.repeat(self._load[:, None], samples.q.shape[1], axis=1)
+        return np.repeat(self._load[None], len(samples), axis=0)
 
 
 def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, load: Array) -> Array:
@@ -151,10 +151,10 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
     result, parts = np.zeros(len(speeds)), Parts(own, FixedLoad(model.robot, load))
     for sign in (-1.0, 1.0):
         chosen = np.flatnonzero(np.sign(speeds) == sign)
-        q = np.repeat(pose[:, None], len(chosen) + 1, axis=1)
+        q = np.repeat(pose[None], len(chosen) + 1, axis=0)
         wound, dq = q.copy(), np.zeros_like(q)
-        wound[joint, 0] -= sign * far  # the first sample lies behind, so that the second is wound up
-        dq[joint, 1:] = speeds[chosen]
-        samples = Samples(wound, dq, np.zeros_like(q), np.zeros((0, q.shape[1])), restart=True)
-        result[chosen] = parts.of_groups(samples, q)[:, joint, 1:].sum(0)
+        wound[0, joint] -= sign * far  # the first sample lies behind, so that the second is wound up
+        dq[1:, joint] = speeds[chosen]
+        samples = MotionSamples.of_stretch(wound, dq, np.zeros_like(q))
+        result[chosen] = parts.of_groups(samples, q)[:, 1:, joint].sum(0)
     return result

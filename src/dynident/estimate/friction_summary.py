@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.errors import InputError
-from dynident.estimate.text_table import text_table
+from dynident.information.parameter_estimate import text_table
 from dynident.logs.labels import short_names
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from dynident.estimate.friction_parts import FRICTION, LOAD, Parts, friction_cur
 from dynident.estimate.prediction import TorqueModel
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
-from dynident.signals.observe import Motion, Observations
+from dynident.signals.observe import MotionBlock, Observations
 from dynident.signals.rows import LEAST_SEGMENTS, MOST_SEGMENTS, SEGMENT_SECONDS, row_step
 
 MOST_SECONDS = 300.0  # of each log that is looked at
@@ -101,7 +101,7 @@ class FrictionView:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Filtered rows of a log: (n_joints, n) each, groups (n_groups, n_joints, n), load at rows."""
+    """Filtered rows of a log: (n, n_joints) each, groups (n_groups, n, n_joints), load at actuated coordinates."""
 
     time: Array
     measured: Array
@@ -151,7 +151,7 @@ class _Gathered:
         levels = Levels(count, len(self.pose))
         quota = max(8, MOST_POINTS // len(self.logs))
         found: list[list[Array]] = [[] for _ in self.points]
-        loads = [np.zeros((len(self.pose), 0))]
+        loads = [np.zeros((0, len(self.pose)))]
         self.loops.next_log()
         for rows in self._rows(one):
             if rows.time[0] > one.survey.start + seconds:
@@ -162,65 +162,65 @@ class _Gathered:
             self.shares.add(rows.groups, measured - own, rows.measured, rows.usable)
             levels.add(segment, own, measured, rows.usable)
             part = rows.groups[self.loaded].sum(0) if self.loaded.any() else np.zeros_like(own)
-            load = self.parts.at_joints(rows.load) if len(rows.load) else np.full_like(own, np.nan)
+            load = self.parts.at_joints(rows.load) if rows.load.size else np.full_like(own, np.nan)
             stacked = np.stack([rows.dq, measured, own, part, load])
-            for joint, used in enumerate(rows.usable):
-                found[joint].append(stacked[:, joint, used])
-            if len(rows.load):
-                loads.append(np.abs(rows.load[:, rows.usable.any(0)]))
+            for joint, used in enumerate(rows.usable.T):
+                found[joint].append(stacked[:, used, joint].T)
+            if rows.load.size:
+                loads.append(np.abs(rows.load[rows.usable.any(1)]))
         self.levels.append(levels)
-        self.loads.append(_thinned(np.concatenate(loads, axis=1), quota))
+        self.loads.append(_thinned(np.concatenate(loads), quota))
         for joint, parts in enumerate(found):
-            self.points[joint].append(_thinned(np.concatenate([np.zeros((5, 0)), *parts], axis=1), quota))
+            self.points[joint].append(_thinned(np.concatenate([np.zeros((0, 5)), *parts]), quota))
 
     def _rows(self, one: Observations) -> Iterator[_Rows]:
         """Rows in the band at the rate of the equations; loops are looked for on the way, at that of the motion."""
         n, g = len(self.pose), len(self.groups)
         parts, streams = Parts(self.model), None
         for motion in one.for_terms(along_terms(self.model.terms)).motion():
-            samples, step = motion.samples, row_step(one)
+            step = row_step(one)
             if not self._began:
-                self.pose, self._began = motion.q[:, 0].copy(), True
-            groups = parts.of_groups(samples)
-            links, load = parts.of_links(samples, groups), parts.load(samples)
+                self.pose, self._began = motion.q[0].copy(), True
+            groups = parts.of_groups(motion)
+            links, load = parts.of_links(motion, groups), parts.load(motion)
             tau = parts.at_joints(motion.tau[0])
             moving = np.abs(motion.dq) > one.options.rest_speed
             if streams is None:
                 kernel = low_pass_kernel(one.band, motion.rate)
                 streams = (
-                    FilterStream([((4 + g) * n + len(load), [kernel])], motion.rate, step),
+                    FilterStream([((4 + g) * n + load.shape[1], [kernel])], motion.rate, step),
                     FilterStream([(3 * n, [kernel])], motion.rate, 1),
                 )
-            stacked = np.concatenate([tau, links, motion.dq, moving, groups.reshape(-1, len(motion.inner)), load])
-            (results,), inner, first = streams[0].push(stacked, motion.last, motion.inner)
+            stacked = np.hstack([tau, links, motion.dq, moving, *groups, load])
+            (results,), inner, first = streams[0].push(stacked.T, motion.last, motion.inner)
             self._look_for_loops(motion, tau - links, groups, streams[1])
             if motion.last:
                 streams = None
             if len(inner):
-                own = results[0]
                 time = motion.start + (first + np.arange(len(inner))) * step / motion.rate
-                shaped = own[4 * n : (4 + g) * n].reshape(g, n, -1)
-                usable = (own[3 * n : 4 * n] > 0.5) & inner
-                yield _Rows(time, own[:n], own[n : 2 * n], shaped, own[2 * n : 3 * n], own[(4 + g) * n :], usable)
+                measured, links, dq, moving, *own = np.split(results[0].T, np.arange(1, 5 + g) * n, axis=1)
+                usable = (moving > 0.5) & inner[:, None]
+                yield _Rows(time, measured, links, np.array(own[:g]).reshape(g, *dq.shape), dq, own[g], usable)
 
-    def _look_for_loops(self, motion: Motion, rest: Array, groups: Array, stream: FilterStream) -> None:
+    def _look_for_loops(self, motion: MotionBlock, rest: Array, groups: Array, stream: FilterStream) -> None:
         measured, own = rest - groups[~self.friction].sum(0), groups[self.friction].sum(0)
-        (results,), inner, _ = stream.push(np.concatenate([motion.q, measured, own]), motion.last, motion.inner)
+        signals = np.hstack([motion.q, measured, own])
+        (results,), inner, _ = stream.push(signals.T, motion.last, motion.inner)
         if len(inner):
-            q, measured, own = np.split(results[0], 3)
+            q, measured, own = np.split(results[0].T, 3, axis=1)
             self.loops.look(q, measured, own, inner)
 
     def view(self) -> FrictionView:
         """Everything put together."""
-        points = [_thinned(np.concatenate(own, axis=1), MOST_POINTS) for own in self.points]
-        width = max((own.shape[1] for own in points), default=0)
+        points = [_thinned(np.concatenate(own), MOST_POINTS) for own in self.points]
+        width = max((len(own) for own in points), default=0)
         padded = np.full((5, len(points), width), np.nan)
         for joint, own in enumerate(points):
-            padded[:, joint, : own.shape[1]] = own
-        loads = np.concatenate(self.loads, axis=1)
-        load = np.median(loads, axis=1) if loads.shape[1] else np.zeros(len(points))
+            padded[:, joint, : len(own)] = own.T
+        loads = np.concatenate(self.loads)
+        load = np.median(loads, axis=0) if len(loads) else np.zeros(len(points))
         steps = np.linspace(0.0, 1.0, _CURVE_POINTS + 1)[1:] ** 2  # dense where the curve bends
-        speed = np.array([_speeds(own[0], steps) for own in points])
+        speed = np.array([_speeds(own[:, 0], steps) for own in points])
         curve = [friction_curve(self.model, j, own, self.pose, load) for j, own in enumerate(speed)]
         loops, loop_joints = self.loops.found()
         levels = [own.solved() for own in self.levels]
@@ -241,7 +241,7 @@ class _Gathered:
                 elements = [element for element in robot.elements if "Fo" in element.names]
                 for element, value in zip(elements, values, strict=True):
                     rows += element.torque[list(robot.moving)] * value
-        return self.parts.at_joints(rows[:, None])[:, 0]
+        return np.asarray(self.parts.at_joints(rows[None])[0])
 
 
 def _speeds(seen: Array, steps: Array) -> Array:
@@ -251,6 +251,6 @@ def _speeds(seen: Array, steps: Array) -> Array:
 
 
 def _thinned(points: Array, most: int) -> Array:
-    """So many of the columns, evenly."""
-    n = points.shape[1]
-    return points if n <= most else points[:, np.linspace(0, n - 1, most).astype(int)]
+    """So many of the rows, evenly."""
+    n = len(points)
+    return points if n <= most else points[np.linspace(0, n - 1, most).astype(int)]

@@ -13,15 +13,16 @@ robots Janot, Vandanjon, Gautier 2014).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread
+from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.absorb import absorb
 from dynident.information.solution import RANK_SHARE
 from dynident.signals.observe import Observations
-from dynident.signals.rows import ROWS_PER_BAND, ObservedRows, RowBlock, row_blocks
+from dynident.signals.rows import ROWS_PER_BAND, ObservedRows, row_blocks
 
 LAG = 1.0  # periods of the band, over which filtered noise forgets itself
 
@@ -44,23 +45,22 @@ class InstrumentedChannel:
 @on_one_thread
 def instrumented(data: ObservedRows) -> dict[str, InstrumentedChannel]:
     """The rows of each channel through instruments, by joint."""
-    layout, n = data.model.layout.columns, data.coordinates.n
-    triangles = [np.zeros((2 * len(own) + 1,) * 2) for own in layout]  # of [Z, W, y]
-    counts = np.zeros(len(layout), dtype=int)
+    columns, n = data.regressor.columns, data.coordinates.n
+    triangles = [np.zeros((2 * len(own) + 1,) * 2) for own in columns]  # of [Z, W, y]
+    counts = np.zeros(len(columns), dtype=int)
     for one in data.observations:
         lag = max(1, round(LAG * ROWS_PER_BAND))
         for block in _overlapping(one, data, 2 * lag):
             middle = np.arange(lag, len(block.time) - lag)
             step = np.median(np.diff(block.time))
             whole = block.time[middle + lag] - block.time[middle - lag] < (2 * lag + 0.5) * step  # no gap between
-            for channel, columns in enumerate(block.columns):
-                used = block.usable[channel]
+            for output, lines in enumerate(block.columns_first):
+                used = block.usable[:, output]
                 own = middle[whole & used[middle] & used[middle - lag] & used[middle + lag]]
-                beside = 0.5 * (columns[:, own - lag] + columns[:, own + lag])
-                stacked = np.concatenate([beside, columns[:, own], block.tau[:1, channel, own]])
-                absorb(triangles[channel], np.ascontiguousarray(stacked))
-                counts[channel] += len(own)
-    made = (_channel(R, own, n, int(k)) for R, own, k in zip(triangles, layout, counts, strict=True))
+                beside = 0.5 * (lines[:-1, own - lag] + lines[:-1, own + lag])
+                absorb(triangles[output], np.concatenate([beside, lines[:, own]]))
+                counts[output] += len(own)
+    made = (_channel(R, own, n, int(k)) for R, own, k in zip(triangles, columns, counts, strict=True))
     return dict(zip(data.channels, made, strict=True))
 
 
@@ -74,20 +74,18 @@ def _channel(R: Array, own: tuple[int, ...], n: int, count: int) -> Instrumented
     return InstrumentedChannel(wide, short, count)
 
 
-def _overlapping(one: Observations, data: ObservedRows, overlap: int) -> Iterator[RowBlock]:
+def _overlapping(one: Observations, data: ObservedRows, overlap: int) -> Iterator[RegressorBlock]:
     """The rows of a log in blocks that begin with the last rows of the one before."""
-    before: RowBlock | None = None
-    for block in row_blocks(one, data.model, reference=data.reference):
+    before: RegressorBlock | None = None
+    for block in row_blocks(one, data.regressor, reference=data.reference):
         if before is not None:
-            block = RowBlock(
-                np.concatenate([before.time, block.time]),
-                tuple(np.hstack(pair) for pair in zip(before.columns, block.columns, strict=True)),
-                np.concatenate([before.tau, block.tau], axis=2),
-                np.hstack([before.usable, block.usable]),
+            pairs = zip(before.columns_first, block.columns_first, strict=True)
+            block = replace(
+                block,
+                time=np.concatenate([before.time, block.time]),
+                columns_first=tuple(np.hstack(pair) for pair in pairs),
+                usable=np.concatenate([before.usable, block.usable]),
             )
-        last = slice(max(0, len(block.time) - overlap), None)
-        before = RowBlock(
-            block.time[last], tuple(x[:, last] for x in block.columns), block.tau[..., last], block.usable[:, last]
-        )
+        before = block.part(slice(max(0, len(block.time) - overlap), None), block.segment)
         if len(block.time) > overlap:
             yield block

@@ -16,9 +16,9 @@ from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
-from dynident.estimate.values import BaseValues, base_values
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.regrouping import Regrouping
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical, in_frame, to_classical
 from dynident.robot.physicality import violations
@@ -204,8 +204,8 @@ def _cells(row: LoadRow) -> tuple[str, ...]:
 
 
 def compare_load(
-    unloaded: Estimate | Estimator | BaseValues,
-    loaded: Estimate | Estimator | BaseValues,
+    unloaded: Estimate | Estimator | ParameterEstimate,
+    loaded: Estimate | Estimator | ParameterEstimate,
     load: Load,
     *,
     base: BaseParameters | None = None,
@@ -220,7 +220,7 @@ def compare_load(
         load: The load.
         base: The base parameters with their robot; needed only where neither fit knows its robot.
     """
-    first, second = base_values(unloaded), base_values(loaded)
+    first, second = _parameters(unloaded), _parameters(loaded)
     _check_same_robot(base, first.coordinates, second.coordinates)
     owner = _owner(base, first.coordinates, second.coordinates)
     change = dict(zip(owner.names, load_change(owner, load), strict=True))
@@ -237,6 +237,17 @@ def compare_load(
             LoadRow(name, units[name], *found[0][name], 0.0 + float(change[name]), *found[1][name]) for name in shared
         )
     )
+
+
+def _parameters(fit: Estimate | Estimator | ParameterEstimate) -> ParameterEstimate:
+    """The estimate in a fit, whichever kind it is."""
+    if isinstance(fit, ParameterEstimate):
+        return fit
+    if isinstance(fit, Estimate):
+        return ParameterEstimate.of(fit.base, fit.beta, fit.covariance, fit.determined)
+    if isinstance(fit, Estimator):
+        return fit.estimate_
+    raise InputError(f"a {type(fit).__name__} has no base parameters; expected an Estimate or a fitted estimator")
 
 
 def _check_same_robot(*candidates: BaseParameters | Regrouping | None) -> None:

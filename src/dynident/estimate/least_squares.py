@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.estimate.estimator import Estimator, Fit, Problem, sandwich
+from dynident.estimate.estimator import Estimator, LeastSquaresResult, Problem, sandwich
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource
 from dynident.information.solution import Prior, residual_deviations, solve_iterated, solve_weighted
 
 
@@ -25,11 +25,11 @@ class OrdinaryLeastSquares(Estimator):
     def __init__(self, rank_tolerance: float | None = None) -> None:
         self.rank_tolerance = rank_tolerance
 
-    def _solve(self, problem: Problem, data: Information | RowSource) -> Fit:
+    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
         equal = np.ones(len(problem.channels))
         found = solve_weighted(problem.channels, equal, problem.tolerance)
         sigma = residual_deviations(problem.channels, problem.rows, found, equal)
-        return Fit(found, sandwich(problem.channels, found.half, sigma**2), equal, sigma, iterations=1)
+        return LeastSquaresResult(found, sandwich(problem.channels, found.half, sigma**2), equal, sigma, iterations=1)
 
 
 class WeightedLeastSquares(Estimator):
@@ -52,8 +52,8 @@ class WeightedLeastSquares(Estimator):
         """Rows to add to those of the data."""
         return None
 
-    def _solve(self, problem: Problem, data: Information | RowSource) -> Fit:
+    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
         prior = self._prior(problem)
         found, used, rounds = solve_iterated(problem.channels, problem.rows, problem.tolerance, prior=prior)
         sigma = residual_deviations(problem.channels, problem.rows, found, used)
-        return Fit(found, found.inverse, used, sigma, rounds)
+        return LeastSquaresResult(found, found.inverse, used, sigma, rounds)

@@ -19,7 +19,7 @@ _RAW, _FILTERED = "motion_raw", "motion_filtered"
 
 @dataclass(frozen=True)
 class MotionView:
-    """A stretch of the first training log; arrays are (n_joints, n) but the times (n,).
+    """A stretch of the first training log; arrays are (n, n_joints) but the times (n,).
 
     Attributes:
         raw_time: Stamps of the log [s].
@@ -44,8 +44,8 @@ class MotionView:
     def stored(self) -> dict[str, Array]:
         """Arrays from which `from_stored` makes the record again."""
         return {
-            _RAW: np.vstack([self.raw_time, self.raw_speed, self.raw_acceleration]),
-            _FILTERED: np.vstack([self.time, self.speed, self.acceleration]),
+            _RAW: np.vstack([self.raw_time, self.raw_speed.T, self.raw_acceleration.T]),
+            _FILTERED: np.vstack([self.time, self.speed.T, self.acceleration.T]),
         }
 
     @staticmethod
@@ -55,7 +55,7 @@ class MotionView:
             return None
         cuts = [1, 1 + n_joints]
         raw, filtered = (np.split(arrays[name], cuts) for name in (_RAW, _FILTERED))
-        return MotionView(raw[0][0], raw[1], raw[2], filtered[0][0], filtered[1], filtered[2])
+        return MotionView(raw[0][0], raw[1].T, raw[2].T, filtered[0][0], filtered[1].T, filtered[2].T)
 
 
 def motion_view(one: Observations) -> MotionView | None:
@@ -67,11 +67,11 @@ def motion_view(one: Observations) -> MotionView | None:
     q = np.concatenate([joint_positions(block, one.robot) for block in blocks])
     fresh = np.concatenate([[True], np.diff(time) > 0.0])  # a stamp twice has no difference
     own = fresh & (time >= start) & (time <= stop)
-    time, q = time[own], q[own].T
+    time, q = time[own], q[own]
     if len(time) < 3:
         return None
-    speed = np.diff(q) / np.diff(time)
-    acceleration = np.diff(speed) / (0.5 * (time[2:] - time[:-2]))
+    speed = np.diff(q, axis=0) / np.diff(time)[:, None]
+    acceleration = np.diff(speed, axis=0) / (0.5 * (time[2:] - time[:-2]))[:, None]
     parts = [
         (inside, motion.time, motion.dq, motion.ddq)
         for motion in takewhile(lambda motion: motion.time[0] <= stop, one.motion(()))
@@ -79,5 +79,5 @@ def motion_view(one: Observations) -> MotionView | None:
     ]
     if not parts:
         return None
-    filtered = [np.concatenate([part[k][..., part[0]] for part in parts], axis=-1) for k in (1, 2, 3)]
-    return MotionView(time[1:-1], speed[:, 1:], acceleration, *filtered)
+    filtered = [np.concatenate([part[k][part[0]] for part in parts]) for k in (1, 2, 3)]
+    return MotionView(time[1:-1], speed[1:], acceleration, *filtered)

@@ -35,7 +35,7 @@ from dynident.estimate.payload_fit import (
 )
 from dynident.estimate.payload_numbers import NUMBER_NAMES, PayloadNumber, payload_numbers
 from dynident.estimate.payload_session import chosen_session
-from dynident.estimate.text_table import text_table
+from dynident.information.parameter_estimate import text_table
 from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, as_logs, log_warnings
 from dynident.signals.observe import Observations

@@ -23,7 +23,7 @@ from dynident.estimate.estimator import Estimator
 from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.robot.parameters import LINK_SYMBOLS, LINK_UNITS, in_frame
 from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
@@ -185,7 +185,7 @@ def _gathered(rows: ObservedRows) -> Information:
     """The information of some logs; too little motion is said of the log."""
     labels = [one.log.label for one in rows.observations]
     try:
-        return accumulate_slabs(rows)
+        return accumulate_source(rows)
     except InputError as error:
         if any(label in str(error) for label in labels):
             raise

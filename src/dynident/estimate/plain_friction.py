@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.along import Samples
+from dynident.dynamics.along import MotionSamples
 from dynident.dynamics.evaluate import joint_torque, regressor
 from dynident.dynamics.friction_terms import ElementLaw
 from dynident.dynamics.terms import all_columns, resolve_terms
@@ -43,17 +43,17 @@ def plain_elements(fit: Estimate, seed: int = 0) -> tuple[dict[str, float], floa
         raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
     robot, points = fit.robot, fit.friction_view.points
     rng = np.random.default_rng(seed)
-    dq = np.array([rng.choice(_known(own), N_STATES) for own in points[0]])  # (n_joints, N_STATES)
+    dq = np.stack([rng.choice(_known(own), N_STATES) for own in points[0]], axis=1)  # (N_STATES, n_joints)
     load = np.array([np.median(np.abs(_known(own))) for own in points[4]])
     torque = _steady_friction(fit, dq, load)
     terms = resolve_terms("Fv,Fc")
-    still = np.zeros_like(dq.T)
-    rows = regressor(robot, still, dq.T, still, terms)  # (N_STATES, n_rows, n_columns)
-    columns = joint_torque(robot, np.eye(len(dq))).T @ rows
+    still = np.zeros_like(dq)
+    rows = regressor(robot, still, dq, still, terms)  # (N_STATES, n_rows, n_columns)
+    columns = joint_torque(robot, np.eye(dq.shape[1])).T @ rows
     # Every joint counts alike, or the small ones would be left to chance.
-    size = np.maximum(np.sqrt(np.mean(torque**2, axis=1)), 1e-12)
-    A = (columns / size[None, :, None]).reshape(-1, columns.shape[2])
-    y = (torque / size[:, None]).T.ravel()
+    size = np.maximum(np.sqrt(np.mean(torque**2, axis=0)), 1e-12)
+    A = (columns / size[:, None]).reshape(-1, columns.shape[2])
+    y = (torque / size).ravel()
     found, left = nnls(A, y)
     names = [column.name for column in all_columns(robot, terms)]
     return dict(zip(names, found.tolist(), strict=True)), float(left / max(float(np.linalg.norm(y)), 1e-300))
@@ -65,13 +65,13 @@ def _known(values: Array) -> Array:
 
 
 def _steady_friction(fit: Estimate, dq: Array, load: Array) -> Array:
-    """Friction at the joints with all springs slipping, (n_joints, n_samples)."""
+    """Friction at the joints with all springs slipping, (n_samples, n_joints)."""
     own = only_friction(fit.model)
     radii = [x for term in own.terms if term.name == "stop" and isinstance(term, ElementLaw) for x in term.scales]
-    n_joints, n = dq.shape
+    n, n_joints = dq.shape
     # Every state comes right behind one that lies so far back that springs are wound up on the way.
-    q, speed = np.zeros((n_joints, 2 * n)), np.zeros((n_joints, 2 * n))
-    q[:, 0::2], speed[:, 1::2] = -dq * 2.0 * max(radii, default=0.0) / _SLOW, dq
+    q, speed = np.zeros((2 * n, n_joints)), np.zeros((2 * n, n_joints))
+    q[0::2], speed[1::2] = -dq * 2.0 * max(radii, default=0.0) / _SLOW, dq
     still = np.zeros_like(q)
-    samples = Samples(q, speed, still, np.zeros((0, 2 * n)), restart=True)
-    return np.asarray(Parts(own, FixedLoad(fit.robot, load)).of_groups(samples, still).sum(0)[:, 1::2])
+    samples = MotionSamples.of_stretch(q, speed, still)
+    return np.asarray(Parts(own, FixedLoad(fit.robot, load)).of_groups(samples, still).sum(0)[1::2])

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array
-from dynident.dynamics.along import Course, Reference, Samples, all_places
+from dynident.arrays import Array, frozen
+from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
 from dynident.dynamics.terms import Term, along_terms, state_terms
+from dynident.errors import InputError
+from dynident.identifiability.base import BaseParameters
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.observe import Observations
@@ -32,13 +35,31 @@ class TorqueModel:
     chi: Array
     reference: Array | None = None
 
+    @staticmethod
+    def of(estimate: ParameterEstimate, base: BaseParameters | None = None) -> TorqueModel:
+        """What predicts torque with estimated base parameters; those of `base` that are not among them are zero.
+
+        Args:
+            estimate: The estimate.
+            base: The base parameters with their robot; needed only where the data has lost them (a file of factors).
+        """
+        owner = estimate.coordinates if base is None else base
+        if not isinstance(owner, BaseParameters):
+            raise InputError(
+                "the data does not know its robot; give the base parameters: TorqueModel.of(estimate, "
+                "base_parameters(robot))"
+            )
+        found = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
+        chi = frozen(owner.standard_values(found, "regrouped zero"))
+        return TorqueModel(owner.robot, owner.terms, chi, estimate.linearization)
+
     def start(self) -> TorqueCourse:
         """Begin to follow a motion."""
         return TorqueCourse(self)
 
     def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Torque at the actuated coordinates of one stretch of motion, (n_joints, n_samples) like all that is given."""
-        return self.start().torque(Samples(q, dq, ddq, np.zeros((0, q.shape[1])), restart=True))
+        """Torque at the actuated coordinates of one stretch of motion, (n_samples, n_joints) like all that is given."""
+        return self.start().torque(MotionSamples.of_stretch(q, dq, ddq))
 
 
 class TorqueCourse:
@@ -58,26 +79,26 @@ class TorqueCourse:
         for line, (row, column) in enumerate(places):
             self._mix[row, line] = beside[column]
 
-    def torque(self, samples: Samples) -> Array:
-        """Torque at the actuated coordinates on the next samples, (n_joints, n_samples)."""
-        torque = np.zeros((len(self.model.robot.joint_names), samples.q.shape[1]))
+    def torque(self, samples: MotionSamples) -> Array:
+        """Torque at the actuated coordinates on the next samples, (n_samples, n_joints)."""
+        torque = np.zeros((len(samples), len(self.model.robot.joint_names)), order="F")
         if self.of_state:
-            given = (samples.q.T, samples.dq.T, samples.ddq.T)
-            torque += inverse_dynamics(self.model.robot, *given, self.of_state, self._chi).T
+            state = samples.q, samples.dq, samples.ddq
+            torque += inverse_dynamics(self.model.robot, *state, self.of_state, self._chi)
         if self._mix.size:
-            torque += self._mix @ self._course.columns(samples)
+            torque += (self._mix @ self._course.columns_first(samples)).T
         return torque
 
 
 def predicted_blocks(model: TorqueModel, observations: Observations) -> Iterator[tuple[Array, Array]]:
-    """Predicted joint torque at the log's own stamps, in blocks: stamps (n,) and torque (n_joints, n)."""
+    """Predicted joint torque at the log's own stamps, in blocks: stamps (n,) and torque (n, n_joints)."""
     course = model.start()
     for stamps, pieces in motion_at_stamps(observations, model.terms):
-        torque = np.concatenate([course.torque(samples) for samples in pieces], axis=1)
-        yield stamps, joint_torque(model.robot, torque.T).T
+        torque = np.concatenate([course.torque(samples) for samples in pieces])
+        yield stamps, joint_torque(model.robot, torque)
 
 
-def motion_at_stamps(observations: Observations, terms: Sequence[Term]) -> Iterator[tuple[Array, list[Samples]]]:
+def motion_at_stamps(observations: Observations, terms: Sequence[Term]) -> Iterator[tuple[Array, list[MotionSamples]]]:
     """The filtered motion at the log's own stamps, in blocks: stamps (n,), and the pieces of stretches they are in.
 
     Torque that is stamped late by the delay of the options shows at time t what happened at t - delay.
@@ -92,7 +113,7 @@ def motion_at_stamps(observations: Observations, terms: Sequence[Term]) -> Itera
     restart, n = True, len(observations.robot.joint_names)
     for stamps in _stamps(observations.log):
         wanted = stamps - observations.options.delay
-        found: list[Samples] = []
+        found: list[MotionSamples] = []
         done = 0
         while done < len(stamps):
             rest = wanted[done:]
@@ -103,9 +124,9 @@ def motion_at_stamps(observations: Observations, terms: Sequence[Term]) -> Itera
                 count = len(rest)
             else:  # a gap: the stamps before it belong to this stretch, those behind to the next
                 count = int(np.searchsorted(rest, 0.5 * (held.time[-1] + ahead[0][0]), side="right"))
-            q, dq, ddq, dddq = np.split(held.at(rest[:count]), [n, 2 * n, 3 * n])
+            q, dq, ddq, dddq = np.split(held.at(rest[:count]), [n, 2 * n, 3 * n], axis=1)
             if count:
-                found.append(Samples(q, dq, ddq, dddq, restart))
+                found.append(MotionSamples(q, dq, ddq, dddq, restart))
                 restart = False
             done += count
             if done < len(stamps):
@@ -119,13 +140,13 @@ def _stamps(log: LogSource) -> Iterator[Array]:
         yield block.time
 
 
-Piece = tuple[Array, Array, bool]  # stamps, motion (3 or 4 n_joints, n), whether a new stretch begins
+Piece = tuple[Array, Array, bool]  # stamps, motion (n, 3 or 4 n_joints), whether a new stretch begins
 
 
 def _pieces(observations: Observations) -> Iterator[Piece]:
     """The filtered motion. It is what is interpolated, for torque jumps with friction where motion is smooth."""
     for motion in observations.motion(delays=()):
-        yield motion.time, np.vstack([motion.q, motion.dq, motion.ddq, motion.dddq]), motion.first == 0
+        yield motion.time, np.hstack([motion.q, motion.dq, motion.ddq, motion.dddq]), motion.restart
 
 
 class _Curve:
@@ -146,19 +167,19 @@ class _Curve:
         """More of the stretch; samples long before what is still needed are dropped."""
         keep = max(0, int(np.searchsorted(self.time, needed_from)) - 4)
         self.time = np.concatenate([self.time[keep:], piece[0]])
-        self.values = np.concatenate([self.values[:, keep:], piece[1]], axis=1)
+        self.values = np.concatenate([self.values[keep:], piece[1]])
 
     def at(self, wanted: Array) -> Array:
-        """Cubic interpolation; beyond the ends the last value holds."""
+        """Cubic interpolation, (n_wanted, ..); beyond the ends the last value holds."""
         n = len(self.time)
         if n < 4:
-            return np.array([np.interp(wanted, self.time, row) for row in self.values])
+            return np.stack([np.interp(wanted, self.time, signal) for signal in self.values.T], axis=1)
         rate = (n - 1) / (self.time[-1] - self.time[0])
         places = np.clip((wanted - self.time[0]) * rate, 0.0, n - 1.0)
         left = np.clip(np.floor(places).astype(int), 1, n - 3)
-        u = places - left
-        a, b, c, d = (self.values[:, left + k] for k in (-1, 0, 1, 2))
+        u, signals_first = places - left, self.values.T
+        a, b, c, d = (signals_first[:, left + k] for k in (-1, 0, 1, 2))
         # The cubic through four neighbours; a signal sampled at sixteen times its band needs no more.
         p, q = u + 1.0, u - 1.0
         r = u - 2.0
-        return np.asarray(-a * u * q * r / 6.0 + b * p * q * r / 2.0 - c * p * u * r / 2.0 + d * p * u * q / 6.0)
+        return np.asarray(-a * u * q * r / 6.0 + b * p * q * r / 2.0 - c * p * u * r / 2.0 + d * p * u * q / 6.0).T

@@ -60,12 +60,12 @@ def find_ripple(model: TorqueModel, observations: Sequence[Observations]) -> tup
     for one in observations:
         course, seen = model.start(), 0
         for motion in one.for_terms(along_terms(model.terms)).motion():
-            residual = motion.tau[0] - course.torque(motion.samples)
+            residual = motion.tau[0] - course.torque(motion)
             for table, row, direction, unit in zip(tables, rows, directions, units, strict=True):
-                speed = np.abs(direction @ motion.dq)
+                speed = np.abs(motion.dq @ direction)
                 used = (speed > one.options.rest_speed) & motion.inner
-                table.add(direction @ motion.q[:, used] / unit, speed[used] / unit, residual[row, used], one.band)
-            seen += motion.q.shape[1]
+                table.add(motion.q[used] @ direction / unit, speed[used] / unit, residual[used, row], one.band)
+            seen += len(motion)
             if seen > _MOST_SAMPLES:
                 break
     found = [table.clearest(element.label) for table, element in zip(tables, elements, strict=True)]

@@ -10,9 +10,10 @@ import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimator import Estimator, Fit, Problem, check_number, sandwich
+from dynident.estimate.estimator import Estimator, LeastSquaresResult, Problem, check_number, sandwich
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource, accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.information.solution import (
     dense_channels,
     freedom_used,
@@ -115,7 +116,7 @@ class RobustLeastSquares(Estimator):
         if isinstance(self.max_iterations, bool) or not isinstance(self.max_iterations, int) or self.max_iterations < 1:
             raise InputError(f"max_iterations is {self.max_iterations!r}; expected a whole number from 1")
 
-    def _solve(self, problem: Problem, data: Information | RowSource) -> Fit:
+    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
         if isinstance(data, Information):
             raise InputError(
                 "RobustLeastSquares weighs every row by its own residual, and an Information has forgotten its rows; "
@@ -129,7 +130,7 @@ class RobustLeastSquares(Estimator):
         for round_ in range(1, self.max_iterations + 1):
             starting = round_ <= first_rounds
             look = _Look(LOSSES["huber"] if starting else loss, None if starting else tuning, scale, problem.rows)
-            information = accumulate_slabs(data, found.x, look)
+            information = accumulate_source(data, found.x, look)
             channels, _ = dense_channels(information)
             before, used = found, scale
             found = solve_weighted(channels, used, problem.tolerance)
@@ -140,7 +141,7 @@ class RobustLeastSquares(Estimator):
             settled = not starting and moved < self.tolerance
             if settled:
                 break
-        return Fit(
+        return LeastSquaresResult(
             found,
             _covariance(problem, look, used),
             used_sigma=used,
@@ -164,7 +165,7 @@ class _Look:
         self.sums = np.zeros((4, len(n_rows)))  # of weights, psi^2, psi', psi'^2
 
     def __call__(self, channel: int, residual: Array) -> Array:
-        """Weight of each row of a slab, (n_rows,)."""
+        """Weight of each row of a block, (n_rows,)."""
         stride = self.strides[channel]
         # Every stride-th row of the channel, wherever the blocks begin.
         self.sample[channel].append(np.abs(residual[-self.seen[channel] % stride :: stride]))

@@ -26,9 +26,9 @@ from dynident.estimate.knowledge import TOLERANCE, Fresh, Knowledge, combination
 from dynident.estimate.sequential_result import SequentialResult, Stage
 from dynident.estimate.torque_error import Nominal, chosen_estimator
 from dynident.identifiability.base import BaseParameters, base_parameters
-from dynident.information.accumulate import accumulate
+from dynident.identifiability.base_regressor import nonzero_entries
+from dynident.information.accumulation import accumulate
 from dynident.information.information import Information, MergeError
-from dynident.information.observation_model import felt_places
 from dynident.information.solution import dense_channels
 from dynident.logs.source import LogSource
 from dynident.robot.model import Robot
@@ -136,7 +136,7 @@ class _Procedure:
         self.signals = signals or SignalOptions()
         self.around_nominal = nominal is not None
         self.start = np.zeros(base.n) if nominal is None else base.base_values(nominal)
-        self.places = felt_places(base.robot, base.terms, base.independent)
+        self.places = nonzero_entries(base.robot, base.terms, base.independent)
 
     def run(self, experiments: StageExperiment | Sequence[StageExperiment]) -> SequentialResult:
         """All stages."""
@@ -223,6 +223,11 @@ def _base(robot: Robot, terms: TermsLike) -> BaseParameters:
 def _checked(experiments: StageExperiment | Sequence[StageExperiment]) -> list[StageExperiment]:
     if isinstance(experiments, StageExperiment):
         return [experiments]
+    if not isinstance(experiments, Sequence):
+        raise InputError(
+            f"experiments is {type(experiments).__name__}; expected StageExperiments, one per stage; for one log in "
+            "which all joints move use sequential_online"
+        )
     given = list(experiments)
     if not given:
         raise InputError("there is no experiment; give one StageExperiment per stage, the tip's first")

@@ -10,8 +10,8 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, ReadOnlyDict, frozen, place_of
 from dynident.estimate.prediction import TorqueModel
-from dynident.estimate.text_table import deviation_text, text_table
 from dynident.identifiability.base import BaseParameters
+from dynident.information.parameter_estimate import std_text, text_table
 from dynident.robot.model import Robot
 
 
@@ -147,6 +147,6 @@ class SequentialResult:
         lines = []
         for i, name in enumerate(self.names):
             around = (f"{self.nominal[i]:.5g}", f"{self.correction[i]:.5g}") if nominal else ()
-            numbers = (*around, f"{self.beta[i]:.5g}", deviation_text(self.std[i]))
+            numbers = (*around, f"{self.beta[i]:.5g}", std_text(self.std[i]))
             lines.append((name, stage_of.get(name, "none"), *numbers, self.base.units[i], self.base.expressions[i]))
         return text_table(head, lines, ("nominal", "correction", "value", "std"))

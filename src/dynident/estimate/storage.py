@@ -66,7 +66,7 @@ def save(estimate: Estimate, path: str | Path) -> None:
     if estimate.motion_view is not None:
         arrays |= estimate.motion_view.stored()
     for number, trace in enumerate(estimate.traces.values()):
-        arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured, trace.predicted])
+        arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured.T, trace.predicted.T])
     arrays["text"] = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)
     # The arrays first: a YAML file is there only when everything it needs is.
     write_whole(target.with_suffix(".npz"), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
@@ -243,4 +243,4 @@ def _trace(stored: Array, n_joints: int) -> Trace:
     if stored.ndim != 2 or len(stored) != 1 + 2 * n_joints:
         raise ValueError(f"a trace has shape {stored.shape}")
     time, measured, predicted = np.split(stored, [1, 1 + n_joints])
-    return Trace(time[0], measured, predicted)
+    return Trace(time[0], measured.T, predicted.T)

@@ -8,79 +8,49 @@ the nominal value stays, instead of zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, Mask, frozen, frozen_mask, place_of
+from dynident.arrays import Array, Mask, record
 from dynident.dynamics.evaluate import parameters
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimators import ESTIMATORS, Estimator, PriorLeastSquares
 from dynident.estimate.priors import nominal_deviations
-from dynident.estimate.text_table import deviation_text, text_table
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import RowSource
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource, Slab, SlabBlock
+from dynident.information.parameter_estimate import ParameterEstimate, std_text, text_table
+from dynident.information.row_source import MappedRows
 
 Nominal = str | Mapping[str, float] | ArrayLike
 
 
-@dataclass(frozen=True, eq=False)
-class TorqueErrorEstimate:
+@record
+class TorqueErrorEstimate(ParameterEstimate):
     """Base parameters as nominal value plus correction.
 
     Attributes:
-        coordinates: What the parameters are.
         nominal: (n,) nominal base values K chi_0.
-        correction: (n,) what the data adds to them.
-        std: (n,) standard deviations; infinite where the data says nothing.
-        covariance: (n, n) over the determined directions.
-        determined: (n,) whether the data determines each parameter.
-        kept: Parameters that the data does not feel at all: they have their nominal values.
-        rank: Directions the data determines.
-        condition: Condition number of the weighted data with scaled columns.
-        channels: Output channels.
-        sigma: (n_channels,) residual deviations, in the channel's unit.
+        kept: Parameters that no equation depends on: they have their nominal values.
         warnings: What a reader should know.
     """
 
-    coordinates: Regrouping
-    nominal: Array
-    correction: Array
-    std: Array
-    covariance: Array
-    determined: Mask
-    kept: tuple[str, ...]
-    rank: int
-    condition: float
-    channels: tuple[str, ...]
-    sigma: Array
+    nominal: Array = field(default_factory=lambda: np.zeros(0))
+    kept: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the base parameters."""
-        return self.coordinates.names
-
-    @property
-    def values(self) -> Array:
-        """(n,) nominal value plus correction."""
-        return self.nominal + self.correction
-
-    @property
-    def undetermined(self) -> tuple[str, ...]:
-        """Parameters the data cannot determine."""
-        return tuple(name for name, known in zip(self.names, self.determined, strict=True) if not known)
-
-    def __getitem__(self, name: str) -> float:
-        """Value of a base parameter by name."""
-        return float(self.values[place_of(name, self.names, "base parameter")])
+    def correction(self) -> Array:
+        """(n,) what the data adds to the nominal values."""
+        return self.values - self.nominal
 
     def table(self) -> str:
         """The parameters as text: name, nominal, correction, value, deviation, unit, expression."""
+        expressions = self.names if self.coordinates is None else self.coordinates.expressions
         head = ("parameter", "nominal", "correction", "value", "std", "unit", "stands for")
         lines = [
             (
@@ -88,47 +58,13 @@ class TorqueErrorEstimate:
                 f"{self.nominal[i]:.5g}",
                 "kept" if name in self.kept else f"{self.correction[i]:.5g}",
                 f"{self.values[i]:.5g}",
-                deviation_text(self.std[i]),
-                self.coordinates.units[i],
-                self.coordinates.expressions[i],
+                std_text(self.std[i]),
+                self.units[i],
+                expression,
             )
-            for i, name in enumerate(self.names)
+            for i, (name, expression) in enumerate(zip(self.names, expressions, strict=True))
         ]
         return text_table(head, lines, ("nominal", "correction", "value", "std"))
-
-
-@dataclass(frozen=True, eq=False)
-class RowsAround:
-    """Rows around given base values, y - W beta, as a source that can be gone through again.
-
-    Attributes:
-        source: The rows.
-        beta: (n,) base values.
-    """
-
-    source: RowSource
-    beta: Array
-
-    @property
-    def coordinates(self) -> Regrouping:
-        """What the columns are."""
-        return self.source.coordinates
-
-    @property
-    def definitions(self) -> tuple[str, ...]:
-        """What each standard column means beyond its name."""
-        return self.source.definitions
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        """Names of the output channels."""
-        return self.source.channels
-
-    def blocks(self) -> Iterator[SlabBlock]:
-        """All rows, in order."""
-        for block in self.source.blocks():
-            slabs = (Slab(s.columns, np.vstack([s.rows[:-1], s.residual(self.beta)])) for s in block.slabs)
-            yield SlabBlock(block.label, block.segment, tuple(slabs))
 
 
 def torque_error_model(
@@ -150,21 +86,18 @@ def torque_error_model(
     chi = standard_nominal(coordinates, nominal)
     beta = np.asarray(coordinates.K @ chi)
     method = _around(chosen_estimator(estimator), coordinates, chi)
-    fitted = method.fit(data.around(beta) if isinstance(data, Information) else RowsAround(data, beta))
+    fitted = method.fit(data.around(beta) if isinstance(data, Information) else MappedRows(data, origin=beta))
     silent = ~_felt(fitted.information_)
     kept = tuple(name for name, alone in zip(coordinates.names, silent, strict=True) if alone)
-    return TorqueErrorEstimate(
-        coordinates=coordinates,
-        nominal=frozen(beta),
-        correction=frozen(np.where(silent, 0.0, fitted.values_)),
-        std=fitted.std_,
-        covariance=fitted.covariance_,
-        determined=frozen_mask(fitted.determined_),
+    found = fitted.estimate_
+    return TorqueErrorEstimate.of(
+        coordinates,
+        beta + np.where(silent, 0.0, found.values),
+        found.covariance,
+        found.determined,
+        solve=found.solve,
+        nominal=beta,
         kept=kept,
-        rank=fitted.rank_,
-        condition=fitted.condition_,
-        channels=fitted.channels_,
-        sigma=fitted.sigma_,
         warnings=(*_kept_words(kept), *fitted.warnings_),
     )
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.errors import SingularError
-from dynident.estimate.estimator import Estimator, Fit, Problem
+from dynident.estimate.estimator import Estimator, LeastSquaresResult, Problem
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.factor import triangular
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource
 from dynident.information.solution import residual_deviations, solve_iterated
 
 _NONGENERIC = 1e-8  # share that the torque must have in the weakest direction of [W y]
@@ -46,7 +46,7 @@ class TotalLeastSquares(Estimator):
         self.rank_tolerance = rank_tolerance
 
     @on_one_thread
-    def _solve(self, problem: Problem, data: Information | RowSource) -> Fit:
+    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
         start, used, rounds = solve_iterated(problem.channels, problem.rows, problem.tolerance)
         stacked = np.vstack([rows / s for rows, s in zip(problem.channels, used, strict=True)])
         size = np.linalg.norm(stacked, axis=0)
@@ -55,7 +55,7 @@ class TotalLeastSquares(Estimator):
         columns, torque = scale[:-1], scale[-1]
         found = replace(start, x=x * torque / columns, half=half / columns[:, None])
         sigma = residual_deviations(problem.channels, problem.rows, replace(found, half=start.half), used)
-        return Fit(found, covariance * torque**2 / np.outer(columns, columns), used, sigma, rounds)
+        return LeastSquaresResult(found, covariance * torque**2 / np.outer(columns, columns), used, sigma, rounds)
 
 
 def scaled_solution(R: Array, rank: int, n_rows: float) -> tuple[Array, Array, Array]:

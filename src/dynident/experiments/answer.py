@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynident.errors import DynidentError
-from dynident.estimate.text_table import deviation_text, text_table
+from dynident.information.parameter_estimate import std_text, text_table
 
 
 class ExperimentError(DynidentError):
@@ -51,5 +51,5 @@ def quantity_table(estimates: Sequence[Quantity]) -> str:
     lines = []
     for one in estimates:
         true = () if not known else ("" if one.true is None else f"{one.true:.5g}",)
-        lines.append((one.name, f"{one.value:.5g}", deviation_text(one.std), *true, one.unit))
+        lines.append((one.name, f"{one.value:.5g}", std_text(one.std), *true, one.unit))
     return text_table(head, lines, ("value", "std", "true"))

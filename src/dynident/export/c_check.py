@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.along import Course, Reference, Samples, all_places
+from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.evaluate import gravity_torque, inverse_dynamics, joint_torque, mass_matrix, regressor
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN, Harmonics, Stop
 from dynident.dynamics.reference_terms import Zero
@@ -128,12 +128,12 @@ def compared(code: CCode, header: str, source: str, compiler: list[str]) -> CAgr
         (place / "check_main.c").write_text(_main(code))
         command = [*compiler, *FLAGS, "-o", "check", f"{code.name}.c", "check_main.c", "-lm"]
         answer = _run(command, place, b"")
-        given = np.vstack([samples.q, samples.dq, samples.ddq, samples.dddq]).T
+        given = np.hstack([samples.q, samples.dq, samples.ddq, samples.dddq])
         out = np.frombuffer(_run([str(place / "check")], place, given.tobytes()).stdout)
     sizes = {function.name: function.size for function in code.functions}
     if code.is_coupled:
-        sizes[_JOINT_TORQUE] = len(samples.q)
-    n_samples = samples.q.shape[1]
+        sizes[_JOINT_TORQUE] = samples.q.shape[1]
+    n_samples = len(samples)
     if out.size != n_samples * sum(sizes.values()):
         raise CExportError(f"the code of {code.name} stopped before its last state; this is a fault of the export")
     parts = np.split(out.reshape(n_samples, -1), np.cumsum(list(sizes.values()))[:-1], axis=1)
@@ -155,8 +155,8 @@ def _run(command: list[str], folder: Path, given: bytes) -> subprocess.Completed
         raise CExportError(f"{Path(command[0]).name} could not be run on exported code: {error}") from None
 
 
-def _motion(code: CCode) -> Samples:
-    """States all over, then a creeping motion that winds springs up and lets them slip, (n_joints, n_samples) each."""
+def _motion(code: CCode) -> MotionSamples:
+    """States all over, then a creeping motion that winds springs up and lets them slip."""
     robot = code.model.robot
     q, dq, ddq = random_states(robot, _SAMPLES, seed=7)
     rng = np.random.default_rng(11)
@@ -167,8 +167,8 @@ def _motion(code: CCode) -> Samples:
     q[half:] = 0.5 * q[half - 1] + np.cumsum(steps, axis=0)
     dddq = rng.normal(0.0, 30.0, q.shape)
     kind = np.float32 if code.number == "float" else np.float64  # both sides see the same digits
-    states = [np.ascontiguousarray(x.T.astype(kind).astype(np.float64)) for x in (q, dq, ddq, dddq)]
-    return Samples(states[0], states[1], states[2], states[3], restart=True)
+    q, dq, ddq, dddq = (x.astype(kind).astype(np.float64) for x in (q, dq, ddq, dddq))
+    return MotionSamples(q, dq, ddq, dddq, restart=True)
 
 
 def _main(code: CCode) -> str:
@@ -203,7 +203,7 @@ def _call(name: str, function: CFunction) -> str:
     return f"{name}_{function.name}({', '.join([*(own.get(x, x) for x in function.arguments), 'out'])})"
 
 
-def _expected(code: CCode, samples: Samples) -> dict[str, Array]:
+def _expected(code: CCode, samples: MotionSamples) -> dict[str, Array]:
     """What the library says, (n_samples, size) for each function."""
     found: dict[str, Array] = {}
     for variant in VARIANTS:
@@ -215,16 +215,16 @@ def _expected(code: CCode, samples: Samples) -> dict[str, Array]:
     return found
 
 
-def _of_variant(code: CCode, variant: Variant, samples: Samples) -> dict[str, Array]:
+def _of_variant(code: CCode, variant: Variant, samples: MotionSamples) -> dict[str, Array]:
     model, robot = code.model.torque_model(variant), code.model.robot
-    q, dq, ddq = samples.q.T, samples.dq.T, samples.ddq.T
+    q, dq, ddq = samples.q, samples.dq, samples.ddq
     values = dict(zip((column.name for column in code.model.base.columns), model.chi, strict=True))
     inertial = np.array([values.get(c.name, 0.0) for term in resolve_terms(INERTIAL) for c in term.columns(robot)])
     rest = [term for term in model.terms if term.name not in INERTIAL]
     others = np.array([values[column.name] for term in rest for column in term.columns(robot)])
     found = {
-        "inverse_dynamics": model.start().torque(samples).T,
-        "friction": TorqueModel(robot, tuple(rest), others, model.reference).start().torque(samples).T,
+        "inverse_dynamics": model.start().torque(samples),
+        "friction": TorqueModel(robot, tuple(rest), others, model.reference).start().torque(samples),
         "gravity": gravity_torque(robot, q, inertial),
         "bias": inverse_dynamics(robot, q, dq, np.zeros_like(q), INERTIAL, inertial),
         "regressor": _regressor(code, variant, samples, ddq).reshape(len(q), -1),
@@ -234,24 +234,24 @@ def _of_variant(code: CCode, variant: Variant, samples: Samples) -> dict[str, Ar
     return found
 
 
-def _regressor(code: CCode, variant: Variant, samples: Samples, ddq: Array) -> Array:
+def _regressor(code: CCode, variant: Variant, samples: MotionSamples, ddq: Array) -> Array:
     """(n_samples, n_joints, n_columns)."""
     base, robot = code.model.base, code.model.robot
     of_state, along = state_terms(base.terms), along_terms(base.terms)
     W = np.zeros((len(ddq), len(robot.moving), len(base.columns)))
     n_state = 0
     if of_state:
-        own = regressor(robot, samples.q.T, samples.dq.T, ddq, of_state)
+        own = regressor(robot, samples.q, samples.dq, ddq, of_state)
         n_state = own.shape[2]
         W[:, :, :n_state] = own
     reference = None if code.model.reference is None else Reference(robot, code.model.reference)
-    values = Course(robot, along, reference).columns(samples)
+    values = Course(robot, along, reference).columns_first(samples)
     for (row, column), line in zip(all_places(robot, along), values, strict=True):
         W[:, row, n_state + column] += line
     return W if variant == "standard" else W[:, :, list(base.independent)]
 
 
-def _scales(code: CCode, samples: Samples, expected: Mapping[str, Array]) -> dict[str, Array]:
+def _scales(code: CCode, samples: MotionSamples, expected: Mapping[str, Array]) -> dict[str, Array]:
     """The size of each output, beside which its deviations count, (size,).
 
     Torque counts beside the largest torque of its joint: the weight on an upright joint is zero but for rounding. An
@@ -278,7 +278,7 @@ def _scales(code: CCode, samples: Samples, expected: Mapping[str, Array]) -> dic
     return {name: np.maximum(scale, _FAINT * scale.max(initial=0.0)) for name, scale in scales.items()}
 
 
-def _doubts(code: CCode, variant: Variant, samples: Samples) -> Array:
+def _doubts(code: CCode, variant: Variant, samples: MotionSamples) -> Array:
     """What rounding of positions alone does to each column, as a share of its size, (n_columns,)."""
     robot, base = code.model.robot, code.model.base
     digits = float(np.finfo(np.float32 if code.number == "float" else np.float64).eps)
@@ -289,7 +289,7 @@ def _doubts(code: CCode, variant: Variant, samples: Samples) -> Array:
             doubt = _ROUNDING / min(spring.radius for spring in code.model.springs)
         if isinstance(term, Harmonics):
             units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in term.elements(robot)])
-            angles = np.abs(term.directions(robot)) @ np.abs(samples.q).max(1) / units
+            angles = np.abs(term.directions(robot)) @ np.abs(samples.q).max(0) / units
             doubt = digits * max(term.scales) * float(angles.max(initial=0.0))
         doubts += [doubt] * len(term.columns(robot))
     return np.array(doubts)[list(range(len(doubts)) if variant == "standard" else base.independent)]

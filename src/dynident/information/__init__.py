@@ -1,21 +1,24 @@
 """The square-root information factor: accumulate, merge, save, solve."""
 
-from dynident.information.accumulate import accumulate, accumulate_blocks
+from dynident.information.accumulation import accumulate, accumulate_blocks, accumulate_parquet
 from dynident.information.information import Information, MergeError, Segment
-from dynident.information.parquet import accumulate_parquet
-from dynident.information.rows import accumulate_rows
-from dynident.information.solution import Solution
+from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.information.row_source import GivenRows, MappedRows, accumulate_rows, accumulate_source
 from dynident.information.storage import InformationFileError, load_information
 
 __all__ = [
+    "GivenRows",
     "Information",
     "InformationFileError",
+    "MappedRows",
     "MergeError",
+    "ParameterEstimate",
     "Segment",
-    "Solution",
+    "SolveRecord",
     "accumulate",
     "accumulate_blocks",
     "accumulate_parquet",
     "accumulate_rows",
+    "accumulate_source",
     "load_information",
 ]

@@ -17,7 +17,7 @@ from dynident.identifiability.regrouping import Regrouping, cleaned, select_colu
 from dynident.information.factor import Factor, factor_of, merged, triangular
 
 if TYPE_CHECKING:
-    from dynident.information.solution import Solution
+    from dynident.information.parameter_estimate import ParameterEstimate
 
 
 class MergeError(DynidentError):
@@ -69,8 +69,8 @@ class Information:
         stacked = zip(*(segment.factors for segment in self.segments), strict=True)
         return tuple(merged(factors) for factors in stacked)
 
-    def solve(self, **options: Any) -> Solution:
-        """Least-squares solution with deviations; see `solution.solve` for the options."""
+    def solve(self, **options: Any) -> ParameterEstimate:
+        """Least-squares solution with standard deviations; see `solution.solve` for the options."""
         from dynident.information.solution import solve
 
         return solve(self, **options)

@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.numpy_backend import NumpyKernel
 from dynident.dynamics.program import Program
-from dynident.information.layout import Layout
 
 _BLOCK = 2048  # samples
+
+
+def split_triangles(factors: Array, widths: Sequence[int]) -> list[Array]:
+    """The outputs' triangles, (width, width) each, of factors that stand one after the other."""
+    squares = np.square(widths)
+    ends = np.cumsum(squares)
+    parts = zip(ends - squares, ends, widths, strict=True)
+    return [factors[start:end].reshape(width, width) for start, end, width in parts]
 
 
 class NumpyStream:
     """The accumulator of a program on NumPy (see `Stream`)."""
 
-    def __init__(self, program: Program, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, program: Program, columns: Sequence[tuple[int, ...]], slots: Sequence[int]) -> None:
+        self.widths, self.slots = [len(own) + 1 for own in columns], slots
         self._kernel = NumpyKernel(program)
 
     def absorb(self, inputs: list[Array], taus: list[Array], weights: list[Array] | None, factors: Array) -> bool:
         """Absorb samples into the factors; False if a number was not finite."""
         if not all(np.isfinite(x).all() for x in (*inputs, *taus)):
             return False
-        triangles = self.layout.split(factors)
+        triangles = split_triangles(factors, self.widths)
         for start in range(0, len(taus[0]), _BLOCK):
             part = slice(start, start + _BLOCK)
-            slabs = np.zeros((sum(self.layout.widths), len(taus[0][part])))
-            self._kernel([x[part] for x in inputs], slabs, self.layout.slots)
+            lines = np.zeros((sum(self.widths), len(taus[0][part])))
+            self._kernel([x[part] for x in inputs], lines, self.slots)
             first = 0
-            for channel, (R, width) in enumerate(zip(triangles, self.layout.widths, strict=True)):
-                slab = slabs[first : first + width]
-                slab[-1] = taus[channel][part]
+            for channel, (R, width) in enumerate(zip(triangles, self.widths, strict=True)):
+                own = lines[first : first + width]
+                own[-1] = taus[channel][part]
                 if weights is not None:
-                    slab *= weights[channel][part]
-                R[:] = np.linalg.qr(np.vstack([R, slab.T]), mode="r")
+                    own *= weights[channel][part]
+                R[:] = np.linalg.qr(np.vstack([R, own.T]), mode="r")
                 first += width
         return True

@@ -4,80 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, frozen_mask, on_one_thread, place_of
+from dynident.arrays import Array, Mask, on_one_thread
 from dynident.errors import InputError
 from dynident.identifiability.regrouping import select_columns
 from dynident.information.factor import triangular
 from dynident.information.information import Information
+from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
 
 RANK_SHARE = 1e-13  # times the number of parameters: singular values below this share of the largest are zero
 _DETERMINED = 1e-8  # a parameter with a larger part in an undetermined direction is not determined
 _SURELY_FULL = 1e-6  # smallest diagonal entry of a scaled factor beyond doubt
 _ITERATIONS = 30
+_LEAST_STD = 1e-150  # its inverse square is still a number
 _ROWS_PER_COLUMN = 2.0  # a channel with fewer keeps the deviation that it has when all channels weigh alike
 Method = Literal["minimum norm", "base"]
 Prior = Callable[[Array], Array]  # (norms of the weighted columns) -> rows over parameters and right-hand side
 _WEIGHTINGS, _METHODS, _COVARIANCES = ("iterated", "equal"), ("minimum norm", "base"), ("white", "segments")
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Values of the parameters and what is known about their accuracy.
-
-    Attributes:
-        names: Base parameter names.
-        units: Their units.
-        values: (n,).
-        std: (n,) standard deviations; infinite where the data says nothing.
-        covariance: (n, n) over the determined directions.
-        determined: (n,) whether the data determines each parameter.
-        rank: Number of directions the data determines.
-        singular_values: Of the weighted factor with columns scaled to unit norm, largest first.
-        condition: Ratio of the first to the last of the `rank` singular values.
-        gap: The last singular value kept and the first dropped, as shares of the largest.
-        channels: Output channels.
-        sigma: Standard deviation of each channel's residual, in the channel's unit.
-        n_rows: Rows behind the solution.
-        iterations: Rounds of weighting.
-        covariance_kind: "white" or "segments".
-        warnings: What a reader should know.
-    """
-
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    values: Array
-    std: Array
-    covariance: Array
-    determined: Mask
-    rank: int
-    singular_values: Array
-    condition: float
-    gap: tuple[float, float]
-    channels: tuple[str, ...]
-    sigma: Array
-    n_rows: float
-    iterations: int
-    covariance_kind: str
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def relative_std(self) -> Array:
-        """Deviations as a share of the values, infinite at zero."""
-        with np.errstate(divide="ignore"):
-            return np.where(self.values == 0.0, np.inf, self.std / np.abs(np.where(self.values, self.values, 1.0)))
-
-    @property
-    def undetermined(self) -> tuple[str, ...]:
-        """Parameters the data cannot determine."""
-        return tuple(name for name, known in zip(self.names, self.determined, strict=True) if not known)
-
-    def __getitem__(self, name: str) -> float:
-        """Value of a parameter by name."""
-        return float(self.values[place_of(name, self.names, "base parameter")])
 
 
 @on_one_thread
@@ -88,7 +34,7 @@ def solve(
     method: Method = "minimum norm",
     covariance: Literal["white", "segments"] = "white",
     rank_tolerance: float | None = None,
-) -> Solution:
+) -> ParameterEstimate:
     """Least squares over all channels.
 
     Args:
@@ -116,24 +62,20 @@ def solve(
     elif weighting == "equal":
         freedom = max(float(rows.sum()) - found.rank, 1.0)
         cov = cov * (sum(residual_square(part, found.x) for part in channels) / freedom)
-    std = np.sqrt(np.maximum(np.diag(cov), 0.0))
-    return Solution(
-        names=information.names,
-        units=information.coordinates.units,
-        values=frozen(found.x),
-        std=frozen(np.where(found.determined, std, np.inf)),
-        covariance=frozen(cov),
-        determined=frozen_mask(found.determined),
-        rank=found.rank,
-        singular_values=frozen(found.singular),
-        condition=found.condition,
-        gap=found.gap,
-        channels=information.channels,
-        sigma=frozen(residual_deviations(channels, rows, found, sigma)),
-        n_rows=float(rows.sum()),
-        iterations=iterations,
-        covariance_kind=covariance,
-        warnings=dead_channels(information.channels, channels, rows),
+    return ParameterEstimate.of(
+        information.coordinates,
+        found.x,
+        cov,
+        found.determined,
+        solve=found.record(
+            information.channels,
+            residual_std=residual_deviations(channels, rows, found, sigma),
+            used_std=sigma,
+            n_rows=rows,
+            iterations=iterations,
+            covariance_kind=covariance,
+            warnings=dead_channels(information.channels, channels, rows),
+        ),
     )
 
 
@@ -196,6 +138,31 @@ class Weighted:
     def inverse(self) -> Array:
         """(n, n) inverse of the information matrix solved, W' S^-1 W plus that of a prior, over its directions."""
         return np.asarray(self.half @ self.half.T)
+
+    def record(
+        self, channels: tuple[str, ...], *, residual_std: Array, used_std: Array, n_rows: Array, **more: Any
+    ) -> SolveRecord:
+        """What to remember of the solution.
+
+        Args:
+            channels: Output channels.
+            residual_std: (n_channels,) standard deviations of the residuals.
+            used_std: (n_channels,) what the channels were divided by.
+            n_rows: (n_channels,) equations of each.
+            **more: Other fields of the record.
+        """
+        return SolveRecord(
+            rank=self.rank,
+            singular_values=self.singular,
+            condition=self.condition,
+            gap=self.gap,
+            channels=channels,
+            residual_std=residual_std,
+            channel_weights=np.maximum(used_std, _LEAST_STD) ** -2.0,
+            determined=self.determined,
+            n_rows=float(n_rows.sum()),
+            **more,
+        )
 
     @property
     def condition(self) -> float:

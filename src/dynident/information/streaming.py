@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from dynident.dynamics.llvm_backend import VERSION, aligned, emit_program, gathe
 from dynident.dynamics.program import Program
 from dynident.dynamics.vector_ir import INT, POINTER, VOID, Emitter, integer, number
 from dynident.information.householder import runtime
-from dynident.information.layout import Layout
 
 BLOCK = 192  # samples: the slabs of a 6-joint arm fit the second-level cache
 ROW = BLOCK + 8  # whole cache lines, and no power of two, which would crowd the cache
@@ -148,24 +147,29 @@ class _StreamEmitter:
 
 
 class Stream:
-    """The compiled accumulator of a program (see `accumulate`)."""
+    """The compiled accumulator of a program (see `accumulate`).
 
-    def __init__(self, program: Program, layout: Layout) -> None:
-        self.layout, self.n_inputs = layout, len(program.inputs)
+    Args:
+        program: The entries of the regressor.
+        columns: For each output the columns it depends on.
+        slots: For each entry its line among all, where the torque follows the columns of each output.
+    """
+
+    def __init__(self, program: Program, columns: Sequence[tuple[int, ...]], slots: tuple[int, ...]) -> None:
+        self.n_inputs = len(program.inputs)
+        widths = [len(own) + 1 for own in columns]
         self._own = threading.local()
 
         def emit(emitter: Emitter) -> None:
-            emit_program(emitter, program, layout.slots, ROW)
+            emit_program(emitter, program, slots, ROW)
             _StreamEmitter(emitter).emit()
 
         self._absorb_code = runtime()  # kept alive: the stream calls into it
         symbols = {"dynident_absorb": self._absorb_code.address("absorb")}
-        self._code = compiled(
-            f"{_VERSION} {VERSION} {BLOCK} {layout.slots} {layout.widths} {program.fingerprint}", emit, symbols
-        )
+        self._code = compiled(f"{_VERSION} {VERSION} {BLOCK} {slots} {widths} {program.fingerprint}", emit, symbols)
         kinds = [ctypes.c_int64 if name in _NUMBERS else ctypes.c_void_p for name in _ARGUMENTS]
         self._stream = self._code.function("stream", kinds)
-        self._widths = np.array(layout.widths, dtype=np.int64)
+        self._widths = np.array(widths, dtype=np.int64)
 
     def _workspace(self) -> tuple[Array, Array]:
         """Scratch for the inputs (and one row of weights) and the slabs, kept for each thread."""

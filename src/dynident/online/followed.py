@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, Mask
-from dynident.dynamics.along import Course, Reference, Samples, all_places
+from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.terms import all_columns, along_terms, state_terms
 from dynident.online.causal import MOST_FILLED
 from dynident.online.known import Known
@@ -20,12 +20,12 @@ class GivenLoad(Reference):
     """Links whose torque is known already: the rows that are made anyway contain it.
 
     Attributes:
-        given: (n_joints, n_samples) torque of the next samples, or None to evaluate it.
+        given: (n_samples, n_joints) torque of the next samples, or None to evaluate it.
     """
 
     given: Array | None = None
 
-    def torque(self, samples: Samples) -> Array:
+    def torque(self, samples: MotionSamples) -> Array:
         """As given, where it is."""
         return super().torque(samples) if self.given is None else self.given
 
@@ -82,27 +82,27 @@ class FollowedColumns:
         if self._held:
             time, *motion = (np.array(part) for part in zip(*self._held, strict=True))
             self._held.clear()
-            self._sum += self.along(time, *motion).sum(1)
+            self._sum += self.columns_first(time, *motion).sum(1)
 
-    def along(self, time: Array, q: Array, dq: Array, ddq: Array, load: Array) -> Array:
+    def columns_first(self, time: Array, q: Array, dq: Array, ddq: Array, load: Array) -> Array:
         """(n_lines, n) at the next instants; motion and load are (n, n_joints). After a gap everything begins anew."""
         steps = np.diff(time, prepend=self._last)
         fresh = (steps > self._longest) | (steps <= 0.0)
-        jerk = self._jerks(steps, ddq, fresh) if self._jerk else np.zeros((0, len(time)))
+        jerk = self._jerks(steps, ddq, fresh) if self._jerk else np.zeros((len(time), 0))
         borders = [0, *(int(i) for i in np.flatnonzero(fresh) if i > 0), len(time)]
         parts = []
         for a, b in itertools.pairwise(borders):
             if self._reference is not None:
-                self._reference.given = None if self.links is None else load[a:b].T
-            samples = Samples(q[a:b].T, dq[a:b].T, ddq[a:b].T, jerk[:, a:b], bool(fresh[a]))
-            parts.append(self._course.columns(samples))
+                self._reference.given = None if self.links is None else load[a:b]
+            samples = MotionSamples(q[a:b], dq[a:b], ddq[a:b], jerk[a:b], bool(fresh[a]))
+            parts.append(self._course.columns_first(samples))
         self._last, self._acceleration = float(time[-1]), ddq[-1].copy()
         return np.concatenate(parts, axis=1)
 
     def _jerks(self, steps: Array, ddq: Array, fresh: Mask) -> Array:
-        """(n_joints, n) by the last two accelerations: half a sample late, which the band does not see."""
-        change = np.diff(ddq, axis=0, prepend=self._acceleration[None]) / np.where(fresh, np.inf, steps)[:, None]
-        return np.asarray(change.T)
+        """(n, n_joints) by the last two accelerations: half a sample late, which the band does not see."""
+        change = np.diff(ddq, axis=0, prepend=self._acceleration[None])
+        return np.asarray(change / np.where(fresh, np.inf, steps)[:, None])
 
     def as_arrays(self) -> dict[str, Any]:
         """The memory as plain arrays, for checkpoints."""

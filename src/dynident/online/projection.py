@@ -11,10 +11,10 @@ from dynident.errors import DynidentError
 from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_result import PhysicalParameters
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.absorb import absorb
 from dynident.information.factor import Factor
 from dynident.information.information import Information, Segment
-from dynident.information.observation_model import observation_model
 from dynident.online.memory import Stretch
 
 
@@ -30,9 +30,9 @@ def as_information(base: BaseParameters, part: Stretch, lean: Array | None = Non
     if lean is not None and len(lean):
         R, rows = R.copy(), rows + len(lean)
         absorb(R, np.array(lean.T, order="C"))
-    model = observation_model(base.robot, base.terms, "base")
+    regressor = BaseRegressor.of(base.robot, base.terms)
     factor = Factor(tuple(range(base.n)), np.triu(R), rows)
-    return Information(base, model.definitions, ("joints",), (Segment("on-line", (factor,)),))
+    return Information(base, regressor.definitions, ("joints",), (Segment("on-line", (factor,)),))
 
 
 class Projector:

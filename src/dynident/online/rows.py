@@ -10,7 +10,7 @@ import numpy as np
 from dynident.arrays import Array, Mask
 from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import inverse_dynamics
-from dynident.information.observation_model import observation_model
+from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.online.causal import Filtered
 from dynident.online.followed import FollowedColumns
 from dynident.online.known import Known
@@ -47,7 +47,7 @@ class RowMaker:
     ) -> None:
         base = known.base
         self.rest_speed, self.structure, self.box, self.followed = rest_speed, structure, box, followed
-        self.model = observation_model(base.robot, base.terms, "base")
+        self.regressor = BaseRegressor.of(base.robot, base.terms)
         self.n, self.n_joints = base.n, len(base.robot.joint_names)
         self.k = self.n if chart is None else chart.shape[1]
         self.dry = any(term.name in DRY for term in base.terms)
@@ -56,13 +56,13 @@ class RowMaker:
         if chart is not None:  # [W | tau] becomes [W chart | tau - W beta]
             self._turn = np.zeros((self.k + 1, self.n + 1))
             self._turn[:-1, :-1], self._turn[-1, :-1], self._turn[-1, -1] = chart.T, -known.beta, 1.0
-        self._plain = isinstance(structure, SeriesStructure) and not self.model.known
+        self._plain = isinstance(structure, SeriesStructure) and not self.regressor.fixed_values
         padded = _padded(self.n_joints)
         self._rest = np.zeros(self.n_joints)  # the load of joints at rest: nothing slides
         self._inputs, self._weights = np.zeros(3 * self.n_joints), np.zeros(padded)
         self._raw, self._sum, self._slab = (_aligned(self.n + 1, padded) for _ in range(3))
         self._short = _aligned(self.k + 1, padded)
-        self._fill = self.model.bound(self._inputs, self._raw)
+        self._fill = self.regressor.bound(self._inputs, self._raw)
         self.slab = self._slab if chart is None else self._short  # where `rows` puts them
         self.count = 0  # instants in the box so far
         self.moving = np.ones(self.n_joints, dtype=bool)  # which joints moved at all of them
@@ -120,17 +120,15 @@ class RowMaker:
         q, dq, ddq = (x[chosen] for x in (motion.q, motion.dq, motion.ddq))
         rows = np.zeros((self.n + 1, len(q), self.n_joints))
         if len(q):
-            felt = self.model.felt_columns([*q.T, *dq.T, *ddq.T])
-            first = 0
-            for channel, own in enumerate(self.model.layout.columns):
-                rows[list(own), :, channel] = felt[first : first + len(own)]
-                first += len(own)
+            columns_first = self.regressor.columns_first([*q.T, *dq.T, *ddq.T])
+            for channel, lines in enumerate(self.regressor.lines()):
+                rows[list(self.regressor.columns[channel]), :, channel] = columns_first[lines]
             rows[-1] = self._torque(q, dq, ddq, motion.tau[chosen])
         if self.followed is not None:
             load = np.zeros_like(motion.q)
             if self.followed.links is not None:
                 load[chosen] = np.tensordot(self.followed.links, rows[:-1], 1)
-            beside = self.followed.along(motion.time, motion.q, motion.dq, motion.ddq, load)
+            beside = self.followed.columns_first(motion.time, motion.q, motion.dq, motion.ddq, load)
             rows[self.followed.columns, :, self.followed.channels] = beside[:, chosen]
         rows = rows.reshape(self.n + 1, -1, self.box, self.n_joints).mean(2)
         rows *= self._roots * moving[kept] if self.dry else self._roots
@@ -154,10 +152,11 @@ class RowMaker:
 
     def _torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
         """Torque for the right-hand side, without what parameters of fixed value make."""
-        torque, model = self.structure.torque(q, dq, ddq, tau), self.model
-        if not model.known:
+        torque, regressor = self.structure.torque(q, dq, ddq, tau), self.regressor
+        if not regressor.fixed_values:
             return torque
-        return np.asarray(torque - inverse_dynamics(model.robot, q, dq, ddq, model.of_state, model.known))
+        own = regressor.of_state, regressor.fixed_values
+        return np.asarray(torque - inverse_dynamics(regressor.robot, q, dq, ddq, *own))
 
 
 def _padded(n: int) -> int:

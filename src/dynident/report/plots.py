@@ -74,7 +74,7 @@ def torque_plot(trace: Trace, joint: int, *, half: float, name: str, unit: str, 
         key: Start of ids that are unique on the page.
         columns: Points of a line are thinned to two per column, its lowest and highest.
     """
-    time, measured, predicted = shown_time(trace.time), trace.measured[joint], trace.predicted[joint]
+    time, measured, predicted = shown_time(trace.time), trace.measured[:, joint], trace.predicted[:, joint]
     residual = measured - predicted
     x = span(time, 0.0)
     upper = Frame(*_TORQUE, x, span(np.concatenate([measured, predicted - half, predicted + half])))

@@ -112,8 +112,8 @@ def _derivatives(estimate: Estimate, log: str) -> Html:
     charts = []
     for j, (name, unit) in enumerate(zip(estimate.robot.joint_names, position_units(estimate.robot), strict=True)):
         for what, raw, used, each in (
-            ("speed", view.raw_speed[j], view.speed[j], f"{unit}/s"),
-            ("acceleration", view.raw_acceleration[j], view.acceleration[j], f"{unit}/s²"),
+            ("speed", view.raw_speed[:, j], view.speed[:, j], f"{unit}/s"),
+            ("acceleration", view.raw_acceleration[:, j], view.acceleration[:, j], f"{unit}/s²"),
         ):
             curves = [
                 Curve("differences of positions", view.raw_time, raw),

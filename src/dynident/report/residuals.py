@@ -27,8 +27,9 @@ def residuals_section(estimate: Estimate) -> Html:
     joints, units = estimate.robot.joint_names, torque_units(estimate.robot)
     rows, charts = [], []
     for j, (name, unit) in enumerate(zip(joints, units, strict=True)):
-        residual = np.concatenate([estimate.traces[x].measured[j] - estimate.traces[x].predicted[j] for x in labels])
-        predicted = np.concatenate([estimate.traces[x].predicted[j] for x in labels])
+        traces = [estimate.traces[label] for label in labels]
+        predicted = np.concatenate([trace.predicted[:, j] for trace in traces])
+        residual = np.concatenate([trace.measured[:, j] for trace in traces]) - predicted
         known = np.isfinite(residual) & np.isfinite(predicted)
         if known.sum() < _FEWEST:
             continue

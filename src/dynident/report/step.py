@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.estimate.text_table import text_table
 from dynident.experiments.answer import Quantity
 from dynident.experiments.step.loaded import StepPayload
 from dynident.experiments.step.response import displacement
 from dynident.experiments.step.result import Configuration, StepResult
 from dynident.experiments.step.tracking import Tracking
+from dynident.information.parameter_estimate import text_table
 from dynident.plant.drives import Motors
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiment import experiment_html

@@ -29,7 +29,7 @@ def traces_data(estimate: Estimate, labels: Sequence[str]) -> Html:
         trace = estimate.traces[label]
         kept = slice(None, None, max(1, -(-len(trace.time) // points)))
         time = shown_time(trace.time)[kept]
-        rows = zip(trace.measured[:, kept], trace.predicted[:, kept], halves.tolist(), strict=True)
+        rows = zip(trace.measured[kept].T, trace.predicted[kept].T, halves.tolist(), strict=True)
         start = float(time[0]) if len(time) else 0.0
         logs.append({"start": start, "t": _text(time - start, "<f4"), "joints": [_joint(*row) for row in rows]})
     text = json.dumps({"joints": list(joints), "logs": logs}, allow_nan=False).replace("<", "\\u003c")

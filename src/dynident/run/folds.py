@@ -13,7 +13,7 @@ from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.robust import RobustLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.information import Information
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
 from dynident.validation.cross import CrossValidation, RowsOf, cross_validate
@@ -48,12 +48,12 @@ def left_out_in_turn(
     if not needs_reference(base.terms):
         return _with_bands(data, functools.partial(cross_validate, data, method, inflation, rows))
     first = base_parameters(base.robot, without_reference(base.terms))
-    plain = accumulate_slabs(ObservedRows(tuple(train), first))
+    plain = accumulate_source(ObservedRows(tuple(train), first))
 
     def around(kept: list[int]) -> tuple[Information, RowsOf]:
         before = ESTIMATORS["weighted"]().set_params(rank_tolerance=fitted.rank_tolerance).fit(plain.select(kept))
         own = ObservedRows(tuple(train), base, links_of(first, before.values_))
-        return accumulate_slabs(own), own.of_logs
+        return accumulate_source(own), own.of_logs
 
     return _with_bands(data, functools.partial(cross_validate, data, method, inflation, rows, around))
 

@@ -19,7 +19,7 @@ from dynident.estimate.recipes import GROUPS, Group, Side, looks_for_ripple, on_
 from dynident.estimate.ripple import find_ripple
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.information import Information
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.logs.log import torque_kind
 from dynident.robot.model import Robot
 from dynident.run.store import factor_of_log
@@ -82,7 +82,7 @@ def _chosen(
 
     def gather(base: BaseParameters, reference: Array | None) -> Information:
         progress(min(next(done), total - 1), total)
-        return accumulate_slabs(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
+        return accumulate_source(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
 
     done = itertools.count()
     rows = sum(factor_of_log(ObservedRows((one,), basic, None, MOST_SECONDS), None).n_rows for one in train)
@@ -110,7 +110,7 @@ def _with_ripple(
     """The choice with gear ripple where residuals show it; `judged` asks data left out whether it is worth it."""
 
     def gather(base: BaseParameters, reference: Array | None) -> Information:
-        return accumulate_slabs(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
+        return accumulate_source(ObservedRows(tuple(train), base, reference, MOST_SECONDS))
 
     base = base_parameters(basic.robot, (*basic.terms, *choice.terms))
     fitted, reference = fit_around(gather, base, ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE))
@@ -225,6 +225,6 @@ def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
 
 def _typical_speed(one: Observations, direction: Array) -> float:
     """Median speed of an element while it moves."""
-    speeds = np.concatenate([np.abs(direction @ motion.dq) for motion in one.motion()])
+    speeds = np.concatenate([np.abs(motion.dq @ direction) for motion in one.motion()])
     moving = speeds[speeds > one.options.rest_speed]
     return float(np.median(moving)) if len(moving) else 0.0

@@ -11,7 +11,7 @@ import numpy as np
 from dynident._version import __version__
 from dynident.errors import DynidentError, InputError
 from dynident.information.information import Information
-from dynident.information.slabs import accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.information.storage import load_information
 from dynident.logs.log import Log, LogError
 from dynident.logs.source import LogSource
@@ -32,7 +32,7 @@ def factor_of_log(rows: ObservedRows, store: Path | None) -> Information:
             file.unlink()  # damaged: made again
     label = rows.observations[0].log.label
     try:
-        information = accumulate_slabs(rows)
+        information = accumulate_source(rows)
     except InputError as error:
         if isinstance(error, LogError) or label in str(error):
             raise

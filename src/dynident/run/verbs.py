@@ -105,8 +105,8 @@ def run_predict(options: Namespace) -> int:
         nonlocal count
         file.write((",".join(head) + "\n").encode())
         for stamps, torque in predicted_blocks(fit.model, observed):
-            pattern = ",%.9g" * len(torque) + "\n"
-            rows = zip(stamps.tolist(), torque.T.tolist(), strict=True)
+            pattern = ",%.9g" * torque.shape[1] + "\n"
+            rows = zip(stamps.tolist(), torque.tolist(), strict=True)
             file.write("".join(repr(t) + pattern % tuple(tau) for t, tau in rows).encode())
             count += len(stamps)
 

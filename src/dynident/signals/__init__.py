@@ -15,8 +15,8 @@ from dynident.signals.kernels import (
     polynomial_kernel,
 )
 from dynident.signals.log_survey import Survey, survey_log
-from dynident.signals.observe import Motion, Observations, SignalOptions, observe
-from dynident.signals.rows import ObservedRows, RowBlock, row_blocks
+from dynident.signals.observe import MotionBlock, Observations, SignalOptions, observe
+from dynident.signals.rows import ObservedRows, row_blocks
 from dynident.signals.spectrum import MotionSpectrum
 
 __all__ = [
@@ -29,11 +29,10 @@ __all__ = [
     "FilterStream",
     "Grid",
     "Kernel",
-    "Motion",
+    "MotionBlock",
     "MotionSpectrum",
     "Observations",
     "ObservedRows",
-    "RowBlock",
     "SignalOptions",
     "Survey",
     "column_bandwidth",

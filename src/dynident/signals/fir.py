@@ -67,8 +67,8 @@ class FilterStream:
             inner: (n_samples,), whether each sample is measured; default all are.
 
         Returns:
-            For each group its results (n_kernels, n_signals, n_results); (n_results,) whether measured samples alone
-            made each; and the number of the first result.
+            For each group its results (n_kernels, n_signals, n_results), C-contiguous; (n_results,) whether measured
+            samples alone made each; and the number of the first result.
         """
         fresh = np.ones(x.shape[1], dtype=bool) if inner is None else inner
         self._held = np.concatenate([self._held, x], axis=1)
@@ -124,8 +124,12 @@ class FilterStream:
         given, row = [], 0
         for n, k, matrix in zip(self.counts, self.n_kernels, self.matrices, strict=True):
             own = windows[row : row + n].transpose(1, 0, 2)  # (blocks, n_signals, window)
-            product = np.matmul(own, matrix).reshape(blocks, n, k, self.block)
-            given.append(np.moveaxis(product, 0, 2).reshape(n, k, -1).transpose(1, 0, 2)[:, :, :count])
+            product = np.matmul(own, matrix).reshape(blocks, n, k, self.block).transpose(2, 1, 0, 3)
+            results, whole = np.empty((k, n, count)), count // self.block
+            edge = whole * self.block
+            results[:, :, :edge].reshape(k, n, whole, self.block)[:] = product[:, :, :whole]
+            results[:, :, edge:] = product[:, :, -1, : count - edge]
+            given.append(results)
             row += n
         return given
 

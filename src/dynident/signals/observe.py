@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from dynident.arrays import Array, Mask
-from dynident.dynamics.along import AlongTerm, Samples
+from dynident.dynamics.along import AlongTerm, MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.excitation import REST_SPEED
 from dynident.logs.log import Log, LogError, joint_positions, joint_speeds, row_torques
@@ -81,41 +81,50 @@ class SignalOptions:
                 raise UnknownNameError(what, choice, valid)
 
 
-@dataclass(frozen=True)
-class Motion:
+@dataclass(frozen=True, eq=False)
+class MotionBlock(MotionSamples):
     """A block of filtered motion; blocks of one stretch follow each other without a gap.
 
+    Arrays are what the filters give, seen samples first: in Fortran order, the samples of a joint contiguous. The
+    motion restarts where a stretch begins, at its sample number 0.
+
     Attributes:
+        tau: (n_delays, n_samples, n_joints) torque at the actuated coordinates for each delay asked for [N·m or N].
+        inner: (n_samples,), whether the filters saw measured samples alone; near the ends of a stretch they did not.
+        last: Whether the stretch ends with this block.
         start: Time of the stretch's first sample [s].
         first: Number of the block's first sample within the stretch.
         rate: Samples per second.
-        q, dq, ddq: (n_joints, n_samples).
-        dddq: The same for the jerk; (0, n_samples) unless the options ask for it.
-        tau: Torque at the actuated coordinates for each delay asked for, (n_delays, n_joints, n_samples).
-        inner: (n_samples,), whether the filters saw measured samples alone; near the ends of a stretch they did not.
-        last: Whether the stretch ends with this block.
     """
 
-    start: float
-    first: int
-    rate: float
-    q: Array
-    dq: Array
-    ddq: Array
-    dddq: Array
     tau: Array
     inner: Mask
     last: bool
+    start: float
+    first: int
+    rate: float
 
     @property
     def time(self) -> Array:
-        """Stamps of the samples [s]."""
-        return self.start + (self.first + np.arange(self.q.shape[1])) / self.rate
+        """(n_samples,) stamps of the samples [s]."""
+        return self.start + (self.first + np.arange(len(self))) / self.rate
 
-    @property
-    def samples(self) -> Samples:
-        """The motion alone, for terms that follow it."""
-        return Samples(self.q, self.dq, self.ddq, self.dddq, self.first == 0)
+    def part(self, first: int, end: int) -> MotionBlock:
+        """Samples from one of the block's to before another one."""
+        own, n = slice(first, min(end, len(self))), len(self)
+        return MotionBlock(
+            self.q[own],
+            self.dq[own],
+            self.ddq[own],
+            self.dddq[own],
+            restart=self.restart and first == 0,
+            tau=self.tau[:, own],
+            inner=self.inner[own],
+            last=self.last and own.stop == n,
+            start=self.start,
+            first=self.first + first,
+            rate=self.rate,
+        )
 
 
 class _Shelf:
@@ -158,7 +167,7 @@ class Observations:
     survey: Survey
     band: float
     choice: BandChoice
-    _kept: dict[tuple[float, ...], tuple[Motion, ...]] = field(default_factory=dict, repr=False)
+    _kept: dict[tuple[float, ...], tuple[MotionBlock, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def step(self) -> int:
@@ -187,7 +196,7 @@ class Observations:
             return self
         return self.with_options(jerk=True)
 
-    def motion(self, delays: Sequence[float] | None = None) -> Iterator[Motion]:
+    def motion(self, delays: Sequence[float] | None = None) -> Iterator[MotionBlock]:
         """The log as filtered motion. Filtered motion of moderate size is kept, and not made again.
 
         Args:
@@ -206,7 +215,7 @@ class Observations:
             * (3 + self.options.jerk + len(wanted))
         )
         keep = _shelf.take(size, self)
-        made: list[Motion] = []
+        made: list[MotionBlock] = []
         for block in self._filtered(wanted):
             if keep:
                 made.append(block)
@@ -214,7 +223,7 @@ class Observations:
         if keep:
             self._kept[wanted] = tuple(made)
 
-    def _filtered(self, wanted: tuple[float, ...]) -> Iterator[Motion]:
+    def _filtered(self, wanted: tuple[float, ...]) -> Iterator[MotionBlock]:
         """Filter the log."""
         measured = self.options.speed == "measured"
         grid, n = self.survey.grid, len(self.robot.joint_names)
@@ -233,7 +242,15 @@ class Observations:
                     rate_of_change[still] = 0.0
                 dddq = jerk[0] if jerk else np.zeros((0, len(inner)))
                 tau = results[-1] if wanted else np.zeros((0, n, len(inner)))
-                yield Motion(chunk.start, first, grid.rate / self.step, q, dq, ddq, dddq, tau, inner, chunk.last)
+                yield MotionBlock(
+                    *(q.T, dq.T, ddq.T, dddq.T, first == 0),
+                    tau=tau.transpose(0, 2, 1),
+                    inner=inner,
+                    last=chunk.last,
+                    start=chunk.start,
+                    first=first,
+                    rate=grid.rate / self.step,
+                )
             if chunk.last:
                 stream = None
 
@@ -319,18 +336,18 @@ def widest_band(found: Survey) -> float:
 
 def _columns_need(one: Observations) -> float:
     """The band that columns of the regressor need in the fastest part of the first minutes of a log [Hz]."""
-    blocks: list[Motion] = []
+    blocks: list[MotionBlock] = []
     for block in one.motion(()):
         blocks.append(block)
-        if block.last or sum(other.q.shape[1] for other in blocks) > 2 * _LOOKED_THROUGH * COLUMN_SAMPLES:
+        if block.last or sum(len(other) for other in blocks) > 2 * _LOOKED_THROUGH * COLUMN_SAMPLES:
             break
     if not blocks:
         return 0.0
     # Every second sample: four times the band is fast enough for what a regressor makes of a motion within it.
-    q, dq = (np.concatenate([getattr(block, name) for block in blocks], axis=1)[:, ::2] for name in ("q", "dq"))
-    energy = np.concatenate([[0.0], np.cumsum((dq**2).sum(0))])
-    length = min(COLUMN_SAMPLES, dq.shape[1])
+    q, dq = (np.concatenate([getattr(block, name) for block in blocks])[::2] for name in ("q", "dq"))
+    energy = np.concatenate([[0.0], np.cumsum((dq**2).sum(1))])
+    length = min(COLUMN_SAMPLES, len(dq))
     first = int(np.argmax(energy[length:] - energy[:-length]))
     own = slice(first, first + length)
     # Noise of the acceleration would pass for fast columns; without acceleration they turn as fast.
-    return column_bandwidth(one.robot, q[:, own].T, dq[:, own].T, np.zeros((length, len(q))), 0.5 * blocks[0].rate)
+    return column_bandwidth(one.robot, q[own], dq[own], np.zeros_like(q[own]), 0.5 * blocks[0].rate)

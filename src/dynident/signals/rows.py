@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.arrays import Array, Mask
+from dynident.arrays import Array
 from dynident.dynamics.along import AlongTerm, Course, Reference
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import BaseRegressor, RegressorBlock
 from dynident.identifiability.regrouping import Regrouping
-from dynident.information.observation_model import ObservationModel, observation_model
-from dynident.information.slabs import Slab, SlabBlock
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
-from dynident.signals.observe import Motion, Observations
+from dynident.signals.observe import MotionBlock, Observations
 
 ROWS_PER_BAND = 4.0  # rows per second, in units of the band
 SEGMENT_SECONDS = 4.0  # residuals of filtered data are correlated; over this time hardly
@@ -31,23 +30,6 @@ LEAST_SEGMENTS = 8  # of a log: a short one can still leave a part of itself out
 MOST_SEGMENTS = 32  # of a log: what is kept of a long log stays small
 _FAINT = 1e-6  # share of what a column usually has
 _BLOCK = 2048  # samples of motion made into columns at a time
-
-
-@dataclass(frozen=True)
-class RowBlock:
-    """Filtered rows.
-
-    Attributes:
-        time: (n_rows,) [s].
-        columns: For each channel, (k, n_rows) over the columns that it feels.
-        tau: (n_delays, n_channels, n_rows).
-        usable: (n_channels, n_rows), the rows that estimation uses: joints in motion, away from the ends.
-    """
-
-    time: Array
-    columns: tuple[Array, ...]
-    tau: Array
-    usable: Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,21 +51,21 @@ class ObservedRows:
     bands: Mapping[str, float] | None = None
 
     @functools.cached_property
-    def model(self) -> ObservationModel:
+    def regressor(self) -> BaseRegressor:
         """What makes the columns."""
-        return observation_model(self.base.robot, self.base.terms, "base")
+        return BaseRegressor.of(self.base.robot, self.base.terms)
 
     @property
     def coordinates(self) -> Regrouping:
         """The base parameters."""
-        return self.model.coordinates
+        return self.regressor.coordinates
 
     @property
     def definitions(self) -> tuple[str, ...]:
         """What each standard column means; columns around different references do not mix."""
         if self.reference is None:
-            return self.model.definitions
-        own, lines = Reference(self.base.robot, self.reference).fingerprint, iter(self.model.definitions)
+            return self.regressor.definitions
+        own, lines = Reference(self.base.robot, self.reference).fingerprint, iter(self.regressor.definitions)
         return tuple(
             f"{next(lines)}, around {own}" if isinstance(term, AlongTerm) and term.needs_reference else next(lines)
             for term in self.base.terms
@@ -99,41 +81,31 @@ class ObservedRows:
         """The rows of some logs alone."""
         return replace(self, observations=tuple(one for one in self.observations if one.log.label in labels))
 
-    def blocks(self) -> Iterator[SlabBlock]:
-        """Usable rows in slabs, cut at the borders of segments."""
+    def blocks(self) -> Iterator[RegressorBlock]:
+        """All rows, cut at the borders of segments."""
         for one in self.observations:
             band = None if self.bands is None else self.bands[one.log.label]
             count = int(np.clip(round(one.survey.duration / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
-            for block in row_blocks(one, self.model, reference=self.reference, band=band):
+            for block in row_blocks(one, self.regressor, reference=self.reference, band=band):
                 if block.time[0] > one.survey.start + self.seconds:
                     break
                 share = (block.time - one.survey.start) / max(one.survey.duration, 1e-12)
-                number = np.clip((share * count).astype(int), 0, count - 1)
-                for segment in np.unique(number):
-                    yield self._slabs(one, block, int(segment), number == segment)
-
-    def _slabs(self, one: Observations, block: RowBlock, segment: int, own: Mask) -> SlabBlock:
-        slabs = []
-        for channel, columns in enumerate(block.columns):
-            used = own & block.usable[channel]
-            rows = np.concatenate([columns[:, used], block.tau[:1, channel, used]])
-            slabs.append(Slab(self.model.layout.columns[channel], rows))
-        return SlabBlock(one.log.label, segment, tuple(slabs))
+                yield from block.segments(np.clip((share * count).astype(int), 0, count - 1))
 
 
 def row_blocks(
     one: Observations,
-    model: ObservationModel,
+    regressor: BaseRegressor,
     delays: Sequence[float] | None = None,
     reference: Array | None = None,
     rest_speed: Array | None = None,
     band: float | None = None,
-) -> Iterator[RowBlock]:
-    """All rows of a log in order, in bounded memory.
+) -> Iterator[RegressorBlock]:
+    """All rows of a log in order, in bounded memory; the torque of each delay is a right-hand side.
 
     Args:
         one: The log.
-        model: The robot's columns.
+        regressor: The robot's columns.
         delays: Delays of the torque to undo [s]; default that of the options.
         reference: (10 n_links,) standard parameters of the links that some terms are linear around.
         rest_speed: (n_joints,) speeds below which joints are at rest; default that of the options.
@@ -143,28 +115,29 @@ def row_blocks(
         InputError: When no stretch of the log is long enough for its filters.
     """
     stream: FilterStream | None = None
-    one = one.for_terms(model.along)
-    n, widths = len(model.robot.joint_names), [len(own) for own in model.layout.columns]
+    one = one.for_terms(regressor.along)
+    n = len(regressor.robot.joint_names)
     slowest = np.full(n, one.options.rest_speed) if rest_speed is None else rest_speed
-    course = model.course(reference)
+    course = regressor.course(reference)
     any_inner = False
     band = one.band if band is None else min(band, one.band)
     for motion in one.motion(delays):
-        step = row_step(one, band)
+        step, n_right = row_step(one, band), len(motion.tau)
+        lines = regressor.lines(n_right)
         for part in _parts(motion):
             if stream is None:
-                total = sum(widths) + n * (len(motion.tau) + 1)
-                stream = FilterStream([(total, [low_pass_kernel(band, motion.rate)])], motion.rate, step)
-            stacked = _stacked(part, model, course, slowest)
+                kernel = low_pass_kernel(band, motion.rate)
+                stream = FilterStream([(lines[-1].stop + n, [kernel])], motion.rate, step)
+            stacked = _stacked(part, regressor, course, slowest)
             (results,), inner, first = stream.push(stacked, part.last, part.inner)
             if part.last:
                 stream = None
             if len(inner):
                 any_inner = any_inner or bool(inner.any())
-                split = np.cumsum([*widths, n * len(motion.tau)])
-                *columns, tau, moving = np.split(results[0], split)
                 time = part.start + (first + np.arange(len(inner))) * step / motion.rate
-                yield RowBlock(time, tuple(columns), tau.reshape(-1, n, len(inner)), (moving > 0.5) & inner)
+                columns_first = tuple(results[0][own] for own in lines)
+                usable = (results[0][lines[-1].stop :] > 0.5) & inner
+                yield RegressorBlock(one.log.label, 0, time, regressor.columns, columns_first, usable.T)
     if not any_inner:
         raise too_short(one)
 
@@ -187,35 +160,27 @@ def too_short(one: Observations) -> InputError:
     )
 
 
-def _parts(motion: Motion) -> Iterator[Motion]:
+def _parts(motion: MotionBlock) -> Iterator[MotionBlock]:
     """A block of motion in smaller ones: regressor columns take far more memory than the motion."""
-    n = motion.q.shape[1]
-    for first in range(0, n, _BLOCK):
-        own = slice(first, min(first + _BLOCK, n))
-        yield Motion(
-            motion.start,
-            motion.first + first,
-            motion.rate,
-            motion.q[:, own],
-            motion.dq[:, own],
-            motion.ddq[:, own],
-            motion.dddq[:, own],
-            motion.tau[:, :, own],
-            motion.inner[own],
-            motion.last and own.stop == n,
-        )
+    for first in range(0, len(motion), _BLOCK):
+        yield motion.part(first, first + _BLOCK)
 
 
-def _stacked(motion: Motion, model: ObservationModel, course: Course, rest_speed: Array) -> Array:
-    """What passes the parallel filter: felt columns, torques, and whether each joint moves, one above the other."""
-    tau = motion.tau
-    if model.known:
-        known = inverse_dynamics(model.robot, motion.q.T, motion.dq.T, motion.ddq.T, model.of_state, model.known)
-        tau = tau - known.T
-    moving = np.abs(motion.dq) > rest_speed[:, None]
-    columns = model.columns_along(
-        motion.samples, course, lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s"
+def _stacked(motion: MotionBlock, regressor: BaseRegressor, course: Course, rest_speed: Array) -> Array:
+    """What passes the parallel filter: columns and torques of each output, then whether each joint moves."""
+    tau, n_right = motion.tau, len(motion.tau)
+    if regressor.fixed_values:
+        state = motion.q, motion.dq, motion.ddq
+        tau = tau - inverse_dynamics(regressor.robot, *state, regressor.of_state, regressor.fixed_values)
+    moving = np.abs(motion.dq) > rest_speed
+    columns = regressor.columns_first_along(
+        motion,
+        course,
+        lambda i: f"t = {motion.start + (motion.first + i) / motion.rate:.6g} s",
+        n_right,
     )
     # Where joints stand still, a millionth of a column's usual size would be all there is of it, and pass for data.
-    columns[np.abs(columns) < _FAINT * model.felt_scales[:, None]] = 0.0
-    return np.concatenate([columns, tau.reshape(-1, motion.q.shape[1]), moving.astype(np.float64)])
+    columns[np.abs(columns) < _FAINT * regressor.line_scales(n_right)[:, None]] = 0.0
+    for output, own in enumerate(regressor.lines(n_right)):
+        columns[own.stop - n_right : own.stop] = tau[:, :, output]
+    return np.concatenate([columns, moving.T.astype(np.float64)])

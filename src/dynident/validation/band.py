@@ -16,8 +16,9 @@ from dynident.errors import InputError
 from dynident.estimate.around import RANK_TOLERANCE
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.information import Information
-from dynident.information.slabs import SlabBlock, accumulate_slabs
+from dynident.information.row_source import accumulate_source
 from dynident.information.solution import dense_channels, residual_square
 from dynident.signals.band import ENDS
 from dynident.signals.observe import Observations
@@ -107,28 +108,28 @@ class _Parts(ObservedRows):
     part before, or two of the part behind.
     """
 
-    def blocks(self) -> Iterator[SlabBlock]:
-        """Usable rows."""
+    def blocks(self) -> Iterator[RegressorBlock]:
+        """All rows."""
         for one in self.observations:
             band = one.band if self.bands is None else self.bands[one.log.label]
             length = max(min(one.survey.duration, self.seconds), 1e-12)
             reach = 0.5 * ENDS / band / length * BLOCKS
-            for block in row_blocks(one, self.model, band=band):
+            for block in row_blocks(one, self.regressor, band=band):
                 place = (block.time - one.survey.start) / length * BLOCKS
                 if place[0] >= BLOCKS:
                     break
                 part = np.clip(place.astype(int), 0, BLOCKS - 1)
                 number = 3 * part + np.where(place - part < reach, 1, np.where(part + 1 - place < reach, 2, 0))
-                for own in np.unique(number):
-                    yield replace(self._slabs(one, block, 0, number == own), label=str(own))
+                for own in block.segments(number):
+                    yield replace(own, log=str(own.segment), segment=0)
 
 
 def _left_out(rows: _Parts, common: Mapping[str, float]) -> Array:
     """Relative error of each part when it is left out, in the common bands; infinite where it cannot be judged."""
     try:
-        own = accumulate_slabs(rows)
+        own = accumulate_source(rows)
         same = all(one.band == common[one.log.label] for one in rows.observations)
-        judge = own if same else accumulate_slabs(replace(rows, bands=common))
+        judge = own if same else accumulate_source(replace(rows, bands=common))
     except InputError:  # no stretch is long enough for this band
         return np.full(BLOCKS, np.inf)
     return np.array([_error(own, judge, part) for part in range(BLOCKS)])

@@ -56,8 +56,8 @@ class _Block:
 
     Attributes:
         time: (n,) [s].
-        torque: (1 + n_models, n_joints, n), measured first, at the outputs of the model.
-        moving: (n_joints, n), whether each joint moves.
+        torque: (1 + n_models, n, n_joints), measured first, at the outputs of the model.
+        moving: (n, n_joints), whether each joint moves.
         new: Whether a stretch begins.
     """
 
@@ -67,13 +67,13 @@ class _Block:
     new: bool
 
     def part(self, own: slice) -> _Block:
-        return _Block(self.time[own], self.torque[:, :, own], self.moving[:, own], self.new and own.start == 0)
+        return _Block(self.time[own], self.torque[:, own], self.moving[own], self.new and own.start == 0)
 
     def then(self, other: _Block) -> _Block:
         return _Block(
             np.concatenate([self.time, other.time]),
-            np.concatenate([self.torque, other.torque], axis=2),
-            np.concatenate([self.moving, other.moving], axis=1),
+            np.concatenate([self.torque, other.torque], axis=1),
+            np.concatenate([self.moving, other.moving]),
             self.new,
         )
 
@@ -94,22 +94,23 @@ def compare(models: Sequence[TorqueModel], observations: Observations) -> Compar
     rate = row_rate(observations)
     thin = max(1, -(-int(observations.survey.duration * rate) // MOST_POINTS))
     for block in _rows(models, observations):
-        for channel, residual in enumerate(block.torque[0] - block.torque[1]):
-            lags.add(channel, residual[block.moving[channel]], restart=block.new)
-        torque = np.stack([joint_torque(robot, part.T).T for part in block.torque])
+        residual = block.torque[0] - block.torque[1]
+        for output, moves in enumerate(block.moving.T):
+            lags.add(output, residual[moves, output], restart=block.new)
+        torque = np.stack([joint_torque(robot, part) for part in block.torque])
         for i, predicted in enumerate(torque[1:]):
             whole[i] = whole[i].including(torque[0], predicted)
             moving[i] = moving[i].including(torque[0], predicted, block.moving)
         picked = slice(-seen % thin, None, thin)
         times.append(block.time[picked])
-        traces.append(torque[:2, :, picked])
+        traces.append(torque[:2, picked])
         seen += len(block.time)
     if not seen:
         raise InputError(
             f"{observations.log.label}: is too short to compare torque in a band of {band:.3g} Hz; use a longer log "
             "or a higher band"
         )
-    shown = np.concatenate(traces, axis=2)
+    shown = np.concatenate(traces, axis=1)
     correlation = lags.correlation(robot.joint_names)
     return Comparison(
         observations.log.label,
@@ -155,14 +156,14 @@ def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator
             kernel = low_pass_kernel(observations.band, motion.rate)
             stream = FilterStream([(n * (2 + len(models)), [kernel])], motion.rate, step)
             held = None
-        samples = motion.samples
-        predicted = [course.torque(samples) for course in courses]
+        predicted = [course.torque(motion) for course in courses]
         moves = np.abs(motion.dq) > observations.options.rest_speed
-        (results,), _, first = stream.push(np.vstack([motion.tau[0], *predicted, moves]), motion.last)
+        signals = np.hstack([motion.tau[0], *predicted, moves])
+        (results,), _, first = stream.push(signals.T, motion.last)
         time = motion.start + (first + np.arange(results.shape[2])) / rate
-        parts = results[0].reshape(2 + len(models), n, -1)
+        parts = results[0].reshape(2 + len(models), n, -1).transpose(0, 2, 1)
         begin = slice(max(0, margin - first), None)  # without the stretch's first rows
-        block = _Block(time[begin], parts[:-1, :, begin], parts[-1, :, begin] > 0.5, held is None)
+        block = _Block(time[begin], parts[:-1, begin], parts[-1, begin] > 0.5, held is None)
         held = block if held is None else held.then(block)
         ready = max(0, len(held.time) - margin)  # the last rows wait: the stretch may end with them
         if ready:

@@ -16,8 +16,8 @@ from dynident.arrays import Array, on_one_thread
 from dynident.estimate.bands import LEVEL, covariance_root, half_width
 from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.estimator import Estimator
+from dynident.identifiability.base_regressor import RegressorBlock, RowSource
 from dynident.information.information import Information
-from dynident.information.slabs import RowSource, SlabBlock
 
 RowsOf = Callable[[set[str]], RowSource]  # rows of the logs with these labels
 MOST_BLOCKS = 5  # folds made of one log
@@ -178,26 +178,27 @@ def _judge(
     for segment, block in _numbered(source(labels), information):
         if segment not in fold.left_out:
             continue
-        for channel, slab in enumerate(block.slabs):
-            errors[channel].append(slab.residual(rest.values_))
-            variances[channel].append(((root[list(slab.columns)].T @ slab.rows[:-1]) ** 2).sum(0))
+        for channel, columns in enumerate(block.columns):
+            errors[channel].append(block.residual(channel, rest.values_))
+            W_first = block.usable_columns_first(channel)[:-1]
+            variances[channel].append(((root[list(columns)].T @ W_first) ** 2).sum(0))
     joined = [tuple(np.concatenate([np.zeros(0), *parts]) for parts in one) for one in (errors, variances)]
     return _Judged(residual, torque, hits, compared, *joined)
 
 
-def _numbered(source: RowSource, information: Information) -> Iterator[tuple[int, SlabBlock]]:
+def _numbered(source: RowSource, information: Information) -> Iterator[tuple[int, RegressorBlock]]:
     """Blocks with the number of their segment in the information, which leaves out segments without rows."""
     labels = [segment.label for segment in information.segments]
     first = {label: labels.index(label) for label in labels}
     current: tuple[str, int] | None = None
     number, filled = 0, False
     for block in source.blocks():
-        if current is None or block.label != current[0]:
-            number, filled = first.get(block.label, len(labels)), False
+        if current is None or block.log != current[0]:
+            number, filled = first.get(block.log, len(labels)), False
         elif block.segment != current[1]:
             number, filled = number + filled, False
-        current = (block.label, block.segment)
-        filled = filled or any(slab.rows.shape[1] for slab in block.slabs)
+        current = (block.log, block.segment)
+        filled = filled or bool(block.usable.any())
         yield number, block
 
 

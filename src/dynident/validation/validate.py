@@ -140,9 +140,9 @@ def coverage(fit: Estimate, observations: Sequence[Observations]) -> Array:
     root = covariance_root(fit.covariance)
     inside, count = np.zeros(len(rows.channels)), np.zeros(len(rows.channels))
     for block in rows.blocks():
-        for channel, slab in enumerate(block.slabs):
-            residual = slab.residual(fit.beta)
-            spread = root[list(slab.columns)].T @ slab.rows[:-1]
+        for channel, columns in enumerate(block.columns):
+            residual = block.residual(channel, fit.beta)
+            spread = root[list(columns)].T @ block.usable_columns_first(channel)[:-1]
             deviation = np.sqrt((spread**2).sum(0) + fit.sigma[channel] ** 2)
             inside[channel] += np.count_nonzero(np.abs(residual) <= 2.0 * deviation)
             count[channel] += len(residual)

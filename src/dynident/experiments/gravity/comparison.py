@@ -12,8 +12,8 @@ import numpy as np
 
 from dynident.arrays import Array, Mask
 from dynident.estimate.estimate import Estimate
-from dynident.estimate.text_table import deviation_text, text_table
 from dynident.experiments.gravity.structure import GravityBase
+from dynident.information.parameter_estimate import std_text, text_table
 from dynident.robot.model import Robot
 
 _SURE = 3.0  # deviations within which two values agree
@@ -91,7 +91,7 @@ class Comparison:
         """Table 5."""
         head = ("parameter", "gravity", "std", "fit", "fit std", "difference")
         lines = [
-            (name, f"{own:.5g}", deviation_text(std), f"{other:.5g}", deviation_text(more), f"{own - other:.2g}")
+            (name, f"{own:.5g}", std_text(std), f"{other:.5g}", std_text(more), f"{own - other:.2g}")
             for name, own, std, other, more in self.rows()
         ]
         return text_table(head, lines, head[1:])

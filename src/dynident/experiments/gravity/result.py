@@ -11,13 +11,13 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.estimate.estimate import Estimate
-from dynident.estimate.text_table import text_table
 from dynident.experiments.answer import Quantity, answer, quantity_table
 from dynident.experiments.gravity.comparison import Comparison, compare_moments, moments_of_fit
 from dynident.experiments.gravity.fourier import FourierFit
 from dynident.experiments.gravity.friction import SlowFriction
 from dynident.experiments.gravity.recursion import Moments
 from dynident.experiments.gravity.structure import GravityBase
+from dynident.information.parameter_estimate import text_table
 from dynident.robot.model import Robot
 
 

@@ -292,7 +292,7 @@ def _windowed_mean(x: Array) -> Array:
 
 
 _ADVICE = {
-    "held": "friction holds it; raise --kp or --amplitude",
+    "held": "raise --kp or --amplitude",
     "falls": "raise --kp or --rate, or run the gravity stage first",
     "saturated": "lower --kp or --amplitude",
     "limit": "give other set-points (--set-point), or lower --amplitude",

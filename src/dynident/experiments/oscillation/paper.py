@@ -12,7 +12,6 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.errors import InputError
-from dynident.estimate.text_table import text_table
 from dynident.experiments.bench import Bench
 from dynident.experiments.oscillation import printed
 from dynident.experiments.oscillation.groups import SwingModel
@@ -21,6 +20,7 @@ from dynident.experiments.oscillation.paper_model import is_paper_chain
 from dynident.experiments.oscillation.starts import top
 from dynident.experiments.oscillation.swing import Law
 from dynident.experiments.oscillation.tracking import CHANGE, CheckMotion, choose_motion, choose_start, tracking_errors
+from dynident.information.parameter_estimate import text_table
 
 DISCRIMINATION = ("combination", "10 % moves it by [deg]", "seen from [%]")
 RESOLUTION = 0.5  # periods: counting sees each half of one

@@ -10,9 +10,9 @@ import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError
-from dynident.estimate.text_table import text_table
 from dynident.experiments.bench import Bounds
 from dynident.experiments.oscillation.groups import SwingModel, local, swing_model
+from dynident.information.parameter_estimate import text_table
 from dynident.robot.model import Robot
 
 _POSES = 200

@@ -301,7 +301,8 @@ def _combination_warnings(combinations: Combinations | None) -> list[str]:
         )
     if combinations.condition > _CONDITION:
         warnings.append(
-            f"the poses are badly conditioned ({combinations.condition:.0f}); choose others, or let them be chosen"
+            f"the poses tell some combinations badly (condition {combinations.condition:.0f}); their standard "
+            "deviations are large: test more joints, or give more poses"
         )
     off = np.abs(combinations.left)
     if ((off > _APART) & (combinations.shares > _MATTERS)).any():

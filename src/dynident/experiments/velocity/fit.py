@@ -10,6 +10,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.dynamics.friction_terms import PointwiseLaw
 from dynident.experiments.velocity.groups import Group
+from dynident.experiments.velocity.links import Links
 from dynident.experiments.velocity.model import friction_columns, stacked
 from dynident.experiments.velocity.points import Point
 
@@ -57,7 +58,7 @@ class VelocityFit:
 
     Attributes:
         group: The joints.
-        points: What was measured, without the torque of inertia.
+        points: What was measured, without the torque of the links.
         laws: Laws beside viscous and Coulomb friction.
         names: Of the parameters.
         units: Of the parameters.
@@ -66,7 +67,7 @@ class VelocityFit:
         open: (p, k) changes of the parameters that leave the torque as it is; k = 0 where all are determined.
         residual: (m, n) measured friction minus that of the model [N·m or N].
         misfit: What the model misses.
-        inertia: (n, n) of the joints at each output, of what the velocity still changed; with standard deviations.
+        inertia: (n, n) of the joints at each output, about the pose of the runs; with standard deviations.
     """
 
     group: Group
@@ -109,14 +110,23 @@ class VelocityFit:
         return np.asarray(columns.values @ np.array([values.get(name, 0.0) for name in columns.names]))
 
 
-def fit_friction(group: Group, points: Sequence[Point], laws: Sequence[PointwiseLaw] = ()) -> VelocityFit:
+def fit_friction(
+    group: Group, points: Sequence[Point], laws: Sequence[PointwiseLaw] = (), links: Links | None = None
+) -> VelocityFit:
     """Least squares over all points; each output counts by the scatter of its points.
 
     Standard deviations come from the scatter or, where the model misses more than that, from the residual; that of the
-    inertia whose torque was taken off is added.
+    links whose torque was taken off is added.
+
+    Args:
+        group: The joints.
+        points: What was measured.
+        laws: Laws beside viscous and Coulomb friction.
+        links: What is known of the links beforehand; default that joints have an inertia.
     """
-    inertia, spread_inertia = _inertia(points)
-    points = [point.without(inertia) for point in points]
+    links = Links.free(len(group.places)) if links is None else links
+    chi, root = links.estimated(points)
+    points = [point.without(chi, root) for point in points]
     speed, torque, std, odd = stacked(points)
     columns = friction_columns(group, speed, odd, laws)
     size = np.sqrt(np.mean(torque**2, axis=0))
@@ -127,9 +137,10 @@ def fit_friction(group: Group, points: Sequence[Point], laws: Sequence[Pointwise
     residual = torque - columns.values @ values
     misfit = _misfit(residual, scatter, size, rows.shape[1] - open_.shape[1], [len(one.blocks) for one in points])
     covariance = spread * max(misfit.ratio, 1.0)
-    change = np.einsum("pmr,mj->prj", solve.reshape(len(values), *torque.shape) / scatter, _mean_push(points))
-    covariance = covariance + np.einsum("prj,rjk,qrk->pq", change, spread_inertia, change)
-    deviations = np.sqrt(np.diagonal(spread_inertia, axis1=1, axis2=2))
+    doubts = [np.zeros((*one.speed.shape, 0)) if one.doubt is None else one.doubt for one in points]
+    change = np.einsum("pmr,mrk->pk", solve.reshape(len(values), *torque.shape) / scatter, np.array(doubts))
+    covariance = covariance + change @ change.T
+    inertia, deviations = links.inertia @ chi, np.linalg.norm(links.inertia @ root, axis=2)
     return VelocityFit(
         group=group,
         points=tuple(points),
@@ -143,32 +154,6 @@ def fit_friction(group: Group, points: Sequence[Point], laws: Sequence[Pointwise
         misfit=misfit,
         inertia=(inertia, deviations),
     )
-
-
-def _mean_push(points: Sequence[Point]) -> Array:
-    """(m, n) mean accelerations of the points."""
-    return np.array([0.0 * one.speed if one.push is None else one.push.mean(axis=0) for one in points])
-
-
-def _inertia(points: Sequence[Point]) -> tuple[Array, Array]:
-    """Inertia (n, n) of each joint at each output, and its covariance (n, n, n) by output.
-
-    From how torque changes with acceleration within the points, where the velocity and with it friction is the same. A
-    velocity that does not change tells no inertia and needs none.
-    """
-    n = len(points[0].speed)
-    moved = [one for one in points if one.push is not None]
-    torque, push = (
-        np.concatenate([np.zeros((0, n)), *(x - x.mean(axis=0) for x in own)])
-        for own in ([one.blocks for one in moved], [one.push for one in moved if one.push is not None])
-    )
-    spare = len(torque) - len(moved) - n
-    if spare < 1 or not push.any():
-        return np.zeros((n, n)), np.zeros((n, n, n))
-    solve = np.linalg.pinv(push)
-    inertia = (solve @ torque).T
-    noise = np.sum((torque - push @ inertia.T) ** 2, axis=0) / spare
-    return inertia, noise[:, None, None] * (solve @ solve.T)
 
 
 def _solved(rows: Array) -> tuple[Array, Array, Array]:

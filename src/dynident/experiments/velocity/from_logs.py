@@ -16,6 +16,7 @@ from dynident.experiments.answer import ExperimentError
 from dynident.experiments.velocity.fit import fit_friction
 from dynident.experiments.velocity.gravity import Gravity, Known, known_torque, words
 from dynident.experiments.velocity.groups import Group, joint_groups
+from dynident.experiments.velocity.links import acceleration_columns
 from dynident.experiments.velocity.model import shapes
 from dynident.experiments.velocity.points import BLOCKS, Point, Stretch, both_ways, one_way
 from dynident.experiments.velocity.result import VelocityFriction
@@ -98,7 +99,7 @@ def _tracks(log: LogSource, robot: Robot, fit: Estimate | None, known: Known | N
     observed = observe(log, robot) if fit is None else fit.observe(log)
     found, parts = [], []
     for motion in observed.motion():
-        parts.append([motion.time, *(x.T for x in (motion.q, motion.dq, motion.ddq, motion.tau[0])), motion.inner])
+        parts.append([motion.time, motion.q, motion.dq, motion.ddq, motion.tau[0], motion.inner])
         if motion.last:
             time, q, dq, ddq, tau, inner = (np.concatenate(own) for own in zip(*parts, strict=True))
             rest = tau if known is None else tau - known(q, dq, ddq)
@@ -162,7 +163,7 @@ def _held(group: Group, track: _Track, samples: Samples) -> list[Samples]:
 def _stretch(group: Group, track: _Track, samples: Samples, *, known: bool) -> Stretch:
     """Samples of a group; what is known of the torque holds that of inertia already."""
     q, rest, ddq = (x[samples][:, list(group.places)] for x in (track.q, track.rest, track.ddq))
-    return Stretch(track.log, track.time[samples], q, rest, None if known else ddq)
+    return Stretch(track.log, track.time[samples], q, rest, None if known else acceleration_columns(ddq))
 
 
 def _paired(stretches: Sequence[Stretch]) -> list[Point]:

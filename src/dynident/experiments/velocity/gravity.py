@@ -37,7 +37,7 @@ def known_torque(robot: Robot, gravity: Gravity, fit: Estimate | None) -> Known 
                 f"the fit is of another robot ({fit.robot.name}) than the one under test ({robot.name}), or of other "
                 "locked joints; identify the same one"
             )
-        return _torque_of(without_friction(fit.model))
+        return without_friction(fit.model).torque
     if gravity == "cancel":
         return None
     if gravity == "none":
@@ -45,7 +45,7 @@ def known_torque(robot: Robot, gravity: Gravity, fit: Estimate | None) -> Known 
     chi = parameters(robot, _LINKS)
     if not np.any(chi):
         raise InputError(f"robot {robot.name} has no values of its own to know gravity from; give a fit, or cancel it")
-    return _torque_of(TorqueModel(robot, resolve_terms(_LINKS), chi))
+    return TorqueModel(robot, resolve_terms(_LINKS), chi).torque
 
 
 def without_friction(model: TorqueModel) -> TorqueModel:
@@ -59,14 +59,6 @@ def without_friction(model: TorqueModel) -> TorqueModel:
             chi += model.chi[first : first + count].tolist()
         first += count
     return TorqueModel(model.robot, tuple(terms), np.array(chi), model.reference)
-
-
-def _torque_of(model: TorqueModel) -> Known:
-    def torque(q: Array, dq: Array, ddq: Array) -> Array:
-        rows = (np.ascontiguousarray(x.T) for x in (q, dq, ddq))
-        return model.torque(*rows).T
-
-    return torque
 
 
 def words(gravity: Gravity, fit: Estimate | None) -> str:

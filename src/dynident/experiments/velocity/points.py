@@ -31,14 +31,16 @@ class Stretch:
         time: (m,) [s].
         q: (m, n) positions of the joints under test [rad or m].
         tau: (m, n) torque at their actuated coordinates [N·m or N], without gravity where that is known.
-        ddq: (m, n) accelerations of the joints; None where the torque of inertia is known and in none of `tau`.
+        rigid: (m, n, p) torque of the links per unit of their parameters; None where it is known and in none of `tau`.
+        dq: (m, n) velocities of the joints; None where only their mean is looked at.
     """
 
     run: str
     time: Array
     q: Array
     tau: Array
-    ddq: Array | None = None
+    rigid: Array | None = None
+    dq: Array | None = None
 
     @property
     def speed(self) -> Array:
@@ -57,7 +59,9 @@ class Point:
         odd: Whether it is half the difference of both directions: then friction at the opposite speed is the opposite,
             and an offset has cancelled with gravity.
         seconds: Time that was measured.
-        push: (k, n) acceleration of the joints in each part, to which a torque of inertia belongs; None for none.
+        rigid: (k, n, p) torque of the links in each part per unit of their parameters; None for none.
+        dq: (k, n) velocities of the joints in each part; None where only their mean is known.
+        doubt: (n, r) torque of the links that may be left in the mean, in r independent directions of unit variance.
     """
 
     run: str
@@ -65,16 +69,26 @@ class Point:
     blocks: Array
     odd: bool
     seconds: float
-    push: Array | None = None
+    rigid: Array | None = None
+    dq: Array | None = None
+    doubt: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("speed", "blocks", "push"):
+        for name in ("speed", "blocks", "rigid", "dq", "doubt"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
 
-    def without(self, inertia: Array) -> Point:
-        """The same without the torque of inertia (n, n), outputs over joints."""
-        return self if self.push is None else replace(self, blocks=self.blocks - self.push @ inertia.T)
+    def without(self, chi: Array, root: Array) -> Point:
+        """The same without the torque of the links.
+
+        Args:
+            chi: (p,) their parameters.
+            root: (p, r) root of the covariance of these.
+        """
+        if self.rigid is None:
+            return self
+        doubt = self.rigid.mean(axis=0) @ root
+        return replace(self, blocks=self.blocks - self.rigid @ chi, rigid=None, doubt=doubt)
 
     @property
     def torque(self) -> Array:
@@ -179,18 +193,19 @@ def _resolution(q: Array) -> float:
 def one_way(stretch: Stretch) -> Point:
     """Friction of a stretch whose gravity is known or none."""
     seconds = float(stretch.time[-1] - stretch.time[0])
-    blocks, push = (
+    blocks, rigid, dq = (
         None if own is None else np.array([part.mean(axis=0) for part in np.array_split(own, BLOCKS)])
-        for own in (stretch.tau, stretch.ddq)
+        for own in (stretch.tau, stretch.rigid, stretch.dq)
     )
     assert blocks is not None
-    return Point(stretch.run, stretch.speed, blocks, False, seconds, push)
+    return Point(stretch.run, stretch.speed, blocks, False, seconds, rigid, dq)
 
 
 def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
     """Half the difference of torque there and back, position by position.
 
-    Gravity, offset and the squares of speeds are the same on both ways and cancel; friction changes its sign.
+    Gravity, offset and the squares of speeds are the same on both ways and cancel; friction changes its sign. What does
+    not cancel, since joints that are held give way and velocities still change, is in the torque of the links.
 
     Args:
         there: One way.
@@ -206,7 +221,7 @@ def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Po
     if not high > low:
         return None
     edges = np.linspace(low, high, BLOCKS + 1)
-    means, pushes, count = [], [], len(there.time)
+    means, links, speeds, count = [], [], [], len(there.time)
     for one, x in zip((there, back), along, strict=True):
         place = np.searchsorted(edges, x, side="right") - 1
         parts = [place == k for k in range(BLOCKS)]
@@ -214,9 +229,12 @@ def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Po
         if count < fewest:
             return None
         means.append(np.array([one.tau[part].mean(axis=0) for part in parts]))
-        if one.ddq is not None:
-            pushes.append(np.array([one.ddq[part].mean(axis=0) for part in parts]))
+        if one.rigid is not None:
+            links.append(np.array([one.rigid[part].mean(axis=0) for part in parts]))
+        if one.dq is not None:
+            speeds.append(np.array([one.dq[part].mean(axis=0) for part in parts]))
     speed = 0.5 * (there.speed - back.speed)
     seconds = float((high - low) / np.linalg.norm(speed))
-    push = 0.5 * (pushes[0] - pushes[1]) if len(pushes) == 2 else None
-    return Point(there.run, speed, 0.5 * (means[0] - means[1]), True, seconds, push)
+    rigid, dq = (0.5 * (x[0] - x[1]) if len(x) == 2 else None for x in (links, speeds))
+    speed = speed if dq is None else dq.mean(axis=0)
+    return Point(there.run, speed, 0.5 * (means[0] - means[1]), True, seconds, rigid, dq)

@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.dynamics.evaluate import regressor
 from dynident.estimate.estimate import Estimate
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.velocity.fit import VelocityFit, fit_friction
 from dynident.experiments.velocity.gravity import Gravity, Known, known_torque, words
 from dynident.experiments.velocity.groups import Group, check_held, check_tested, joint_groups
+from dynident.experiments.velocity.links import TERMS, Links, acceleration_columns
 from dynident.experiments.velocity.model import shapes
 from dynident.experiments.velocity.plan import Level, ThereAndBack, Timing, joint_range, plan_levels, prolonged
 from dynident.experiments.velocity.points import (
@@ -58,7 +60,8 @@ def velocity_friction(
 
     Each joint, or two coupled ones together, goes there and back at each speed while the others are held; runs are
     prolonged until it has settled. Half the difference of torque there and back, position by position, is friction:
-    gravity cancels. The torque of what the velocity still changes is taken off with an inertia that is fitted along.
+    gravity cancels. What does not, since held joints give way and velocities still change, is taken off by the links'
+    parameters, which are estimated along around the robot's description.
 
     Args:
         plant: The machine, or a bench with its bounds and folder.
@@ -99,7 +102,8 @@ def velocity_friction(
     for task in tasks:
         points = steps.measure(task)
         if points:
-            fits.append(fit_friction(task.group, points, laws))
+            links = None if known is not None else Links.of(task.group, task.pose)
+            fits.append(fit_friction(task.group, points, laws, links))
             poses.append(task.pose)
     if not fits:
         raise ExperimentError(f"no run could be used; {'; '.join(steps.left_out[:3])}")
@@ -234,9 +238,13 @@ def _stretch(group: Group, run: Run, window: tuple[float, float], known: Known |
     inside = (run.time >= window[0] - 1e-9) & (run.time <= window[1] + 1e-9)
     time, q, tau = run.time[inside], run.q[inside], run.tau[inside]
     places = list(group.places)
-    ddq = derivatives(run.time, run.q[:, places])[1][inside]
-    found = Stretch(run.label, time, q[:, places], tau[:, places], ddq)
-    if known is None or len(time) < 2:
+    dq, ddq = (x[inside] for x in derivatives(run.time, run.q))
+    if known is None:
+        rigid = regressor(group.robot, q, dq, ddq, TERMS)[:, places]
+        return Stretch(run.label, time, q[:, places], tau[:, places], rigid, dq[:, places])
+    inertia = acceleration_columns(ddq[:, places])
+    found = Stretch(run.label, time, q[:, places], tau[:, places], inertia, dq[:, places])
+    if len(time) < 2:
         return found
     dq = np.zeros_like(q)
     dq[:, places] = found.speed

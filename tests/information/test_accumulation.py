@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.information.accumulate import MOST_SEGMENTS
+from dynident.information.accumulation import MOST_SEGMENTS
 from tests.robots import random_urdf
 
 ARMS = ["puma560", "sr400", "tx40", "cylindrical", "minnesota"]
@@ -263,8 +263,8 @@ class TestCoordinates:
         np.testing.assert_allclose(solution.values, reference, atol=1e-10)
         assert solution.n_rows == pytest.approx(0.3 * 600 + 600)
         last = new.outputs(["joint5"]).solve()
-        assert last.channels == ("joint5",)
-        assert new.outputs("joint5").solve().channels == ("joint5",)
+        assert last.solve.channels == ("joint5",)
+        assert new.outputs("joint5").solve().solve.channels == ("joint5",)
         with pytest.raises(di.InputError, match="no output channel is left; expected some of joint2"):
             new.outputs([])
         assert last.rank == 3  # the last torque of a planar arm feels its own link only
