@@ -26,7 +26,7 @@ import dynident.pipeline.preprocessing as pipeline
 import friction
 from dynident.logs.log import Log, joint_positions
 from dynident.robot.model import Robot
-from dynident.signals import BandChoice, Observations, SignalOptions, fresh_blocks, survey
+from dynident.signals import BandChoice, Observations, SignalOptions, fresh_blocks, survey_log
 from friction import DATA, Fold
 
 TIAGO_GAINS = "drive_gains: [1, 13.6, 13.6, -8.7, -8.7, -20.6, -20.6, -20.6]\n"  # [N·m/A]
@@ -85,7 +85,8 @@ ROBOTS: dict[str, tuple[str, float, Callable[[], tuple[Robot, list[Fold]]]]] = {
 
 def band_before(log: Log, robot: Robot) -> float:
     """Eighteen times the frequency below which 90 % of the fastest joint's velocity power above white noise lies."""
-    found = survey(log, robot)
+    found = survey_log(log, robot, channels=False)
+    found.require_usable()
     blocks = list(fresh_blocks(log.blocks()))
     time_, q = (
         np.concatenate(part) for part in zip(*((b.time, joint_positions(b, robot)) for b in blocks), strict=True)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dynident.check.look import look
 from dynident.check.preview import preview
 from dynident.logs import Log, stream_log
 from dynident.report.check import print_preview
+from dynident.signals import survey_log
 from tests.check.made import N, opened, sound, write
 
 
@@ -105,20 +105,20 @@ def test_blocks_and_files_do_not_matter(tmp_path, monkeypatch):
     for name in set(columns) - {"t"}:
         columns[name][995:1010] = columns[name][995]
     log = Log("made", "", columns["t"], {name: values for name, values in columns.items() if name != "t"})
-    whole = look(log)
-    assert whole.values["tau1"].at_end > 0.1
-    assert (whole.repeats.longest, whole.repeats.frozen) == (14, 14)
+    whole = survey_log(log)
+    assert whole.channels["tau1"].saturated_share > 0.1
+    assert (whole.repeats.longest, whole.repeats.n_long) == (14, 14)
     file = opened(tmp_path, columns)
     monkeypatch.setattr("dynident.logs.stream.BLOCK", 1000)  # a hundred windows, so that these are the same
-    cut = look(file)
+    cut = survey_log(file)
     assert cut.repeats == whole.repeats
-    assert cut.clock.gaps == whole.clock.gaps == 0
-    for name, values in whole.values.items():
-        other = cut.values[name]
-        assert (other.lowest, other.highest, other.step, other.repeated) == (
-            *(values.lowest, values.highest, values.step, values.repeated),
+    assert cut.clock.n_gaps == whole.clock.n_gaps == 0
+    for name, values in whole.channels.items():
+        other = cut.channels[name]
+        assert (other.lowest, other.highest, other.step, other.repeated_share) == (
+            *(values.lowest, values.highest, values.step, values.repeated_share),
         )
         assert other.rms == pytest.approx(values.rms, rel=1e-12)
-        assert other.at_end == pytest.approx(values.at_end, abs=0.01)
-    np.testing.assert_allclose(cut.motion.slope, whole.motion.slope, rtol=1e-9)
-    assert cut.motion.moving == pytest.approx(whole.motion.moving, abs=0.01)
+        assert other.saturated_share == pytest.approx(values.saturated_share, abs=0.01)
+    np.testing.assert_allclose(cut.joints.slope, whole.joints.slope, rtol=1e-9)
+    assert cut.joints.moving_share == pytest.approx(dict(whole.joints.moving_share), abs=0.01)

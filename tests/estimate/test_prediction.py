@@ -182,8 +182,8 @@ class TestTorqueIsNotLookedAt:
         bare, zero, wild = (estimate.predict(log) for log in logs)
         np.testing.assert_array_equal(bare, zero)
         np.testing.assert_array_equal(bare, wild)
-        assert estimate.observe(logs[2], torque=False).survey.repeated > 0
-        assert estimate.observe(logs[2]).survey.repeated == 0
+        assert estimate.observe(logs[2], torque=False).survey.n_repeated > 0
+        assert estimate.observe(logs[2]).survey.n_repeated == 0
 
 
 def test_torque_is_that_of_the_joints():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import dynident as di
-from dynident.robot import reading
+from dynident import schema
 from dynident.robot.load import robot_from_urdf
 
 ARM = """<robot name="arm">
@@ -251,7 +251,7 @@ class TestAbsurdSizes:
     def test_a_huge_file_is_not_even_read(self, tmp_path, monkeypatch):
         path = tmp_path / "huge.urdf"
         with path.open("wb") as file:
-            file.truncate(reading.LARGEST_FILE + 1)
+            file.truncate(schema.LARGEST_FILE + 1)
         monkeypatch.setattr("pathlib.Path.read_text", lambda *_, **__: pytest.fail("the file was read"))
         with pytest.raises(di.RobotFileError, match=r"huge.urdf: has 8000001 bytes, more than the 8000000"):
             di.load_robot(path)

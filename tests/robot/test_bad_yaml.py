@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 import dynident as di
 from dynident.robot.dh import read_table
-from dynident.robot.reading import LARGEST_YAML, parse_yaml
+from dynident.schema import LARGEST_YAML, parse_yaml
 
 # A parallelogram (joints 2, 3 and 6 to 9) that carries a coupled wrist: every key a table may have is in use.
 TABLE = """name: arm

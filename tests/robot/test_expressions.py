@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dynident.robot.expressions import ExpressionError, evaluate, linear_form, parse, plain_number, quoted
+from dynident.robot.expressions import ExpressionError, evaluate, linear_form, parse
+from dynident.schema import plain_number, quoted
 
 NAMES = {"d3": 0.5, "RL4": 2.0}
 

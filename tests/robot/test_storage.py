@@ -14,8 +14,8 @@ from hypothesis import given, settings, strategies as st
 import dynident as di
 from dynident.identifiability.lengths import recognise
 from dynident.robot.model import Limits
-from dynident.robot.reading import parse_yaml
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
+from dynident.schema import parse_yaml
 from tests.robots import random_urdf
 
 OVERLAY = """

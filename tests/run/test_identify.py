@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
+import importlib
 import json
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import dynident as di
 from dynident.information.row_source import accumulate_source
 from dynident.pipeline import factor_cache as store_module
 from dynident.run.command_line import main
+from dynident.signals import survey_log
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 ARM = str(DEMO / "arm.yaml")
@@ -121,6 +124,26 @@ def test_logs_in_any_order_give_one_result(robot, logs, fit):
     other = di.identify(robot, logs[::-1], **FIXED)
     np.testing.assert_allclose(other.beta, fit.beta, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(other.std, fit.std, rtol=1e-8)
+
+
+def test_each_log_is_surveyed_once(robot, logs, monkeypatch):
+    """The diagnostics of `identify` and of `check` take the survey that observations were made from."""
+    surveyed: list[str] = []
+    real = survey_log
+
+    def counting(log, *args, **options):
+        surveyed.append(log.label)
+        return real(log, *args, **options)
+
+    for module in ("pipeline.preprocessing", "signals.observe", "check.doctor", "check.signals", "check.preview"):
+        monkeypatch.setattr(importlib.import_module(f"dynident.{module}"), "survey_log", counting)
+    judge = dataclasses.replace(logs[1], role="validation", label="judge")
+    found = di.identify(robot, [logs[0], judge], **{**FIXED, "check": "tell"})
+    assert found.check is not None
+    assert surveyed == [logs[0].label, "judge"]
+    surveyed.clear()
+    assert di.check_logs(robot, logs).findings
+    assert surveyed == [log.label for log in logs]
 
 
 _ONE_PROCESS = """

@@ -11,8 +11,7 @@ import pytest
 import dynident as di
 from dynident.run.command_line import main
 from dynident.run.demo import LOGS, demo_folder
-from dynident.run.node_reader import RunFileError
-from dynident.run.run_file import read_run_file
+from dynident.run.run_file import RunFileError, read_run_file
 from tests.run.fits import ARM, DEMO, FIRST, OTHER, PLAIN_WORDS, answer, complaint
 
 PLAN = f"""\

@@ -9,7 +9,7 @@ import pytest
 from scipy.signal import periodogram
 
 import dynident as di
-from dynident.signals import MotionSpectrum, SignalOptions, column_bandwidth, observe, survey
+from dynident.signals import MotionSpectrum, SignalOptions, column_bandwidth, observe, survey_log
 from dynident.signals.band import BandEvidence, choose_by_noise, equation_floor
 from dynident.signals.columns import MISMATCH, bandwidth_along, turning_band
 from dynident.signals.fir import filtered
@@ -106,12 +106,12 @@ class TestNoise:
         motion = Fourier.random(2, 1)
         q, _, ddq = motion(t)
         noisy = q + sigma * np.random.default_rng(0).normal(size=q.shape)
-        found = survey(Slow(pendulum, t).log(noisy), pendulum).evidence
+        found = survey_log(Slow(pendulum, t).log(noisy), pendulum).evidence
         share = 0.01 * np.median((ddq**2).mean(0))
         expected = (share * 5.0 * RATE / (2.0 * sigma**2 * (2.0 * np.pi) ** 4)) ** 0.2
         assert found.valley < expected
         assert found.limit == pytest.approx(expected, rel=0.1)
-        assert found.typical == pytest.approx(survey(Slow(pendulum, t).log(q), pendulum).typical, rel=0.05)
+        assert found.typical == pytest.approx(survey_log(Slow(pendulum, t).log(q), pendulum).typical, rel=0.05)
 
     def test_noise_bounds_the_band(self, pendulum):
         t = stamps(60.0, RATE)
@@ -194,17 +194,17 @@ class TestVotes:
         t = stamps(40.0, RATE)
         q = Fourier.random(4, 1, speed=3.0)(t)[0]
         q[:, 2] = 0.02 * np.sin(2.0 * np.pi * 0.25 * t) / np.pi
-        still = survey(Slow(scara, t).log(q), scara)
+        still = survey_log(Slow(scara, t).log(q), scara)
         q[:, 2] = 0.004 * np.sin(2.0 * np.pi * 1.1 * t) / np.pi  # 0.0088 m/s at most: held, by the default
-        assert survey(Slow(scara, t).log(q), scara).typical == pytest.approx(still.typical, rel=1e-6)
+        assert survey_log(Slow(scara, t).log(q), scara).typical == pytest.approx(still.typical, rel=1e-6)
         q[:, 2] *= 2.0  # 0.0125 m/s of effective velocity, 2e-5 of the others' power
-        assert survey(Slow(scara, t).log(q), scara).typical == pytest.approx(1.1, abs=0.05)
+        assert survey_log(Slow(scara, t).log(q), scara).typical == pytest.approx(1.1, abs=0.05)
 
     def test_no_fast_joint_is_needed(self, pendulum):
         """Where all joints are slower than the rest speed, the fastest of them count."""
         t = stamps(200.0, RATE)
         q = np.column_stack([0.01 * np.sin(2 * np.pi * 0.1 * t), np.zeros(len(t))])
-        assert survey(Slow(pendulum, t).log(q), pendulum).typical == pytest.approx(0.1, abs=0.02)
+        assert survey_log(Slow(pendulum, t).log(q), pendulum).typical == pytest.approx(0.1, abs=0.02)
 
 
 class TestFloor:

@@ -97,7 +97,7 @@ class TestTruth:
         log = exact_log(pendulum, motion_of(pendulum), t)
         old = held(np.random.default_rng(0).random(len(t)) < 0.1)
         stuttering = di.Log("stutter", "0", t, {name: values[old] for name, values in log.channels.items()})
-        assert observe(stuttering, pendulum).survey.repeated > 300
+        assert observe(stuttering, pendulum).survey.n_repeated > 300
         assert residuals(stuttering, pendulum).max() < 2e-3
 
     def test_fixed_parameters_are_taken_out_of_the_torque(self, pendulum):

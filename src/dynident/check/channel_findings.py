@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dynident.check.finding import Finding, Verdict, percent
-from dynident.check.look import Look
-from dynident.check.tally import Values
 from dynident.robot.model import METRES_PER_RADIAN, Joint, Robot
+from dynident.signals.channel_statistics import ChannelStatistics
+from dynident.signals.log_survey import Survey
 
 STILL = 5e-3  # [rad] a joint that stays within this range never moves; held joints wobble by 0.003
 _MOVES = 0.02  # share of the samples in which a joint that counts as moving moves
@@ -23,87 +23,87 @@ _SMALL_UNITS = {"revolute": ("deg", "degrees"), "prismatic": ("mm", "millimetres
 TORQUES = ("tau", "taum", "i")
 
 
-def judged_joints(look: Look, robot: Robot | None) -> list[int]:
+def judged_joints(survey: Survey, robot: Robot | None) -> list[int]:
     """Numbers of the joints that matter: those with a position that the robot does not hold locked."""
     if robot is None:
-        return list(look.motion.joints)
+        return list(survey.joints.numbers)
     own = [robot.joints[robot.active[i]].number for i in robot.moving]
-    return [j for j in own if j in look.motion.joints]
+    return [j for j in own if j in survey.joints.numbers]
 
 
-def radian_of(look: Look, robot: Robot | None, joint: int) -> float:
+def radian_of(survey: Survey, robot: Robot | None, joint: int) -> float:
     """What a radian of the joint is in its logged position: 0.1 m on a slide, turns of a motor shaft."""
     if robot is None:
         return 1.0
     place = next(i for i, j in enumerate(robot.active) if robot.joints[j].number == joint)
-    gear = 1.0 if look.motion.kind == "q" else abs(float(robot.drive.gear_ratios[place]))
+    gear = 1.0 if survey.joints.kind == "q" else abs(float(robot.drive.gear_ratios[place]))
     return gear * (METRES_PER_RADIAN if robot.joints[robot.active[place]].kind == "prismatic" else 1.0)
 
 
-def torque_channels(look: Look, joints: Sequence[int]) -> dict[int, str]:
+def torque_channels(survey: Survey, joints: Sequence[int]) -> dict[int, str]:
     """The channel that tells the torque of each joint, of the kind that most of them have."""
-    found = {kind: {j: f"{kind}{j}" for j in joints if f"{kind}{j}" in look.values} for kind in TORQUES}
+    found = {kind: {j: f"{kind}{j}" for j in joints if f"{kind}{j}" in survey.channels} for kind in TORQUES}
     return found[max(TORQUES, key=lambda kind: len(found[kind]))]
 
 
-def never_moves(look: Look, robot: Robot | None, joint: int) -> bool:
+def never_moves(survey: Survey, robot: Robot | None, joint: int) -> bool:
     """Whether the position of a joint stays where it is."""
-    values = look.values[f"{look.motion.kind}{joint}"]
-    return not values.range > STILL * radian_of(look, robot, joint)
+    values = survey.channels[f"{survey.joints.kind}{joint}"]
+    return not values.range > STILL * radian_of(survey, robot, joint)
 
 
-def numbers_finding(look: Look) -> Finding:
+def numbers_finding(survey: Survey) -> Finding:
     """Whether all numbers are finite."""
-    faulty = {name: values for name, values in look.values.items() if values.fault is not None}
+    faulty = {name: values for name, values in survey.channels.items() if values.first_fault is not None}
     if not faulty:
         return Finding("numbers", "ok", "all are finite")
     parts = []
     for name, values in list(faulty.items())[:5]:
-        assert values.fault is not None
-        row, what = values.fault
-        parts.append(f"'{look.raw.origins[name].header}' ({values.faults}, the first {what} at row {row})")
+        assert values.first_fault is not None
+        row, what = values.first_fault
+        parts.append(f"'{survey.raw.origins[name].header}' ({values.n_faults}, the first {what} at row {row})")
     more = f" and {len(faulty) - 5} more" if len(faulty) > 5 else ""
     words = f"numbers that are not finite in column {', '.join(parts)}{more}"
     return Finding("numbers", "stop", f"{words}; leave these rows out, or cut the log (--window)")
 
 
-def channel_findings(look: Look, robot: Robot | None) -> list[Finding]:
+def channel_findings(survey: Survey, robot: Robot | None) -> list[Finding]:
     """Channels that show nothing: dead torques and positions, joints that never move."""
-    joints = judged_joints(look, robot)
+    joints = judged_joints(survey, robot)
     if not joints:
         return [Finding("channels", "ok", "not judged: the log has no positions")]
-    found = [*_dead_torques(look, joints), *_still_positions(look, robot, joints)]
+    found = [*_dead_torques(survey, joints), *_still_positions(survey, robot, joints)]
     return found or [Finding("channels", "ok", "every joint moves, and every channel shows something")]
 
 
-def _dead_torques(look: Look, joints: Sequence[int]) -> Iterator[Finding]:
-    for joint, name in torque_channels(look, joints).items():
-        values = look.values[name]
-        dead = values.n_samples and (values.constant or values.repeated > _DEAD)
-        if dead and look.motion.moving[joint] > _MOVES:
-            words = f"'{look.raw.origins[name].header}' stays at {values.highest:.4g} while joint {joint} moves"
+def _dead_torques(survey: Survey, joints: Sequence[int]) -> Iterator[Finding]:
+    for joint, name in torque_channels(survey, joints).items():
+        values = survey.channels[name]
+        dead = values.n_samples and (values.constant or values.repeated_share > _DEAD)
+        if dead and survey.joints.moving_share[joint] > _MOVES:
+            words = f"'{survey.raw.origins[name].header}' stays at {values.highest:.4g} while joint {joint} moves"
             yield Finding("channels", "stop", f"{words}: the channel is dead; log it, or leave out or lock the joint")
 
 
-def _still_positions(look: Look, robot: Robot | None, joints: Sequence[int]) -> Iterator[Finding]:
-    still = [j for j in joints if never_moves(look, robot, j)]
+def _still_positions(survey: Survey, robot: Robot | None, joints: Sequence[int]) -> Iterator[Finding]:
+    still = [j for j in joints if never_moves(survey, robot, j)]
     if len(still) == len(joints):
         return  # the finding "rest" says so
     held = {}
     for j in still:
-        speed = look.motion.measured.get(j, 0.0)
-        name = f"{look.motion.kind}{j}"
-        if speed > _SPEEDS * radian_of(look, robot, j):
-            words = f"'{look.raw.origins[name].header}' never changes, but the measured speed reaches {speed:.3g}"
+        speed = survey.joints.max_measured_speed.get(j, 0.0)
+        name = f"{survey.joints.kind}{j}"
+        if speed > _SPEEDS * radian_of(survey, robot, j):
+            words = f"'{survey.raw.origins[name].header}' never changes, but the measured speed reaches {speed:.3g}"
             yield Finding("channels", "stop", f"{words}: the position of joint {j} is dead; log it")
         else:
-            values = look.values[name]
+            values = survey.channels[name]
             held[name] = float(f"{0.5 * (values.lowest + values.highest):.6g}")
     if held:
-        numbers = ", ".join(name.removeprefix(look.motion.kind) for name in held)
+        numbers = ", ".join(name.removeprefix(survey.joints.kind) for name in held)
         words = f"joint {numbers} never moves" if len(held) == 1 else f"joints {numbers} never move"
         it = "it" if len(held) == 1 else "them"
-        if look.motion.kind != "q":  # a motor-side log cannot be used with locked joints
+        if survey.joints.kind != "q":  # a motor-side log cannot be used with locked joints
             yield Finding("channels", "warn", f"{words}; nothing is learnt about {it} unless another log moves {it}")
             return
         lock = ",".join(f"{name}={value:g}" for name, value in held.items())
@@ -111,18 +111,18 @@ def _still_positions(look: Look, robot: Robot | None, joints: Sequence[int]) -> 
         yield Finding("channels", "warn", f"{words}; {remedy}", {"locked": held})
 
 
-def saturation_finding(look: Look, robot: Robot | None) -> Finding:
+def saturation_finding(survey: Survey, robot: Robot | None) -> Finding:
     """Whether torques sit at the ends of their range while their joint moves."""
     clipped = {}
-    for joint, name in torque_channels(look, judged_joints(look, robot)).items():
-        values = look.values[name]
+    for joint, name in torque_channels(survey, judged_joints(survey, robot)).items():
+        values = survey.channels[name]
         levels = values.range / values.step if values.step else 0.0
-        if levels >= _LEVELS and values.at_end > _CLIPPED and look.motion.moving[joint] > _MOVES:
-            clipped[name] = values.at_end
+        if levels >= _LEVELS and values.saturated_share > _CLIPPED and survey.joints.moving_share[joint] > _MOVES:
+            clipped[name] = values.saturated_share
     if not clipped:
         return Finding("saturation", "ok", "no torque stays at the end of its range")
     parts = [
-        f"'{look.raw.origins[name].header}' ({percent(share)}, at {_end(look.values[name]):.4g})"
+        f"'{survey.raw.origins[name].header}' ({percent(share)}, at {_end(survey.channels[name]):.4g})"
         for name, share in clipped.items()
     ]
     words = f"torque stays at the end of its range in motion: {', '.join(parts)}"
@@ -130,69 +130,69 @@ def saturation_finding(look: Look, robot: Robot | None) -> Finding:
     return Finding("saturation", verdict, f"{words}; the drive or the logger clips: move more gently")
 
 
-def _end(values: Values) -> float:
+def _end(values: ChannelStatistics) -> float:
     return max(abs(values.lowest), abs(values.highest))
 
 
-def quantisation_finding(look: Look, robot: Robot | None) -> Finding:
+def quantisation_finding(survey: Survey, robot: Robot | None) -> Finding:
     """Whether positions or torques come in steps that are coarse for the signal."""
-    joints = judged_joints(look, robot)
-    stutter = look.repeats.stutter / look.clock.n_samples
-    signals = [(f"{look.motion.kind}{j}", "position") for j in joints if not never_moves(look, robot, j)]
-    signals += [(name, "torque") for name in torque_channels(look, joints).values()]
+    joints = judged_joints(survey, robot)
+    stutter = survey.repeats.n_short / survey.clock.n_samples
+    signals = [(f"{survey.joints.kind}{j}", "position") for j in joints if not never_moves(survey, robot, j)]
+    signals += [(name, "torque") for name in torque_channels(survey, joints).values()]
     coarse = []
     for name, what in signals:
-        values = look.values[name]
-        rounded = _ROUNDED + stutter < values.repeated <= _DEAD
-        if rounded and values.step > _COARSE[what] * values.deviation > 0.0:
-            share = values.step / values.deviation
-            step = f"{values.step:.3g} {look.raw.unit(name)}"
-            coarse.append(f"'{look.raw.origins[name].header}' (steps of {step}, {share:.2g} of its deviation)")
+        values = survey.channels[name]
+        rounded = _ROUNDED + stutter < values.repeated_share <= _DEAD
+        if rounded and values.step > _COARSE[what] * values.std > 0.0:
+            share = values.step / values.std
+            step = f"{values.step:.3g} {survey.raw.unit(name)}"
+            coarse.append(f"'{survey.raw.origins[name].header}' (steps of {step}, {share:.2g} of its deviation)")
     if not coarse:
         return Finding("quantisation", "ok", "steps of positions and torques are fine enough")
     words = f"coarse steps in {', '.join(coarse)}"
     return Finding("quantisation", "warn", f"{words}; log more digits, or move so that the signal is larger")
 
 
-def limits_finding(look: Look, robot: Robot) -> Finding:
+def limits_finding(survey: Survey, robot: Robot) -> Finding:
     """Whether positions and speeds keep to the robot's limits."""
-    if look.motion.kind != "q":
+    if survey.joints.kind != "q":
         return Finding("limits", "ok", "not judged: the log has positions of motor shafts")
-    numbers = judged_joints(look, robot)
+    numbers = judged_joints(survey, robot)
     joints = [joint for joint in robot.joints if joint.number in numbers]
-    beyond = [words for joint in joints for words in _beyond(look, joint)]
+    beyond = [words for joint in joints for words in _beyond(survey, joint)]
     if not beyond:
         return Finding("limits", "ok", "positions and speeds keep to the robot's limits")
-    far = [joint for joint in joints if _far(look, joint)]
+    far = [joint for joint in joints if _far(survey, joint)]
     words = f"beyond the limits of {robot.name}: {', '.join(beyond[:6])}{', ..' if len(beyond) > 6 else ''}"
     if not far:
         return Finding("limits", "warn", f"{words}; check the robot file, the order of the joints and the units")
     columns = {}
     for joint in far:
-        columns.update(look.raw.origins[joint.variable].rule(joint.variable, unit=_SMALL_UNITS[joint.kind][0]))
+        columns.update(survey.raw.origins[joint.variable].rule(joint.variable, unit=_SMALL_UNITS[joint.kind][0]))
     units = " and ".join(dict.fromkeys(_SMALL_UNITS[joint.kind][1] for joint in far))
     return Finding(
         "limits", "warn", f"{words}; so far beyond that the positions may be in {units}", {"columns": columns}
     )
 
 
-def _beyond(look: Look, joint: Joint) -> Iterator[str]:
-    values, limits = look.values[joint.variable], joint.limits
-    unit = look.raw.unit(joint.variable) if joint.kind == "revolute" else "m"
+def _beyond(survey: Survey, joint: Joint) -> Iterator[str]:
+    values, limits = survey.channels[joint.variable], joint.limits
+    unit = survey.raw.unit(joint.variable) if joint.kind == "revolute" else "m"
     room = _BEYOND_POSITION * (METRES_PER_RADIAN if joint.kind == "prismatic" else 1.0)
     if limits.lower is not None and limits.upper is not None and limits.lower < limits.upper:
         if values.lowest < limits.lower - room:
             yield f"{joint.variable} {values.lowest:.4g} under {limits.lower:.4g} {unit}"
         if values.highest > limits.upper + room:
             yield f"{joint.variable} {values.highest:.4g} over {limits.upper:.4g} {unit}"
-    speed = look.motion.fastest[joint.number]
+    speed = survey.joints.max_speed[joint.number]
     if limits.velocity and speed > _BEYOND_SPEED * limits.velocity:
         yield f"d{joint.variable} {speed:.4g} over {limits.velocity:.4g} {unit}/s"
 
 
-def _far(look: Look, joint: Joint) -> bool:
+def _far(survey: Survey, joint: Joint) -> bool:
     """Whether a joint's positions are as far off as degrees or millimetres would be."""
-    values, limits = look.values[joint.variable], joint.limits
-    if limits.lower is None or limits.upper is None or look.raw.origins[joint.variable].unit:
+    values, limits = survey.channels[joint.variable], joint.limits
+    if limits.lower is None or limits.upper is None or survey.raw.origins[joint.variable].unit:
         return False
     return _end(values) > _FAR * max(abs(limits.lower), abs(limits.upper)) > 0.0

@@ -26,6 +26,7 @@ from dynident.identifiability.base import base_parameters
 from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, as_logs
 from dynident.robot.model import Robot
+from dynident.signals.log_survey import Survey, survey_log
 from dynident.signals.observe import Observations, SignalOptions, observe
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
@@ -53,25 +54,40 @@ def check_logs(
         signals: Band, delay and rest speed; default what identification uses.
         progress: Called with what is being done, and how much of it is done.
     """
-    given = as_logs(logs)
-    return _checked(robot, given, lambda: [_observed(log, robot, signals) for log in given], progress)
+    given, options = as_logs(logs), signals or SignalOptions()
+    surveys: list[Survey] = []
+
+    def survey_of(number: int) -> Survey:
+        surveys.append(survey_log(given[number], robot, rest_speed=options.rest_speed))
+        return surveys[-1]
+
+    def observed() -> list[Observations]:
+        return [_observed(log, robot, options, survey) for log, survey in zip(given, surveys, strict=True)]
+
+    return _checked(robot, given, survey_of, observed, progress)
 
 
 def check_observed(observations: Sequence[Observations], progress: Progress | None = None) -> Checkup:
-    """`check_logs` for logs that were looked through already."""
-    logs = [one.log for one in observations]
-    return _checked(observations[0].robot, logs, lambda: observations, progress)
+    """`check_logs` for logs that were surveyed already; one without its channels is surveyed again."""
+    robot, logs = observations[0].robot, [one.log for one in observations]
+
+    def survey_of(number: int) -> Survey:
+        survey = observations[number].survey
+        return survey if survey.channels else survey_log(logs[number], robot)
+
+    return _checked(robot, logs, survey_of, lambda: observations, progress)
 
 
 def _checked(
     robot: Robot,
     logs: Sequence[LogSource],
+    survey_of: Callable[[int], Survey],
     observed: Callable[[], Sequence[Observations]],
     progress: Progress | None,
 ) -> Checkup:
     """Signals first; the model is asked only where they make sense."""
     tell = progress or (lambda what, done, total: None)
-    found = [*_repeated(logs), *_all_signals(robot, logs, tell)]
+    found = [*_repeated(logs), *_all_signals(robot, logs, survey_of, tell)]
     if any(one.verdict == "stop" and one.name in _READABLE for one in found):
         found.append(Finding("model", "warn", _NOT_LOOKED_AT))
     else:
@@ -84,9 +100,9 @@ def _checked(
     return Checkup(tuple(found), tuple(log.label for log in logs))
 
 
-def _observed(log: LogSource, robot: Robot, signals: SignalOptions | None) -> Observations:
+def _observed(log: LogSource, robot: Robot, options: SignalOptions, survey: Survey) -> Observations:
     torque_kind(next(iter(log.blocks())), robot)  # says which columns are missing
-    return observe(log, robot, signals)
+    return observe(log, robot, options, survey=survey)
 
 
 def _repeated(logs: Sequence[LogSource]) -> list[Finding]:
@@ -100,20 +116,22 @@ def _repeated(logs: Sequence[LogSource]) -> list[Finding]:
     return found
 
 
-def _all_signals(robot: Robot, logs: Sequence[LogSource], tell: Progress) -> list[Finding]:
+def _all_signals(
+    robot: Robot, logs: Sequence[LogSource], survey_of: Callable[[int], Survey], tell: Progress
+) -> list[Finding]:
     """The items of single logs that need no model."""
     found: list[Finding] = []
     for number, log in enumerate(logs):
         tell("looking at signals", number, len(logs))
-        found += _signals(log, robot)
+        found += _signals(log, robot, survey_of(number))
     tell("looking at signals", len(logs), len(logs))
     return found
 
 
-def _signals(log: LogSource, robot: Robot) -> list[Finding]:
+def _signals(log: LogSource, robot: Robot, survey: Survey) -> list[Finding]:
     """The items of one log that need no model; one that cannot be read at all is an item of its own."""
     try:
-        return signal_findings(log, robot)
+        return signal_findings(log, robot, survey=survey)
     except DynidentError as error:
         return [Finding("numbers", "stop", str(error), log=log.label)]
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from dynident.check.channel_findings import judged_joints, never_moves, radian_of
 from dynident.check.finding import Finding, percent
-from dynident.check.look import Look
 from dynident.check.time_findings import clock_factor
 from dynident.robot.model import Robot
+from dynident.signals.log_survey import Survey
 
 _SPEED = 0.05  # [rad/s] slower joints tell nothing about their speed columns
 _FOLLOWS = 0.9  # correlation of a speed with its own position; sound logs have 0.97 or more
@@ -33,24 +33,24 @@ class _Wrong:
     columns: dict[str, Any] = field(default_factory=dict)
 
 
-def velocity_finding(look: Look, robot: Robot | None) -> Finding:
+def velocity_finding(survey: Survey, robot: Robot | None) -> Finding:
     """Whether measured speeds are those of the positions; positions are what is used."""
-    speeds = list(_compared(look, robot))
+    speeds = list(_compared(survey, robot))
     if not speeds:
         return Finding("velocity", "ok", "no measured speeds to compare; positions are differentiated")
     if (factor := _common_factor(speeds)) != 1.0:
         words = f"all measured speeds are {factor:.3g} times those of the positions, as if the clock ran wrong"
-        fix = {"columns": look.raw.origins["t"].rule("t", factor=float(f"{1.0 / factor:.3g}"))}
+        fix = {"columns": survey.raw.origins["t"].rule("t", factor=float(f"{1.0 / factor:.3g}"))}
         return Finding("velocity", "warn", f"{words}: check the stamps, or the scale of the speeds", fix)
     wrong = _Wrong()
     for joint, own, slope in speeds:
-        other = _other(look, joint)
+        other = _other(survey, joint)
         if abs(own) < _FOLLOWS and other is not None:
-            _note_swap(look, wrong, joint, other)
+            _note_swap(survey, wrong, joint, other)
         elif abs(own) < _FOLLOWS:
-            wrong.words.append(f"{_column(look, joint)} does not follow the position (correlation {own:.2f})")
+            wrong.words.append(f"{_column(survey, joint)} does not follow the position (correlation {own:.2f})")
         elif abs(slope - 1.0) > _SLOPE:
-            _note_slope(look, wrong, joint, slope)
+            _note_slope(survey, wrong, joint, slope)
     if not wrong.words:
         slopes = [slope for _, _, slope in speeds]
         span = f"{min(slopes):.3f} to {max(slopes):.3f}"
@@ -60,14 +60,14 @@ def velocity_finding(look: Look, robot: Robot | None) -> Finding:
     return Finding("velocity", "warn", f"{words}; positions are used unless measured speeds are asked for", fix)
 
 
-def _compared(look: Look, robot: Robot | None) -> Iterator[tuple[int, float, float]]:
+def _compared(survey: Survey, robot: Robot | None) -> Iterator[tuple[int, float, float]]:
     """Joint, correlation and slope of each speed column that can be judged."""
-    motion, judged = look.motion, judged_joints(look, robot)
-    factor = clock_factor(look)  # what is wrong with the clock is not the fault of the speeds
-    for i, joint in enumerate(motion.speeds):
-        quick = motion.fastest[joint] > _SPEED * radian_of(look, robot, joint) / factor
-        if joint in judged and quick and not never_moves(look, robot, joint):
-            yield joint, float(motion.match[i, motion.joints.index(joint)]), float(motion.slope[i]) / factor
+    joints, judged = survey.joints, judged_joints(survey, robot)
+    factor = clock_factor(survey)  # what is wrong with the clock is not the fault of the speeds
+    for i, joint in enumerate(joints.with_velocity):
+        quick = joints.max_speed[joint] > _SPEED * radian_of(survey, robot, joint) / factor
+        if joint in judged and quick and not never_moves(survey, robot, joint):
+            yield joint, float(joints.correlation[i, joints.numbers.index(joint)]), float(joints.slope[i]) / factor
 
 
 def _common_factor(speeds: Sequence[tuple[int, float, float]]) -> float:
@@ -78,31 +78,31 @@ def _common_factor(speeds: Sequence[tuple[int, float, float]]) -> float:
     return middle if alike and abs(middle - 1.0) > _SLOPE and 1.0 / _CLOCK < middle < _CLOCK else 1.0
 
 
-def _other(look: Look, joint: int) -> int | None:
+def _other(survey: Survey, joint: int) -> int | None:
     """The other joint whose position a speed follows."""
-    row = abs(look.motion.match[look.motion.speeds.index(joint)])
-    best = look.motion.joints[int(row.argmax())]
+    row = abs(survey.joints.correlation[survey.joints.with_velocity.index(joint)])
+    best = survey.joints.numbers[int(row.argmax())]
     return best if best != joint and row.max() > _SWAPPED else None
 
 
-def _column(look: Look, joint: int) -> str:
-    return f"'{look.raw.origins[_channel(look, joint)].header}'"
+def _column(survey: Survey, joint: int) -> str:
+    return f"'{survey.raw.origins[_channel(survey, joint)].header}'"
 
 
-def _channel(look: Look, joint: int) -> str:
-    return f"d{look.motion.kind}{joint}"
+def _channel(survey: Survey, joint: int) -> str:
+    return f"d{survey.joints.kind}{joint}"
 
 
-def _note_swap(look: Look, wrong: _Wrong, joint: int, other: int) -> None:
-    wrong.words.append(f"{_column(look, joint)} follows the position of joint {other}: swapped")
-    wrong.columns.update(look.raw.origins[_channel(look, joint)].rule(_channel(look, other)))
+def _note_swap(survey: Survey, wrong: _Wrong, joint: int, other: int) -> None:
+    wrong.words.append(f"{_column(survey, joint)} follows the position of joint {other}: swapped")
+    wrong.columns.update(survey.raw.origins[_channel(survey, joint)].rule(_channel(survey, other)))
 
 
-def _note_slope(look: Look, wrong: _Wrong, joint: int, slope: float) -> None:
+def _note_slope(survey: Survey, wrong: _Wrong, joint: int, slope: float) -> None:
     """A speed that follows its position, but not one to one."""
-    channel = _channel(look, joint)
-    origin, position = look.raw.origins[channel], look.raw.origins[channel.removeprefix("d")]
-    name = _column(look, joint)
+    channel = _channel(survey, joint)
+    origin, position = survey.raw.origins[channel], survey.raw.origins[channel.removeprefix("d")]
+    name = _column(survey, joint)
     sign = "with the sign flipped, " if slope < 0.0 else ""
     size = abs(slope)
     unit = next((unit for unit, own in _UNITS.items() if not origin.unit and abs(size / own - 1.0) < _NEAR), "")
@@ -120,14 +120,14 @@ def _note_slope(look: Look, wrong: _Wrong, joint: int, slope: float) -> None:
         wrong.columns.update(origin.rule(channel, factor=1.0 / slope))
 
 
-def rest_finding(look: Look, robot: Robot | None) -> Finding:
+def rest_finding(survey: Survey, robot: Robot | None) -> Finding:
     """Whether the robot moves for enough of the log."""
-    joints = judged_joints(look, robot)
+    joints = judged_joints(survey, robot)
     if not joints:
         return Finding("rest", "ok", "not judged: the log has no positions")
-    if all(never_moves(look, robot, j) for j in joints):
+    if all(never_moves(survey, robot, j) for j in joints):
         return Finding("rest", "stop", "no joint moves in this log; nothing can be learnt from it")
-    share = look.motion.rest
+    share = survey.joints.rest_share
     if share > _RESTING:
         words = f"all joints rest in {percent(share)} of the samples"
         return Finding("rest", "warn", f"{words}, which are not used; cut the log (--window) or move more")

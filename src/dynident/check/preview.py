@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dynident.arrays import ReadOnlyDict
-from dynident.check.clock import UNITS
-from dynident.check.look import Look, look
-from dynident.check.raw import kind_of, number_of
+from dynident.logs.raw_log import kind_of, number_of
 from dynident.logs.source import LogSource
 from dynident.logs.units import KINDS
+from dynident.signals.clock import TIME_UNITS
+from dynident.signals.log_survey import Survey, survey_log
 
 
 @dataclass(frozen=True)
@@ -105,20 +105,21 @@ class Preview:
         return plain
 
 
-def preview(log: LogSource, *, seen: Look | None = None) -> Preview:
+def preview(log: LogSource, *, survey: Survey | None = None) -> Preview:
     """What is in a log, from one pass over it.
 
     NaN, infinite numbers and time that runs backwards are counted, not refused.
 
     Args:
         log: The log; open it with `stream_log`, since `read_log` refuses what is to be seen here.
-        seen: What a pass over this log has brought to light already.
+        survey: Of this log, where there is one already.
 
     Raises:
         LogError: If a row cannot be read at all.
     """
-    one = look(log) if seen is None else seen
-    clock = one.clock
+    survey = survey or survey_log(log)
+    survey.require_readable()
+    clock = survey.clock
     return Preview(
         source=log.source,
         samples=clock.n_samples,
@@ -129,35 +130,35 @@ def preview(log: LogSource, *, seen: Look | None = None) -> Preview:
         shortest_step=_known(clock.shortest),
         longest_step=_known(clock.longest),
         step_spread=_known(clock.spread),
-        gaps=clock.gaps,
-        longest_gap=clock.longest if clock.gaps else 0.0,
+        gaps=clock.n_gaps,
+        longest_gap=clock.longest if clock.n_gaps else 0.0,
         gap_times=clock.gap_times,
-        repeated_rows=one.repeats.stutter + one.repeats.frozen,
-        equal_stamps=clock.equal,
-        out_of_order=clock.backwards,
-        first_out_of_order=None if clock.turned is None else clock.turned[0],
-        time_unit=clock.unit if clock.unit in UNITS else "",
-        channels=tuple(_channel(one, name) for name in one.raw.names[1:]),
-        kinds=ReadOnlyDict(_kinds(one.raw.names[1:])),
-        unused=one.raw.unused,
-        time_faults=one.values["t"].faults,
+        repeated_rows=survey.repeats.n_repeated,
+        equal_stamps=clock.n_equal_stamps,
+        out_of_order=clock.n_backward_steps,
+        first_out_of_order=None if clock.first_backward_step is None else clock.first_backward_step[0],
+        time_unit=clock.unit if clock.unit in TIME_UNITS else "",
+        channels=tuple(_channel(survey, name) for name in survey.raw.names[1:]),
+        kinds=ReadOnlyDict(_kinds(survey.raw.names[1:])),
+        unused=survey.raw.unused,
+        time_faults=survey.channels["t"].n_faults,
     )
 
 
-def _channel(one: Look, name: str) -> ChannelPreview:
-    values = one.values[name]
+def _channel(survey: Survey, name: str) -> ChannelPreview:
+    values = survey.channels[name]
     return ChannelPreview(
         name=name,
-        header=one.raw.origins[name].header,
-        unit=one.raw.unit(name),
+        header=survey.raw.origins[name].header,
+        unit=survey.raw.unit(name),
         lowest=_known(values.lowest),
         highest=_known(values.highest),
         rms=_known(values.rms),
         step=values.step,
-        repeated=values.repeated,
+        repeated=values.repeated_share,
         constant=values.constant,
-        faults=values.faults,
-        fault_row=None if values.fault is None else values.fault[0],
+        faults=values.n_faults,
+        fault_row=None if values.first_fault is None else values.first_fault[0],
     )
 
 

@@ -71,7 +71,7 @@ class LogRecord:
             duration=found.duration,
             rate=found.grid.rate,
             band=observations.band,
-            repeated=found.repeated,
+            repeated=found.n_repeated,
             gaps=found.n_gaps,
             resampled=found.grid.irregular,
             band_choice=observations.choice.as_dict(),

@@ -5,7 +5,7 @@ The first fit leaves those terms out. Its links are the point of the second, who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -33,6 +33,10 @@ class LinearizedData(Protocol):
         """The equations themselves."""
         ...
 
+    def point_for(self, base: BaseParameters) -> Array | None:
+        """A point around which these terms are linearized already, to begin with; None for none."""
+        ...
+
 
 def needs_linearization(terms: Sequence[Term]) -> bool:
     """Whether some term is linear only around a point."""
@@ -45,7 +49,7 @@ def without_linearized(terms: Sequence[Term]) -> tuple[Term, ...]:
     return tuple(term for term in terms if term not in around)
 
 
-def links_of(base: BaseParameters, values: Array) -> Array:
+def links_of(base: BaseParameters, values: Array | Mapping[str, float]) -> Array:
     """Standard parameters of the links, (10 n_links,), from base values; what was regrouped is zero."""
     chi = base.standard_values(values, "regrouped zero")
     return frozen(np.array([x for x, column in zip(chi, base.columns, strict=True) if column.term == "rigid"]))
@@ -75,9 +79,12 @@ def fit_linearized(
     if not any(column.term == "rigid" for column in base.columns):
         named = next(term.key for term in along_terms(base.terms) if term.needs_reference)
         raise InputError(f"term {named} needs the torque of the links; add the term rigid")
-    before = base_parameters(base.robot, without_linearized(base.terms))
-    fitted, point = fitted_to(before, None), None
-    for _ in range(relinearizations):
-        point = links_of(before, fitted.values_)
-        before, fitted = base, fitted_to(base, point)
+    point = data.point_for(base)
+    if point is None:
+        before = base_parameters(base.robot, without_linearized(base.terms))
+        point = links_of(before, fitted_to(before, None).values_)
+    fitted = fitted_to(base, point)
+    for _ in range(relinearizations - 1):
+        point = links_of(base, fitted.values_)
+        fitted = fitted_to(base, point)
     return fitted, point

@@ -8,7 +8,7 @@ from dynident.errors import InputError, RobotFileError
 from dynident.files import check_target
 from dynident.robot.load import bundled_names
 from dynident.robot.model import Robot
-from dynident.robot.reading import parse_yaml, read_text
+from dynident.schema import parse_yaml, read_text
 
 _MOST_OVERLAYS = 10
 

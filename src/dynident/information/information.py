@@ -178,6 +178,18 @@ class Information:
 
         return replace(self, coordinates=coordinates)._each(drop)
 
+    def reordered(self, places: Sequence[int], coordinates: Regrouping, definitions: tuple[str, ...]) -> Information:
+        """Only some base parameters, in another order; the others are taken as zero.
+
+        Args:
+            places: For each parameter that is wanted, its place among those of this data.
+            coordinates: What they are.
+            definitions: What each of their standard columns means.
+        """
+        matrix = np.zeros((self.coordinates.n, len(places)))
+        matrix[list(places), range(len(places))] = 1.0
+        return self._mapped(matrix, coordinates, definitions)
+
     def marginal(self, names: Iterable[str]) -> Information:
         """What the data says about some base parameters whatever the others are; channel by channel."""
         wanted = set(names)

@@ -20,7 +20,7 @@ from dynident.logs.publishers import Block, Key, Publisher, Sorter, concatenated
 from dynident.logs.spread import Share, merged, spread_joints
 from dynident.logs.table import Table, file_digest, file_stamp
 from dynident.robot.model import Robot
-from dynident.robot.reading import parse_yaml, read_text
+from dynident.schema import parse_yaml, read_text
 
 SMALL_BAG = 1 << 25  # bytes of numbers up to which a log is read whole
 KEPT_BAG = 1 << 28  # bytes of numbers that stay in memory, so that the bag is not unpacked at each pass

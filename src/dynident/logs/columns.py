@@ -13,7 +13,7 @@ from dynident.errors import DynidentError, RobotFileError
 from dynident.logs.log import LogError
 from dynident.logs.units import KINDS, size_in_si
 from dynident.robot.model import Robot
-from dynident.robot.reading import parse_yaml, read_text
+from dynident.schema import parse_yaml, read_text
 
 _NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u)(?P<number>\d+)")
 _UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?P<unit>[^\])]*)[\])]\s*")

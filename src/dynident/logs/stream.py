@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -75,9 +75,13 @@ class LogFile:
             LogError: For rows that cannot be used, when the pass reaches them.
             InputError: If the window has no sample.
         """
+        return self.checked(self.rows())
+
+    def checked(self, rows: Iterable[Array]) -> Iterator[Log]:
+        """`blocks` from `rows`, which are read no further than to the end of the window, unless one is unusable."""
         soundness = Soundness(self.source, ("t", *self.names))
         some = False
-        for block in self.rows():
+        for block in rows:
             soundness.feed(block)
             if soundness.faulty:
                 continue  # to the end of the file, so that the message is that of the whole

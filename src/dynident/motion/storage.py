@@ -17,8 +17,8 @@ from dynident.motion.point_to_point import PointToPoint
 from dynident.motion.sequence import Locked, Sequence
 from dynident.motion.simple import Sinusoid, Step
 from dynident.motion.trajectory import State, Trajectory
-from dynident.robot.reading import parse_yaml, read_text
 from dynident.robot.storage import yaml_text
+from dynident.schema import parse_yaml, read_text
 
 FORMAT = "dynident motion 1"
 KINDS: dict[str, type[Trajectory]] = {

@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident._version import __version__
 from dynident.errors import DynidentError, InputError
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
 from dynident.information.storage import load_information
@@ -18,32 +19,58 @@ from dynident.logs.source import LogSource
 from dynident.signals.rows import ObservedRows
 
 
-def factor_of_log(rows: ObservedRows, store: Path | None) -> Information:
-    """The factor of one log, from the store where an earlier run left it there.
+class FactorCache:
+    """Factors of finished logs in a folder.
 
-    Raises:
-        LogError: When the log has nothing to learn from.
+    Args:
+        folder: Where they are; None for no folder.
     """
-    file = None if store is None else store / f"{_key(rows)}.npz"
-    if file is not None and file.exists():
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._used: set[Path] = set()
+
+    def factor_of(self, rows: ObservedRows, source: RowSource, *, keep: bool) -> Information:
+        """The factor of one log, from the folder where an earlier run left it there.
+
+        Args:
+            rows: The equations of the log, which say what shaped the factor.
+            source: The same, to be gone through.
+            keep: Whether the factor is worth a file.
+
+        Raises:
+            LogError: When the log has nothing to learn from.
+        """
+        file = self._folder / f"{_key(rows)}.npz" if self._folder is not None and keep else None
+        if file is not None and file.exists():
+            try:
+                found = load_information(file)
+            except DynidentError:
+                file.unlink()  # damaged: made again
+            else:
+                self._used.add(file)
+                return found
+        label = rows.observations[0].log.label
         try:
-            return load_information(file)
-        except DynidentError:
-            file.unlink()  # damaged: made again
-    label = rows.observations[0].log.label
-    try:
-        information = accumulate_source(rows)
-    except InputError as error:
-        if isinstance(error, LogError) or label in str(error):
-            raise
-        raise LogError(label, "no joint is in motion for long enough; rest alone teaches nothing") from None
-    if file is not None:
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{file.parent}: cannot be made ({error.strerror}); choose another folder") from None
-        information.save(file)
-    return information
+            information = accumulate_source(source)
+        except InputError as error:
+            if isinstance(error, LogError) or label in str(error):
+                raise
+            raise LogError(label, "no joint is in motion for long enough; rest alone teaches nothing") from None
+        if file is not None:
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(f"{file.parent}: cannot be made ({error.strerror}); choose another folder") from None
+            information.save(file)
+            self._used.add(file)
+        return information
+
+    def remove_stale(self) -> None:
+        """Remove factors that this run has not used: of other options, or of logs that have changed."""
+        if self._folder is not None and self._folder.is_dir():
+            for file in set(self._folder.glob("*.npz")) - self._used:
+                file.unlink()
 
 
 def _key(rows: ObservedRows) -> str:

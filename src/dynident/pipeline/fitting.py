@@ -16,7 +16,7 @@ from dynident.estimate.deviations import common_inflation, correlated_covariance
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized
+from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.estimate.open_directions import open_directions
 from dynident.estimate.prediction import TorqueModel
 from dynident.identifiability.base import BaseParameters
@@ -70,7 +70,7 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
         InputError: When there are too few equations in motion.
     """
     data, base, estimator = selection.data, selection.base, estimator_of(options.estimator)
-    fitted, point = fit_linearized(data.rows, base, estimator)
+    fitted, point = data.rows.fit(base, estimator)
     information = data.rows.information(base, point)
     kept, notes = _essential(fitted, information, selection, point, options)
     fitted = fitted if kept is None or kept.fitted is None else kept.fitted

@@ -12,22 +12,19 @@ from dynident.dynamics.friction_terms import Ripple, elements_with_friction, mot
 from dynident.dynamics.terms import Term, along_terms
 from dynident.errors import InputError
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized
+from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized, without_linearized
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.recipes import GROUPS, Group, Side, looks_for_ripple, on_elements, parse_friction, terms_of
 from dynident.estimate.ripple import find_ripple
-from dynident.identifiability.base import BaseParameters, base_parameters
-from dynident.identifiability.base_regressor import RowSource
-from dynident.information.information import Information
+from dynident.identifiability.base import base_parameters
 from dynident.logs.log import torque_kind
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.term_selection import FrictionChoice, Selection, Verdict, choose_friction
-from dynident.pipeline.training_rows import TrainingRows
+from dynident.pipeline.training_rows import SELECTION_SECONDS, FirstMinutes
 from dynident.robot.model import Robot
 from dynident.signals.band import STANDSTILL
 from dynident.signals.observe import Observations
 
-MOST_SECONDS = 300.0  # of each log that a choice looks at: minutes tell what hours would
 LEAST_EQUATIONS = 10.0  # for each parameter, in motion: with fewer, more friction would follow the noise
 _SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ
 
@@ -69,8 +66,12 @@ def _chosen(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callab
     if wanted == "generic" and side is not None:
         own = terms_of([group for group in groups if side in group.sides], only)
         return FrictionChoice(own, side, f"generic friction ({side} side), as asked for")
-    rows = data.rows.information(basic, seconds=MOST_SECONDS).n_rows
+    progress(0, 1)
     generic = [group for group in groups if group.sides]
+    # One pass over all candidates that need no linearization point; everything else is restricted from it.
+    candidates = (*basic.terms, *terms_of(groups, only))
+    first = base_parameters(basic.robot, without_linearized(candidates))
+    rows = data.rows.information(first, seconds=SELECTION_SECONDS).n_rows
     seconds = sum(one.survey.duration for one in _experiments(train))
     most = basic.n + sum(len(term.columns(basic.robot)) for term in terms_of(generic, only))
     if rows < LEAST_EQUATIONS * most and wanted == "auto":
@@ -78,7 +79,7 @@ def _chosen(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callab
         return FrictionChoice((), side or "sensor", few)
     return choose_friction(
         basic,
-        _Progressing(data.rows, progress, total=2 + len(train)),
+        data.rows,
         views(train),
         seconds=seconds,
         side=side,
@@ -88,31 +89,12 @@ def _chosen(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callab
     )
 
 
-class _Progressing:
-    """The first minutes of the training rows; tells how far a selection is."""
-
-    def __init__(self, rows: TrainingRows, progress: Callable[[int, int], None], total: int) -> None:
-        self._rows, self._progress, self._total, self._done = rows, progress, total, 0
-
-    def information(self, base: BaseParameters, point: Array | None = None) -> Information:
-        """Factors."""
-        self._progress(min(self._done, self._total - 1), self._total)
-        self._done += 1
-        return self._rows.information(base, point, MOST_SECONDS)
-
-    def rows(self, base: BaseParameters, point: Array | None = None) -> RowSource:
-        """Equations."""
-        return self._rows.rows(base, point, MOST_SECONDS)
-
-
 def _with_ripple(choice: FrictionChoice, data: TrainingData, judged: bool) -> FrictionChoice:
     """The choice with gear ripple where residuals show it; `judged` asks data left out whether it is worth it."""
     train, basic = data.train, data.basic
-    minutes = _Progressing(data.rows, lambda done, total: None, total=1)
     base = base_parameters(basic.robot, (*basic.terms, *choice.terms))
-    fitted, reference = fit_linearized(
-        minutes, base, ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
-    )
+    method = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
+    fitted, reference = fit_linearized(FirstMinutes(data.rows), base, method)
     chi = base.standard_values(fitted.values_, "regrouped zero")
     found = find_ripple(TorqueModel(base.robot, base.terms, chi, reference), train)
     if not found:
@@ -123,7 +105,7 @@ def _with_ripple(choice: FrictionChoice, data: TrainingData, judged: bool) -> Fr
     term = Ripple(*waves, only=labels)
     if judged:
         group = Group("ripple", waves)
-        selection = Selection(base, minutes, views(train), [group], labels)
+        selection = Selection(base, data.rows, views(train), [group], labels)
         worth = "added" if selection.able and selection.worth_it([], [group]) else "not added"
         verdict = Verdict(term.key, *selection.gain([], [group]), worth)
         choice = replace(choice, verdicts=(*choice.verdicts, verdict))

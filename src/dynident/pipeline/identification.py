@@ -68,6 +68,7 @@ def run_pipeline(
     data = selection.data  # filtered as was chosen
     model = fit_model(selection, options)
     validation = validate_model(model, data)
+    data.rows.cache.remove_stale()
     estimate, solved = model.estimate, model.estimate.solve
     assert solved is not None
     assert solved.variance_inflation is not None

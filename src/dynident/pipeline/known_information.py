@@ -40,8 +40,10 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
     found: dict[str, Information] = {}
     for file in sorted((folder / "factors").glob("*.npz"), key=lambda file: file.stat().st_mtime):
         part = load_information(file)
+        if not set(fit.names) <= set(part.names):
+            continue  # a pass on the way to the fit
         for label in {segment.label for segment in part.segments}:
-            found[label] = part  # of several runs in the folder the last one counts, none twice
+            found[label] = part.restrict(fit.names)  # of several passes the last one counts, none twice
     missing = [record.label for record in fit.data if record.label not in found]
     if missing:
         raise InputError(f"{path}: has no factors of {missing[0]}; run identify again with -o {folder}")

@@ -18,6 +18,7 @@ from dynident.pipeline.bandwidth import band_notes, choose_bands
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.training_rows import Progress, TrainingRows
 from dynident.robot.model import Robot
+from dynident.signals.log_survey import survey_log
 from dynident.signals.observe import Observations, SignalOptions, observe
 from dynident.signals.rows import filter_time, too_short
 
@@ -100,7 +101,9 @@ def _observed(
     for number, log in enumerate(logs):
         progress("looking at logs", number, len(logs))
         torque_kind(next(iter(log.blocks())), robot)  # a log without torque is refused before anything is done
-        (train if log.role == "train" else held_out).append(observe(log, robot, signals))
+        diagnosed = log.role == "train" and options.check != "off"
+        survey = survey_log(log, robot, rest_speed=options.rest_speed, channels=diagnosed)
+        (train if log.role == "train" else held_out).append(observe(log, robot, signals, survey=survey))
     progress("looking at logs", len(logs), len(logs))
     records = [LogRecord.of(one) for one in train]
     for one in held_out:

@@ -1,7 +1,7 @@
 """Which friction the data supports: groups of columns added or dropped on the evidence of data left out.
 
-Every fold is compressed once, around a reference that its own training data gave; then any set of groups is a choice
-of columns from a small triangle. A group stays only where leaving it out costs more than one standard error of that
+All candidates are compressed once, around one point; then any set of groups is a choice of columns from a small
+triangle. A group stays only where leaving it out costs more than one standard error of that
 cost over the folds: of models that predict alike, the simplest.
 """
 
@@ -19,7 +19,6 @@ from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import (
     RANK_TOLERANCE,
-    LinearizedData,
     fit_linearized,
     links_of,
     needs_linearization,
@@ -30,6 +29,7 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.solution import dense_channels, residual_square
+from dynident.pipeline.training_rows import SELECTION_SECONDS, FirstMinutes, TrainingRows
 from dynident.validation.cross import LEAST_FOLDS, rest_of, selection_folds
 
 LEAST_SECONDS = 30.0  # of data; with less, blocks left out say more about the motion than about friction
@@ -100,6 +100,7 @@ class Selection:
         views: Label of each log -> that of its experiment.
         candidates: Groups to choose from.
         only: Labels of the elements that move.
+        side: Where torque was measured; terms are linearized around a fit with the recipe of that side.
 
     Attributes:
         folds: What is left out in turn.
@@ -110,31 +111,33 @@ class Selection:
     def __init__(
         self,
         basic: BaseParameters,
-        data: LinearizedData,
+        data: TrainingRows,
         views: Mapping[str, str],
         candidates: Sequence[Group] = GROUPS,
         only: Sequence[str] | None = None,
+        side: Side = "sensor",
     ) -> None:
         self.only = only
         self.terms = (*basic.terms, *terms_of(candidates, only))
         self.base = base_parameters(basic.robot, self.terms)
         first = base_parameters(basic.robot, without_linearized(self.terms))
-        plain = data.information(first)
+        plain = data.information(first, seconds=SELECTION_SECONDS)
         self.folds = selection_folds(plain, views)
+        whole = plain
+        if needs_linearization(self.terms):
+            recipe = (*basic.terms, *terms_of([group for group in candidates if side in group.sides], only))
+            draft = base_parameters(basic.robot, without_linearized(recipe))
+            fitted = _weighted().fit(plain.restrict(draft.names))
+            values = dict(zip(fitted.names_, fitted.values_.tolist(), strict=True))
+            whole = data.linearize_candidates(self.base, links_of(first, values))
         self._parts = []
+        start = [name for name in first.names if name in basic.names]
         for fold in self.folds:
             kept = rest_of(plain, fold)
-            own, sigma = plain, np.ones(len(plain.channels))
+            sigma = np.ones(len(plain.channels))
             if needs_linearization(self.terms):
-                start = [name for name in first.names if name in basic.names]  # the reference is of a plain fit
-                fitted = ESTIMATORS["weighted"]()
-                fitted.set_params(rank_tolerance=RANK_TOLERANCE)
-                fitted.fit(plain.select(kept).restrict(start))
-                values = np.zeros(first.n)
-                values[[first.names.index(name) for name in fitted.names_]] = fitted.values_
-                sigma = fitted.sigma_
-                own = data.information(self.base, links_of(first, values))
-            self._parts.append(_FoldData.of(own, kept, fold.left_out, sigma))
+                sigma = _weighted().fit(plain.select(kept).restrict(start)).sigma_
+            self._parts.append(_FoldData.of(whole, kept, fold.left_out, sigma))
         self._always = [i for i in range(self.base.n) if self._column(i).term in {term.name for term in basic.terms}]
         self._known: dict[frozenset[Group], Array] = {}
         self.told: dict[str, tuple[str, ...]] = {}
@@ -268,7 +271,7 @@ class _FoldData:
 
 def choose_friction(
     basic: BaseParameters,
-    data: LinearizedData,
+    data: TrainingRows,
     views: Mapping[str, str],
     *,
     seconds: float,
@@ -302,7 +305,7 @@ def choose_friction(
         return as_a_whole(side, "")
     if seconds < LEAST_SECONDS:
         return as_a_whole("sensor", "; nothing says where torque was measured (torque_source in the robot file)")
-    selection = Selection(basic, data, views, candidates, only)
+    selection = Selection(basic, data, views, candidates, only, side or "sensor")
     said = ""
     if side is None:
         side, said = _decided_side(selection)
@@ -320,7 +323,7 @@ def choose_friction(
 
 def _all_or_none(
     basic: BaseParameters,
-    data: LinearizedData,
+    data: TrainingRows,
     groups: Sequence[Group],
     only: Sequence[str] | None,
     side: Side,
@@ -333,10 +336,9 @@ def _all_or_none(
     """
     recipe, chosen = f"the generic recipe ({side} side)", terms_of(groups, only)
     base = base_parameters(basic.robot, (*basic.terms, *chosen))
-    method = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
-    fitted, _ = fit_linearized(data, base, method)
+    fitted, _ = fit_linearized(FirstMinutes(data), base, _weighted())
     found = fitted.information_
-    plain = method.clone().fit(found.restrict([name for name in base.names if name in basic.names]))
+    plain = _weighted().fit(found.restrict([name for name in base.names if name in basic.names]))
     before, after = _residual(plain, plain.channel_weights_), _residual(fitted, plain.channel_weights_)
     gain, chance = 1.0 - after / max(before, 1e-300), (base.n - basic.n) / (found.n_rows / _ALIKE)
     shown = f"it explains {100.0 * gain:.0f} % of the basic model's residual, noise would give {100.0 * chance:.0f} %"
@@ -345,6 +347,11 @@ def _all_or_none(
     if fitted.rank_ < base.n:
         shown = "the data does not determine all of it"
     return FrictionChoice((), side, f"{why}; basic friction and not {recipe}: {shown}{said}")
+
+
+def _weighted() -> Estimator:
+    """The method that models are compared by."""
+    return ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
 
 
 def _residual(fitted: Estimator, weights: Array) -> float:

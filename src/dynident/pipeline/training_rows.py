@@ -1,21 +1,123 @@
-"""`TrainingRows`: equations of the training logs over any base parameters; the pipeline's one object with state."""
+"""`TrainingRows`: equations of the training logs over any base parameters; the pipeline's one object with state.
+
+A pass filters the logs and compresses their equations into factors. Factors over more parameters answer for fewer, so a
+pass over all candidate terms serves every model among them; the equations of a pass are kept while there is room.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from dynident.arrays import Array
+from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.linearization import fit_linearized, needs_linearization
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import RegressorBlock
+from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
-from dynident.pipeline.factor_cache import factor_of_log
+from dynident.pipeline.factor_cache import FactorCache
 from dynident.signals.observe import Observations
 from dynident.signals.rows import ObservedRows
 
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
+SELECTION_SECONDS = 300.0  # of each log that models are selected on: minutes tell what hours would
+KEPT_BYTES = 64e6  # of equations kept for the next question
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Equations of a pass, over some of its base parameters.
+
+    Attributes:
+        kept: The blocks, in order.
+        coordinates: The base parameters.
+        definitions: What each standard column means.
+        channels: Names of the outputs.
+        places: For each parameter, its place among those of the pass.
+    """
+
+    kept: tuple[RegressorBlock, ...]
+    coordinates: Regrouping
+    definitions: tuple[str, ...]
+    channels: tuple[str, ...]
+    places: tuple[int, ...]
+
+    def of_logs(self, labels: Container[str]) -> KeptRows:
+        """The rows of some logs alone."""
+        return replace(self, kept=tuple(block for block in self.kept if block.log in labels))
+
+    def blocks(self) -> Iterator[RegressorBlock]:
+        """All rows, in order."""
+        if self.places == tuple(range(len(self.places))) and self._whole:
+            yield from self.kept
+            return
+        new = {old: place for place, old in enumerate(self.places)}
+        for block in self.kept:
+            wanted = [sorted((new[old], line) for line, old in enumerate(own) if old in new) for own in block.columns]
+            lines = [
+                part[[*(line for _, line in own), *range(len(columns), len(part))]]
+                for own, columns, part in zip(wanted, block.columns, block.columns_first, strict=True)
+            ]
+            columns = tuple(tuple(place for place, _ in own) for own in wanted)
+            yield replace(block, columns=columns, columns_first=tuple(lines))
+
+    @property
+    def _whole(self) -> bool:
+        return all(max(own, default=-1) < len(self.places) for block in self.kept[:1] for own in block.columns)
+
+
+@dataclass(eq=False)
+class _Pass:
+    """One pass over the logs.
+
+    Attributes:
+        base: Base parameters of all columns.
+        point: What some terms are linearized around; None without such terms.
+        seconds: Length of the part of each log that was used [s].
+        information: Factors.
+        blocks: The equations; None where they were too many, or where the factors came from a file.
+    """
+
+    base: BaseParameters
+    point: Array | None
+    seconds: float
+    information: Information
+    blocks: list[RegressorBlock] | None = field(default=None)
+
+    def places(self, base: BaseParameters, point: Array | None, seconds: float) -> tuple[int, ...] | None:
+        """Where each parameter of `base` stands among those of the pass; None where the pass does not answer for it."""
+        if seconds != self.seconds:
+            return None
+        wanted = point if needs_linearization(base.terms) else self.point
+        if not (
+            wanted is self.point or (wanted is not None and self.point is not None and (wanted == self.point).all())
+        ):
+            return None
+        names = {name: i for i, name in enumerate(self.base.names)}
+        if not all(name in names for name in base.names):
+            return None
+        own = {_column_key(self.base, j): j for j in range(len(self.base.columns))}
+        keys = [_column_key(base, j) for j in range(len(base.columns))]
+        if not all(key in own for key in keys):
+            return None
+        found = tuple(names[name] for name in base.names)
+        K = self.base.K[list(found)]
+        shared = [own[key] for key in keys]
+        others = np.delete(K, shared, axis=1)
+        return found if np.allclose(K[:, shared], base.K, rtol=0.0, atol=1e-12) and not others.any() else None
+
+
+def _column_key(base: BaseParameters, column: int) -> tuple[str, float | None]:
+    own = base.columns[column]
+    return own.name, own.fixed
 
 
 class TrainingRows:
@@ -25,39 +127,162 @@ class TrainingRows:
         observations: The training logs.
         store: Folder for the factor of each finished log; None for none.
         progress: Called with what is being done, and how much of it is done.
+
+    Attributes:
+        n_passes: Passes that were made over the logs.
     """
 
     def __init__(self, observations: tuple[Observations, ...], store: Path | None, progress: Progress) -> None:
-        self.observations, self._store, self._progress = observations, store, progress
+        self.observations, self._progress = observations, progress
+        self.cache = FactorCache(store)
+        self.n_passes = 0
+        self._passes: list[_Pass] = []
+        self._candidates: tuple[BaseParameters, Array] | None = None
+        self._fits: dict[tuple[object, ...], tuple[Estimator, Array | None]] = {}
 
-    def rows(self, base: BaseParameters, point: Array | None = None, seconds: float = math.inf) -> ObservedRows:
-        """The equations themselves, to be gone through again.
+    # Data over any base parameters (`LinearizedData`).
+
+    def information(self, base: BaseParameters, point: Array | None = None, seconds: float = math.inf) -> Information:
+        """Factors of the equations; those of a pass over more parameters are restricted.
 
         Args:
             base: Base parameters.
             point: (10 n_links,) what some terms are linearized around; None without such terms.
             seconds: Length of the part of each log that is used [s].
-        """
-        return ObservedRows(self.observations, base, point, seconds)
-
-    def information(self, base: BaseParameters, point: Array | None = None, seconds: float = math.inf) -> Information:
-        """Their factors; see `rows`.
 
         Raises:
             InputError: When all rows together give too few equations in motion for the parameters.
         """
-        whole = math.isinf(seconds)
-        parts = []
-        for number, one in enumerate(self.observations):
-            self._progress("gathering equations", number, len(self.observations))
-            source = ObservedRows((one,), base, point, seconds)
-            parts.append(factor_of_log(source, self._store if whole else None))
-        self._progress("gathering equations", len(self.observations), len(self.observations))
-        found = sum(parts[1:], start=parts[0])
-        if whole and found.n_rows < LEAST_EQUATIONS * base.n:
+        seconds = self._length(seconds)
+        source = ObservedRows(self.observations, base, point, seconds)
+        own, places = self._answering(base, point, seconds)
+        if own is None:
+            own, places = self._pass(base, point, seconds), tuple(range(base.n))
+        found = own.information
+        if own.base is not base:
+            found = found.reordered(places, source.coordinates, source.definitions)
+        if math.isinf(seconds) and found.n_rows < LEAST_EQUATIONS * base.n:
             names = ", ".join(one.log.label for one in self.observations)
             raise InputError(
                 f"{names}: gives {found.n_rows:g} equations in motion for {base.n} parameters; at least "
                 f"{LEAST_EQUATIONS} per parameter are needed: use longer logs or fewer terms"
             )
         return found
+
+    def rows(
+        self, base: BaseParameters, point: Array | None = None, seconds: float = math.inf
+    ) -> KeptRows | ObservedRows:
+        """The equations themselves, kept or filtered again; see `information`."""
+        seconds = self._length(seconds)
+        source = ObservedRows(self.observations, base, point, seconds)
+        for own in reversed(self._passes):
+            places = own.places(base, point, seconds) if own.blocks is not None else None
+            if places is not None and own.blocks is not None:
+                return KeptRows(tuple(own.blocks), source.coordinates, source.definitions, source.channels, places)
+        return source
+
+    def point_for(self, base: BaseParameters) -> Array | None:
+        """The point around which all candidate terms were linearized, if these are among them."""
+        if self._candidates is None or not needs_linearization(base.terms):
+            return None
+        candidates, point = self._candidates
+        inside = set(base.names) <= set(candidates.names)
+        return point if inside and self._answering(base, point, self._length(SELECTION_SECONDS))[0] else None
+
+    # What the steps of the pipeline ask for.
+
+    def linearize_candidates(self, base: BaseParameters, point: Array) -> Information:
+        """Factors over all candidate terms around one point, from which every model among them is fitted first."""
+        self._candidates = (base, point)
+        return self.information(base, point, SELECTION_SECONDS)
+
+    def fit(self, base: BaseParameters, estimator: Estimator) -> tuple[Estimator, Array | None]:
+        """Fit a model to all rows; its point is found on the part that models are selected on. Made once.
+
+        Returns:
+            The fitted estimator and its linearization point; None without terms that need one.
+        """
+        key = (tuple(term.key for term in base.terms), base.names, repr(estimator))
+        if key not in self._fits:
+            self._fits[key] = self._fit(base, estimator)
+        return self._fits[key]
+
+    def _fit(self, base: BaseParameters, estimator: Estimator) -> tuple[Estimator, Array | None]:
+        if not needs_linearization(base.terms):
+            return fit_linearized(self, base, estimator)
+        first = FirstMinutes(self)
+        fitted, point = fit_linearized(first, base, estimator)
+        if math.isinf(self._length(SELECTION_SECONDS)):
+            return fitted, point
+        data = self.rows(base, point) if estimator.needs_rows else self.information(base, point)
+        return estimator.clone().fit(data), point
+
+    def _length(self, seconds: float) -> float:
+        """The same length, infinite where it is that of the whole logs."""
+        longest = max(one.survey.duration for one in self.observations)
+        return seconds if seconds < longest else math.inf
+
+    def _answering(
+        self, base: BaseParameters, point: Array | None, seconds: float
+    ) -> tuple[_Pass | None, tuple[int, ...]]:
+        for own in reversed(self._passes):
+            places = own.places(base, point, seconds)
+            if places is not None:
+                return own, places
+        return None, ()
+
+    def _pass(self, base: BaseParameters, point: Array | None, seconds: float) -> _Pass:
+        """Go through the logs."""
+        self.n_passes += 1
+        kept: list[RegressorBlock] | None = []
+        parts, size = [], 0.0
+        for number, one in enumerate(self.observations):
+            self._progress("gathering equations", number, len(self.observations))
+            source = _Remembering(ObservedRows((one,), base, point, seconds), KEPT_BYTES - size)
+            parts.append(self.cache.factor_of(source.rows, source, keep=math.isinf(seconds)))
+            size += source.size
+            kept = None if kept is None or source.kept is None else [*kept, *source.kept]
+        self._progress("gathering equations", len(self.observations), len(self.observations))
+        for before in self._passes:
+            before.blocks = None  # the newest pass is the one that is asked for its equations
+        point = point if any(term.needs_reference for term in along_terms(base.terms)) else None
+        self._passes.append(_Pass(base, point, seconds, sum(parts[1:], start=parts[0]), kept or None))
+        return self._passes[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class FirstMinutes:
+    """The part of the training rows that models are selected on."""
+
+    training: TrainingRows
+
+    def information(self, base: BaseParameters, point: Array | None = None) -> Information:
+        """Factors."""
+        return self.training.information(base, point, SELECTION_SECONDS)
+
+    def rows(self, base: BaseParameters, point: Array | None = None) -> KeptRows | ObservedRows:
+        """Equations."""
+        return self.training.rows(base, point, SELECTION_SECONDS)
+
+    def point_for(self, base: BaseParameters) -> Array | None:
+        """The point of all candidate terms."""
+        return self.training.point_for(base)
+
+
+class _Remembering:
+    """Rows of a log that are kept while they pass, as long as there is room."""
+
+    def __init__(self, rows: ObservedRows, room: float) -> None:
+        self.rows, self._room = rows, room
+        self.coordinates, self.definitions, self.channels = rows.coordinates, rows.definitions, rows.channels
+        self.kept: list[RegressorBlock] | None = None  # until they have been gone through
+        self.size = 0.0
+
+    def blocks(self) -> Iterator[RegressorBlock]:
+        """All rows, in order."""
+        kept: list[RegressorBlock] | None = []
+        for block in self.rows.blocks():
+            self.size += sum(part.nbytes for part in block.columns_first)
+            kept = None if kept is None or self.size > self._room else [*kept, block]
+            yield block
+        self.kept = kept

@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 from dynident.arrays import Array
 from dynident.estimate.accuracy import TorqueErrors, Trace, together
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.linearization import links_of, needs_linearization, without_linearized
-from dynident.identifiability.base import base_parameters
 from dynident.information.information import Information
 from dynident.pipeline.fitting import FittedModel
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.signals.observe import Observations
 from dynident.validation.compare import Comparison, compare_all
-from dynident.validation.cross import CrossValidation, RowsOf, cross_validate, selection_folds
+from dynident.validation.cross import CrossValidation, cross_validate, selection_folds
 
 FOLD_SECONDS = 900.0  # of data that is gone through again for each fold; of more, the factors alone say enough
 
@@ -78,7 +76,7 @@ def _notes(crossed: CrossValidation | None) -> tuple[str, ...]:
 
 
 def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation | None:
-    """Cross-validation of a fit; linearization points too come from the other parts alone."""
+    """Cross-validation of a fit; all folds share its linearization point."""
     base, fitted, point = model.base, model.fitted, model.estimate.linearization
     # The folds have factors but no rows.
     method = ESTIMATORS["weighted"]() if fitted.needs_rows else fitted.clone()
@@ -88,17 +86,7 @@ def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation
     if long or found.coordinates.n < base.n or fitted.needs_rows:  # not the rows as they are
         return cross_validate(found, method, inflation)
     rows = data.rows.rows(base, point).of_logs
-    if not needs_linearization(base.terms):
-        return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows))
-    first = base_parameters(base.robot, without_linearized(base.terms))
-    plain = data.rows.information(first)
-
-    def around(kept: list[int]) -> tuple[Information, RowsOf]:
-        before = ESTIMATORS["weighted"]().set_params(rank_tolerance=fitted.rank_tolerance).fit(plain.select(kept))
-        own = links_of(first, before.values_)
-        return data.rows.information(base, own), data.rows.rows(base, own).of_logs
-
-    return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows, around))
+    return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows))
 
 
 def _inflation(model: FittedModel) -> Array:

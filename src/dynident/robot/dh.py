@@ -14,12 +14,12 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, shift, turn_x, turn_z
-from dynident.robot.draft import BASE, Draft, LoopCheck
-from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, quoted
+from dynident.robot.draft import BASE, Draft, LoopCheck, check_joint_count
+from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, robot_file_reader
 from dynident.robot.loop_reading import apply_loops
 from dynident.robot.model import Joint, JointKind, Loop, Transform
 from dynident.robot.options import KEYS, apply_options, apply_passive
-from dynident.robot.reading import Reader
+from dynident.schema import LocatedReader, quoted
 
 CONVENTIONS = {
     "dh": ("alpha", "a", "theta", "d"),
@@ -123,7 +123,7 @@ class Table:
 
 def read_table(given: dict[str, Any], source: str) -> Draft:
     """A draft from the mapping of a robot YAML with a `joints` table."""
-    reader = Reader(source)
+    reader = robot_file_reader(source)
     reader.known_keys(given, "", _TABLE_KEYS)
     lengths = _lengths(reader, given.get("lengths", {}))
     convention = given.get("convention")
@@ -131,7 +131,7 @@ def read_table(given: dict[str, Any], source: str) -> Draft:
         raise reader.error("convention", f"is {quoted(convention)}; expected {' or '.join(CONVENTIONS)}")
     loops = _loops(reader, given.get("loops", []))
     table = _table(reader, convention, given.get("joints"), loops)
-    reader.joint_count(len(table.moving))
+    check_joint_count(reader, len(table.moving))
     joints = _joints(reader, table, lengths)
     name = reader.text(given.get("name", "robot"), "name")
     warnings = _suspicious_angles(table, lengths)
@@ -147,7 +147,7 @@ def read_table(given: dict[str, Any], source: str) -> Draft:
     return draft
 
 
-def _lengths(reader: Reader, value: object) -> dict[str, float]:
+def _lengths(reader: LocatedReader, value: object) -> dict[str, float]:
     """Named lengths, each of which may use those before it; the reader knows them from here on."""
     given = reader.mapping(value, "lengths")
     if len(given) > _MOST_LENGTHS:
@@ -162,7 +162,7 @@ def _lengths(reader: Reader, value: object) -> dict[str, float]:
     return dict(reader.names)
 
 
-def _loops(reader: Reader, value: object) -> list[tuple[int, int]]:
+def _loops(reader: LocatedReader, value: object) -> list[tuple[int, int]]:
     """The cut frame of each loop and the frame that it meets."""
     if not isinstance(value, list):
         raise reader.error("loops", f"is {quoted(value)}; expected a list of {{cut: frame, closes_on: frame}}")
@@ -184,7 +184,7 @@ def _loops(reader: Reader, value: object) -> list[tuple[int, int]]:
     return result
 
 
-def _table(reader: Reader, convention: str, value: object, loops: list[tuple[int, int]]) -> Table:
+def _table(reader: LocatedReader, convention: str, value: object, loops: list[tuple[int, int]]) -> Table:
     if not isinstance(value, list) or not value:
         raise reader.error("joints", f"is {quoted(value)}; expected a list with one row per joint")
     if len(value) > _MOST_ROWS:
@@ -241,7 +241,7 @@ def _table(reader: Reader, convention: str, value: object, loops: list[tuple[int
     return table
 
 
-def _offset(reader: Reader, cell: object, number: int, where: str) -> object:
+def _offset(reader: LocatedReader, cell: object, number: int, where: str) -> object:
     """The constant part of a variable cell: `q6 + pi` and `pi` both mean an offset of pi."""
     if not isinstance(cell, str):
         return cell
@@ -260,7 +260,7 @@ def _offset(reader: Reader, cell: object, number: int, where: str) -> object:
     return at_zero
 
 
-def _joints(reader: Reader, table: Table, lengths: Mapping[str, float]) -> list[Joint]:
+def _joints(reader: LocatedReader, table: Table, lengths: Mapping[str, float]) -> list[Joint]:
     joints: list[Joint] = []
     position = {row: i for i, row in enumerate(table.moving)}
     anchors = table.anchors(lengths)

@@ -11,14 +11,15 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.errors import suggestion
-from dynident.robot.expressions import LARGEST_NUMBER, ExpressionError, linear_form, quoted
+from dynident.robot.expressions import ExpressionError, linear_form
 from dynident.robot.loop_check import checked_closure
 from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Loop, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 from dynident.robot.physicality import physical_violations, sentences
-from dynident.robot.reading import Reader
+from dynident.schema import LARGEST_NUMBER, LocatedReader, quoted
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
+MOST_JOINTS = 100  # that move
 
 
 @dataclass
@@ -43,7 +44,7 @@ class LoopCheck:
 class Draft:
     """What readers collect; `finish` checks it as a whole."""
 
-    reader: Reader
+    reader: LocatedReader
     name: str
     joints: list[Joint]
     gravity: tuple[float, ...] = DEFAULT_GRAVITY
@@ -104,7 +105,7 @@ class Draft:
         Raises:
             RobotFileError: When the parts do not fit together.
         """
-        self.reader.joint_count(len(self.joints))
+        check_joint_count(self.reader, len(self.joints))
         active = tuple(self.active())
         if not active:
             raise self.reader.error("joints", "all are passive; at least one must have a motor")
@@ -334,4 +335,16 @@ def unknown_parameter(name: str, robot: Robot) -> str:
     return f"unknown parameter '{name}'{near} (links {numbers} have {links}; elements have {', '.join(others)})"
 
 
-__all__ = ["BASE", "DEFAULT_GRAVITY", "Draft", "ElementSpec", "LoopCheck", "unknown_parameter"]
+def check_joint_count(reader: LocatedReader, n: int) -> None:
+    """Refuse robots without moving joints and with more than anybody builds.
+
+    Raises:
+        RobotFileError: Naming the file.
+    """
+    if not n:
+        raise reader.error("joints", "none of them moves; at least one must be revolute or prismatic")
+    if n > MOST_JOINTS:
+        raise reader.error("joints", f"{n} of them move, more than the {MOST_JOINTS} a robot may have")
+
+
+__all__ = ["BASE", "DEFAULT_GRAVITY", "Draft", "ElementSpec", "LoopCheck", "check_joint_count", "unknown_parameter"]

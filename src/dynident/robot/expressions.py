@@ -7,12 +7,12 @@ import functools
 import math
 import operator
 import re
-import reprlib
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from dynident.errors import suggestion
+from dynident.schema import LARGEST_NUMBER, LONGEST_NUMBER, LocatedReader, plain_number, quoted
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -33,10 +33,7 @@ _FUNCTIONS: dict[str, Callable[[float], float]] = {
 }
 _CONSTANTS = {"pi": math.pi}
 RESERVED = (*_FUNCTIONS, *_CONSTANTS)
-_LONGEST = 200  # characters: a length in a robot table is never longer
 _HIGHEST_POWER = 8
-LARGEST_NUMBER = 1e6  # metres, kilograms, kg·m²: no robot has a part beyond this
-_PLAIN = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _ODD_LITERAL = re.compile(r"(?<![\w.])(0[xXoObB]|\d[\w.]*_)")  # 0x10 and 1_000 are Python, not arithmetic
 
 
@@ -48,19 +45,6 @@ class _UnsupportedError(Exception):
     """A part of the expression is more than arithmetic."""
 
 
-def quoted(value: object) -> str:
-    """A value from a file as messages show it: on one line and short."""
-    short = reprlib.Repr()
-    short.maxstring = short.maxother = 60
-    text = "empty" if value is None else short.repr(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def plain_number(text: str) -> float | None:
-    """The number a text is in plain decimal notation (`-1.5e-3`), None when it is anything else."""
-    return float(text) if len(text) <= _LONGEST and _PLAIN.fullmatch(text.strip()) else None
-
-
 @functools.lru_cache(maxsize=256)
 def parse(text: str) -> ast.expr:
     """The syntax tree of an arithmetic expression.
@@ -68,8 +52,8 @@ def parse(text: str) -> ast.expr:
     Raises:
         ExpressionError: When the text is not one.
     """
-    if len(text) > _LONGEST:
-        raise ExpressionError(f"{quoted(text)} is longer than {_LONGEST} characters")
+    if len(text) > LONGEST_NUMBER:
+        raise ExpressionError(f"{quoted(text)} is longer than {LONGEST_NUMBER} characters")
     if _ODD_LITERAL.search(text):
         raise ExpressionError(f"{quoted(text)} has a number that is not in plain decimal notation")
     try:
@@ -187,3 +171,8 @@ def _sane(number: float, value: object) -> float:
     if not abs(number) <= LARGEST_NUMBER:
         raise ExpressionError(f"{quoted(value)} has a number that is not finite or beyond {LARGEST_NUMBER:g}")
     return number
+
+
+def robot_file_reader(source: str, names: Mapping[str, Any] | None = None) -> LocatedReader:
+    """Access to the values of a robot file, whose numbers may be expressions over named lengths."""
+    return LocatedReader(source, evaluate, names)

@@ -11,10 +11,11 @@ from typing import Any
 from dynident.errors import RobotFileError, suggestion
 from dynident.robot.dh import read_table
 from dynident.robot.draft import Draft
+from dynident.robot.expressions import robot_file_reader
 from dynident.robot.loop_reading import apply_loops
 from dynident.robot.model import Robot
 from dynident.robot.options import KEYS, apply_options, apply_passive
-from dynident.robot.reading import Reader, parse_yaml, read_text
+from dynident.schema import parse_yaml, read_text
 
 _OVERLAY_KEYS = ("base", "name", "loops", *KEYS)
 _MOST_OVERLAYS = 10
@@ -72,7 +73,7 @@ def _draft(source: str, including: tuple[str, ...]) -> Draft:
 
 def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...]) -> Draft:
     """A base robot with the keys of the overlay on top."""
-    reader = Reader(str(path))
+    reader = robot_file_reader(str(path))
     reader.known_keys(given, "", _OVERLAY_KEYS)
     base = reader.text(given["base"], "base")
     if base not in bundled_names():
@@ -86,7 +87,7 @@ def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...]) -> D
     if len(including) >= _MOST_OVERLAYS:
         raise reader.error("base", f"more than {_MOST_OVERLAYS} overlays stand on one another; merge some")
     draft = _draft(base, (*including, here))
-    draft.reader = Reader(str(path), draft.reader.names)
+    draft.reader = robot_file_reader(str(path), draft.reader.names)
     draft.name = reader.text(given.get("name", draft.name), "name")
     apply_passive(draft, given)
     apply_loops(draft, given.get("loops", []))

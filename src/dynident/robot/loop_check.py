@@ -11,7 +11,7 @@ from dynident.arrays import Array
 from dynident.robot.algebra import snapped
 from dynident.robot.loops import Placement, is_assembled, loop_rows, loop_size
 from dynident.robot.model import Closure, Robot
-from dynident.robot.reading import Reader
+from dynident.schema import LocatedReader
 
 LARGEST_STEP = 0.2  # [rad, or sizes of the loop] of Newton's method from a guess
 _MOST_STEPS = 60
@@ -21,7 +21,7 @@ _NEAR = 0.5  # [rad, or sizes of the loop] from the branch as written to where t
 _NUDGE = 1e-3  # [rad or sizes of the loop] by which active joints are moved
 
 
-def checked_closure(reader: Reader, robot: Robot, closure: Closure) -> Closure:
+def checked_closure(reader: LocatedReader, robot: Robot, closure: Closure) -> Closure:
     """The closure with its branch where the loops close.
 
     Raises:
@@ -48,7 +48,7 @@ def checked_closure(reader: Reader, robot: Robot, closure: Closure) -> Closure:
     return dataclasses.replace(closure, branch=np.round(solved, 9))
 
 
-def _check_ranks(reader: Reader, problem: _Problem, q: Array, solved: Array, words: str) -> None:
+def _check_ranks(reader: LocatedReader, problem: _Problem, q: Array, solved: Array, words: str) -> None:
     robot, closure = problem.robot, problem.closure
     _, by_active, own = problem.rows(q, solved)
     left, sizes, right = np.linalg.svd(own * problem.units)

@@ -9,11 +9,11 @@ import numpy as np
 
 from dynident.errors import suggestion
 from dynident.robot.draft import Draft, ElementSpec
-from dynident.robot.expressions import quoted
 from dynident.robot.loops import CUT_JOINTS, loop_paths
 from dynident.robot.model import BASE, Loop, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS
 from dynident.robot.rotations import rpy_matrix
+from dynident.schema import quoted
 
 _KEYS = ("first", "second", "joint", "solve", "branch")
 _MOST_LOOPS = 50

@@ -15,7 +15,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.robot.loops import CUT_JOINTS
 from dynident.robot.model import BASE, Closure, Loop, Robot, Transform
-from dynident.robot.record_reader import RecordReader
+from dynident.schema import LocatedReader
 
 _REQUIRED = ("loops", "solved", "reference", "branch")
 _OPTIONAL = ("follow", "elements")
@@ -44,7 +44,7 @@ def closure_data(robot: Robot) -> dict[str, Any] | None:
     return {**data, "elements": rubbed} if rubbed else data
 
 
-def with_closure(reader: RecordReader, robot: Robot, record: Mapping[str, Any]) -> Robot:
+def with_closure(reader: LocatedReader, robot: Robot, record: Mapping[str, Any]) -> Robot:
     """The robot of a record, with the loops of the record."""
     if "closure" not in record:
         return robot
@@ -81,7 +81,7 @@ def _usual_follow(robot: Robot, solved: tuple[int, ...]) -> Array:
     return np.ascontiguousarray(np.eye(len(robot.joints))[:, list(solved)])
 
 
-def _loop(reader: RecordReader, value: object, where: str, places: Mapping[int, int]) -> Loop:
+def _loop(reader: LocatedReader, value: object, where: str, places: Mapping[int, int]) -> Loop:
     record = reader.record(value, where, ("name", "links", "frames"), ("joint",))
     links = [
         reader.choice(x, f"{where} links", list(places)) for x in reader.items(record["links"], f"{where} links", 2)

@@ -20,13 +20,14 @@ from defusedxml import DefusedXmlException, ElementTree as SafeTree
 
 from dynident.arrays import Array
 from dynident.errors import RobotFileError
-from dynident.robot.draft import BASE, Draft, ElementSpec
+from dynident.robot.draft import BASE, Draft, ElementSpec, check_joint_count
+from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Joint, Limits, Transform
 from dynident.robot.options import check_limits
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_urdf, in_frame
 from dynident.robot.physicality import sentences, violations
-from dynident.robot.reading import Reader, is_name
 from dynident.robot.rotations import quaternion_matrix, z_to
+from dynident.schema import is_name
 
 _TINY = 1e-14  # share of a link's own size that is left of a zero when MuJoCo has turned its inertia
 _IGNORED = ("sensors", "keys", "pairs", "excludes", "skins", "cameras", "lights", "texts", "tuples", "numerics")
@@ -58,7 +59,7 @@ class _MjcfReader:
     """Reads one MJCF file into a draft."""
 
     def __init__(self, source: str) -> None:
-        self.reader = Reader(source)
+        self.reader = robot_file_reader(source)
         self.warnings: list[str] = []
         try:
             import mujoco
@@ -80,7 +81,7 @@ class _MjcfReader:
         """The robot with bodies without joints merged into those that carry them."""
         self._refuse()
         joints, chi = self._tree()
-        self.reader.joint_count(len(joints))
+        check_joint_count(self.reader, len(joints))
         name = self.spec.modelname if is_name(self.spec.modelname) else Path(self.reader.source).stem
         gravity_off = self.model.opt.disableflags & int(self.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
         gravity = (0.0, 0.0, 0.0) if gravity_off else tuple(float(x) for x in self.model.opt.gravity)

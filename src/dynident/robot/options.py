@@ -11,11 +11,10 @@ import numpy as np
 
 from dynident.errors import suggestion
 from dynident.robot.draft import Draft, ElementSpec
-from dynident.robot.expressions import quoted
 from dynident.robot.model import Limits, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_classical
-from dynident.robot.reading import Reader
 from dynident.robot.rotations import rpy_matrix
+from dynident.schema import LocatedReader, quoted
 
 KEYS = (
     "gravity",
@@ -93,13 +92,13 @@ def apply_options(draft: Draft, given: dict[str, Any]) -> None:
         draft.tool = (index, Transform(turned, np.array(position)))
 
 
-def column_rules_of(reader: Reader, given: object) -> dict[str, dict[str, str | float]]:
+def column_rules_of(reader: LocatedReader, given: object) -> dict[str, dict[str, str | float]]:
     """What columns of the robot's logs stand for, by their names."""
     rules = reader.mapping(given, "columns")
     return {str(name): _column_rule(reader, rule, f"columns '{name}'") for name, rule in rules.items()}
 
 
-def _column_rule(reader: Reader, rule: object, where: str) -> dict[str, str | float]:
+def _column_rule(reader: LocatedReader, rule: object, where: str) -> dict[str, str | float]:
     """What a column of a log stands for: a channel such as q1, or {column, unit, scale}."""
     if isinstance(rule, str):
         return {"column": rule}
@@ -116,7 +115,7 @@ def _column_rule(reader: Reader, rule: object, where: str) -> dict[str, str | fl
     return meant
 
 
-def _list(reader: Reader, value: object, where: str) -> list[Any]:
+def _list(reader: LocatedReader, value: object, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise reader.error(where, f"is {quoted(value)}; expected a list")
     return value
@@ -177,7 +176,7 @@ def _elements(draft: Draft, given: list[Any]) -> None:
         draft.elements.append(element)
 
 
-def _element(reader: Reader, value: object, where: str) -> ElementSpec:
+def _element(reader: LocatedReader, value: object, where: str) -> ElementSpec:
     record = reader.mapping(value, where, ("label", "velocity", "torque", "carries"))
     for key in ("label", "velocity"):
         if key not in record:
@@ -205,7 +204,7 @@ def _limits(draft: Draft, index: int, value: object) -> None:
     draft.joints[index] = dataclasses.replace(draft.joints[index], limits=limits)
 
 
-def check_limits(reader: Reader, limits: Limits, where: str) -> None:
+def check_limits(reader: LocatedReader, limits: Limits, where: str) -> None:
     """Refuse limits that no motion can respect."""
     if limits.lower is not None and limits.upper is not None and limits.lower > limits.upper:
         raise reader.error(where, f"lower {limits.lower:g} is above upper {limits.upper:g}; swap them")
@@ -236,13 +235,13 @@ def _value_set(draft: Draft, value: object, where: str) -> dict[str, float]:
     return result
 
 
-def _parameter(reader: Reader, name: str, value: object, where: str) -> float:
+def _parameter(reader: LocatedReader, name: str, value: object, where: str) -> float:
     """The value of a standard parameter; a mass is not negative."""
     low = 0.0 if re.fullmatch(r"M\d+", name) else -math.inf
     return reader.number(value, f"{where} {name}", low=low)
 
 
-def _link_values(reader: Reader, value: object, number: int, where: str) -> dict[str, float]:
+def _link_values(reader: LocatedReader, value: object, number: int, where: str) -> dict[str, float]:
     record = reader.mapping(value, where, ("mass", "com", "inertia"))
     if "mass" not in record:
         raise reader.error(where, "needs the key 'mass'")

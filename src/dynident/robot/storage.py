@@ -25,13 +25,13 @@ import yaml
 
 from dynident.arrays import Array
 from dynident.robot.dh import CONVENTIONS, FIXED, PRISMATIC, REVOLUTE, Row, Table
-from dynident.robot.expressions import quoted
+from dynident.robot.draft import check_joint_count
+from dynident.robot.expressions import evaluate
 from dynident.robot.loop_storage import closure_data, with_closure
 from dynident.robot.model import BASE, Drive, Element, Geometry, Joint, Limits, Robot, Transform
 from dynident.robot.options import column_rules_of
 from dynident.robot.parameters import ELEMENT_SYMBOLS
-from dynident.robot.reading import Reader
-from dynident.robot.record_reader import RecordReader
+from dynident.schema import LocatedReader, quoted
 
 FORMAT = "dynident robot 1"
 _REQUIRED = ("format", "name", "source", "gravity", "joints", "elements", "values", "default_values", "checksum")
@@ -64,7 +64,7 @@ def robot_to_data(robot: Robot) -> dict[str, Any]:
         RobotFileError: When a robot made by hand could not be read back, such as one with a NaN.
     """
     content = _content(robot)
-    reader = RecordReader(robot.source, _IN_ROBOT)
+    reader = LocatedReader(robot.source, remedy=_IN_ROBOT)
     if _robot(reader, {"format": FORMAT, **content, "checksum": ""}).fingerprint != robot.fingerprint:
         raise reader.error("", "its fingerprint would change; expected plain Python floats and texts in its mappings")
     return {"format": FORMAT, **content, "checksum": _checksum(content)}
@@ -80,7 +80,7 @@ def robot_from_data(data: Mapping[str, Any], source: str) -> Robot:
     Raises:
         RobotFileError: For a damaged or foreign record, with source, key, what was expected and what to do.
     """
-    reader = RecordReader(source, _IN_RECORD)
+    reader = LocatedReader(source, remedy=_IN_RECORD)
     robot = _robot(reader, data)
     if data["checksum"] != _checksum(_content(robot)):
         raise reader.error("checksum", "does not fit; a key was changed or removed after the robot was stored")
@@ -225,7 +225,7 @@ def _geometry_data(geometry: Geometry | None) -> dict[str, Any] | None:
     return {"convention": geometry.convention, "rows": rows}
 
 
-def _robot(reader: RecordReader, data: object) -> Robot:
+def _robot(reader: LocatedReader, data: object) -> Robot:
     """The robot of a record, its checksum left aside."""
     if isinstance(data, Mapping):  # the format first: in a foreign record it explains all the other differences
         reader.choice(data.get("format"), "format", (FORMAT,))
@@ -257,7 +257,7 @@ def _robot(reader: RecordReader, data: object) -> Robot:
     return with_closure(reader, dataclasses.replace(robot, **_values(reader, record, robot)), record)
 
 
-def _values(reader: RecordReader, record: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
+def _values(reader: LocatedReader, record: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
     """The fields that hold values by name; parameter names must be the robot's."""
     known = robot.parameter_names
     values = reader.named_sets(record["values"], "values", known)
@@ -272,9 +272,9 @@ def _values(reader: RecordReader, record: Mapping[str, Any], robot: Robot) -> di
     }
 
 
-def _joints(reader: RecordReader, value: object) -> tuple[Joint, ...]:
+def _joints(reader: LocatedReader, value: object) -> tuple[Joint, ...]:
     items = reader.items(value, "joints")
-    reader.joint_count(len(items))
+    check_joint_count(reader, len(items))
     joints: list[Joint] = []
     for i, item in enumerate(items):
         where = f"joints[{i + 1}]"
@@ -286,14 +286,14 @@ def _joints(reader: RecordReader, value: object) -> tuple[Joint, ...]:
         places = {0: BASE, **{other.number: place for place, other in enumerate(joints)}}
         parent = reader.choice(record.get("parent", list(places)[-1]), f"{where} parent", list(places))
         kind = reader.choice(record.get("kind", "revolute"), f"{where} kind", ("revolute", "prismatic"))
-        before, after = (reader.frame(record, key, where) for key in ("before", "after"))
+        before, after = (_frame(reader, record, key, where) for key in ("before", "after"))
         link = reader.words(record.get("link", str(number)), f"{where} link")
         limits = reader.named_numbers(record.get("limits", {}), f"{where} limits", _LIMITS)
         joints.append(Joint(name, number, kind, places[parent], before, after, link, Limits(**limits)))
     return tuple(joints)
 
 
-def _active(reader: RecordReader, record: Mapping[str, Any], places: Mapping[int, int]) -> tuple[int, ...]:
+def _active(reader: LocatedReader, record: Mapping[str, Any], places: Mapping[int, int]) -> tuple[int, ...]:
     """Places of the joints with a motor, from their numbers."""
     given = reader.items(record.get("active", list(places)), "active")
     active = tuple(places[reader.choice(number, "active", list(places))] for number in given)
@@ -302,20 +302,20 @@ def _active(reader: RecordReader, record: Mapping[str, Any], places: Mapping[int
     return active
 
 
-def _drive(reader: RecordReader, value: object, n: int) -> Drive:
+def _drive(reader: LocatedReader, value: object, n: int) -> Drive:
     record = reader.record(value, "drive", (), ("gear_ratios", "gains", "gain_tolerances", "source"))
     arrays = {key: reader.array(record[key], f"drive {key}", n) for key in record if key != "source"}
     source = reader.choice(record["source"], "drive source", ("motor", "sensor")) if "source" in record else None
     return Drive(**{"gear_ratios": np.ones(n), **arrays}, source=source)
 
 
-def _elements(reader: RecordReader, value: object, motors: Sequence[str]) -> tuple[Element, ...]:
+def _elements(reader: LocatedReader, value: object, motors: Sequence[str]) -> tuple[Element, ...]:
     result = []
     for i, item in enumerate(reader.items(value, "elements")):
         where = f"elements[{i + 1}]"
         record = reader.record(item, where, ("label", "velocity", "names"), ("torque", "carries", "prismatic"))
-        velocity = reader.direction(record["velocity"], f"{where} velocity", motors)
-        torque = reader.direction(record.get("torque", record["velocity"]), f"{where} torque", motors)
+        velocity = _direction(reader, record["velocity"], f"{where} velocity", motors)
+        torque = _direction(reader, record.get("torque", record["velocity"]), f"{where} torque", motors)
         names = [reader.text(name, f"{where} names") for name in reader.items(record["names"], f"{where} names")]
         usual = [name[:2] for name in names]  # every symbol has two letters: Fv3 is an Fv
         carries = reader.items(record.get("carries", usual), f"{where} carries", len(names))
@@ -328,19 +328,19 @@ def _elements(reader: RecordReader, value: object, motors: Sequence[str]) -> tup
     return tuple(result)
 
 
-def _locked(reader: RecordReader, value: object, variables: Sequence[str]) -> dict[int, float]:
+def _locked(reader: LocatedReader, value: object, variables: Sequence[str]) -> dict[int, float]:
     given = reader.named_numbers(value, "locked", variables)
     if len(given) == len(variables):
         raise reader.error("locked", "names every joint; expected at least one that moves")
     return {variables.index(variable): position for variable, position in given.items()}
 
 
-def _tool(reader: RecordReader, value: object, places: Mapping[int, int]) -> tuple[int, Transform]:
+def _tool(reader: LocatedReader, value: object, places: Mapping[int, int]) -> tuple[int, Transform]:
     record = reader.record(value, "tool", ("link",), ("frame",))
-    return places[reader.choice(record["link"], "tool link", list(places))], reader.frame(record, "frame", "tool")
+    return places[reader.choice(record["link"], "tool link", list(places))], _frame(reader, record, "frame", "tool")
 
 
-def _geometry(reader: RecordReader, value: object, lengths: Mapping[str, float], robot: Robot) -> Table:
+def _geometry(reader: LocatedReader, value: object, lengths: Mapping[str, float], robot: Robot) -> Table:
     """The table over named lengths, which must give a frame for every joint."""
     record = reader.record(value, "geometry", ("convention", "rows"), ())
     convention = reader.choice(record["convention"], "geometry convention", tuple(CONVENTIONS))
@@ -358,12 +358,12 @@ def _geometry(reader: RecordReader, value: object, lengths: Mapping[str, float],
     return table
 
 
-def _row(reader: RecordReader, value: object, place: int, n_rows: int, columns: Sequence[str]) -> Row:
+def _row(reader: LocatedReader, value: object, place: int, n_rows: int, columns: Sequence[str]) -> Row:
     where = f"geometry rows[{place + 1}]"
     record = reader.record(value, where, ("name",), ("antecedent", "sigma", "mu", "cut", *columns))
     cells = {key: record.get(key, 0.0) for key in columns}
     for key, cell in cells.items():
-        Reader.number(reader, cell, f"{where} {key}")  # as in robot files: expressions over lengths are welcome here
+        reader.number(cell, f"{where} {key}", evaluate=evaluate)  # expressions over lengths are welcome
     antecedents = [i for i in range(n_rows + 1) if i != place + 1]
     return Row(
         name=reader.text(record["name"], f"{where} name"),
@@ -373,3 +373,17 @@ def _row(reader: RecordReader, value: object, place: int, n_rows: int, columns: 
         cells=cells,
         cut=reader.choice(record.get("cut", False), f"{where} cut", (False, True)),
     )
+
+
+def _direction(reader: LocatedReader, value: object, where: str, motors: Sequence[str]) -> Array:
+    """{motor: number} as an array over all motors, (n_active,)."""
+    given = reader.named_numbers(value, where, motors)
+    return np.array([given.get(motor, 0.0) for motor in motors])
+
+
+def _frame(reader: LocatedReader, record: Mapping[str, Any], key: str, where: str) -> Transform:
+    """Rows of [axes | origin]; the identity when the key is absent."""
+    if key not in record:
+        return Transform.identity()
+    matrix = reader.array(record[key], f"{where} {key}", 3, 4)
+    return Transform(matrix[:, :3], matrix[:, 3])

@@ -11,14 +11,14 @@ from defusedxml import DefusedXmlException, ElementTree as SafeTree
 
 from dynident.arrays import Array
 from dynident.errors import RobotFileError, suggestion
-from dynident.robot.draft import BASE, Draft
-from dynident.robot.expressions import LARGEST_NUMBER, plain_number, quoted
+from dynident.robot.draft import BASE, Draft, check_joint_count
+from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Joint, JointKind, Limits, Transform
 from dynident.robot.options import check_limits
 from dynident.robot.parameters import LINK_SYMBOLS, from_urdf, in_frame
 from dynident.robot.physicality import sentences, violations
-from dynident.robot.reading import Reader
 from dynident.robot.rotations import rpy_matrix, z_to
+from dynident.schema import LARGEST_NUMBER, plain_number, quoted
 
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 # What the format knows, whether or not it matters for dynamics; anything else is reported, it may be a typing error.
@@ -64,7 +64,7 @@ class UrdfReader:
     """Reads one URDF text into a draft."""
 
     def __init__(self, text: str, source: str) -> None:
-        self.reader = Reader(source)
+        self.reader = robot_file_reader(source)
         self.warnings: list[str] = []
         try:
             self.root = SafeTree.fromstring(text.encode(), forbid_dtd=True)
@@ -88,7 +88,7 @@ class UrdfReader:
         joints = self._joints(inertials)
         order, carrier = self._tree(list(inertials), joints)
         moving = [joint for joint in order if joint.kind != "fixed"]
-        self.reader.joint_count(len(moving))
+        check_joint_count(self.reader, len(moving))
         draft = Draft(
             self.reader,
             self._named(self.root, "robot"),

@@ -14,6 +14,7 @@ from dynident.logs.log import torque_kind
 from dynident.logs.memory import LogWarning
 from dynident.logs.read import Columns, stream_log
 from dynident.robot.model import Robot
+from dynident.signals.log_survey import survey_log
 from dynident.signals.observe import SignalOptions, observe
 
 _ENDINGS = (
@@ -165,13 +166,14 @@ def _looked_at(path: Path, robot: Robot, columns: Columns, *, refuse: bool) -> F
             warnings.simplefilter("ignore", LogWarning)  # which identify tells
             log = stream_log(path, robot, columns=columns)
             kind = torque_kind(next(iter(log.blocks())), robot)
-            seen = preview(log)
+            survey = survey_log(log, robot)
+            seen = preview(log, survey=survey)
     except DynidentError as error:
         if refuse:
             raise
         return FoundLog(path, str(error).removeprefix(f"{path}: "))
     try:
-        band: float | None = observe(log, robot, SignalOptions()).band
+        band: float | None = observe(log, robot, SignalOptions(), survey=survey).band
     except DynidentError:
         band = None  # identify says what is wrong
     return FoundLog(path, "", seen, log.digest, band, kind)

@@ -14,9 +14,10 @@ from typing import Any, get_args, get_type_hints
 
 import yaml
 
+from dynident.errors import DynidentError
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.robot.load import bundled_names
-from dynident.run.node_reader import NodeReader, RunFileError
+from dynident.schema import NodeReader
 from dynident.signals.observe import SignalOptions
 
 KEYS = ("robot", "training", "validation", "output", "columns", "window", "locked", "identify", "export", "hashes")
@@ -38,6 +39,10 @@ _TARGETS = ("urdf", "mjcf", "yaml", "c")
 _FLAGS = ("fresh", "limits")
 EXPORT_KEYS = (*_TARGETS, "prior", "mass", "total_mass", "source", "fresh", "limits", "number", "name")
 _HASH = re.compile(r"[0-9a-f]{64}")
+
+
+class RunFileError(DynidentError):
+    """A run file that cannot be followed, with its line."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +97,11 @@ def read_run_file(path: str | Path) -> RunFile:
 class _Reader(NodeReader):
     """The keys of a run file, one after the other."""
 
+    failure = RunFileError
+
     def run_file(self) -> RunFile:
-        top = self.top()
+        writes = "dynident init ROBOT FOLDER writes"
+        top = self.top(missing=f"{writes} one", empty=f"{writes} a run file")
         given = self.mapping(top, "a run file", KEYS)
         for key in ("robot", "training", "output"):
             if key not in given:

@@ -27,8 +27,9 @@ from dynident.plant.protocol import UnstableError
 from dynident.plant.record import KINDS, measure, record
 from dynident.plant.sampled import SampledMotion
 from dynident.plant.sensors import Sensors, Truth
+from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Robot
-from dynident.robot.reading import Reader, parse_yaml
+from dynident.schema import parse_yaml
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
@@ -329,7 +330,7 @@ def parse_effects(text: str) -> dict[str, float]:
         path = Path(text)
         if not path.is_file():
             raise InputError(f"--effects {text}: no such file; expected a YAML file, or stop0.3_1=4,load_2=0.05")
-        reader = Reader(text)
+        reader = robot_file_reader(text)
         return {name: reader.number(value, name) for name, value in parse_yaml(path.read_text(), text).items()}
     found: dict[str, float] = {}
     for part in filter(None, (item.strip() for item in text.split(","))):

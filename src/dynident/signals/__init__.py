@@ -14,10 +14,10 @@ from dynident.signals.kernels import (
     low_pass_kernel,
     polynomial_kernel,
 )
+from dynident.signals.log_survey import Survey, survey_log
 from dynident.signals.observe import MotionBlock, Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, row_blocks
 from dynident.signals.spectrum import MotionSpectrum
-from dynident.signals.survey import Survey, survey
 
 __all__ = [
     "CENTRAL",
@@ -43,6 +43,6 @@ __all__ = [
     "observe",
     "polynomial_kernel",
     "row_blocks",
-    "survey",
+    "survey_log",
     "uniform_chunks",
 ]

@@ -16,7 +16,7 @@ from dynident.logs.log import Log
 
 GAP_STEPS, GAP_SECONDS = 5.0, 0.05  # a step longer than both of these is a gap
 UNIFORM = 1e-3  # share of a step by which stamps may differ from a uniform grid
-_LONGEST_REPEAT = 3  # rows: a longer run of equal rows is standstill, not a stuttering logger
+LONGEST_REPEAT = 3  # rows: a longer run of equal rows is standstill, not a stuttering logger
 _SPLINE_HALO = 40  # samples: the influence of a spline's end falls by 3.7 per sample
 
 
@@ -62,14 +62,14 @@ def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
         still, same = _repeats(log)
         runs = _runs(same)
         if runs and standing and runs[0][0] == 0:
-            runs[0] = (-_LONGEST_REPEAT - 1, runs[0][1])
+            runs[0] = (-LONGEST_REPEAT - 1, runs[0][1])
         drop = still.copy()
         for first, last in runs:
-            if last - first <= _LONGEST_REPEAT:
+            if last - first <= LONGEST_REPEAT:
                 drop[max(first, 0) : last] = True
         # A run that reaches the end of the block goes on, perhaps: the row before it and the run are held back.
         open_run = runs[-1] if runs and runs[-1][1] == len(same) else (len(same), len(same))
-        standing = open_run[1] - open_run[0] > _LONGEST_REPEAT
+        standing = open_run[1] - open_run[0] > LONGEST_REPEAT
         border = len(log) - 1 if standing else max(open_run[0], 0)
         keep = np.concatenate([[not spare], ~drop])
         spare = not keep[border]
@@ -80,7 +80,7 @@ def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
         held = log.samples(slice(border, None))
     if held is not None:
         still, same = _repeats(held)
-        short = len(same) <= _LONGEST_REPEAT and not standing
+        short = len(same) <= LONGEST_REPEAT and not standing
         rest = held.samples(np.flatnonzero(np.concatenate([[not spare], ~(still | (same & short))])))
         if len(rest):
             yield rest

@@ -25,7 +25,7 @@ from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_ba
 from dynident.signals.fir import FilterStream
 from dynident.signals.grid import fresh_blocks, uniform_chunks
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
-from dynident.signals.survey import Survey, survey
+from dynident.signals.log_survey import Survey, survey_log
 
 WIDEST_SHARE = 0.9 / (2.0 * KINEMATIC_FACTOR)  # of the rate: the widest band, as positions are derived at twice it
 _LOOKED_THROUGH = 16  # times what is looked at, in search of the fastest part of a motion
@@ -290,19 +290,23 @@ class Observations:
         return kernels
 
 
-def observe(log: LogSource, robot: Robot, options: SignalOptions | None = None) -> Observations:
-    """Look through a log and choose its band.
+def observe(
+    log: LogSource, robot: Robot, options: SignalOptions | None = None, *, survey: Survey | None = None
+) -> Observations:
+    """Survey a log and choose its band.
 
     Args:
         log: The log, in memory or streamed.
         robot: The robot.
         options: Band, delay, rest speed, source of speed.
+        survey: Of this log, robot and rest speed, where there is one already; else the log is surveyed.
 
     Raises:
         LogError: Naming the file and what is wrong with it.
     """
     options = options or SignalOptions()
-    found = survey(log, robot, options.rest_speed)
+    found = survey or survey_log(log, robot, rest_speed=options.rest_speed, channels=False)
+    found.require_usable()
     widest = widest_band(found)
     if options.band is not None and options.band > widest:
         raise LogError(

@@ -135,7 +135,6 @@ def cross_validate(
     estimator: Estimator,
     inflation: Array,
     rows: RowsOf | None = None,
-    around: Callable[[list[int]], tuple[Information, RowsOf]] | None = None,
     folds: Sequence[Fold] | None = None,
 ) -> CrossValidation | None:
     """Leave out each fold in turn; None when there is too little data to leave anything out.
@@ -145,14 +144,13 @@ def cross_validate(
         estimator: Method, fitted anew on a clone for every fold.
         inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
         rows: The rows of logs with some labels, for the coverage of torque bands.
-        around: The same data and rows, with the terms that need a reference around one that some segments alone gave.
         folds: What to leave out; default whole logs, or blocks of a single one.
     """
     over = "logs" if len({segment.label for segment in information.segments}) > 1 else "blocks"
     folds = [fold for fold in folds or folds_of(information) if rest_of(information, fold)]
     if not folds:
         return None
-    judged = [_judge(information, estimator, inflation, fold, rows, around) for fold in folds]
+    judged = [_judge(information, estimator, inflation, fold, rows) for fold in folds]
     residual, torque = np.array([one.residual for one in judged]), np.array([one.torque for one in judged])
     agreeing, compared = sum(one.agreeing for one in judged), sum(one.compared for one in judged)
     return CrossValidation(
@@ -190,20 +188,18 @@ def _judge(
     inflation: Array,
     fold: Fold,
     rows: RowsOf | None,
-    around: Callable[[list[int]], tuple[Information, RowsOf]] | None,
 ) -> _Judged:
     kept = rest_of(information, fold)
-    data, source = (information, rows) if around is None else around(kept)
-    rest, own = estimator.clone().fit(data.select(kept)), data.select(fold.left_out)
+    rest, own = estimator.clone().fit(information.select(kept)), information.select(fold.left_out)
     residual, torque = _norms(own, rest.values_)
     hits, compared = _agreement(own, estimator, rest, inflation)
-    if source is None:
+    if rows is None:
         return _Judged(residual, torque, hits, compared, None, None)
     root = covariance_root(correlated_covariance(rest, inflation))
     errors: list[list[Array]] = [[] for _ in information.channels]
     variances: list[list[Array]] = [[] for _ in information.channels]
     labels = {information.segments[i].label for i in fold.left_out}
-    for segment, block in _numbered(source(labels), information):
+    for segment, block in _numbered(rows(labels), information):
         if segment not in fold.left_out:
             continue
         for channel, columns in enumerate(block.columns):

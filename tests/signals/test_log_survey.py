@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.signals import survey
+from dynident.logs import LogError, stream_log
+from dynident.logs.source import PositionsOnly
+from dynident.signals import Survey, observe, survey_log
 from tests.signals.made import Fourier, Pieces, make_log, stamps
 
 RATE = 500.0
@@ -22,6 +24,13 @@ def log_at(robot, t, q=None, **more):
     return make_log(robot, t, q, np.column_stack([np.arange(len(t)), np.zeros(len(t))]), **more)
 
 
+def survey(log, robot) -> Survey:
+    """Of a log that is usable; what observation needs does not depend on whether channels are surveyed."""
+    found = survey_log(log, robot, channels=False)
+    found.require_usable()
+    return found
+
+
 def check_motion(found):
     assert 0.35 < found.typical < 0.6
 
@@ -30,7 +39,7 @@ class TestCounts:
     def test_a_plain_log(self, robot):
         t = 3.0 + stamps(10.0, RATE)
         found = survey(log_at(robot, t), robot)
-        assert (found.n_samples, found.repeated, found.n_gaps, found.gaps) == (5000, 0, 0, ())
+        assert (found.n_samples, found.n_repeated, found.n_gaps, found.gaps) == (5000, 0, 0, ())
         assert found.stretches == (5000,)
         assert (found.start, found.stop) == (3.0, t[-1])
         assert found.duration == pytest.approx(9.998)
@@ -42,7 +51,7 @@ class TestCounts:
     def test_repeats_are_counted(self, robot):
         t = np.sort(np.concatenate([stamps(10.0, RATE), stamps(10.0, RATE)[5:305]]))
         found = survey(log_at(robot, t), robot)
-        assert (found.n_samples, found.repeated) == (5300, 300)
+        assert (found.n_samples, found.n_repeated) == (5300, 300)
         assert not found.grid.irregular
         check_motion(found)
 
@@ -69,7 +78,7 @@ class TestCounts:
         t = np.delete(stamps(10.0, RATE) + rng.uniform(0.0, 2e-4, 5000), slice(2000, 2200))
         log = log_at(robot, t)
         whole, pieces = survey(log, robot), survey(Pieces(log, sizes), robot)
-        for name in ("n_samples", "repeated", "gaps", "n_gaps", "stretches", "start", "stop"):
+        for name in ("n_samples", "n_repeated", "gaps", "n_gaps", "stretches", "start", "stop"):
             assert getattr(whole, name) == getattr(pieces, name)
         assert pieces.grid == whole.grid
         assert pieces.typical == pytest.approx(whole.typical)
@@ -188,9 +197,152 @@ class TestBand:
         old = np.arange(len(t)) - (np.arange(len(t)) % 4 == 3)
         channels = {"q1": MOTION(t[old])[0][:, 0], "q2": MOTION(t[old])[0][:, 1]}
         found = survey(di.Log("made", "0", t, channels), robot)
-        assert found.repeated == 2500
+        assert found.n_repeated == 2500
         check_motion(found)
 
     def test_gaps_do_not_fool_it(self, robot):
         t = stamps(40.0, RATE)
         check_motion(survey(log_at(robot, t[(t % 10.0) < 9.0]), robot))
+
+
+def counted(log, calls: list[str]):
+    """The log, which notes in `calls` whenever its rows are read."""
+
+    class Counted(type(log)):
+        def blocks(self):
+            calls.append("blocks")
+            return super().blocks()
+
+        def rows(self):
+            calls.append("rows")
+            return super().rows()
+
+    copy = object.__new__(Counted)
+    for name, value in vars(log).items():
+        object.__setattr__(copy, name, value)
+    return copy
+
+
+def write(path, t, **columns) -> str:
+    with open(path, "w") as file:
+        file.write(",".join(["t", *columns]) + "\n")
+        for row in zip(t, *columns.values(), strict=True):
+            file.write(",".join(f"{value:.9g}" for value in row) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def columns():
+    t = stamps(20.0, RATE)
+    q = MOTION(t)[0]
+    return {"t": t, "q1": q[:, 0], "q2": q[:, 1], "tau1": np.arange(len(t)) * 1.0, "tau2": np.sin(t)}
+
+
+class TestOnePass:
+    """Rows as they came and samples that filters can use are surveyed together."""
+
+    FIELDS = ("n_samples", "n_repeated", "grid", "gaps", "n_gaps", "stretches", "start", "stop", "evidence")
+
+    def test_a_log_is_read_once(self, robot, tmp_path, columns):
+        path = write(tmp_path / "log.csv", **columns)
+        for log, reads in ((stream_log(path), "rows"), (di.read_log(path), "blocks")):
+            calls: list[str] = []
+            survey_log(counted(log, calls), robot)
+            assert calls == [reads]
+
+    def test_channels_change_nothing_for_observations(self, robot, tmp_path, columns):
+        columns["t"] = np.delete(columns["t"], slice(4000, 4400))[: len(columns["t"]) - 400]
+        columns = {name: values[: len(columns["t"])] for name, values in columns.items()}
+        path = write(tmp_path / "log.csv", **columns)
+        for window in ({}, {"start": 1.0, "stop": 12.0}):
+            with_channels, without = (survey_log(stream_log(path, **window), robot, channels=c) for c in (True, False))
+            with_channels.require_usable()
+            for name in self.FIELDS:
+                assert getattr(with_channels, name) == getattr(without, name)
+            np.testing.assert_array_equal(with_channels.lowest, without.lowest)
+            assert with_channels.n_gaps == with_channels.clock.n_gaps == 1
+            assert list(with_channels.channels) == ["t", "q1", "q2", "tau1", "tau2"]
+            assert with_channels.joints.numbers == (1, 2)
+            assert (dict(without.channels), without.joints.numbers) == ({}, ())
+            assert without.clock == with_channels.clock
+
+    def test_without_a_robot_nothing_is_said_about_its_joints(self, tmp_path, columns):
+        found = survey_log(stream_log(write(tmp_path / "log.csv", **columns)))
+        assert (found.n_samples, found.clock.n_samples, len(found.channels)) == (10_000, 10_000, 5)
+        with pytest.raises(di.InputError, match="without a robot"):
+            found.require_usable()
+
+    def test_an_observation_takes_the_survey_that_is_there(self, robot, columns):
+        calls: list[str] = []
+        channels = {name: values for name, values in columns.items() if name != "t"}
+        log = counted(di.Log("made", "0", columns["t"], channels), calls)
+        found = survey_log(log, robot)
+        calls.clear()
+        assert observe(log, robot, di.SignalOptions(band=3.0), survey=found).survey is found
+        assert calls == []
+
+
+class TestRefusals:
+    """What cannot be filtered is surveyed to the end, and refused when it is to be used."""
+
+    def refused(self, log, robot, words: str) -> Survey:
+        for channels in (True, False):
+            found = survey_log(log, robot, channels=channels)
+            with pytest.raises(di.DynidentError, match=words) as raised:
+                found.require_usable()
+            with pytest.raises(di.DynidentError) as observed:
+                observe(log, robot)
+            assert str(observed.value) == str(raised.value)
+        return survey_log(log, robot)
+
+    def test_numbers_that_are_not_finite(self, robot, tmp_path, columns):
+        columns["tau2"][[5000, 9000]] = np.nan
+        found = self.refused(
+            stream_log(write(tmp_path / "log.csv", **columns)), robot, r"column 'tau2' is nan at row 5001 \(2 in all\)"
+        )
+        assert (found.clock.n_samples, found.channels["tau2"].n_faults, found.unreadable) == (10_000, 2, None)
+
+    @pytest.mark.parametrize(("value", "words"), [(np.nan, "not finite"), (np.inf, "not finite"), (0.5, "backwards")])
+    def test_stamps_of_a_log_in_memory(self, robot, columns, value, words):
+        columns["t"] = columns["t"].copy()
+        columns["t"][3000:3002] = value
+        channels = {name: values for name, values in columns.items() if name != "t"}
+        found = self.refused(di.Log("made", "0", columns["t"], channels), robot, words)
+        assert found.clock.n_samples == 10_000
+
+    def test_stamps_without_a_typical_step(self, robot, columns):
+        channels = {name: values for name, values in columns.items() if name != "t"}
+        t = np.arange(10_000) * 1.0
+        t[::2] -= 3.0  # steps of 4 and -2 in turn
+        self.refused(di.Log("made", "0", -t, channels), robot, "time runs backwards")
+
+    def test_a_position_that_is_missing(self, robot, tmp_path, columns):
+        del columns["q2"]
+        found = self.refused(stream_log(write(tmp_path / "log.csv", **columns)), robot, "has no column q2")
+        assert found.clock.n_samples == 10_000
+
+    def test_a_window_without_samples(self, robot, tmp_path, columns):
+        log = stream_log(write(tmp_path / "log.csv", **columns), start=100.0)
+        found = self.refused(log, robot, "no sample lies between 100.0 and None s")
+        with pytest.raises(di.InputError, match="has no sample in the window; widen it"):
+            found.require_readable()
+
+    def test_a_row_after_the_window_stops_diagnostics_alone(self, robot, tmp_path, columns, monkeypatch):
+        monkeypatch.setattr("dynident.logs.stream.BLOCK", 1000)
+        path = tmp_path / "log.csv"
+        write(path, **columns)
+        lines = path.read_text().splitlines()
+        lines[9000] = "17.998,1,x,3,4"
+        path.write_text("\n".join(lines))
+        log = stream_log(path, stop=5.0)
+        found = survey_log(log, robot)
+        found.require_usable()
+        assert (found.n_samples, found.stop) == (2501, 5.0)
+        with pytest.raises(LogError, match=r"row 9000 .*'x' is not a number"):
+            found.require_readable()
+        self.refused(stream_log(path), robot, r"row 9000 .*'x' is not a number")
+
+    def test_prediction_needs_positions_only(self, robot, columns):
+        channels = {name: values for name, values in columns.items() if name != "t"}
+        channels["tau1"] = np.full(len(columns["t"]), np.nan)
+        survey_log(PositionsOnly(di.Log("made", "0", columns["t"], channels)), robot, channels=False).require_usable()

@@ -1,4 +1,4 @@
-"""`ClockTally`: what the stamps of a log are like, gathered block by block."""
+"""`ClockStatistics`: the stamps of a log as they came, gathered block by block."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.signals.grid import Grid
 
-SLOWEST, FASTEST = 5.0, 1e5  # [Hz] rates that a log of a robot may have
-_USUAL_RATE = 500.0  # [Hz] of two units that both make sense, the one that brings the rate nearer to this
-_OFF = 0.5  # share of a step by which another is plainly not the same
-_SAMPLED = 1 << 15  # steps kept, evenly spread, for the median
-_NAMED = 10  # gaps whose times are kept
-UNITS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+MIN_RATE_HZ, MAX_RATE_HZ = 5.0, 1e5  # rates that a log of a robot may have
+_USUAL_RATE_HZ = 500.0  # of two units that both make sense, the one that brings the rate nearer to this
+_IRREGULAR = 0.5  # share of the typical step by which an irregular one differs from it
+_MEDIAN_STEPS = 1 << 15  # steps remembered, evenly spread, for the median
+_NAMED_GAPS = 10  # whose times are remembered
+TIME_UNITS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 @dataclass(frozen=True)
-class Clock:
+class ClockStatistics:
     """The stamps of a log; times in seconds, rows counted from 1.
 
     Attributes:
@@ -32,13 +32,13 @@ class Clock:
         longest: Largest step.
         longest_after: Where it begins.
         spread: Standard deviation of the steps that are no gaps, over their mean.
-        off: Share of them that differ from the typical step by more than half of it.
-        backwards: Steps back.
-        turned: Row of the first of them, and the stamps before and at it; None without any.
-        equal: Rows with the stamp of the row before.
-        gaps: Steps that are gaps.
+        irregular_share: Share of them that differ from the typical step by more than half of it.
+        n_backward_steps: Steps back.
+        first_backward_step: Row of the first of them, and the stamps before and at it; None without any.
+        n_equal_stamps: Rows with the stamp of the row before.
+        n_gaps: Steps that are gaps.
         gap_times: Where the first gaps begin.
-        missing: Time within gaps, all together.
+        gap_seconds: Time within gaps, all together.
     """
 
     unit: str
@@ -50,13 +50,13 @@ class Clock:
     longest: float
     longest_after: float
     spread: float
-    off: float
-    backwards: int
-    turned: tuple[int, float, float] | None
-    equal: int
-    gaps: int
+    irregular_share: float
+    n_backward_steps: int
+    first_backward_step: tuple[int, float, float] | None
+    n_equal_stamps: int
+    n_gaps: int
     gap_times: tuple[float, ...]
-    missing: float
+    gap_seconds: float
 
     @property
     def duration(self) -> float:
@@ -78,15 +78,15 @@ def typical_step(time: Array) -> float:
 
 def likely_unit(step: float) -> str:
     """The unit in which a typical step makes sense: "s" if it does as it is, or if nothing does."""
-    if not step > 0.0 or SLOWEST <= 1.0 / step <= FASTEST:
+    if not step > 0.0 or MIN_RATE_HZ <= 1.0 / step <= MAX_RATE_HZ:
         return "s"
-    rates = {unit: 1.0 / (step * size) for unit, size in UNITS.items()}
-    sensible = [unit for unit, rate in rates.items() if SLOWEST <= rate <= FASTEST]
-    return min(sensible, key=lambda unit: abs(math.log(rates[unit] / _USUAL_RATE)), default="s")
+    rates = {unit: 1.0 / (step * size) for unit, size in TIME_UNITS.items()}
+    sensible = [unit for unit, rate in rates.items() if MIN_RATE_HZ <= rate <= MAX_RATE_HZ]
+    return min(sensible, key=lambda unit: abs(math.log(rates[unit] / _USUAL_RATE_HZ)), default="s")
 
 
-class ClockTally:
-    """Stamps so far.
+class ClockAccumulator:
+    """Statistics of the stamps so far.
 
     Args:
         step: Typical step of the first stamps, as they are; NaN if not known.
@@ -94,21 +94,21 @@ class ClockTally:
 
     def __init__(self, step: float) -> None:
         self.unit = likely_unit(step)
-        self.size = UNITS.get(self.unit, 1.0)
+        self.size = TIME_UNITS.get(self.unit, 1.0)
         self.step = step * self.size
         self.gap = Grid(1.0 / self.step, irregular=False).gap if self.step > 0.0 else math.inf
         self.n_samples = 0
         self._before = math.nan
         self._first, self._last = math.inf, -math.inf
         self._shortest, self._longest, self._longest_after = math.inf, -math.inf, math.nan
-        self._sums = np.zeros(4)  # usual steps: number, sum, sum of squares, how many are off
-        self._backwards = self._equal = self._gaps = 0
-        self._turned: tuple[int, float, float] | None = None
+        self._sums = np.zeros(4)  # usual steps: number, sum, sum of squares, how many are irregular
+        self._n_backward = self._n_equal = self._n_gaps = 0
+        self._first_backward: tuple[int, float, float] | None = None
         self._gap_times: list[float] = []
-        self._missing = 0.0
-        self._steps = _Spread()
+        self._gap_seconds = 0.0
+        self._steps = _SpreadValues()
 
-    def feed(self, stamps: Array) -> tuple[Array, Array]:
+    def add(self, stamps: Array) -> tuple[Array, Array]:
         """The next stamps; returns them [s], and the step to each [s], NaN for the first."""
         time = np.where(np.isfinite(stamps), stamps * self.size, math.nan)
         before = np.concatenate([[self._before], time[:-1]])
@@ -117,39 +117,39 @@ class ClockTally:
         self._last = max(self._last, float(np.fmax.reduce(time)))
         forward = steps[steps > 0.0]
         self._shortest = min(self._shortest, float(forward.min(initial=math.inf)))
-        self._steps.feed(forward)
+        self._steps.add(forward)
         usual = forward[forward <= self.gap]
-        off = np.count_nonzero(np.abs(usual - self.step) > _OFF * self.step)
-        self._sums += np.array([len(usual), usual.sum(), np.square(usual).sum(), off])
-        self._equal += int(np.count_nonzero(steps == 0.0))
-        self._note_back(before, time)
-        self._note_gaps(before, steps)
+        irregular = np.count_nonzero(np.abs(usual - self.step) > _IRREGULAR * self.step)
+        self._sums += np.array([len(usual), usual.sum(), np.square(usual).sum(), irregular])
+        self._n_equal += int(np.count_nonzero(steps == 0.0))
+        self._count_backward_steps(before, time)
+        self._count_gaps(before, steps)
         self.n_samples += len(time)
         self._before = float(time[-1])
         return time, steps
 
-    def _note_back(self, before: Array, time: Array) -> None:
+    def _count_backward_steps(self, before: Array, time: Array) -> None:
         back = time < before
-        if back.any() and self._turned is None:
+        if back.any() and self._first_backward is None:
             i = int(np.argmax(back))
-            self._turned = self.n_samples + i + 1, float(before[i]), float(time[i])
-        self._backwards += int(np.count_nonzero(back))
+            self._first_backward = self.n_samples + i + 1, float(before[i]), float(time[i])
+        self._n_backward += int(np.count_nonzero(back))
 
-    def _note_gaps(self, before: Array, steps: Array) -> None:
+    def _count_gaps(self, before: Array, steps: Array) -> None:
         if np.fmax.reduce(steps) > self._longest:
             i = int(np.nanargmax(steps))
             self._longest, self._longest_after = float(steps[i]), float(before[i])
         gaps = np.flatnonzero(steps > self.gap)
-        self._gap_times.extend(before[gaps[: _NAMED - len(self._gap_times)]].tolist())
-        self._gaps += len(gaps)
-        self._missing += float(steps[gaps].sum())
+        self._gap_times.extend(before[gaps[: _NAMED_GAPS - len(self._gap_times)]].tolist())
+        self._n_gaps += len(gaps)
+        self._gap_seconds += float(steps[gaps].sum())
 
-    def finish(self) -> Clock:
+    def statistics(self) -> ClockStatistics:
         """The record."""
-        count, total, squares, off = self._sums
+        count, total, squares, irregular = self._sums
         mean = float(total / count) if count else math.nan
         spread = math.sqrt(max(0.0, squares / count - mean * mean)) / mean if count else math.nan
-        return Clock(
+        return ClockStatistics(
             unit=self.unit,
             n_samples=self.n_samples,
             first=self._first if math.isfinite(self._first) else math.nan,
@@ -159,31 +159,31 @@ class ClockTally:
             longest=self._longest,
             longest_after=self._longest_after,
             spread=spread,
-            off=float(off / count) if count else math.nan,
-            backwards=self._backwards,
-            turned=self._turned,
-            equal=self._equal,
-            gaps=self._gaps,
+            irregular_share=float(irregular / count) if count else math.nan,
+            n_backward_steps=self._n_backward,
+            first_backward_step=self._first_backward,
+            n_equal_stamps=self._n_equal,
+            n_gaps=self._n_gaps,
             gap_times=tuple(self._gap_times),
-            missing=self._missing,
+            gap_seconds=self._gap_seconds,
         )
 
 
-class _Spread:
+class _SpreadValues:
     """A bounded number of values, evenly spread over all that came."""
 
     def __init__(self) -> None:
-        self._kept = np.zeros(0)
-        self._every, self._seen = 1, 0
+        self._values = np.zeros(0)
+        self._every, self._n_values = 1, 0
 
-    def feed(self, values: Array) -> None:
+    def add(self, values: Array) -> None:
         """More values."""
-        taken = values[-self._seen % self._every :: self._every]
-        self._seen += len(values)
-        self._kept = np.concatenate([self._kept, taken])
-        while len(self._kept) > 2 * _SAMPLED:
-            self._kept, self._every = self._kept[::2], 2 * self._every
+        taken = values[-self._n_values % self._every :: self._every]
+        self._n_values += len(values)
+        self._values = np.concatenate([self._values, taken])
+        while len(self._values) > 2 * _MEDIAN_STEPS:
+            self._values, self._every = self._values[::2], 2 * self._every
 
     def median(self) -> float:
         """NaN without values."""
-        return float(np.median(self._kept)) if len(self._kept) else math.nan
+        return float(np.median(self._values)) if len(self._values) else math.nan
