@@ -10,6 +10,8 @@ from benchmarks.mistake_data import DATA, REAL, dataset
 from benchmarks.mistake_kinds import cases
 from benchmarks.mistakes import checked, judge, written
 
+import dynident as di
+
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason=f"real data not found at {DATA}; set DYNIDENT_DATA")
 TX40 = {
     "all positions in degrees": "",
@@ -38,7 +40,6 @@ TX40 = {
     "torque clipped": "joint 4",
     "torque in coarse steps": "joint 1",
     "position in coarse steps": "joint 6",
-    "noisy positions": "",
 }
 UR10E = {
     "gear ratio 1.5 times": "joint 2",
@@ -112,3 +113,16 @@ def test_a_mistake_that_no_data_can_tell(folder):
     """An upright first joint has a mirror image."""
     one = judged("tx40-motor", "axis flipped", "joint 1", folder)
     assert (one.found, one.told) == (False, False)
+
+
+@pytest.mark.full
+def test_noise_that_the_bandwidth_keeps_out_needs_no_word(folder):
+    """Positions with noise of 2 % of their range: the band is chosen below it, so that it biases nothing."""
+    one = judged("tx40-motor", "noisy positions", "", folder)
+    assert one.said == "nothing"
+    data = known("tx40-motor")
+    robot = data.robot(folder)
+    made, _ = sound("tx40-motor", folder)
+    noisy = made["noisy positions", ""].logs
+    bands = [[di.observe(log, robot).band for log in logs] for logs in (noisy, data.logs)]
+    assert max(bands[0]) < 0.5 * min(bands[1])

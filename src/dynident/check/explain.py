@@ -188,7 +188,7 @@ class Search:
         best = next((one for one in closed if self._settles(beliefs, one[0], one[1])), None)
         if best is None:
             return None
-        what, logs, after = best
+        what, logs, after = best = _likelier(best, closed)
         rivals = [
             other.words
             for other, same, then in closed
@@ -258,6 +258,22 @@ class Search:
         """For each log by how much one model of all fits it worse than its own."""
         pairs = (self.with_and_without(beliefs, log) for log in range(len(beliefs)))
         return tuple(together.score - own.score for together, own in pairs)
+
+
+Tried = tuple[Explanation, tuple[int, ...], Left]
+
+
+def _likelier(best: Tried, tried: Sequence[Tried]) -> Tried:
+    """Of all positions or all torques with the wrong sign, where both explain about as much, the torques.
+
+    A controller moved the robot by its positions; what sign torque has is a convention of whoever logs it.
+    """
+    what, logs, after = best
+    n = len(what.positions)
+    if not np.array_equal(what.positions, -np.eye(n)):
+        return best
+    alike = [one for one in tried if one[1] == logs and one[2].score < after.score + _RIVAL]
+    return next((one for one in alike if np.array_equal(one[0].torques, -np.eye(n))), best)
 
 
 def _worth(before: Left, after: Left, what: Explanation, gain: float) -> bool:

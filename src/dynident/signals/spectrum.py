@@ -49,26 +49,29 @@ class MotionSpectrum:
         self._held = self._held[:, :0]
 
     def _add(self, samples: Array) -> None:
-        time, *q = samples
+        time, q = samples[0], samples[1:]
         # Rows that were dropped or are missing leave holes: a piece has more grid points than samples, but not many.
         count = min(int((time[-1] - time[0]) * self.raw_rate + UNIFORM) + 1, 2 * len(time))
         even = time[0] + np.arange(count) / self.raw_rate
-        if len(time) != count or np.abs(time - even).max() > UNIFORM / self.raw_rate:
-            q = [np.interp(even, time, own) for own in q]  # stamps that jitter would look like fast motion
+        jitters = len(time) != count or np.abs(time - even).max() > UNIFORM / self.raw_rate
         whole = count // self.level * self.level
-        levelled = np.asarray(q)[:, :whole].reshape(len(q), -1, self.level).mean(2)
-        n = levelled.shape[1] - 2
+        n = whole // self.level - 2
         if n < SHORTEST // 2:
             return
         window = np.hanning(n + 2)[1:-1]
         # Zeros behind a short piece make its frequencies fine enough for shares of power to be read between them.
         length = 1 << (max(n, min(_FINE * n, _PIECE // 4)) - 1).bit_length()
         scale = 2.0 / (self.rate * (window @ window))
-        power = np.zeros((2, len(levelled), length // 2 + 1))
-        for order in (1, 2):  # each windowed by itself: leakage of the one, integrated, would hide the other
-            derivative = np.diff(levelled, order, axis=1)[:, :n] * self.rate**order
-            power[order - 1] = np.abs(np.fft.rfft(derivative * window, length, axis=1)) ** 2 * scale
-        self._sums[length] = self._sums.get(length, 0.0) + n * power
+        if length not in self._sums:
+            self._sums[length] = np.zeros((2, len(q), length // 2 + 1))
+        for joint, own in enumerate(q):  # one after the other: transforms of all would take many times their memory
+            # Stamps that jitter would look like fast motion.
+            positions = np.interp(even, time, own) if jitters else own
+            levelled = positions[:whole].reshape(-1, self.level).mean(1)
+            for order in (1, 2):  # each windowed by itself: leakage of the one, integrated, would hide the other
+                derivative = np.diff(levelled, order)[:n] * self.rate**order
+                power = np.abs(np.fft.rfft(derivative * window, length)) ** 2
+                self._sums[length][order - 1, joint] += n * scale * power
         self._samples += n
         self._longest = max(self._longest, n)
 
