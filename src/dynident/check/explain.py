@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from dynident.arrays import Array
 from dynident.check.explanations import Explanation, Wiring, refined
@@ -219,6 +218,8 @@ class Search:
 
     def _refined(self, beliefs: Sequence[Belief], what: Explanation, logs: tuple[int, ...]) -> tuple[Explanation, Left]:
         """The number of a mistake that explains most."""
+        from scipy.optimize import minimize_scalar  # takes a while to load, and is needed for a suspected mistake only
+
         middle, place = np.log(what.size), np.inf
         for _ in range(1 if what.free == "clock" else _STEPS):  # noise of positions asks for ever slower clocks
             found = minimize_scalar(

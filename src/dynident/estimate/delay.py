@@ -8,7 +8,7 @@ its torque round before dry friction lets go, by milliseconds, so the delay is j
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.absorb import absorb
 from dynident.logs.log import joint_speeds
 from dynident.signals.observe import Observations
-from dynident.signals.rows import row_blocks
+from dynident.signals.rows import row_blocks_above
 
 LARGEST_DELAY = 0.02  # [s]
 _STEPS, _FINE_STEPS = 17, 9  # delays tried, and those about the best of them
@@ -74,7 +74,7 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     motion say much the same, and if it lowers the residual in the band of the rows too.
     """
     wider = [one.with_options(band=_DELAY_BAND * one.band) for one in observations]
-    fast, slower = (_preferred(wider, base, share) for share in _IN_MOTION)
+    fast, slower = _preferred(wider, base)
 
     def choice(delay: float, reason: str) -> DelayChoice:
         return DelayChoice(delay, fast.gain, frozen(fast.tried), frozen(fast.residual), reason)
@@ -115,21 +115,44 @@ class _Preferred:
     at_the_end: bool
 
 
-def _preferred(observations: Sequence[Observations], base: BaseParameters, motion: float) -> _Preferred:
+def _preferred(observations: Sequence[Observations], base: BaseParameters) -> list[_Preferred]:
+    """The delays that fast and that slower motion prefer."""
     tried = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, _STEPS)
-    values, rows = residual_torque(observations, base, tried.tolist(), motion)
-    worth = max(_WORTH, _CHANCE / rows)
-    values = values / max(float(values[_STEPS // 2]), 1e-300)
-    best = int(np.argmin(values))
-    if best in (0, _STEPS - 1):
-        return _Preferred(tried, values, float(tried[best]), 0.0, worth, at_the_end=True)
-    delay, gain = _lowest(tried, values)
-    if gain > worth:
-        # Where friction is stiff, delay and inertia are much alike, and the curve is no parabola over such wide steps.
-        near = delay + np.linspace(-0.5, 0.5, _FINE_STEPS) * (tried[1] - tried[0])
-        closer, _ = residual_torque(observations, base, [0.0, *near.tolist()], motion)
-        delay, gain = _lowest(near, closer[1:] / max(float(closer[0]), 1e-300))
-    return _Preferred(tried, values, delay, gain, worth, at_the_end=False)
+    found = []
+    for values, rows in residual_torques(observations, base, tried.tolist(), _IN_MOTION):
+        worth = max(_WORTH, _CHANCE / rows)
+        values = values / max(float(values[_STEPS // 2]), 1e-300)
+        best = int(np.argmin(values))
+        at_the_end = best in (0, _STEPS - 1)
+        delay, gain = (float(tried[best]), 0.0) if at_the_end else _lowest(tried, values)
+        found.append(_Preferred(tried, values, delay, gain, worth, at_the_end))
+    return _refined(observations, base, found)
+
+
+def _refined(
+    observations: Sequence[Observations], base: BaseParameters, found: Sequence[_Preferred]
+) -> list[_Preferred]:
+    """Finer steps about the delays that lower the residual.
+
+    Where friction is stiff, delay and inertia are much alike, and the curve is no parabola over wide steps.
+    """
+    nears = [
+        one.delay + np.linspace(-0.5, 0.5, _FINE_STEPS) * (one.tried[1] - one.tried[0])
+        for one in found
+        if one.gain > one.worth
+    ]
+    if not nears:
+        return list(found)
+    tried = [0.0, *(float(x) for near in nears for x in near)]
+    residuals = residual_torques(observations, base, tried, _IN_MOTION)
+    result, first = [], 1
+    for one, (values, _) in zip(found, residuals, strict=True):
+        if one.gain > one.worth:
+            own = slice(first, first + _FINE_STEPS)
+            delay, gain = _lowest(np.array(tried[own]), values[own] / max(float(values[0]), 1e-300))
+            one, first = replace(one, delay=delay, gain=gain), own.stop
+        result.append(one)
+    return result
 
 
 def _lowest(delays: Array, residual: Array) -> tuple[float, float]:
@@ -159,48 +182,62 @@ def choose_speed(observations: Sequence[Observations], base: BaseParameters, del
     return SpeedChoice("position", ratio, reason)
 
 
-@on_one_thread
 def residual_torque(
     observations: Sequence[Observations], base: BaseParameters, delays: Sequence[float], motion: float = 0.0
 ) -> tuple[Array, int]:
+    """`residual_torques` for one share of the motion."""
+    return residual_torques(observations, base, delays, (motion,))[0]
+
+
+@on_one_thread
+def residual_torques(
+    observations: Sequence[Observations], base: BaseParameters, delays: Sequence[float], motions: Sequence[float]
+) -> list[tuple[Array, int]]:
     """Norm of the torque that a fit leaves unexplained, all joints together, for each delay, and the rows behind it.
 
     Args:
-        observations: The logs.
+        observations: The logs, of which the first rows are used.
         base: Base parameters to fit.
         delays: Delays of the torque to undo [s].
-        motion: Share of a joint's effective speed above which its rows count.
+        motions: Shares of a joint's effective speed above which its rows count; a result for each.
     """
     regressor = BaseRegressor.of(base.robot, base.terms)
     n, n_delays = regressor.coordinates.n, len(delays)
-    total, rows = np.zeros((n + n_delays, n + n_delays)), 0
+    totals, rows = [np.zeros((n + n_delays, n + n_delays)) for _ in motions], [0] * len(motions)
     for one in observations:
-        factors, count = _factors(one, regressor, delays, motion)
-        rows += count
-        for factor, own in zip(factors, regressor.columns, strict=True):
-            wide = np.zeros((n + n_delays, len(factor)))
-            wide[[*own, *range(n, n + n_delays)]] = factor.T
-            absorb(total, wide)
+        for k, (factors, count) in enumerate(_factors(one, regressor, delays, motions)):
+            rows[k] += count
+            for factor, own in zip(factors, regressor.columns, strict=True):
+                wide = np.zeros((n + n_delays, len(factor)))
+                wide[[*own, *range(n, n + n_delays)]] = factor.T
+                absorb(totals[k], wide)
     # Below the columns' own triangle stands what they do not explain.
-    return np.asarray(np.linalg.norm(total[n:, n:], axis=0)), max(rows, 1)
+    return [
+        (np.asarray(np.linalg.norm(total[n:, n:], axis=0)), max(count, 1))
+        for total, count in zip(totals, rows, strict=True)
+    ]
 
 
 def _factors(
-    one: Observations, regressor: BaseRegressor, delays: Sequence[float], motion: float
-) -> tuple[list[Array], int]:
-    """For each output the triangle of [columns, torque for each delay], from the first rows of a log; and the rows."""
-    factors = [np.zeros((len(own) + len(delays),) * 2) for own in regressor.columns]
-    times = rows = 0
-    slowest = np.maximum(one.options.rest_speed, motion * _effective_speed(one, delays)) if motion else None
-    for block in row_blocks(one, regressor, delays, rest_speed=slowest):
-        for output, factor in enumerate(factors):
-            if block.usable[:, output].any():
-                absorb(factor, block.usable_columns_first(output))
-        rows += int(block.usable.sum())
-        times += int(block.usable.any(1).sum())
-        if times > _MOST_ROWS:
+    one: Observations, regressor: BaseRegressor, delays: Sequence[float], motions: Sequence[float]
+) -> list[tuple[list[Array], int]]:
+    """For each share of the motion: the triangles of [columns, torque for each delay] by output, and their rows."""
+    effective = _effective_speed(one, delays) if any(motions) else np.zeros(len(one.robot.joint_names))
+    slowest = np.array([np.maximum(one.options.rest_speed, share * effective) for share in motions])
+    factors = [[np.zeros((len(own) + len(delays),) * 2) for own in regressor.columns] for _ in motions]
+    times, rows = np.zeros(len(motions), dtype=int), np.zeros(len(motions), dtype=int)
+    for block, above in row_blocks_above(one, regressor, slowest, delays):
+        for k, usable in enumerate(above):
+            if times[k] > _MOST_ROWS:
+                continue
+            for output, factor in enumerate(factors[k]):
+                if usable[:, output].any():
+                    absorb(factor, block.columns_first[output][:, usable[:, output]].copy(order="C"))
+            rows[k] += int(usable.sum())
+            times[k] += int(usable.any(1).sum())
+        if (times > _MOST_ROWS).all():
             break
-    return factors, rows
+    return [(own, int(count)) for own, count in zip(factors, rows, strict=True)]
 
 
 def _effective_speed(one: Observations, delays: Sequence[float]) -> Array:

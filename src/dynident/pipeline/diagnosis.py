@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dynident.check.doctor import check_observed
-from dynident.check.finding import Checkup
+from typing import TYPE_CHECKING
+
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
+
+if TYPE_CHECKING:
+    from dynident.check.finding import Checkup
 
 _SAID_BY_THE_FIT = ("equations", "rank", "condition", "model")  # diagnostics that the fit itself says more about
 
@@ -18,6 +21,8 @@ def diagnose(data: TrainingData, options: IdentifyOptions) -> Checkup | None:
     """
     if options.check == "off":
         return None
+    from dynident.check.doctor import check_observed  # takes a while to load, and is not always wanted
+
     found = check_observed(data.train, data.progress)
     if found.verdict == "stop" and options.check == "stop":
         raise found.refusal()

@@ -6,11 +6,11 @@ import dataclasses
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 
 from dynident._version import __version__
 from dynident.arrays import ReadOnlyDict
@@ -27,7 +27,7 @@ def versions() -> dict[str, str]:
         "dynident": __version__,
         "Python": platform.python_version(),
         "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
+        "SciPy": version("scipy"),
     }
 
 

@@ -342,6 +342,8 @@ def _log_arguments(verb: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    # Small matrices gain nothing by threads, and threads that wait take processor time. A setting of the user counts.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     parser = _parser()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not stop the page
         sys.stdout.reconfigure(errors="backslashreplace")

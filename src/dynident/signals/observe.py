@@ -7,7 +7,7 @@ with the same kernel, and both are brought to a lower rate. `rows.py` makes equa
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -31,7 +31,7 @@ WIDEST_SHARE = 0.9 / (2.0 * KINEMATIC_FACTOR)  # of the rate: the widest band, a
 _LOOKED_THROUGH = 16  # times what is looked at, in search of the fastest part of a motion
 _PEAK = 2.0  # times their effective velocities that joints turn at their fastest, all together
 _LARGEST_DELAY = 0.5  # [s] that anybody can mean
-_KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
+KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
 Speed = Literal["position", "measured"]
 Differentiator = Literal["low-pass", "five-point", "five-point causal", "central", "savitzky-golay"]
@@ -127,25 +127,53 @@ class MotionBlock(MotionSamples):
         )
 
 
+class _Tape:
+    """Filtered motion that is made once: whoever comes later goes on where the others stopped."""
+
+    def __init__(self, source: Iterator[MotionBlock]) -> None:
+        self._source, self._made = source, list[MotionBlock]()
+
+    def __iter__(self) -> Iterator[MotionBlock]:
+        place = 0
+        while True:
+            if place == len(self._made):
+                block = next(self._source, None)
+                if block is None:
+                    return
+                self._made.append(block)
+            yield self._made[place]
+            place += 1
+
+
 class _Shelf:
-    """Counts the filtered motion that is kept, over all observations that are alive."""
+    """Filtered motion of a log, kept for the next time while there is room over all logs."""
 
-    def __init__(self, room: float) -> None:
-        self.room = room
+    room = KEPT_BYTES
 
-    def take(self, size: float, owner: object) -> bool:
-        """Room for something that lives as long as its owner; False if there is none."""
-        if size > self.room:
-            return False
-        self.room -= size
-        weakref.finalize(owner, self._give_back, size)
-        return True
+    def __init__(self) -> None:
+        self._tapes: dict[tuple[object, ...], _Tape] = {}
 
-    def _give_back(self, size: float) -> None:
-        self.room += size
+    def motion(
+        self, key: tuple[object, ...], size: float, make: Callable[[], Iterator[MotionBlock]]
+    ) -> Iterable[MotionBlock]:
+        """The motion of a key, which is made where it is not there.
+
+        Args:
+            key: All that shapes it.
+            size: Bytes that it takes.
+            make: Makes it.
+        """
+        if key not in self._tapes:
+            if size > _Shelf.room:
+                return make()
+            _Shelf.room -= size
+            weakref.finalize(self, _give_back, size)
+            self._tapes[key] = _Tape(make())
+        return self._tapes[key]
 
 
-_shelf = _Shelf(_KEPT_BYTES)
+def _give_back(size: float) -> None:
+    _Shelf.room += size
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +195,7 @@ class Observations:
     survey: Survey
     band: float
     choice: BandChoice
-    _kept: dict[tuple[float, ...], tuple[MotionBlock, ...]] = field(default_factory=dict, repr=False)
+    _kept: _Shelf = field(default_factory=_Shelf, repr=False)
 
     @property
     def step(self) -> int:
@@ -184,11 +212,11 @@ class Observations:
         """The same log, filtered otherwise; a band is at most what the rate allows."""
         options = replace(self.options, **changes)  # type: ignore[arg-type]
         band = self.choice.band if options.band is None else min(options.band, widest_band(self.survey))
-        return Observations(self.log, self.robot, options, self.survey, band, self.choice)
+        return Observations(self.log, self.robot, options, self.survey, band, self.choice, self._kept)
 
     def decided(self, choice: BandChoice) -> Observations:
         """The same log in a band that its torque has decided on."""
-        return Observations(self.log, self.robot, self.options, self.survey, choice.band, choice)
+        return Observations(self.log, self.robot, self.options, self.survey, choice.band, choice, self._kept)
 
     def for_terms(self, along: Sequence[AlongTerm]) -> Observations:
         """The same log with all that terms which follow a motion look at."""
@@ -204,24 +232,11 @@ class Observations:
                 prediction uses position and time only.
         """
         wanted = (self.options.delay,) if delays is None else tuple(delays)
-        if wanted in self._kept:
-            yield from self._kept[wanted]
-            return
-        size = (
-            8.0
-            * sum(self.survey.stretches)
-            / self.step
-            * len(self.robot.joint_names)
-            * (3 + self.options.jerk + len(wanted))
-        )
-        keep = _shelf.take(size, self)
-        made: list[MotionBlock] = []
-        for block in self._filtered(wanted):
-            if keep:
-                made.append(block)
-            yield block
-        if keep:
-            self._kept[wanted] = tuple(made)
+        options = self.options
+        n_signals = 3 + options.jerk + len(wanted)
+        size = 8.0 * sum(self.survey.stretches) / self.step * len(self.robot.joint_names) * n_signals
+        key = (self.band, options.speed, options.differentiator, options.jerk, wanted)
+        yield from self._kept.motion(key, size, lambda: self._filtered(wanted))
 
     def _filtered(self, wanted: tuple[float, ...]) -> Iterator[MotionBlock]:
         """Filter the log."""

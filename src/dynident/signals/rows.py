@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import Array, Mask
 from dynident.dynamics.along import AlongTerm, Course, Reference
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError
@@ -98,7 +98,6 @@ def row_blocks(
     regressor: BaseRegressor,
     delays: Sequence[float] | None = None,
     reference: Array | None = None,
-    rest_speed: Array | None = None,
     band: float | None = None,
 ) -> Iterator[RegressorBlock]:
     """All rows of a log in order, in bounded memory; the torque of each delay is a right-hand side.
@@ -108,16 +107,32 @@ def row_blocks(
         regressor: The robot's columns.
         delays: Delays of the torque to undo [s]; default that of the options.
         reference: (10 n_links,) standard parameters of the links that some terms are linear around.
-        rest_speed: (n_joints,) speeds below which joints are at rest; default that of the options.
         band: Band of the rows, at most that of the log's motion [Hz]; default that.
 
     Raises:
         InputError: When no stretch of the log is long enough for its filters.
     """
+    slowest = np.full((1, len(regressor.robot.joint_names)), one.options.rest_speed)
+    for block, _ in row_blocks_above(one, regressor, slowest, delays, reference, band):
+        yield block
+
+
+def row_blocks_above(
+    one: Observations,
+    regressor: BaseRegressor,
+    slowest: Array,
+    delays: Sequence[float] | None = None,
+    reference: Array | None = None,
+    band: float | None = None,
+) -> Iterator[tuple[RegressorBlock, Mask]]:
+    """The same with several velocities below which joints count as at rest, (m, n_joints).
+
+    Returns:
+        Blocks that are usable above the first of them, and for each of them which rows are, (m, n_rows, n_joints).
+    """
     stream: FilterStream | None = None
     one = one.for_terms(regressor.along)
-    n = len(regressor.robot.joint_names)
-    slowest = np.full(n, one.options.rest_speed) if rest_speed is None else rest_speed
+    n = slowest.size
     course = regressor.course(reference)
     any_inner = False
     band = one.band if band is None else min(band, one.band)
@@ -136,8 +151,9 @@ def row_blocks(
                 any_inner = any_inner or bool(inner.any())
                 time = part.start + (first + np.arange(len(inner))) * step / motion.rate
                 columns_first = tuple(results[0][own] for own in lines)
-                usable = (results[0][lines[-1].stop :] > 0.5) & inner
-                yield RegressorBlock(one.log.label, 0, time, regressor.columns, columns_first, usable.T)
+                moving = (results[0][lines[-1].stop :] > 0.5).reshape(*slowest.shape, -1).transpose(0, 2, 1)
+                usable = moving & inner[:, None]
+                yield RegressorBlock(one.log.label, 0, time, regressor.columns, columns_first, usable[0]), usable
     if not any_inner:
         raise too_short(one)
 
@@ -166,13 +182,13 @@ def _parts(motion: MotionBlock) -> Iterator[MotionBlock]:
         yield motion.part(first, first + _BLOCK)
 
 
-def _stacked(motion: MotionBlock, regressor: BaseRegressor, course: Course, rest_speed: Array) -> Array:
+def _stacked(motion: MotionBlock, regressor: BaseRegressor, course: Course, slowest: Array) -> Array:
     """What passes the parallel filter: columns and torques of each output, then whether each joint moves."""
     tau, n_right = motion.tau, len(motion.tau)
     if regressor.fixed_values:
         state = motion.q, motion.dq, motion.ddq
         tau = tau - inverse_dynamics(regressor.robot, *state, regressor.of_state, regressor.fixed_values)
-    moving = np.abs(motion.dq) > rest_speed
+    moving = np.hstack([np.abs(motion.dq) > own for own in slowest])
     columns = regressor.columns_first_along(
         motion,
         course,
