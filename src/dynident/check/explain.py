@@ -176,8 +176,16 @@ class Search:
 
     def _best(self, beliefs: Sequence[Belief], before: Left) -> Mistake | None:
         """The mistake that explains most, if it explains enough."""
-        tried = [(what, logs, self._tried(beliefs, what, logs)) for what, logs in self._candidates(beliefs)]
-        tried = [one for one in tried if _worth(before, one[2], one[0], 0.5 * GAIN if one[0].free else GAIN)]
+        tried = []
+        for what, logs in self._candidates(beliefs):
+            gain = 0.5 * GAIN if what.free else GAIN
+            then = [one.then(what) if log in logs else one for log, one in enumerate(beliefs)]
+            seen = [self._seen_as(log, one) for log, one in enumerate(then)]
+            # Most candidates go by what their joints leave alone, which no fit of all joints goes below.
+            if _worth(before, self._trial.bound(seen), what, gain):
+                after = self._trial.left(seen)
+                if _worth(before, after, what, gain):
+                    tried.append((what, logs, after))
         self._seen.clear()  # of positions that were tried only once
         open_ones = sorted((one for one in tried if one[0].free), key=lambda one: one[2].score)[:_REFINED]
         better = [(*self._refined(beliefs, what, logs), logs) for what, logs, _ in open_ones]

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.optimize import nnls
 
 from dynident.arrays import Array, on_one_thread
 from dynident.check.sample import Sample
@@ -167,6 +165,14 @@ class Trial:
         return Left(shares, counts, values, sigma)
 
     @on_one_thread
+    def bound(self, seen: Sequence[tuple[Seen, Array]]) -> Left:
+        """What no model of all logs leaves less of: each joint of each log explained by its own equations alone."""
+        counts, parts = self._parts(seen)
+        size = np.sqrt(np.maximum([part.size for part in parts] / counts, 1e-24))
+        sigma = np.maximum(np.sqrt([part.rest for part in parts] / counts), _LEAST * size)
+        return Left(np.where(counts < FEW, 1.0, sigma / size), counts, np.zeros(self.base.n), sigma)
+
+    @on_one_thread
     def left_by(self, values: Array, seen: Sequence[tuple[Seen, Array]]) -> Left:
         """What given values leave of the torque."""
         counts, parts = self._parts(seen)
@@ -210,10 +216,21 @@ class Trial:
         )  # holds what is not seen
         R: Array = np.asarray(np.linalg.qr(np.concatenate([whole, weak])[:, [*order, n]], mode="r"))
         values = np.zeros(n)
-        positive, _ = nnls(R[free:, free:-1], R[free:, -1])
+        positive = _not_negative(R[free:n, free:n], R[free:n, -1])
         values[order[free:]] = positive
-        values[order[:free]] = solve_triangular(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
+        # Solving with a triangular matrix is back substitution, whoever does it.
+        values[order[:free]] = np.linalg.solve(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
         return values
+
+
+def _not_negative(R: Array, z: Array) -> Array:
+    """The x >= 0 with the least |R x - z|, for a triangle R (n, n): that of least squares where it is not negative."""
+    found = np.asarray(np.linalg.solve(R, z), dtype=np.float64)
+    if (found >= 0.0).all():
+        return found
+    from scipy.optimize import nnls  # takes a quarter of a second to load
+
+    return np.asarray(nnls(R, z)[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,21 +123,22 @@ class Selection:
         first = base_parameters(basic.robot, without_linearized(self.terms))
         plain = data.information(first, seconds=SELECTION_SECONDS)
         self.folds = selection_folds(plain, views)
+        kept = [rest_of(plain, fold) for fold in self.folds]
+        sigmas = [np.ones(len(plain.channels)) for _ in self.folds]
         whole = plain
         if needs_linearization(self.terms):
+            start = [name for name in first.names if name in basic.names]
+            sigmas = [_weighted().fit(plain.select(own).restrict(start)).sigma_ for own in kept]
             recipe = (*basic.terms, *terms_of([group for group in candidates if side in group.sides], only))
             draft = base_parameters(basic.robot, without_linearized(recipe))
             fitted = _weighted().fit(plain.restrict(draft.names))
             values = dict(zip(fitted.names_, fitted.values_.tolist(), strict=True))
+            del plain, whole  # the pass that follows answers for all that they do
             whole = data.linearize_candidates(self.base, links_of(first, values))
-        self._parts = []
-        start = [name for name in first.names if name in basic.names]
-        for fold in self.folds:
-            kept = rest_of(plain, fold)
-            sigma = np.ones(len(plain.channels))
-            if needs_linearization(self.terms):
-                sigma = _weighted().fit(plain.select(kept).restrict(start)).sigma_
-            self._parts.append(_FoldData.of(whole, kept, fold.left_out, sigma))
+        self._parts = [
+            _FoldData.of(whole, own, fold.left_out, sigma)
+            for own, fold, sigma in zip(kept, self.folds, sigmas, strict=True)
+        ]
         self._always = [i for i in range(self.base.n) if self._column(i).term in {term.name for term in basic.terms}]
         self._known: dict[frozenset[Group], Array] = {}
         self.told: dict[str, tuple[str, ...]] = {}

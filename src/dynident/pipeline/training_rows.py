@@ -28,7 +28,7 @@ from dynident.signals.rows import ObservedRows
 
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
 SELECTION_SECONDS = 300.0  # of each log that models are selected on: minutes tell what hours would
-KEPT_BYTES = 64e6  # of equations kept for the next question
+KEPT_BYTES = 24e6  # of equations kept for the next question
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
 
@@ -194,6 +194,7 @@ class TrainingRows:
     def linearize_candidates(self, base: BaseParameters, point: Array) -> Information:
         """Factors over all candidate terms around one point, from which every model among them is fitted first."""
         self._candidates = (base, point)
+        self._passes.clear()  # what they answer for this pass does too
         return self.information(base, point, SELECTION_SECONDS)
 
     def fit(self, base: BaseParameters, estimator: Estimator) -> tuple[Estimator, Array | None]:
@@ -234,6 +235,8 @@ class TrainingRows:
     def _pass(self, base: BaseParameters, point: Array | None, seconds: float) -> _Pass:
         """Go through the logs."""
         self.n_passes += 1
+        for before in self._passes:
+            before.blocks = None  # the newest pass is the one that is asked for its equations
         kept: list[RegressorBlock] | None = []
         parts, size = [], 0.0
         for number, one in enumerate(self.observations):
@@ -243,8 +246,6 @@ class TrainingRows:
             size += source.size
             kept = None if kept is None or source.kept is None else [*kept, *source.kept]
         self._progress("gathering equations", len(self.observations), len(self.observations))
-        for before in self._passes:
-            before.blocks = None  # the newest pass is the one that is asked for its equations
         point = point if any(term.needs_reference for term in along_terms(base.terms)) else None
         self._passes.append(_Pass(base, point, seconds, sum(parts[1:], start=parts[0]), kept or None))
         return self._passes[-1]
