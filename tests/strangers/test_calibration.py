@@ -29,16 +29,11 @@ REFUSALS: dict[tuple[str, str], str] = {
     ("sr400", "step"): "changes along its own motion",
 }
 
-# Dry friction turns over at once, the default column Fc(0.02) does not, and rows at reversals carry the difference.
-REVERSALS = {("skewed_arm", "energy")}
-
 
 def cases():
     for robot in ROBOTS:
         for method in METHODS:
             marks = []
-            if (robot, method) in REVERSALS:
-                marks.append(pytest.mark.xfail(strict=True, reason="default Coulomb column at reversals"))
             if robot == "sr400" or (robot in SLOW and method in (*JOINT_BY_JOINT, "oscillation")):
                 marks.append(pytest.mark.full)
             yield pytest.param(robot, method, marks=marks)
