@@ -26,6 +26,7 @@ HEADINGS = {
     "validation": "Validation",
     "export": "Export",
     "report": "Report",
+    "pipeline": "Identification",
     "run": "Whole runs",
     "errors": "Errors",
 }  # room: heading, in the order data flows

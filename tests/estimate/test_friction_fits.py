@@ -12,6 +12,7 @@ from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import fit_linearized
 from dynident.information.information import MergeError
 from dynident.information.row_source import accumulate_source
+from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.training_rows import TrainingRows
 from dynident.signals import ObservedRows, SignalOptions, observe
 from tests.signals.made import Fourier, Pieces, exact_torque, make_log, stamps
@@ -129,7 +130,7 @@ class TestReferences:
         one = observe(log, robot, SignalOptions(band=5.0))
         base = di.base_parameters(robot, f"{BASIC},load")
 
-        data = TrainingRows((one,), None, lambda *done: None)
+        data = TrainingRows((one,), FactorCache(None), lambda *done: None)
         found = [fit_linearized(data, base, ESTIMATORS["weighted"](), passes)[0] for passes in (1, 2, 5)]
         first, second, last = (f.values_[base.names.index("load_3")] for f in found)
         assert abs(second - last) < 0.5 * found[-1].std_[base.names.index("load_3")]

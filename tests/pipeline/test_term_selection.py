@@ -13,6 +13,7 @@ from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.estimate.recipes import GROUPS, Group
 from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
+from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.term_selection import LEAST_SECONDS, Selection
 from dynident.pipeline.training_rows import TrainingRows
 from dynident.signals import ObservedRows, SignalOptions, observe
@@ -56,7 +57,7 @@ def made(robot, effects, seed=1, seconds=40.0, noise=0.01, rate=100.0):
 def selection(robot, *logs, candidates=FEW):
     observed = tuple(observe(log, robot, SignalOptions(band=5.0)) for log in logs)
 
-    data = TrainingRows(observed, None, lambda *done: None)
+    data = TrainingRows(observed, FactorCache(None), lambda *done: None)
     return Selection(base_parameters(robot, BASIC), data, {log.label: log.label for log in logs}, candidates)
 
 

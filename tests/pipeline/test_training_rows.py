@@ -12,7 +12,9 @@ from dynident.estimate.estimators import ESTIMATORS
 from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
 from dynident.pipeline import preprocessing, training_rows
+from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.training_rows import TrainingRows
+from dynident.run.command_line import main
 from dynident.signals import ObservedRows, SignalOptions, observe
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
@@ -79,7 +81,7 @@ class TestPasses:
 class TestRestriction:
     def test_factors_of_a_wide_pass_answer_for_fewer_terms(self, robot, observed):
         wide = base_parameters(robot, f"{BASIC},stop(0.003),quadratic,cubic")
-        rows = TrainingRows(observed, None, quiet)
+        rows = TrainingRows(observed, FactorCache(None), quiet)
         rows.information(wide)
         for terms in (BASIC, f"{BASIC},cubic", f"{BASIC},quadratic,stop(0.003)"):
             base = base_parameters(robot, terms)
@@ -91,13 +93,13 @@ class TestRestriction:
         assert rows.n_passes == 1
 
     def test_terms_that_were_not_there_need_another_pass(self, robot, observed):
-        rows = TrainingRows(observed, None, quiet)
+        rows = TrainingRows(observed, FactorCache(None), quiet)
         rows.information(base_parameters(robot, BASIC))
         rows.information(base_parameters(robot, f"{BASIC},cubic"))
         assert rows.n_passes == 2
 
     def test_another_point_needs_another_pass(self, robot, observed):
-        rows, base = TrainingRows(observed, None, quiet), base_parameters(robot, f"{BASIC},load")
+        rows, base = TrainingRows(observed, FactorCache(None), quiet), base_parameters(robot, f"{BASIC},load")
         point = di.parameters(robot, "rigid")
         rows.information(base, point)
         rows.information(base, 1.1 * point)
@@ -108,7 +110,7 @@ class TestRestriction:
 
 class TestKeptRows:
     def test_are_those_of_a_filter_pass(self, robot, observed):
-        rows = TrainingRows(observed, None, quiet)
+        rows = TrainingRows(observed, FactorCache(None), quiet)
         rows.information(base_parameters(robot, f"{BASIC},cubic,quadratic"))
         base = base_parameters(robot, f"{BASIC},quadratic")
         kept, direct = (accumulate_source(x) for x in (rows.rows(base), ObservedRows(observed, base)))
@@ -120,7 +122,7 @@ class TestKeptRows:
 
     def test_too_many_are_filtered_again(self, robot, observed, monkeypatch):
         monkeypatch.setattr(training_rows, "KEPT_BYTES", 1e3)
-        rows, base = TrainingRows(observed, None, quiet), base_parameters(robot, BASIC)
+        rows, base = TrainingRows(observed, FactorCache(None), quiet), base_parameters(robot, BASIC)
         rows.information(base)
         assert isinstance(rows.rows(base), ObservedRows)
 
@@ -129,7 +131,25 @@ def test_stale_factors_are_removed(robot, logs, tmp_path):
     options = {"friction": "basic", "check": "off", "delay": 0.004, "speed": "position"}
     di.identify(robot, logs, store=tmp_path, band=6.0, **options)
     first = set(tmp_path.glob("*.npz"))
-    di.identify(robot, logs, store=tmp_path, band=5.0, **options)
+    cache = FactorCache(tmp_path)
+    di.identify(robot, logs, store=cache, band=5.0, **options)
+    assert len(set(tmp_path.glob("*.npz"))) == 2 * len(logs)  # of a folder that may serve several fits nothing goes
+    cache.remove_stale()
     second = set(tmp_path.glob("*.npz"))
-    assert len(first) == len(second) == len(logs)
+    assert len(second) == len(logs)
     assert first.isdisjoint(second)
+
+
+def test_the_folder_of_a_fit_has_its_own_factors_alone(tmp_path):
+    words = [
+        "identify",
+        str(DEMO / "arm.yaml"),
+        str(DEMO / "fourier_1.csv.gz"),
+        "--friction",
+        "basic",
+        "--check",
+        "off",
+    ]
+    for band in ("6", "5"):
+        assert main([*words, "--band", band, "--quiet", "-o", str(tmp_path)]) == 0
+        assert len(list((tmp_path / "factors").glob("*.npz"))) == 1

@@ -15,6 +15,7 @@ from dynident.estimate.friction_view import friction_view
 from dynident.estimate.motion_view import motion_view
 from dynident.logs.source import LogSource, as_logs
 from dynident.pipeline.diagnosis import diagnose, diagnosis_warnings
+from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.fitting import estimator_name, estimator_of, fit_model, plain_options
 from dynident.pipeline.model_selection import select_model
 from dynident.pipeline.options import IdentifyOptions
@@ -29,7 +30,7 @@ def identify(
     robot: Robot,
     logs: LogSource | Sequence[LogSource],
     *,
-    store: str | Path | None = None,
+    store: str | Path | FactorCache | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Estimate:
@@ -38,7 +39,8 @@ def identify(
     Args:
         robot: The robot.
         logs: Logs in memory or streamed; those whose role is "validation" judge the result and shape nothing.
-        store: Folder for the factor of each finished log. A later run with the same logs and options continues there.
+        store: Folder for the factor of each finished log, or the cache of such a folder. A later run with the same logs
+            and options continues there.
         progress: Called with what is being done, and how much of it is done.
         **options: See `IdentifyOptions`.
 
@@ -52,23 +54,23 @@ def identify(
         raise UnknownNameError("option", unknown, IdentifyOptions.__dataclass_fields__) from None
     if not isinstance(robot, Robot):
         raise InputError(f"{robot!r} is not a robot; load it first: di.load_robot(file or bundled name)")
-    return run_pipeline(robot, as_logs(logs), chosen, None if store is None else Path(store), progress or _quiet)
+    cache = store if isinstance(store, FactorCache) else FactorCache(None if store is None else Path(store))
+    return run_pipeline(robot, as_logs(logs), chosen, cache, progress or _quiet)
 
 
 def run_pipeline(
-    robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, store: Path | None, progress: Progress
+    robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, cache: FactorCache, progress: Progress
 ) -> Estimate:
     """Run the pipeline: preprocess, diagnose, select the model, fit, validate."""
     estimator = estimator_of(options.estimator)  # options that make no sense are refused before any log is read
     if options.essential is not None:
         check_share(options.essential)
-    data = preprocess(robot, logs, options, store, progress)
+    data = preprocess(robot, logs, options, cache, progress)
     diagnosis = diagnose(data, options)
     selection = select_model(data, options)
     data = selection.data  # filtered as was chosen
     model = fit_model(selection, options)
     validation = validate_model(model, data)
-    data.rows.cache.remove_stale()
     estimate, solved = model.estimate, model.estimate.solve
     assert solved is not None
     assert solved.variance_inflation is not None

@@ -9,6 +9,7 @@ from typing import Any
 from dynident.arrays import frozen
 from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
+from dynident.estimate.estimate import Estimate
 from dynident.estimate.storage import load_estimate
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
@@ -43,7 +44,7 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
         if not set(fit.names) <= set(part.names):
             continue  # a pass on the way to the fit
         for label in {segment.label for segment in part.segments}:
-            found[label] = part.restrict(fit.names)  # of several passes the last one counts, none twice
+            found[label] = _of_fit(part, fit)  # of several passes the last one counts, none twice
     missing = [record.label for record in fit.data if record.label not in found]
     if missing:
         raise InputError(f"{path}: has no factors of {missing[0]}; run identify again with -o {folder}")
@@ -57,6 +58,13 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
         "rate": whole.n_rows / (len(whole.channels) * seconds),
         "inflation": {name: inflation[name] for name in robot.joint_names},
     }
+
+
+def _of_fit(part: Information, fit: Estimate) -> Information:
+    """The factors of a pass, which may have had more terms, over the parameters of the fit."""
+    meaning = dict(zip((column.name for column in part.coordinates.columns), part.definitions, strict=True))
+    places = [part.names.index(name) for name in fit.names]
+    return part.reordered(places, fit.base, tuple(meaning[column.name] for column in fit.base.columns))
 
 
 def _of_state(whole: Information, along: set[str]) -> Information:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from dynident.dynamics.terms import Term, TermsLike, resolve_terms, state_terms
 from dynident.errors import InputError
@@ -15,6 +14,7 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, log_warnings
 from dynident.pipeline.bandwidth import band_notes, choose_bands
+from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.training_rows import Progress, TrainingRows
 from dynident.robot.model import Robot
@@ -32,7 +32,7 @@ class TrainingData:
         basic: Base parameters of the basic terms, which are in the model in any case.
         train: Training logs.
         held_out: Validation logs, which shape nothing.
-        store: Folder for the factor of each finished log; None for none.
+        cache: Factors of finished logs.
         progress: Called with what is being done, and how much of it is done.
         notes: What was decided, in words.
         warnings: What a reader should know.
@@ -42,7 +42,7 @@ class TrainingData:
     basic: BaseParameters
     train: tuple[Observations, ...]
     held_out: tuple[Observations, ...]
-    store: Path | None
+    cache: FactorCache
     progress: Progress
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -54,11 +54,11 @@ class TrainingData:
     @functools.cached_property
     def rows(self) -> TrainingRows:
         """The equations of the training logs."""
-        return TrainingRows(self.train, self.store, self.progress)
+        return TrainingRows(self.train, self.cache, self.progress)
 
 
 def preprocess(
-    robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, store: Path | None, progress: Progress
+    robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, cache: FactorCache, progress: Progress
 ) -> TrainingData:
     """Survey every log, refuse logs that cannot serve, and choose bandwidths.
 
@@ -66,7 +66,7 @@ def preprocess(
         robot: The robot.
         logs: Training and validation logs, by their roles.
         options: Of the identification.
-        store: Folder for factors.
+        cache: Factors of finished logs.
         progress: Called with what is being done, and how much of it is done.
 
     Raises:
@@ -82,7 +82,7 @@ def preprocess(
         train = choose_bands(train, basic, functools.partial(progress, "choosing the band"))
         notes = band_notes(train)
     warnings = (*robot.warnings, *log_warnings(logs))
-    return TrainingData(robot, basic, tuple(train), tuple(held_out), store, progress, tuple(notes), warnings)
+    return TrainingData(robot, basic, tuple(train), tuple(held_out), cache, progress, tuple(notes), warnings)
 
 
 def _observed(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -125,16 +124,15 @@ class TrainingRows:
 
     Args:
         observations: The training logs.
-        store: Folder for the factor of each finished log; None for none.
+        cache: Factors of finished logs.
         progress: Called with what is being done, and how much of it is done.
 
     Attributes:
         n_passes: Passes that were made over the logs.
     """
 
-    def __init__(self, observations: tuple[Observations, ...], store: Path | None, progress: Progress) -> None:
-        self.observations, self._progress = observations, progress
-        self.cache = FactorCache(store)
+    def __init__(self, observations: tuple[Observations, ...], cache: FactorCache, progress: Progress) -> None:
+        self.observations, self._cache, self._progress = observations, cache, progress
         self.n_passes = 0
         self._passes: list[_Pass] = []
         self._candidates: tuple[BaseParameters, Array] | None = None
@@ -242,7 +240,7 @@ class TrainingRows:
         for number, one in enumerate(self.observations):
             self._progress("gathering equations", number, len(self.observations))
             source = _Remembering(ObservedRows((one,), base, point, seconds), KEPT_BYTES - size)
-            parts.append(self.cache.factor_of(source.rows, source, keep=math.isinf(seconds)))
+            parts.append(self._cache.factor_of(source.rows, source, keep=math.isinf(seconds)))
             size += source.size
             kept = None if kept is None or source.kept is None else [*kept, *source.kept]
         self._progress("gathering equations", len(self.observations), len(self.observations))

@@ -44,6 +44,7 @@ def identified(
     """
     from dynident.estimate.recipes import parse_friction
     from dynident.files import write_text
+    from dynident.pipeline.factor_cache import FactorCache
     from dynident.pipeline.identification import identify
     from dynident.pipeline.provenance import made_by
     from dynident.report.page import report_html
@@ -61,16 +62,17 @@ def identified(
     if options.fresh and store.is_dir():
         for file in store.glob("*.npz"):
             file.unlink()
-    before = set(store.glob("*.npz"))
+    before, cache = set(store.glob("*.npz")), FactorCache(store)
     try:
         with progress_bar(options.quiet or options.json) as progress:
-            estimate = identify(robot, logs, store=store, progress=progress, **_identify_options(options, robot))
+            estimate = identify(robot, logs, store=cache, progress=progress, **_identify_options(options, robot))
     except KeyboardInterrupt:
         kept = len(set(store.glob("*.npz")))
         raise KeyboardInterrupt(f"factors of finished logs kept in {store}: {kept}; the same command goes on") from None
     except DynidentError:
         _undo(store, before)
         raise
+    cache.remove_stale()
     estimate = made_by(estimate, command, files, told)
     estimate.save(out)
     write_text(out / "report.html", report_html(estimate))
