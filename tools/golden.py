@@ -137,17 +137,26 @@ CASES: dict[str, list[str]] = {
 }
 
 
+DRIVE_GAINS = {  # [N·m/A] of logs with currents
+    "ur10e": "[11.97, 11.97, 9.84, 10.76, 10.76, 10.76]",
+    "tiago_arm": "[1, 13.6, 13.6, -8.7, -8.7, -20.6, -20.6, -20.6]",
+}
+
+
 def real_cases(data: Path) -> dict[str, list[str]]:
     """One default and one basic fit of every log at hand, judged by the other logs of its robot."""
     cases: dict[str, list[str]] = {}
     for folder in sorted(data.iterdir()) if data.exists() else ():
         robots = [folder / f"robot.{kind}" for kind in ("urdf", "xml", "yaml") if (folder / f"robot.{kind}").exists()]
+        gains = DRIVE_GAINS.get(folder.name)
         for log in sorted(folder.glob("*.csv.gz")):
             short = f"real-{folder.name}-{log.name.removesuffix('.csv.gz')}"
             for kind in ("auto", "basic"):
                 mark = "*" if (folder.name, kind) == ("tiago_arm", "basic") else ""
-                line = f"identify {robots[0]} {log} --friction {kind} --check tell -o fit --json"
-                cases[f"{mark}{short}-{kind}"] = [line]
+                robot = "arm.yaml" if gains else robots[0]
+                lines = [f"write arm.yaml base: {robots[0]}|drive_gains: {gains}"] if gains else []
+                lines.append(f"identify {robot} {log} --friction {kind} --check tell -o fit --json")
+                cases[f"{mark}{short}-{kind}"] = lines
     return cases
 
 
@@ -220,6 +229,9 @@ def fill(line: str, places: dict[str, str]) -> list[str]:
 
 def answer(words: list[str], source: Path, room: Path) -> dict[str, Any]:
     """Exit code and what is printed, machine paths left out."""
+    if words[0] == "write":
+        Path(words[1]).write_text(" ".join(words[2:]).replace("|", "\n") + "\n")
+        return {"command": "write", "exit": 0, "stderr": "", "stdout": ""}
     if words[0] == "python":
         done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
         code, out, err = done.returncode, done.stdout, done.stderr

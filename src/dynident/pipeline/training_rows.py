@@ -16,8 +16,8 @@ from dynident.arrays import Array
 from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
-from dynident.estimate.linearization import fit_linearized, needs_linearization
-from dynident.identifiability.base import BaseParameters
+from dynident.estimate.linearization import fit_linearized, needs_linearization, without_linearized
+from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
@@ -147,9 +147,6 @@ class TrainingRows:
             base: Base parameters.
             point: (10 n_links,) what some terms are linearized around; None without such terms.
             seconds: Length of the part of each log that is used [s].
-
-        Raises:
-            InputError: When all rows together give too few equations in motion for the parameters.
         """
         seconds = self._length(seconds)
         source = ObservedRows(self.observations, base, point, seconds)
@@ -159,12 +156,6 @@ class TrainingRows:
         found = own.information
         if own.base is not base:
             found = found.reordered(places, source.coordinates, source.definitions)
-        if math.isinf(seconds) and found.n_rows < LEAST_EQUATIONS * base.n:
-            names = ", ".join(one.log.label for one in self.observations)
-            raise InputError(
-                f"{names}: gives {found.n_rows:g} equations in motion for {base.n} parameters; at least "
-                f"{LEAST_EQUATIONS} per parameter are needed: use longer logs or fewer terms"
-            )
         return found
 
     def rows(
@@ -200,9 +191,13 @@ class TrainingRows:
 
         Returns:
             The fitted estimator and its linearization point; None without terms that need one.
+
+        Raises:
+            InputError: When all rows together give too few equations in motion for the parameters.
         """
         key = (tuple(term.key for term in base.terms), base.names, repr(estimator))
         if key not in self._fits:
+            self._check_equations(base)
             self._fits[key] = self._fit(base, estimator)
         return self._fits[key]
 
@@ -215,6 +210,17 @@ class TrainingRows:
             return fitted, point
         data = self.rows(base, point) if estimator.needs_rows else self.information(base, point)
         return estimator.clone().fit(data), point
+
+    def _check_equations(self, base: BaseParameters) -> None:
+        """Refuse fewer equations than a fit needs; all parameters share them."""
+        first = base_parameters(base.robot, without_linearized(base.terms)) if needs_linearization(base.terms) else base
+        n_rows = self.information(first).n_rows
+        if n_rows < LEAST_EQUATIONS * base.n:
+            names = ", ".join(one.log.label for one in self.observations)
+            raise InputError(
+                f"{names}: gives {n_rows:g} equations in motion for {base.n} parameters; at least "
+                f"{LEAST_EQUATIONS} per parameter are needed: use longer logs or fewer terms"
+            )
 
     def _length(self, seconds: float) -> float:
         """The same length, infinite where it is that of the whole logs."""
