@@ -214,8 +214,10 @@ class TrainingRows:
     def _check_equations(self, base: BaseParameters) -> None:
         """Refuse fewer equations than a fit needs; all parameters share them."""
         first = base_parameters(base.robot, without_linearized(base.terms)) if needs_linearization(base.terms) else base
-        n_rows = self.information(first).n_rows
-        if n_rows < LEAST_EQUATIONS * base.n:
+        least = LEAST_EQUATIONS * base.n
+        n_rows = self.information(first, seconds=SELECTION_SECONDS).n_rows
+        n_rows = n_rows if n_rows >= least else self.information(first).n_rows
+        if n_rows < least:
             names = ", ".join(one.log.label for one in self.observations)
             raise InputError(
                 f"{names}: gives {n_rows:g} equations in motion for {base.n} parameters; at least "
