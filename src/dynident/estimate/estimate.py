@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from dynident.identifiability.base import BaseParameters
 from dynident.logs.source import LogSource, PositionsOnly, as_logs
 from dynident.robot.model import Robot
 from dynident.signals.observe import Observations, SignalOptions, observe
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

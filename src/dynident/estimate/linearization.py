@@ -71,7 +71,7 @@ def fit_linearized(
     """
 
     def fitted_to(base: BaseParameters, point: Array | None) -> Estimator:
-        information = data.information(base, point)
+        information = data.information(base, point)  # also for methods that need rows: a pass keeps its rows
         return estimator.clone().fit(data.rows(base, point) if estimator.needs_rows else information)
 
     if not needs_linearization(base.terms):

@@ -39,10 +39,6 @@ class Factor:
         full[:, [*self.columns, n_columns]] = self.R
         return full
 
-    def scaled(self, factor: float) -> Factor:
-        """All rows multiplied by a number."""
-        return Factor(self.columns, self.R * factor, self.n_rows)
-
 
 def triangular(rows: Array) -> Array:
     """Upper triangular (k, k) with the same inner products as the given rows (n, k)."""

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynident.dynamics.terms import along_terms, resolve_terms
+from dynident.dynamics.terms import Term, along_terms, resolve_terms
 from dynident.estimate.delay import choose_delay, choose_speed
 from dynident.estimate.priors import PriorLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
@@ -46,18 +46,26 @@ def select_model(data: TrainingData, options: IdentifyOptions) -> ModelSelection
         speed = choose_speed(data.train, data.basic, data.train[0].options.delay)
         notes.append(speed.reason)
         data = data.filtered(speed=speed.speed)
-    choice = _friction(data, options)
+    given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
+    choice = _friction(data, options, given)
     if choice is None:
         return ModelSelection(data, data.basic, None, tuple(notes))
     notes.append(choice.reason)
-    terms = (*data.basic.terms, *choice.terms)
-    base = base_parameters(data.robot, terms) if choice.terms else data.basic
+    # Terms that were given are in the model in any case, whatever friction is chosen beside them.
+    chosen = {term.key for term in choice.terms}
+    more = (*(term for term in given if term.key not in chosen), *choice.terms)
+    base = base_parameters(data.robot, (*data.basic.terms, *more)) if more else data.basic
     return ModelSelection(data, base, choice, tuple(notes))
 
 
-def _friction(data: TrainingData, options: IdentifyOptions) -> FrictionChoice | None:
-    """The friction terms beside the basic ones; None where none are wanted."""
-    given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
+def _friction(data: TrainingData, options: IdentifyOptions, given: Sequence[Term]) -> FrictionChoice | None:
+    """The friction terms beside the basic ones; None where none are wanted.
+
+    Args:
+        data: The logs.
+        options: Of the identification.
+        given: Terms of the options that are no functions of the state.
+    """
     wanted = options.friction
     if wanted is None:
         plain = options.essential is not None or isinstance(options.estimator, PriorLeastSquares)

@@ -48,7 +48,10 @@ class TrainingData:
     warnings: tuple[str, ...]
 
     def filtered(self, **signals: object) -> TrainingData:
-        """The same logs, filtered with other signal options."""
+        """The same training logs, filtered with other signal options; their rows are other ones.
+
+        Validation logs are filtered like them when the model is validated.
+        """
         return replace(self, train=tuple(one.with_options(**signals) for one in self.train))
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""`TrainingRows`: equations of the training logs over any base parameters; the pipeline's one object with state.
+"""`TrainingRows`: equations of the training logs over any base parameters, each made in as few passes as can be.
 
 A pass filters the logs and compresses their equations into factors. Factors over more parameters answer for fewer, so a
 pass over all candidate terms serves every model among them; the equations of a pass are kept while there is room.

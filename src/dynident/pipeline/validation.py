@@ -79,7 +79,8 @@ def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation
     """Cross-validation of a fit; all folds share its linearization point."""
     base, fitted, point = model.base, model.fitted, model.estimate.linearization
     # The folds have factors but no rows.
-    method = ESTIMATORS["weighted"]() if fitted.needs_rows else fitted.clone()
+    plain = ESTIMATORS["weighted"]().set_params(rank_tolerance=fitted.rank_tolerance)
+    method = plain if fitted.needs_rows else fitted.clone()
     inflation = _inflation(model)
     found = fitted.information_
     long = sum(one.survey.duration for one in data.train) > FOLD_SECONDS

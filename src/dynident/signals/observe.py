@@ -178,7 +178,7 @@ def _give_back(size: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """A log after a first look, ready to be filtered; only `observe` makes them.
+    """A log after its survey, ready to be filtered; `observe` makes it, and every other filtering comes from that one.
 
     Attributes:
         log: The log.
