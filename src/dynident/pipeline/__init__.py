@@ -5,6 +5,6 @@ filters it will pass) -> `MotionBlock` (filtered motion and torque) -> `Regresso
 output) -> `Information` (square-root factors) -> `ParameterEstimate` -> the fit.
 
 Words: a *stretch* is the part of a log between two gaps; a *segment* is a slice of some seconds that has factors of its
-own, for cross-validation; a *block* is what is in memory at a time; a *row* is an equation; a *fold* is what is held out
+own, for cross-validation; a *block* is what is in memory at a time; a *row* is an equation; a *fold* is held out
 in turn. A *factor* is the triangle of one output, an *information* those of all outputs and segments.
 """
