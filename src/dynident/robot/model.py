@@ -279,7 +279,7 @@ class Robot:
 
     @property
     def radians(self) -> Array:
-        """(n_joints,) what counts as a radian of each moving joint: 1 rad, or `METRES_PER_RADIAN` on a slide [m]."""
+        """What counts as a radian of each moving joint, (n_joints,); 1 rad, or `METRES_PER_RADIAN` on a slide [m]."""
         kinds = [self.joints[self.active[i]].kind for i in self.moving]
         return np.array([METRES_PER_RADIAN if kind == "prismatic" else 1.0 for kind in kinds])
 
