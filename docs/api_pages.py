@@ -24,6 +24,7 @@ HEADINGS = {
     "online": "On-line",
     "check": "The log doctor",
     "validation": "Validation",
+    "pipeline": "Identification",
     "export": "Export",
     "report": "Report",
     "run": "Whole runs",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import numpy as np
@@ -87,7 +86,7 @@ def test_given_values_beside_an_estimate(estimate, tmp_path):
 
 def test_a_fit_without_enough_rank_says_so(estimate, tmp_path):
     known = np.arange(len(estimate.names)) > 0
-    poor = dataclasses.replace(estimate, determined=known)
+    poor = estimate.replace(determined=known)
     done = export_yaml(poor.robot, None, tmp_path / "b.yaml", estimate=poor, note="prior: zero")
     text = done.path.read_text()
     assert f"# Not determined by the data: {poor.names[0]}." in text
