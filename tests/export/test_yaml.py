@@ -64,7 +64,7 @@ def test_an_estimate_with_its_deviations_and_data(estimate, tmp_path):
     ours = estimate.base.regressor(q, dq, ddq) @ estimate.beta
     assert_close(di.inverse_dynamics(again, q, dq, ddq), ours)
     assert estimate.data[0].digest[:12] in text
-    assert f"Method: {estimate.estimator}" in text
+    assert f"Method: {estimate.estimator.name}" in text
     assert "they are no bodies" in text
     line = next(line for line in text.splitlines() if line.strip().startswith(f"{estimate.names[0]}:"))
     assert re.search(rf"# {re.escape(estimate.units[0])}", line)

@@ -1,4 +1,4 @@
-"""`Finding` and `Checkup`: what a look at logs brought to light, item by item; a fit keeps that of its training logs."""
+"""`Finding` and `Checkup`: what a look at logs brought to light, item by item; a fit keeps that of its own logs."""
 
 from __future__ import annotations
 
