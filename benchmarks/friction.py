@@ -127,12 +127,12 @@ def judged(arm: str, recipes: Sequence[str]) -> Iterator[str]:
     yield f"| **{arm}** | {means} | {took} | | |"
 
 
-def covered(fit: di.Estimate) -> str:
+def covered(fit: di.Fit) -> str:
     """Coverage of the 90 % bands on the folds of a fit [%]."""
-    shares = (fit.cross_validation or {}).get("band_coverage")
+    shares = None if fit.cross_validation is None else fit.cross_validation.band_coverage
     if shares is None:
         return "not known"
-    known = 100.0 * np.array([share for share in shares if share is not None])
+    known = 100.0 * np.array([share for share in shares if np.isfinite(share)])
     return f"{known.mean():.0f} ({known.min():.0f} to {known.max():.0f})"
 
 

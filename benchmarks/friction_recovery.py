@@ -154,9 +154,9 @@ def logs_of(plant: MujocoPlant, seeds: Iterable[int]) -> list[Log]:
     return [measure(plant, seed=seed, every=EVERY, kinds=("q", "tau"), label=f"seed {seed}") for seed in seeds]
 
 
-def chosen(fit: di.Estimate) -> set[str]:
+def chosen(fit: di.Fit) -> set[str]:
     """Keys of the groups that a fit has."""
-    return {g["group"] for g in fit.friction["groups"] if g["verdict"] in ("kept", "added")} if fit.friction else set()
+    return {one.group for one in fit.selection.verdicts if one.is_in} if fit.selection else set()
 
 
 def recovered(case: Case, robot: Robot, logs: Sequence[Log]) -> list[tuple[str, float, float, float]]:
@@ -184,7 +184,7 @@ def described(case: Case, robot: Robot, logs: Sequence[Log]) -> str:
     hits = f"{sum(bool(own & one) for one in found)} of {len(logs)}" if own else "not among the groups"
     others = Counter(key for one in found for key in one - own)
     beside = ", ".join(f"{key} {n}" for key, n in others.most_common()) or "none"
-    errors = [fit.friction["errors"] for fit in fits]
+    errors = [fit.selection.errors for fit in fits]
     basic, auto = (100.0 * np.mean([e[name] for e in errors]) for name in ("basic", "chosen"))
     typical = 100.0 * np.sqrt(np.mean([share**2 for share, _ in off]))
     return (
@@ -199,8 +199,8 @@ def false_positives(robot: Robot, dry: bool, seeds: int) -> list[str]:
     counts = Counter(key for fit in found for key in chosen(fit))
     gains: dict[str, list[float]] = {}
     for fit in found:
-        for group in fit.friction["groups"]:
-            gains.setdefault(group["group"], []).append(group["gain"])
+        for one in fit.selection.verdicts:
+            gains.setdefault(one.group, []).append(one.gain)
     lines = [
         f"| `{group.key}` | {counts[group.key]} of {seeds} | {100 * np.mean(gains[group.key]):+.2f} % |"
         if group.key in gains

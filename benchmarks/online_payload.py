@@ -35,7 +35,7 @@ SOON = 10.0  # [s]
 BEGIN, END = "<!-- table: benchmarks/online_payload.py -->", "<!-- end of payload table -->"
 
 
-def replay(fit: di.Estimate, names: Sequence[str]) -> tuple[list[float], list[di.OnlineState], float]:
+def replay(fit: di.Fit, names: Sequence[str]) -> tuple[list[float], list[di.OnlineState], float]:
     """Logs one after the other: where each begins, the state after each, and processor time per sample [s]."""
     found = di.OnlineIdentifier(fit.robot, prior=fit, payload=True)
     begins, states, offset, took, count = [], [], 0.0, 0.0, 0
@@ -53,7 +53,7 @@ def replay(fit: di.Estimate, names: Sequence[str]) -> tuple[list[float], list[di
     return begins, states, took / count
 
 
-def largest(fit: di.Estimate, names: Sequence[str], seconds: float = np.inf) -> float:
+def largest(fit: di.Fit, names: Sequence[str], seconds: float = np.inf) -> float:
     """Largest F over the last of some logs, or over its first seconds; no change is ever found."""
     seen: list[float] = []
     original, limit = changes.test, changes.LIMIT

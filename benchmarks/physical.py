@@ -54,7 +54,7 @@ def tiago() -> tuple[Robot, list[friction.Fold]]:
 ARMS = {**friction.ARMS, "tiago": ("tiago_arm", 5.0, tiago)}
 
 
-def errors(fit: di.Estimate, found: PhysicalParameters, logs: Sequence[di.Log], band: float) -> Array:
+def errors(fit: di.Fit, found: PhysicalParameters, logs: Sequence[di.Log], band: float) -> Array:
     """Relative torque error of both over some logs, (2,) [%]."""
     squares = np.zeros((2, 2))
     for log in logs:

@@ -103,7 +103,7 @@ def run_of(robot: Robot, values: Mapping[str, float], motion: Motion) -> MujocoP
     return plant
 
 
-def torque_error(robot: Robot, plant: MujocoPlant, estimates: Sequence[di.Estimate]) -> float:
+def torque_error(robot: Robot, plant: MujocoPlant, estimates: Sequence[di.Fit]) -> float:
     """Mean relative error of the torque that estimates predict for a run, away from reversals.
 
     The reference is the plant's own torque without noise. Where something turns round or rests, dry friction is

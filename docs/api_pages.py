@@ -24,9 +24,9 @@ HEADINGS = {
     "online": "On-line",
     "check": "The log doctor",
     "validation": "Validation",
+    "pipeline": "Identification",
     "export": "Export",
     "report": "Report",
-    "pipeline": "Identification",
     "run": "Whole runs",
     "errors": "Errors",
 }  # room: heading, in the order data flows

@@ -17,6 +17,8 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 import dynident as di
+from dynident.estimate.report_data import ReportData
+from dynident.pipeline.identification import identify_with_plots
 from dynident.report.identification import print_estimate
 from dynident.report.inspection import inspection
 from dynident.report.motion import motion_html
@@ -106,11 +108,11 @@ main > section { display: none; border-top: 0; padding: 0; margin: 0 !important;
 """
 
 
-def draw_report(fit: di.Estimate) -> None:
+def draw_report(fit: di.Fit, plots: ReportData) -> None:
     """Write docs/report.png: parts of the report of the demo, as a browser shows them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
-        path.write_text(report_html(fit), encoding="utf-8")
+        path.write_text(report_html(fit, plots), encoding="utf-8")
         with browser.Page(path, width=1320, height=940) as page:
             page.run("document.querySelector('#torque h3').parentElement.className = 'shown'")
             page.run(f"document.querySelector('style').append(`{REPORT_STYLE}`)")
@@ -126,11 +128,11 @@ def main() -> None:
     robot = di.load_robot(demo / "arm.yaml")
     roles = {"fourier_1": "train", "fourier_2": "train", "wandering": "validation"}
     logs = [di.read_log(demo / f"{name}.csv.gz", robot, role=role, label=name) for name, role in roles.items()]
-    fit = di.identify(robot, logs)
+    fit, plots = identify_with_plots(robot, logs)
     title = "dynident identify arm.yaml fourier_1.csv.gz fourier_2.csv.gz --validation wandering.csv.gz -o fit"
     draw(title, "identify", lambda console: print_estimate(fit, console), lines=40)
     if browser.find():
-        draw_report(fit)
+        draw_report(fit, plots)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def motion(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return q[:, None], (2.5 + np.cos(w * t) @ (a * w))[:, None], -(np.sin(w * t) @ (a * w**2))[:, None]
 
 
-def main() -> di.Estimate:
+def main() -> di.Fit:
     """Print what the loop does and what a noisy log tells about its parameters."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "four_bar.yaml"

@@ -59,9 +59,9 @@ if TYPE_CHECKING:
         DriveGains as DriveGains,
         EnergyRows as EnergyRows,
         EssentialParameters as EssentialParameters,
-        Estimate as Estimate,
         Estimator as Estimator,
         Experiment as Experiment,
+        Fit as Fit,
         FitFileError as FitFileError,
         FrictionSummary as FrictionSummary,
         Load as Load,
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
         identify_drive_gains as identify_drive_gains,
         identify_payload as identify_payload,
         load_change as load_change,
-        load_estimate as load_estimate,
+        load_fit as load_fit,
         nearest_physical as nearest_physical,
         observed_energy as observed_energy,
         observed_power as observed_power,
@@ -200,9 +200,7 @@ if TYPE_CHECKING:
     from dynident.online.stream_counters import Counters as Counters
     from dynident.online.stream_state import StreamState as StreamState
     from dynident.online.stream_states import stream as stream
-    from dynident.pipeline.identification import (
-        identify as identify,
-    )
+    from dynident.pipeline.identification import identify as identify
     from dynident.plant import (
         MujocoPlant as MujocoPlant,
         UnstableError as UnstableError,
@@ -338,9 +336,9 @@ _ROOMS = {
         "DriveGains",
         "EnergyRows",
         "EssentialParameters",
-        "Estimate",
         "Estimator",
         "Experiment",
+        "Fit",
         "FitFileError",
         "FrictionSummary",
         "Load",
@@ -366,7 +364,7 @@ _ROOMS = {
         "identify_drive_gains",
         "identify_payload",
         "load_change",
-        "load_estimate",
+        "load_fit",
         "sequential",
         "sequential_online",
         "torque_error_model",
@@ -432,6 +430,7 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _RENAMED = {"BaseValues": "ParameterEstimate", "Solution": "ParameterEstimate"}  # until 0.6
+_RENAMED |= {"Estimate": "Fit", "load_estimate": "load_fit"}
 __all__ = ["__version__", *_ROOM_OF]
 
 

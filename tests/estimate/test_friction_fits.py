@@ -74,7 +74,7 @@ def test_every_estimator_fits_them(robot, log, name):
 
 def test_saved_and_loaded_it_predicts_the_same(fit, robot, tmp_path):
     fit.save(tmp_path)
-    again = di.load_estimate(tmp_path)
+    again = di.load_fit(tmp_path)
     assert [term.key for term in again.base.terms] == [term.key for term in fit.base.terms]
     assert (tmp_path / "fit.yaml").read_text().count("stop(0.0003,0.003)@1|2") >= 1
     np.testing.assert_array_equal(again.reference, fit.reference)

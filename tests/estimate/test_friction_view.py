@@ -16,7 +16,7 @@ from dynident.estimate.friction_parts import Parts, friction_curve, group_keys
 from dynident.estimate.friction_summary import disagree, friction_summary
 from dynident.estimate.friction_view import MOST_POINTS
 from dynident.estimate.prediction import TorqueModel
-from dynident.estimate.storage import load_estimate
+from dynident.estimate.storage import load_fit
 from tests.signals.made import Fourier, make_log, stamps
 
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo,stop(0.0003,0.003),stribeck(0.2),load,harmonics(1,2),tilt"
@@ -221,13 +221,13 @@ class TestView:
 
     def test_stored_and_read(self, fit, tmp_path):
         fit.save(tmp_path)
-        view, back = fit.friction_view, load_estimate(tmp_path).friction_view
+        view, back = fit.friction_view, load_fit(tmp_path).friction_view
         for field in dataclasses.fields(view):
             np.testing.assert_array_equal(getattr(view, field.name), getattr(back, field.name))
 
     def test_a_fit_that_was_stored_without(self, fit, tmp_path):
         dataclasses.replace(fit, friction_view=None).save(tmp_path)
-        old = load_estimate(tmp_path)
+        old = load_fit(tmp_path)
         assert old.friction_view is None
         with pytest.raises(di.InputError, match="keeps no view of its friction; identify again"):
             di.friction_summary(old)
@@ -239,7 +239,7 @@ class TestView:
         arrays["friction_share"] = arrays["friction_share"][:1]
         np.savez(tmp_path / "fit.npz", **arrays)
         with pytest.raises(di.FitFileError, match="share of the friction view has shape"):
-            load_estimate(tmp_path)
+            load_fit(tmp_path)
 
     def test_no_friction_no_view(self, robot):
         t = stamps(12.0, 200.0)

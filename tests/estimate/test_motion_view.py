@@ -47,18 +47,41 @@ def test_repeated_stamps_make_no_infinite_speed(robot):
     assert np.abs(view.raw_speed).max() < 2.1
 
 
-def test_a_fit_keeps_it_and_the_report_shows_it(robot, tmp_path):
+def test_it_is_kept_beside_the_fit_and_the_report_shows_it(robot, tmp_path):
+    from dynident.estimate.report_data import load_report_data
+    from dynident.pipeline.identification import identify_with_plots
     from dynident.report.page import report_html
     from tests.report.test_page import make_log
 
-    fit = di.identify(robot, [make_log(robot, 1)], friction="basic", check="off")
+    fit, plots = identify_with_plots(robot, [make_log(robot, 1)], friction="basic", check="off")
     fit.save(tmp_path)
-    stored = di.load_estimate(tmp_path)
-    np.testing.assert_array_equal(stored.motion_view.raw_speed, fit.motion_view.raw_speed)
-    (trace,), (again,) = fit.traces.values(), stored.traces.values()
+    assert load_report_data(tmp_path) is None
+    plots.save(tmp_path)
+    stored = load_report_data(tmp_path)
+    np.testing.assert_array_equal(stored.motion.raw_speed, plots.motion.raw_speed)
+    assert list(stored.traces) == list(plots.traces)
+    (trace,), (again,) = plots.traces.values(), stored.traces.values()
     assert again.measured.shape == again.predicted.shape == (len(trace.time), 2)
     np.testing.assert_array_equal(again.predicted, trace.predicted)
-    with np.load(tmp_path / "fit.npz") as file:  # the format has time, then a line for each joint
+    with np.load(tmp_path / "report.npz") as file:  # the format has time, then a line for each joint
         np.testing.assert_array_equal(file["trace0"], [trace.time, *trace.measured.T, *trace.predicted.T])
-        np.testing.assert_array_equal(file["motion_filtered"][1:3], fit.motion_view.speed.T)
-    assert report_html(stored).count("differences of positions") >= 4
+        np.testing.assert_array_equal(file["motion_filtered"][1:3], plots.motion.speed.T)
+    assert report_html(di.load_fit(tmp_path), stored).count("differences of positions") >= 4
+
+
+def test_plots_of_another_fit_are_not_shown(robot, tmp_path):
+    from dynident.estimate.report_data import load_report_data
+    from dynident.pipeline.identification import identify_with_plots
+    from tests.report.test_page import make_log
+
+    fit, plots = identify_with_plots(robot, [make_log(robot, 1)], friction="basic", check="off")
+    fit.save(tmp_path / "mine.yaml")
+    plots.save(tmp_path / "mine.yaml")
+    assert load_report_data(tmp_path / "mine.yaml") is not None
+    fit.replace(notes=("another",)).save(tmp_path / "mine.yaml")
+    assert load_report_data(tmp_path / "mine.yaml") is None
+    plots.save(tmp_path / "mine.yaml")
+    whole = (tmp_path / "mine_report.npz").read_bytes()
+    for length in (0, 10, len(whole) // 2):
+        (tmp_path / "mine_report.npz").write_bytes(whole[:length])
+        assert load_report_data(tmp_path / "mine.yaml") is None

@@ -54,11 +54,11 @@ def test_bodies_keep_the_torque_and_stay_near_the_prior(still):
 def test_they_are_saved_with_the_estimate(still, tmp_path):
     fit, _ = still
     fit.save(tmp_path)
-    np.testing.assert_array_equal(di.load_estimate(tmp_path).open_directions, fit.open_directions)
+    np.testing.assert_array_equal(di.load_fit(tmp_path).open_directions, fit.open_directions)
     stored = dict(np.load(tmp_path / "fit.npz"))
     np.savez(tmp_path / "fit.npz", **(stored | {"open": stored["open"][1:]}))
     with pytest.raises(di.DynidentError, match="open has shape"):
-        di.load_estimate(tmp_path)
+        di.load_fit(tmp_path)
 
 
 def test_there_are_none_where_data_speaks_of_all():

@@ -211,7 +211,7 @@ def test_bad_input_says_what_is_expected(arm):
         physical_fit(fitted, prior="cad")
     with pytest.raises(UnknownNameError, match="parameter of the prior"):
         physical_fit(fitted, prior={"M9": 1.0})
-    with pytest.raises(InputError, match="no fit; expected an Estimate"):
+    with pytest.raises(InputError, match="no fit; expected a Fit"):
         physical_fit(robot)
     with pytest.raises(InputError, match="sequence of MassBound"):
         physical_fit(fitted, bounds=di.MassBound(1, upper=1.0))

@@ -48,8 +48,8 @@ def test_noise_is_no_ripple(robot, seed):
 def test_a_list_with_ripple_looks_for_it_and_the_column_explains_it(robot):
     log = log_with(robot, 0.3)
     plain, found = (di.identify(robot, log, friction=list_, band=10.0) for list_ in ("basic", "ripple"))
-    assert "gear ripple" in found.friction["reason"]
+    assert "gear ripple" in found.selection.reason
     assert found.train.relative < 0.7 * plain.train.relative
     none = di.identify(robot, log_with(robot, 0.0), friction="ripple", band=10.0)
-    assert "no gear ripple stands out" in none.friction["reason"]
+    assert "no gear ripple stands out" in none.selection.reason
     assert none.names == plain.names

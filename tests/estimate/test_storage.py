@@ -12,8 +12,8 @@ import yaml
 import dynident as di
 from dynident import files
 from dynident.estimate import storage
-from dynident.estimate.estimate import Estimate
-from dynident.estimate.storage import FORMAT, FitFileError, load_estimate
+from dynident.estimate.fit import Fit
+from dynident.estimate.storage import FORMAT, FitFileError, load_fit
 from dynident.pipeline.identification import identify
 from tests.signals.made import TERMS, Fourier, exact_torque, make_log, stamps
 
@@ -75,29 +75,29 @@ def same(a, b) -> bool:
 class TestRoundTrip:
     def test_everything_comes_back_bit_by_bit(self, estimate, tmp_path):
         estimate.save(tmp_path / "new folder")
-        back = load_estimate(tmp_path / "new folder")
-        for field in dataclasses.fields(Estimate):
+        back = load_fit(tmp_path / "new folder")
+        for field in dataclasses.fields(Fit):
             assert same(getattr(estimate, field.name), getattr(back, field.name)), field.name
         assert back.rows() == estimate.rows()
         assert back.table() == estimate.table()
 
     def test_a_second_round_changes_nothing(self, estimate, tmp_path):
         estimate.save(tmp_path / "a.yaml")
-        load_estimate(tmp_path / "a.yaml").save(tmp_path / "b.yaml")
+        load_fit(tmp_path / "a.yaml").save(tmp_path / "b.yaml")
         assert (tmp_path / "a.yaml").read_bytes() == (tmp_path / "b.yaml").read_bytes()
 
     def test_predictions_come_back(self, estimate, tmp_path):
         estimate.save(tmp_path)
         log = noisy_log(estimate.robot, 5, "c.csv", seconds=5.0)
-        np.testing.assert_array_equal(load_estimate(tmp_path).predict(log), estimate.predict(log))
+        np.testing.assert_array_equal(load_fit(tmp_path).predict(log), estimate.predict(log))
 
     def test_by_file_and_by_folder(self, pendulum, tmp_path):
         pendulum.save(tmp_path / "mine.yaml")
         assert sorted(os.listdir(tmp_path)) == ["mine.npz", "mine.yaml"]
-        assert load_estimate(str(tmp_path / "mine.yaml")).names == pendulum.names
+        assert load_fit(str(tmp_path / "mine.yaml")).names == pendulum.names
         pendulum.save(tmp_path)
         assert sorted(os.listdir(tmp_path)) == ["fit.npz", "fit.yaml", "mine.npz", "mine.yaml"]
-        assert load_estimate(tmp_path).names == load_estimate(tmp_path / "fit.yaml").names
+        assert load_fit(tmp_path).names == load_fit(tmp_path / "fit.yaml").names
 
     def test_what_data_does_not_know(self, tmp_path):
         """Infinite deviations, an infinite condition number."""
@@ -107,7 +107,7 @@ class TestRoundTrip:
         estimate = identify(robot, make_log(robot, t, q, np.sin(q)), terms=TERMS, check="off")
         assert estimate.undetermined
         estimate.save(tmp_path)
-        back = load_estimate(tmp_path)
+        back = load_fit(tmp_path)
         assert back.undetermined == estimate.undetermined
         assert same(back.std, estimate.std)
         assert same(back.white_std, estimate.white_std)
@@ -116,8 +116,8 @@ class TestRoundTrip:
         for number, estimator in enumerate(["robust", di.estimate.RidgeLeastSquares(strength=1e-6)]):
             made = estimate_of("pendulum-2", estimator=estimator)
             made.save(tmp_path / str(number))
-            back = load_estimate(tmp_path / str(number))
-            assert (back.estimator, dict(back.estimator_options)) == (made.estimator, dict(made.estimator_options))
+            back = load_fit(tmp_path / str(number))
+            assert same(back.estimator, made.estimator)
 
     def test_the_text_reads_well(self, saved, pendulum):
         data = yaml.safe_load((saved / "fit.yaml").read_text())
@@ -132,7 +132,7 @@ class TestRoundTrip:
 class TestDamage:
     def refused(self, folder, words):
         with pytest.raises(FitFileError, match=words) as error:
-            load_estimate(folder)
+            load_fit(folder)
         assert re.search(r"fit\.(yaml|npz)", str(error.value))
         assert str(folder) in str(error.value)
         assert "\n" not in str(error.value)
@@ -170,11 +170,12 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("", "format is 'NoneType'; expected 'dynident fit 1'"),
+            ("", "format is 'NoneType'; expected 'dynident fit 2'"),
             ("just words", "format is 'str'"),
-            ("format: dynident robot 1\n", "format is 'dynident robot 1'; expected 'dynident fit 1'"),
+            ("format: dynident robot 1\n", "format is 'dynident robot 1'; expected 'dynident fit 2'"),
             ("format: [", r"cannot be read"),
             ("format: dynident fit 1\n", "has no"),
+            ("format: dynident fit 2\n", "has no"),
             ("a: b: c", "cannot be read"),
             ("!!python/object/apply:os.getcwd []", "cannot be read"),
         ],
@@ -208,7 +209,7 @@ class TestDamage:
         for length in range(0, len(whole) - 2, len(whole) // 25):
             (saved / "fit.yaml").write_text(whole[:length])
             with pytest.raises((FitFileError, di.RobotFileError), match=re.escape(str(saved))):
-                load_estimate(saved)
+                load_fit(saved)
 
     def test_any_key_removed(self, saved):
         data = yaml.safe_load((saved / "fit.yaml").read_text())
@@ -226,7 +227,7 @@ class TestDamage:
                 continue  # words, results that are only shown, and what the next test is for
             (saved / "fit.yaml").write_text(yaml.dump({**data, key: wrong}, Dumper=yaml.CSafeDumper))
             try:
-                load_estimate(saved)
+                load_fit(saved)
             except di.DynidentError as error:
                 assert str(saved) in str(error)  # noqa: PT017 - some values are allowed, others must be refused so
             else:
@@ -239,7 +240,7 @@ class TestDamage:
 
     @pytest.mark.parametrize(
         "name",
-        ["beta", "covariance", "white_std", "determined", "K", "independent", "trace0"],
+        ["beta", "covariance", "white_std", "determined", "K", "independent", "solve_numbers"],
     )
     def test_any_array_removed_or_of_another_shape(self, saved, name):
         with np.load(saved / "fit.npz") as stored:
@@ -280,7 +281,7 @@ class TestDamage:
             broken[place] ^= int(rng.integers(1, 256))
             (saved / "fit.npz").write_bytes(bytes(broken))
             try:
-                back = load_estimate(saved)
+                back = load_fit(saved)
             except FitFileError as error:
                 assert "fit." in str(error)  # noqa: PT017 - either outcome is fine
             else:

@@ -202,7 +202,7 @@ def test_bad_arguments_are_named(tmp_path):
         export_c(robot, tmp_path, number="half")
     with pytest.raises(InputError, match="name '1st' cannot begin names in C"):
         export_c(robot, tmp_path, name="1st")
-    with pytest.raises(InputError, match="list cannot be exported; expected an Estimate"):
+    with pytest.raises(InputError, match="list cannot be exported; expected a Fit"):
         export_c([], tmp_path)
     model = with_everything(robot, "rigid,Fv,load")
     with pytest.raises(InputError, match="term load is linear around a reference; give the 10 parameters"):

@@ -263,7 +263,7 @@ def test_the_motion_complements_a_fit_and_shows_it(tmp_path, monkeypatch, capsys
     assert main([*words.split(), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["kind"] == "interval"
-    fit = di.load_estimate("fit")
+    fit = di.load_fit("fit")
     before = np.array([answer["before"][name] for name in fit.names])
     np.testing.assert_allclose(before, fit.std, rtol=0.3)  # the fit weighs its correlated channels a little differently
     assert all(answer["deviations"][name] < x for name, x in answer["before"].items())

@@ -48,7 +48,7 @@ def logs():
     return [run(20.0, seed=seed) for seed in (1, 2)]
 
 
-def identified(logs, friction: str) -> di.Estimate:
+def identified(logs, friction: str) -> di.Fit:
     made = [make_log(arm(), t, q, di.joint_torque(arm(), tau)) for t, q, tau in logs]
     return di.identify(arm(), made, friction=friction, check="off")
 

@@ -9,6 +9,7 @@ import pytest
 
 import dynident as di
 from dynident.estimate.accuracy import TorqueErrors
+from dynident.estimate.records import CrossValidation, FitErrors
 from dynident.estimate.usefulness import usefulness
 from dynident.pipeline.bandwidth import choose_bands, lowest_within_a_standard_error
 from dynident.report.verdict import verdict
@@ -88,6 +89,10 @@ def test_the_lowest_that_is_as_good():
     assert lowest_within_a_standard_error(errors) == 1
 
 
+def left_out(error: float) -> CrossValidation:
+    return CrossValidation("blocks", ("a",), np.full((1, 2), error), np.array([error]), None, None, None)
+
+
 class TestUsefulness:
     def errors(self, error: float, mean: float = 0.0) -> TorqueErrors:
         rng = np.random.default_rng(0)
@@ -98,19 +103,19 @@ class TestUsefulness:
 
     @pytest.mark.parametrize(("error", "mean", "useful"), [(0.45, 0, True), (0.55, 0, False), (0.2, 10, False)])
     def test_most_of_the_torque_and_more_than_a_constant(self, error, mean, useful):
-        found = usefulness(self.errors(0.01), {"log": self.errors(error, mean)}, None, [{"band": 45.0, "reason": ""}])
+        found = usefulness(FitErrors(self.errors(0.01), held_out={"log": self.errors(error, mean)}), [(45.0, "")])
         assert found.useful == useful
         assert found.error == pytest.approx(error)
         assert ("tried: band 45 Hz" in found.reason) != useful
 
     def test_left_out_before_training(self):
-        assert not usefulness(self.errors(0.01), {}, {"mean": 0.9}, ()).useful
-        assert usefulness(self.errors(0.01), {}, {"mean": 0.1}, ()).useful
-        assert not usefulness(self.errors(0.9), {}, None, ()).useful
+        assert not usefulness(FitErrors(self.errors(0.01), cross_validation=left_out(0.9)), ()).useful
+        assert usefulness(FitErrors(self.errors(0.01), cross_validation=left_out(0.1)), ()).useful
+        assert not usefulness(FitErrors(self.errors(0.9)), ()).useful
 
     def test_a_robot_without_torque_is_not_judged(self):
         zero = TorqueErrors.of(("a",), 5.0).including(np.zeros((9, 1)), np.zeros((9, 1)))
-        assert usefulness(zero, {}, None, ()).useful
+        assert usefulness(FitErrors(zero), ()).useful
 
     def test_it_stands_in_the_first_line_and_in_the_answer(self, carriage, tmp_path, capsys):
         """Torque that has nothing to do with the motion."""
@@ -130,7 +135,7 @@ class TestUsefulness:
         assert band == {"log": str(tmp_path / "log.csv"), "band": 9.0, "reason": "as asked for", "tried": []}
         assert main(words) == 0
         assert capsys.readouterr().out.startswith("carriage  useless model: ")
-        fit = di.load_estimate(tmp_path / "fit")
+        fit = di.load_fit(tmp_path / "fit")
         assert verdict(fit).headline.startswith("useless model")
         assert main(["validate", str(tmp_path / "fit"), str(tmp_path / "log.csv")]) == 0
         assert capsys.readouterr().out.startswith("useless model: ")

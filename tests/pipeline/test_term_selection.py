@@ -141,16 +141,16 @@ class TestThroughIdentify:
     def test_short_logs_are_not_searched(self, robot):
         short = made(robot, {"stop3_1": 2.0, "stop3_2": 2.0}, 1, 20.0)
         fit = di.identify(robot, short)
-        assert "20 s of data are too little to choose friction term by term" in fit.friction["reason"]
-        assert fit.friction["groups"] == []
+        assert "20 s of data are too little to choose friction term by term" in fit.selection.reason
+        assert fit.selection.verdicts == ()
 
     def test_validation_logs_change_nothing(self, robot):
         train = made(robot, {"stop3_1": 2.0, "stop3_2": 2.0}, 1, 1.2 * LEAST_SECONDS)
         other = dataclasses.replace(made(robot, {"quadratic_1": 9.0}, 2, 20.0), role="validation")
         alone, judged = di.identify(robot, train), di.identify(robot, [train, other])
-        assert alone.friction["terms"] == judged.friction["terms"]
-        assert [g["gain"] for g in alone.friction["groups"]] == pytest.approx(
-            [g["gain"] for g in judged.friction["groups"]], abs=1e-9
+        assert alone.selection.terms == judged.selection.terms
+        assert [one.gain for one in alone.selection.verdicts] == pytest.approx(
+            [one.gain for one in judged.selection.verdicts], abs=1e-9
         )
         np.testing.assert_allclose(alone.beta, judged.beta, rtol=1e-9)
-        assert len(alone.friction["groups"]) >= len(GROUPS) - 3
+        assert len(alone.selection.verdicts) >= len(GROUPS) - 3

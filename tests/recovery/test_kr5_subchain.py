@@ -194,7 +194,7 @@ class TestBundledLogs:
 
         assert main(["predict", out, log, "-o", str(tmp_path / "torque.csv")]) == 0
         assert (tmp_path / "torque.csv").read_text().startswith("t,tau2,tau3,tau5\n")
-        assert di.load_estimate(out).robot.locked == part.locked
+        assert di.load_fit(out).robot.locked == part.locked
 
     def test_a_log_in_which_the_locked_joints_move(self, tmp_path, capsys):
         log = str(ROOT / "examples" / "subchain" / "all_joints.csv.gz")

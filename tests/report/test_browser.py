@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import dynident as di
+from dynident.pipeline.identification import identify_with_plots
 from dynident.report.page import report_html
 from tests.report import browser
 
@@ -21,7 +22,7 @@ def report(tmp_path_factory):
     logs = [di.read_log(DEMO / f"fourier_{i}.csv.gz", robot) for i in (1, 2)]
     logs.append(di.read_log(DEMO / "wandering.csv.gz", robot, role="validation"))
     path = tmp_path_factory.mktemp("demo") / "report.html"
-    path.write_text(report_html(di.identify(robot, logs, friction="basic")), encoding="utf-8")
+    path.write_text(report_html(*identify_with_plots(robot, logs, friction="basic")), encoding="utf-8")
     return path
 
 

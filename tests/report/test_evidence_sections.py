@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,11 +28,11 @@ def test_parameters_that_trade_against_each_other_are_told_together(estimate):
     i, j = names.index("Fv1"), names.index("Fc1")
     covariance = np.diag(np.diag(estimate.covariance))
     covariance[i, j] = covariance[j, i] = -0.999 * np.sqrt(covariance[i, i] * covariance[j, j])
-    page = excitation_section(replace(estimate, covariance=covariance, open_directions=None))
+    page = excitation_section(estimate.replace(covariance=covariance, open_directions=None))
     (row,) = re.findall(r"<tr><th[^>]*>([^<]*)</th>", page.split("<tbody>")[1])
     assert row in ("Fv up, Fc down: friction of 1", "Fc up, Fv down: friction of 1")
     assert "22 ×" in page  # 1/sqrt(1 - 0.999²)
-    independent = replace(estimate, covariance=np.diag(np.diag(covariance)), open_directions=None)
+    independent = estimate.replace(covariance=np.diag(np.diag(covariance)), open_directions=None)
     assert "rich enough" in excitation_section(independent)
 
 
@@ -52,7 +51,7 @@ def test_friction_columns_are_named_without_their_joint():
     covariance = np.diag(np.diag(fit.covariance))
     i, j = fit.names.index("Fc1"), fit.names.index("sign0.005_1")
     covariance[i, j] = covariance[j, i] = -0.999 * np.sqrt(covariance[i, i] * covariance[j, j])
-    page = excitation_section(replace(fit, covariance=covariance, open_directions=None)).replace("<wbr>", "")
+    page = excitation_section(fit.replace(covariance=covariance, open_directions=None)).replace("<wbr>", "")
     assert "sign0.005_ " not in page
     assert "sign0.005 " in page
 
@@ -60,7 +59,7 @@ def test_friction_columns_are_named_without_their_joint():
 def test_an_open_direction_comes_first(estimate):
     direction = np.zeros((len(estimate.names), 1))
     direction[estimate.names.index("ZZR1")] = 1.0
-    page = excitation_section(replace(estimate, open_directions=direction))
+    page = excitation_section(estimate.replace(open_directions=direction))
     first = page.split("<tbody>")[1].split("</tr>")[0]
     assert "ZZR1 up" in first
     assert "open" in first
@@ -70,7 +69,7 @@ def test_an_open_direction_comes_first(estimate):
 def residual_page(estimate, residual, predicted):
     n = len(predicted)
     trace = Trace(np.arange(n) * 0.01, np.stack([predicted + residual] * 2, axis=1), np.stack([predicted] * 2, axis=1))
-    return residuals_section(replace(estimate, traces={"one": trace}, validation={}))
+    return residuals_section(estimate.replace(validation={}), {"one": trace})
 
 
 def test_residuals_are_read_by_their_shape(estimate):
@@ -81,7 +80,7 @@ def test_residuals_are_read_by_their_shape(estimate):
     assert residual_page(estimate, noise + 1.0, predicted).count("offset") == 2
     rare = np.where(rng.uniform(size=4000) < 0.01, 10.0, 0.0)
     assert residual_page(estimate, noise + rare, predicted).count("rare large errors") == 2
-    assert residuals_section(replace(estimate, traces={})) == ""
+    assert residuals_section(estimate, {}) == ""
 
 
 def test_every_standard_parameter_has_its_mark(estimate):
@@ -100,7 +99,7 @@ def test_bodies_that_cannot_exist_are_told(estimate):
     assert "belong to bodies that can exist" in fine
     beta = estimate.beta.copy()
     beta[estimate.names.index("ZZ2" if "ZZ2" in estimate.names else "ZZR2")] = -1.0
-    wrong = replace(estimate, beta=beta)
+    wrong = estimate.replace(beta=beta)
     page = physicality_section(wrong, Bodies.of(wrong))
     assert "farther from anything that can exist" in page
     assert "What speaks against it" in page

@@ -10,6 +10,7 @@ from rich.console import Console
 
 import dynident as di
 from dynident.estimate.recipes import GROUPS
+from dynident.estimate.records import TermSelection, TermVerdict
 from dynident.report.friction import friction_section, gain_words, group_words
 from dynident.report.identification import print_estimate
 from dynident.report.page import report_html
@@ -34,7 +35,9 @@ CHOICE = {
 def estimate():
     robot = di.load_robot("pendulum-2")
     logs = [friction_log(robot, 1), friction_log(robot, 2, factor=1.3)]
-    return replace(di.identify(robot, logs, friction="stop(0.001),load", delay=0.0), friction=CHOICE)
+    return replace(
+        di.identify(robot, logs, friction="stop(0.001),load", delay=0.0), selection=TermSelection.from_dict(CHOICE)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -100,18 +103,19 @@ def test_without_a_view_and_without_friction(estimate):
     old = friction_section(replace(estimate, friction_view=None))
     assert "keeps no friction to show" in old
     assert "12.3 ± 2.0 %" in Balance(old).text
-    assert friction_section(replace(estimate, friction_view=None, friction=None)) == ""
-    page = report_html(replace(estimate, friction_view=None, friction=None))
+    assert friction_section(replace(estimate, friction_view=None, selection=None)) == ""
+    page = report_html(replace(estimate, friction_view=None, selection=None))
     assert "#friction" not in page
     assert 'href="#friction"' in report_html(estimate)
 
 
 def test_terms_as_given_have_no_gains(estimate):
-    given = {**CHOICE, "groups": [], "folds": [], "errors": None, "reason": "friction terms as given"}
-    text = Balance(friction_section(replace(estimate, friction=given))).text
+    told = {"groups": [], "folds": [], "errors": None, "reason": "friction terms as given"}
+    given = TermSelection.from_dict({**CHOICE, **told})
+    text = Balance(friction_section(replace(estimate, selection=given))).text
     assert "Friction terms as given." in text
     assert "Gain" not in text
-    shown = printed(replace(estimate, friction=given))
+    shown = printed(replace(estimate, selection=given))
     assert "Terms: stop(0.001), load." in shown
 
 
@@ -141,7 +145,7 @@ def test_words():
     assert all("{" not in group_words(group.key) and group_words(group.key) != group.key for group in GROUPS)
     assert group_words("harmonics(1,2)") == "1 and 2 waves per turn of the joint"
     assert group_words("stop(0.0003)") == "winds up over 0.3 mrad"
-    assert gain_words({"gain": -0.0001, "deviation": 0.004}) == "0.0 ± 0.4 %"
+    assert gain_words(TermVerdict("load", -0.0001, 0.004, "dropped")) == "0.0 ± 0.4 %"
 
 
 def test_sliding_joints_have_their_units_and_a_standing_one_no_plot():

@@ -15,7 +15,8 @@ from rich.console import Console
 
 import dynident as di
 from dynident.estimate.accuracy import TorqueErrors, Trace
-from dynident.pipeline.identification import identify
+from dynident.estimate.report_data import ReportData
+from dynident.pipeline.identification import identify, identify_with_plots
 from dynident.report.identification import print_estimate, print_validation
 from dynident.report.page import report_html
 from dynident.report.plots import torque_plot
@@ -51,8 +52,8 @@ def robot():
 
 
 @pytest.fixture(scope="module")
-def estimate(robot):
-    return identify(
+def made(robot):
+    return identify_with_plots(
         robot,
         [
             make_log(robot, 1, label=HOSTILE),
@@ -63,8 +64,18 @@ def estimate(robot):
 
 
 @pytest.fixture(scope="module")
-def page(estimate):
-    return report_html(estimate, command='dynident identify "a & b.yaml"')
+def estimate(made):
+    return made[0]
+
+
+@pytest.fixture(scope="module")
+def plots(made):
+    return made[1]
+
+
+@pytest.fixture(scope="module")
+def page(estimate, plots):
+    return report_html(estimate, plots, command='dynident identify "a & b.yaml"')
 
 
 class Balance(HTMLParser):
@@ -109,11 +120,11 @@ def test_the_page_is_well_formed(page):
     assert tables == ["table", "caption"] * (len(tables) // 2)
 
 
-def test_every_plot_has_title_and_description(page, estimate):
-    plots = page.split("<svg")[1:]
-    over_time = [plot for plot in plots if ">Torque of " in plot]
-    assert len(over_time) == len(estimate.traces) * len(estimate.robot.joint_names)
-    assert all("<title" in plot and "<desc" in plot and plot.count("<path") > 3 for plot in plots)
+def test_every_plot_has_title_and_description(page, estimate, plots):
+    drawn = page.split("<svg")[1:]
+    over_time = [plot for plot in drawn if ">Torque of " in plot]
+    assert len(over_time) == len(plots.traces) * len(estimate.robot.joint_names)
+    assert all("<title" in plot and "<desc" in plot and plot.count("<path") > 3 for plot in drawn)
 
 
 def test_the_page_shows_everything(page, estimate):
@@ -129,8 +140,8 @@ def test_the_page_shows_everything(page, estimate):
     assert "five-point" in text.lower()
 
 
-def test_names_from_files_are_text(page, estimate):
-    assert HOSTILE in estimate.traces
+def test_names_from_files_are_text(page, estimate, plots):
+    assert HOSTILE in plots.traces
     assert "<script" not in without_scripts(page)
     assert page.count("<script") == 2
     assert "\x00" not in page
@@ -164,12 +175,12 @@ def test_only_the_script_of_the_page_may_run(page):
     ]
 
 
-def test_the_data_of_the_plots_is_that_of_the_traces(page, estimate):
+def test_the_data_of_the_plots_is_that_of_the_traces(page, estimate, plots):
     data = json.loads(re.search(r'id="traces">([^<]*)</script>', page)[1])
     assert data["joints"] == list(estimate.robot.joint_names)
-    labels = sorted(estimate.traces, key=lambda label: label not in estimate.validation)
+    labels = sorted(plots.traces, key=lambda label: label not in estimate.validation)
     for label, log in zip(labels, data["logs"], strict=True):
-        trace = estimate.traces[label]
+        trace = plots.traces[label]
         time = log["start"] + np.frombuffer(base64.b64decode(log["t"]), "<f4")
         every = len(trace.time) // len(time)
         np.testing.assert_allclose(time, trace.time[::every], atol=1e-4)
@@ -182,8 +193,7 @@ def test_the_data_of_the_plots_is_that_of_the_traces(page, estimate):
 def test_no_number_is_left_unsaid(page, estimate):
     lost = np.arange(len(estimate.names)) % 3 > 0
     empty = TorqueErrors.of(estimate.robot.joint_names, estimate.band)
-    worst = replace(
-        estimate,
+    worst = estimate.replace(
         determined=lost,
         beta=np.where(lost, 0.0, estimate.beta),
         white_std=np.full(len(lost), np.inf),
@@ -192,9 +202,9 @@ def test_no_number_is_left_unsaid(page, estimate):
         nominal=empty,
         train=empty,
         validation={"empty": empty},
-        traces={"empty": Trace([0.0, 1.0], np.full((2, 2), np.nan), np.full((2, 2), np.nan))},
     )
-    for shown in (page, report_html(worst)):
+    plots = ReportData({"empty": Trace([0.0, 1.0], np.full((2, 2), np.nan), np.full((2, 2), np.nan))})
+    for shown in (page, report_html(worst, plots), report_html(worst)):
         assert not NOT_A_NUMBER.search(without_scripts(shown))
     assert Balance(report_html(worst)).text.count("not known") > 20
     for width in (80, 200):
@@ -210,7 +220,7 @@ def test_a_page_of_many_logs_stays_small():
     t = np.linspace(0.0, 60.0, 1500)
     for n in (10, 30):
         traces = {f"log {i}": Trace(t, *rng.normal(size=(2, 1500, 7))) for i in range(n)}
-        shown = report_html(replace(found, traces=traces))
+        shown = report_html(found, ReportData(traces))
         assert 300_000 < len(shown.encode()) < 3_500_000
         assert shown.count(">Torque of ") == 7 * min(n, 24)
         assert shown.count("<details") >= min(n, 24) - 4  # the plots of the logs after the fourth are folded
@@ -232,17 +242,17 @@ def test_a_line_is_broken_at_a_gap_and_keeps_its_peaks():
 
 def test_the_verdict_rests_on_the_best_there_is(estimate):
     held_out = verdict(estimate)
-    crossed = verdict(replace(estimate, validation={}))
-    trained = verdict(replace(estimate, validation={}, cross_validation=None))
+    crossed = verdict(estimate.replace(validation={}))
+    trained = verdict(estimate.replace(validation={}, cross_validation=None))
     assert [one.basis for one in (held_out, crossed, trained)] == ["held-out data", "cross-validation", "training data"]
     assert held_out.error == pytest.approx(estimate.validation["unseen"].relative)
-    assert crossed.error == pytest.approx(estimate.cross_validation["mean"])
+    assert crossed.error == pytest.approx(estimate.cross_validation.mean)
     assert trained.error == pytest.approx(estimate.train.relative)
     assert not held_out.caveats
     assert "training error only" in trained.caveats[0]
     assert "not seen" in held_out.headline
     pages = [
-        Balance(report_html(replace(estimate, **without))).text
+        Balance(report_html(estimate.replace(**without))).text
         for without in ({}, {"validation": {}, "cross_validation": None})
     ]
     assert "training error only" not in pages[0]
@@ -254,12 +264,12 @@ def test_the_verdict_rests_on_the_best_there_is(estimate):
 def test_the_verdict_says_when_other_data_are_predicted_worse(estimate):
     own = estimate.validation["unseen"]
     worse = replace(own, error_square=own.error_square * 25.0)
-    assert "times the training error" in verdict(replace(estimate, validation={"unseen": worse})).caveats[0]
+    assert "times the training error" in verdict(estimate.replace(validation={"unseen": worse})).caveats[0]
     nominal = replace(estimate.train, error_square=estimate.train.error_square * 4.0)
-    caveats = verdict(replace(estimate, validation={"unseen": worse}, nominal=nominal)).caveats
+    caveats = verdict(estimate.replace(validation={"unseen": worse}, nominal=nominal)).caveats
     assert "may be the better choice" in caveats[1]
     nominal = replace(estimate.train, error_square=estimate.train.error_square / 4.0)
-    assert "description fit the training data better" in verdict(replace(estimate, nominal=nominal)).caveats[0]
+    assert "description fit the training data better" in verdict(estimate.replace(nominal=nominal)).caveats[0]
 
 
 def test_parameters_are_marked_by_trust(estimate):
@@ -268,7 +278,7 @@ def test_parameters_are_marked_by_trust(estimate):
     assert {share: trust_of(row | {"relative_std": share}) for share in shares} == shares
     assert trust_of(row | {"determined": False}) == "not determined"
     lost = np.arange(len(estimate.names)) != 2
-    changed = replace(estimate, determined=lost)
+    changed = estimate.replace(determined=lost)
     assert trust_counts(changed)["not determined"] == 1
     assert "1 cannot be determined" in verdict(changed).sentences[-1]
     (row,) = re.findall(r'<tr><th scope="row">.*</b>not determined.*</tr>', report_html(changed))
@@ -318,3 +328,12 @@ def test_the_terminal_page_of_a_validation(robot, estimate):
     alone = printed(print_validation, validate(estimate, logs[0]), 80)
     assert "prove nothing" not in " ".join(alone)
     assert "Log by log" not in " ".join(alone)
+
+
+def test_without_plot_data_the_page_says_so_and_shows_the_rest(estimate):
+    shown = Balance(report_html(estimate)).text
+    assert "report.npz" in shown
+    assert "no torque to show" in shown
+    assert "Residual tests" not in shown
+    assert "Raw and filtered derivatives" not in shown
+    assert "Base parameters" in shown

@@ -19,7 +19,7 @@ PLAIN_WORDS = [f"--{name}={value}" for name, value in PLAIN.items()]
 
 
 @functools.cache
-def fit_of(*logs: str, band: float = 6.0, robot: str = ARM, held_out: str = OTHER, **options) -> di.Estimate:
+def fit_of(*logs: str, band: float = 6.0, robot: str = ARM, held_out: str = OTHER, **options) -> di.Fit:
     arm = di.load_robot(robot)
     given = [di.read_log(path, arm) for path in logs] + [di.read_log(held_out, arm, role="validation")]
     return di.identify(arm, given, band=band, **(PLAIN | options))

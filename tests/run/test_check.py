@@ -94,8 +94,8 @@ class TestSoundLogs:
 
     def test_a_fit_keeps_what_was_found(self, tmp_path, capsys):
         fit = answer(capsys, "identify", ROBOT, LOG, "-o", tmp_path / "fit", "--friction", "basic")
-        stored = di.load_estimate(tmp_path / "fit")
-        assert stored.check["verdict"] in ("ok", "warn")
+        stored = di.load_fit(tmp_path / "fit")
+        assert stored.diagnosis.verdict in ("ok", "warn")
         assert '<section id="check"' in (tmp_path / "fit" / "report.html").read_text()
         assert fit["rank"] == stored.rank
 
@@ -123,7 +123,7 @@ class TestMistakes:
         then = identify(mended, di.read_log(log, mended), friction="basic")
         clean = identify(sound, di.read_log(LOG, sound), friction="basic")
         np.testing.assert_allclose(then.beta, clean.beta, rtol=1e-6, atol=1e-9)
-        assert then.check["verdict"] != "stop"
+        assert then.diagnosis.verdict != "stop"
 
     def test_identify_refuses_and_writes_nothing(self, tmp_path, capsys):
         log = rewritten(tmp_path / "wrong.csv", wrong)
@@ -141,7 +141,7 @@ class TestMistakes:
         assert any("wrong sign" in one for one in told["warnings"])
         quiet = answer(capsys, *words, "-o", tmp_path / "quiet", "--check", "off")
         assert not any("wrong sign" in one for one in quiet["warnings"])
-        assert di.load_estimate(tmp_path / "quiet").check is None
+        assert di.load_fit(tmp_path / "quiet").diagnosis is None
         assert "--check tell" in (tmp_path / "told" / "report.html").read_text()
 
     def test_the_error_carries_the_check_up(self, tmp_path):

@@ -140,7 +140,7 @@ def test_rounding_of_a_coefficient_is_no_other_sum(tmp_path, length, alike):
 def test_what_a_run_does_not_determine_has_no_distance(pair):
     known = np.array(pair[1].determined)
     known[0] = False
-    found = di.compare_fits([pair[0], replace(pair[1], determined=known)])
+    found = di.compare_fits([pair[0], pair[1].replace(determined=known)])
     assert found.parameters[0].deviations == (None, None)
     assert found.parameters[0].stds[1] is None
     assert change_words(found, found.parameters[0]) == "not determined"

@@ -47,8 +47,8 @@ def test_the_command_keeps_essential_parameters_and_lists_the_others(tmp_path, c
     assert all(name in note for name in gone)
     assert found["train"]["relative_error"] < 1.15 * plain["train"]["relative_error"]
     assert "--essential 0.15" in (tmp_path / "b" / "report.html").read_text()
-    again = di.load_estimate(tmp_path / "b")
-    assert [one["name"] for one in again.eliminated] == [one["name"] for one in found["eliminated"]]
+    again = di.load_fit(tmp_path / "b")
+    assert [one.name for one in again.eliminated] == [one["name"] for one in found["eliminated"]]
 
 
 def test_a_share_of_ones_own(tmp_path, capsys):
@@ -64,10 +64,10 @@ def test_a_share_that_is_none(tmp_path, capsys, share):
 
 
 def test_values_and_covariance_stand_for_the_data(fits):
-    """An Estimate alone tells nearly the same, and predicts."""
+    """A Fit alone tells nearly the same, and predicts."""
     plain, kept = fits
     found = di.essential_parameters(plain)
-    theirs = {one["name"] for one in kept.eliminated}
+    theirs = {one.name for one in kept.eliminated}
     assert len(theirs ^ {one.name for one in found.eliminated}) <= 2
     assert found.fitted is None
     assert np.isnan(found.eliminated[0].residual)
@@ -79,7 +79,7 @@ def test_values_and_covariance_stand_for_the_data(fits):
 def test_an_essential_estimate_is_an_estimate_like_any_other(fits):
     plain, kept = fits
     assert kept.names == plain.names
-    gone = [kept.names.index(one["name"]) for one in kept.eliminated]
+    gone = [kept.names.index(one.name) for one in kept.eliminated]
     assert np.all(kept.std[gone] > 0.0)  # how far from zero they may be
     assert np.all(kept.beta[gone] == 0.0)
     assert kept.undetermined == ()

@@ -105,7 +105,7 @@ def test_what_is_written_is_the_robot_that_was_identified(folder, capsys):
     text = (folder / "out.urdf").read_text()
     assert "<!-- a bench of our own -->" in text
     assert 'upper="2" velocity="3" effort="50"' in text
-    fit = di.load_estimate("fit")
+    fit = di.load_fit("fit")
     q, dq, ddq = Fourier.random(2, 5)(stamps(2.0, 50.0))
     expected = fit.model.torque(q, dq, ddq)
     again = di.load_robot("out.yaml")
@@ -287,7 +287,7 @@ def relative(tmp_path, monkeypatch):
     monkeypatch.chdir(work)
     robot = di.load_robot("mine.yaml")
     di.identify(robot, log_of(robot), friction="basic").save("fits/fit")
-    assert di.load_estimate("fits/fit").robot.source == "mine.yaml"  # as it was named, where that still holds
+    assert di.load_fit("fits/fit").robot.source == "mine.yaml"  # as it was named, where that still holds
     return work
 
 

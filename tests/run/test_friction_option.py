@@ -42,7 +42,7 @@ def test_basic(log, tmp_path, capsys):
     code, captured = identify(log, tmp_path / "out", capsys, "--friction", "basic")
     assert code == 0
     assert "Friction as in the basic model, as asked for." in captured.out
-    assert not [name for name in di.load_estimate(tmp_path / "out").names if name.startswith(("stop", "load"))]
+    assert not [name for name in di.load_fit(tmp_path / "out").names if name.startswith(("stop", "load"))]
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,11 @@ def test_validate_and_predict(folder, tmp_path, capsys, robot):
     log = di.read_log(OTHER, robot)
     table = np.loadtxt(lines[1:], delimiter=",")
     np.testing.assert_array_equal(table[:, 0], log.time)
-    np.testing.assert_allclose(table[:, 1:], di.load_estimate(folder).predict(log), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(table[:, 1:], di.load_fit(folder).predict(log), rtol=1e-8, atol=1e-8)
 
 
 def test_prediction_does_not_look_at_torque(folder, robot):
-    fit = di.load_estimate(folder)
+    fit = di.load_fit(folder)
     log = di.read_log(OTHER, robot)
     positions = {name: values for name, values in log.channels.items() if name.startswith("q")}
     blind = di.Log(log.source, log.digest, log.time, positions)
@@ -139,7 +139,7 @@ def test_each_log_is_surveyed_once(robot, logs, monkeypatch):
         monkeypatch.setattr(importlib.import_module(f"dynident.{module}"), "survey_log", counting)
     judge = dataclasses.replace(logs[1], role="validation", label="judge")
     found = di.identify(robot, [logs[0], judge], **{**FIXED, "check": "tell"})
-    assert found.check is not None
+    assert found.diagnosis is not None
     assert surveyed == [logs[0].label, "judge"]
     surveyed.clear()
     assert di.check_logs(robot, logs).findings
@@ -226,7 +226,7 @@ def test_a_damaged_factor_is_made_again(tmp_path, robot, logs, fit):
 def test_every_estimator_identifies_the_arm(robot, logs, estimator):
     fit = di.identify(robot, logs, estimator=estimator, **FIXED)
     assert fit.train.relative < 0.02
-    assert fit.estimator == estimator
+    assert fit.estimator.name == estimator
     assert np.isfinite(fit.std).all()
 
 
@@ -265,7 +265,7 @@ def test_rank_deficient_data_says_what_it_cannot_determine(tmp_path, robot, logs
     assert np.isfinite(fit.beta).all()
     assert any("leaves open" in warning for warning in fit.warnings)
     fit.save(tmp_path)
-    assert di.load_estimate(tmp_path).undetermined == fit.undetermined
+    assert di.load_fit(tmp_path).undetermined == fit.undetermined
     assert run_json(capsys, "validate", str(tmp_path), TRAIN[0])["relative_error"] > 0.0
 
 

@@ -77,7 +77,7 @@ BAD = {
     "no log": ("fit", "missing LOG; see dynident payload --help"),
     "log not there": ("fit gone.csv", "gone.csv: no such file"),
     "no fit": (f"gone {LOADED}", "gone/fit.yaml: no such file"),
-    "a robot": (f"arm.yaml {LOADED}", "arm.yaml: format is None; expected 'dynident fit 1'"),
+    "a robot": (f"arm.yaml {LOADED}", "arm.yaml: format is None; expected 'dynident fit 2'"),
     "a log as the fit": (f"{LOADED} {LOADED}", f"{LOADED}: is no fit"),
     "unloaded not there": (f"fit {LOADED} --unloaded gone.csv", "gone.csv: no such file"),
     "same log twice": (f"fit {LOADED} --unloaded {LOADED}", "is given as loaded and as unloaded"),

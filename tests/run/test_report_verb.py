@@ -10,6 +10,7 @@ import pytest
 import scipy
 
 import dynident as di
+from dynident.estimate.records import FileRecord
 from dynident.run.command_line import main
 from tests.run.fits import ARM, FIRST, OTHER, PLAIN_WORDS, answer, complaint, fit_of
 
@@ -44,17 +45,15 @@ def test_it_replaces_the_report_beside_the_fit(folder, capsys):
 
 
 def test_a_fit_remembers_where_it_comes_from(folder):
-    known = di.load_estimate(folder).provenance
-    assert known["versions"] == {
+    known = di.load_fit(folder).provenance
+    assert known.versions == {
         "dynident": di.__version__,
         "Python": platform.python_version(),
         "NumPy": np.__version__,
         "SciPy": scipy.__version__,
     }
-    assert known["options"] == {"band": 6.0, "delay": 0.004, "speed": "position", "friction": "basic", "check": "off"}
-    assert known["files"] == [
-        {"what": "robot", "path": ARM, "sha256": hashlib.sha256(Path(ARM).read_bytes()).hexdigest()}
-    ]
+    assert known.options == {"band": 6.0, "delay": 0.004, "speed": "position", "friction": "basic", "check": "off"}
+    assert known.files == (FileRecord("robot", ARM, hashlib.sha256(Path(ARM).read_bytes()).hexdigest()),)
 
 
 def test_versions_and_files_stand_on_the_page(folder):
@@ -65,10 +64,12 @@ def test_versions_and_files_stand_on_the_page(folder):
 
 def test_a_fit_without_a_command_says_so(tmp_path, capsys):
     fit = fit_of(FIRST)
-    assert fit.provenance["options"]["friction"] == "basic"
+    assert fit.provenance.options["friction"] == "basic"
     replace(fit, provenance=None).save(tmp_path / "old")
     assert main(["report", str(tmp_path / "old")]) == 0
-    assert "does not say which command made it" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "does not say which command made it" in said
+    assert "No report.npz of this fit is beside it" in said
     assert "The same result again" not in (tmp_path / "old" / "report.html").read_text()
 
 

@@ -41,14 +41,14 @@ def test_a_run_is_the_command(here, capsys):
     found = answer(capsys, "run", "run.yaml")
     words = ["identify", ARM, "first.csv.gz", "--validation", OTHER, "-o", "by-hand", "--band", "6", "--window", "0:19"]
     assert main([*words, *PLAIN_WORDS, "--quiet"]) == 0
-    ours, theirs = (di.load_estimate(here / name) for name in ("out", "by-hand"))
+    ours, theirs = (di.load_fit(here / name) for name in ("out", "by-hand"))
     scale = np.sqrt(np.diag(theirs.covariance))  # sums of a matrix product depend on where it lies in memory
     assert np.abs((ours.beta - theirs.beta) / scale).max() < 1e-9
     assert np.abs((ours.covariance - theirs.covariance) / np.outer(scale, scale)).max() < 1e-9
     assert found["identify"]["parameters"][0]["value"] == ours.beta[0]
     assert found["export"] is None
-    assert ours.provenance["command"] == "dynident run run.yaml"
-    assert ours.provenance["files"][0]["sha256"] == hashlib.sha256(PLAN.encode()).hexdigest()
+    assert ours.provenance.command == "dynident run run.yaml"
+    assert ours.provenance.files[0].sha256 == hashlib.sha256(PLAN.encode()).hexdigest()
     assert "dynident run run.yaml" in (here / "out" / "report.html").read_text()
 
 
@@ -61,7 +61,7 @@ def test_exports_into_the_output_and_tells_a_changed_log(here, monkeypatch, caps
     assert di.load_robot(here / "out" / "arm.yaml").name == "demo-arm"
     (changed,) = found["changed"]
     assert "first.csv.gz has changed" in changed
-    assert changed in di.load_estimate(here / "out").warnings
+    assert changed in di.load_fit(here / "out").warnings
     assert main(["run", str(here / "run.yaml"), "--quiet"]) == 0
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -137,7 +137,7 @@ def test_the_demo_finds_what_its_arm_carries(tmp_path, monkeypatch, capsys):
     assert mass["value"] == pytest.approx(2.0, abs=0.02)
     assert found["identify"]["train"]["relative_error"] < 0.01
     assert Path("shown/report.html").stat().st_size > 100_000
-    assert di.load_estimate("shown").provenance["command"] == "dynident demo -o shown"
+    assert di.load_fit("shown").provenance.command == "dynident demo -o shown"
 
 
 def test_the_demos_logs_are_there_and_go_into_the_wheel():

@@ -48,7 +48,7 @@ def test_the_column_of_a_slide_is_smoothed_in_metres_per_second(terms, width):
 def test_a_stored_fit_says_what_was_used(fit, log, tmp_path):
     fit.save(tmp_path)
     assert "Fc(0.02,0.002)" in yaml.safe_load((tmp_path / "fit.yaml").read_text())["terms"]
-    again = di.load_estimate(tmp_path)
+    again = di.load_fit(tmp_path)
     assert [term.key for term in again.base.terms] == [term.key for term in fit.base.terms]
     np.testing.assert_array_equal(again.predict(log), fit.predict(log))
 
@@ -59,7 +59,7 @@ def test_a_fit_that_was_stored_with_one_number_predicts_what_it_did(fit, log, tm
     old = dataclasses.replace(fit, base=dataclasses.replace(fit.base, terms=terms))
     old.save(tmp_path)
     assert "Fc(0.02)" in yaml.safe_load((tmp_path / "fit.yaml").read_text())["terms"]
-    again = di.load_estimate(tmp_path)
+    again = di.load_fit(tmp_path)
     np.testing.assert_array_equal(again.predict(log), old.predict(log))
     assert np.abs(again.predict(log) - fit.predict(log))[:, LIFT].max() > 1.0
     assert np.abs(again.predict(log) - fit.predict(log))[:, 0].max() == 0.0

@@ -41,7 +41,7 @@ def fit(robot):
 
 
 def test_bands_cover_what_they_say_on_data_left_out(fit):
-    shares = np.array(fit.cross_validation["band_coverage"])
+    shares = fit.cross_validation.band_coverage
     assert shares.shape == (2,)
     assert ((shares > 0.8) & (shares < 0.97)).all()
     np.testing.assert_allclose(fit.levels, fit.sigma, rtol=0.3)  # the model is right, so noise is all there is
@@ -58,7 +58,7 @@ def test_the_prediction_is_in_the_middle_and_a_higher_level_is_wider(robot, fit)
 
 def test_a_saved_fit_has_the_same_bands(robot, fit, tmp_path):
     fit.save(tmp_path)
-    again = di.load_estimate(tmp_path)
+    again = di.load_fit(tmp_path)
     log = log_of(robot, 9)
     for ours, theirs in zip(fit.torque_band(log), again.torque_band(log), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)

@@ -76,14 +76,14 @@ class TestErrors:
         names = list(fit.names)
         beta = np.array(fit.beta)
         beta[names.index("MXR2")] *= 1.2
-        wrong = validate(dataclasses.replace(fit, beta=beta), unseen)
+        wrong = validate(fit.replace(beta=beta), unseen)
         assert wrong.relative_error > 5 * judged.relative_error
         assert wrong.coverage[1] < 0.5
         assert judged.coverage[1] > 0.85
 
     def test_measured_speeds_are_not_used(self, fit, unseen, judged):
         """Prediction has position and time only."""
-        measured = dataclasses.replace(fit, signals=dataclasses.replace(fit.signals, speed="measured"))
+        measured = fit.replace(signals=dataclasses.replace(fit.signals, speed="measured"))
         assert validate(measured, unseen).relative_error == judged.relative_error
 
     def test_as_dict_is_plain(self, judged):
@@ -114,9 +114,9 @@ class TestHonesty:
         """Without them, or without noise, less would be inside."""
         observed = [fit.observe(unseen[0], fit.band)]
         full = coverage(fit, observed)
-        quiet = coverage(dataclasses.replace(fit, sigma=0.0 * fit.sigma), observed)
+        quiet = coverage(fit.replace(sigma=0.0 * fit.sigma), observed)
         assert (quiet < 0.7).all()
-        sure = coverage(dataclasses.replace(fit, covariance=0.0 * fit.covariance), observed)
+        sure = coverage(fit.replace(covariance=0.0 * fit.covariance), observed)
         assert (sure <= full).all()
         assert sure.sum() < full.sum()
 

@@ -4,8 +4,7 @@ from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.delay import DelayChoice, SpeedChoice, choose_delay, choose_speed
 from dynident.estimate.drive_gains import DriveGains, identify_drive_gains
 from dynident.estimate.energy import EnergyBalance, EnergyRows, energy_rows, observed_energy, observed_power, power_rows
-from dynident.estimate.essential import Elimination, EssentialParameters, essential_parameters
-from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimators import (
     ESTIMATORS,
     Estimator,
@@ -25,6 +24,7 @@ from dynident.estimate.experiments import (
     solve_in_steps,
     solve_together,
 )
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_summary import FrictionSummary, JointFriction, friction_summary
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.known_load import Load, LoadComparison, LoadRow, compare_load, load_change
@@ -36,9 +36,20 @@ from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_problem import ConflictError
 from dynident.estimate.physical_result import Contradiction, LinkBody, PhysicalParameters
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
+from dynident.estimate.records import (
+    CrossValidation,
+    Elimination,
+    EstimatorRecord,
+    FitErrors,
+    LogRecord,
+    Provenance,
+    TermSelection,
+    TermVerdict,
+)
+from dynident.estimate.report_data import ReportData, load_report_data
 from dynident.estimate.sequential import StageExperiment, sequential, sequential_online
 from dynident.estimate.sequential_result import SequentialResult, Stage
-from dynident.estimate.storage import FitFileError, load_estimate
+from dynident.estimate.storage import FitFileError, load_fit
 from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
 
 __all__ = [
@@ -49,15 +60,18 @@ __all__ = [
     "CombinedParameters",
     "ConflictError",
     "Contradiction",
+    "CrossValidation",
     "DelayChoice",
     "DriveGains",
     "Elimination",
     "EnergyBalance",
     "EnergyRows",
     "EssentialParameters",
-    "Estimate",
     "Estimator",
+    "EstimatorRecord",
     "Experiment",
+    "Fit",
+    "FitErrors",
     "FitFileError",
     "FrictionSummary",
     "FrictionView",
@@ -76,6 +90,8 @@ __all__ = [
     "PhysicalCheck",
     "PhysicalParameters",
     "PriorLeastSquares",
+    "Provenance",
+    "ReportData",
     "RidgeLeastSquares",
     "RobustLeastSquares",
     "SequentialResult",
@@ -83,6 +99,8 @@ __all__ = [
     "Stage",
     "StageExperiment",
     "Step",
+    "TermSelection",
+    "TermVerdict",
     "TorqueErrorEstimate",
     "TorqueErrors",
     "TorqueModel",
@@ -101,7 +119,8 @@ __all__ = [
     "identify_drive_gains",
     "identify_payload",
     "load_change",
-    "load_estimate",
+    "load_fit",
+    "load_report_data",
     "nearest_physical",
     "observed_energy",
     "observed_power",

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from dynident.arrays import Array, Mask, record
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.deviations import correlated_covariance
-from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.fit import Fit
 from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.estimate.prediction import TorqueModel
+from dynident.estimate.records import Elimination
 from dynident.estimate.robust import RobustLeastSquares
 from dynident.estimate.torque_error import chosen_estimator
 from dynident.identifiability.base import BaseParameters
@@ -35,45 +36,6 @@ _EQUATIONS = 2  # per parameter, at least
 _RANK = 1e-9  # singular values below this share of the largest are zero, where a covariance stands for the data
 
 
-@dataclass(frozen=True)
-class Elimination:
-    """A parameter that left.
-
-    Attributes:
-        name: Base parameter.
-        unit: Its unit.
-        value: Its value just before.
-        std: Its deviation just before; infinite when the data did not determine it.
-        residual: Share by which the weighted residual of all rows grew because of it; NaN where rows are not known.
-        total: The same, for everything that has left so far.
-    """
-
-    name: str
-    unit: str
-    value: float
-    std: float
-    residual: float
-    total: float
-
-    @property
-    def relative_std(self) -> float:
-        """Deviation as a share of the value, infinite at zero."""
-        return self.std / abs(self.value) if self.value else float("inf")
-
-    @property
-    def reason(self) -> str:
-        """Why it left, in words."""
-        if not np.isfinite(self.std):
-            return "not determined by the data"
-        return f"deviation of {100.0 * self.relative_std:.3g} %"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data; what is not known is None."""
-        numbers = {name: getattr(self, name) for name in ("value", "std", "relative_std", "residual", "total")}
-        known = {name: float(x) if np.isfinite(x) else None for name, x in numbers.items()}
-        return {"name": self.name, "unit": self.unit, **known, "reason": self.reason}
-
-
 @record
 class EssentialParameters(ParameterEstimate):
     """Result of an elimination, over all base parameters: zero are those that left.
@@ -84,7 +46,7 @@ class EssentialParameters(ParameterEstimate):
         share: Relative deviation from which a parameter left.
         essential: Names of those that stayed.
         eliminated: Those that left, in that order.
-        fitted: The estimator fitted to the essential parameters alone; None when only an `Estimate` was given.
+        fitted: The estimator fitted to the essential parameters alone; None when only a `Fit` was given.
     """
 
     share: float = SHARE
@@ -131,7 +93,7 @@ def _growth(share: float) -> str:
 
 
 def essential_parameters(
-    data: Information | RowSource | Estimator | Estimate,
+    data: Information | RowSource | Estimator | Fit,
     estimator: str | Estimator | None = None,
     *,
     share: float = SHARE,
@@ -141,12 +103,12 @@ def essential_parameters(
     """Take the parameter with the worst relative deviation as zero while that is `share` or more.
 
     Args:
-        data: Factors or rows; a fitted estimator, whose data and method are used; or an `Estimate`, whose values and
+        data: Factors or rows; a fitted estimator, whose data and method are used; or a `Fit`, whose values and
             covariance stand for its data.
         estimator: Method by name, or an estimator; default weighted least squares.
         share: Relative deviation from which a parameter is not significant, in (0, 1].
         inflation: (n_channels,) rows that weigh as much as one independent row; default one, the white-noise formula.
-            `Estimate.inflation` has it for the logs of a robot.
+            `Fit.inflation` has it for the logs of a robot.
         keep: Base parameters that stay whatever their deviation.
 
     Raises:
@@ -259,13 +221,13 @@ def _result(
 
 
 def _problem(
-    data: Information | RowSource | Estimator | Estimate,
+    data: Information | RowSource | Estimator | Fit,
     estimator: str | Estimator | None,
     inflation: Array | Sequence[float] | None,
 ) -> _Problem:
-    if isinstance(data, Estimate):
+    if isinstance(data, Fit):
         if estimator is not None or inflation is not None:
-            raise InputError("an Estimate has its method and its deviations already; leave estimator and inflation out")
+            raise InputError("a Fit has its method and its deviations already; leave estimator and inflation out")
         return _Conditioned(data)
     estimator = None if estimator is None else chosen_estimator(estimator)
     rows: RowSource | None = None
@@ -337,12 +299,12 @@ class _OnFactors:
 class _Conditioned:
     """Elimination on values and covariance, whose inverse root has the rows of a data set that says the same."""
 
-    def __init__(self, estimate: Estimate) -> None:
+    def __init__(self, estimate: Fit) -> None:
         self.coordinates: Regrouping = estimate.base
         size = np.sqrt(np.maximum(np.diag(estimate.covariance), 0.0))
         size = np.where(size > 0.0, size, 1.0)  # units differ by many orders
         variances, vectors = np.linalg.eigh(estimate.covariance / np.outer(size, size))
-        left_before = sum(one["std"] is not None for one in estimate.eliminated)
+        left_before = sum(bool(np.isfinite(one.std)) for one in estimate.eliminated)
         seen = slice(len(size) - estimate.rank - left_before, None)  # the others are rounding
         half = (vectors[:, seen] / np.sqrt(np.maximum(variances[seen], 1e-300))).T / size
         self._rows = np.column_stack([half, half @ estimate.beta])

@@ -13,7 +13,7 @@ from dynident.information.parameter_estimate import text_table
 from dynident.logs.labels import short_names
 
 if TYPE_CHECKING:
-    from dynident.estimate.estimate import Estimate
+    from dynident.estimate.fit import Fit
 
 REMARK = (
     "coefficients of friction terms that overlap trade against each other, and none of them alone is the friction of "
@@ -81,7 +81,7 @@ def _shown(value: float | None) -> str:
     return "not known" if value is None else f"{value:.4g}"
 
 
-def friction_summary(fit: Estimate) -> FrictionSummary:
+def friction_summary(fit: Fit) -> FrictionSummary:
     """Equivalent plain friction of each joint, over the speeds that occurred.
 
     The identified friction of a joint in steady motion, all terms together at the median load, is projected by least
@@ -119,7 +119,7 @@ def _plain(speeds: Array, grid: Array, curve: Array) -> tuple[float | None, floa
     return viscous, coulomb, offset, left
 
 
-def drift_notes(fit: Estimate) -> tuple[str, ...]:
+def drift_notes(fit: Fit) -> tuple[str, ...]:
     """A sentence for each joint whose friction differs between training logs by more than noise."""
     view = fit.friction_view
     if view is None or len(view.logs) < 2:

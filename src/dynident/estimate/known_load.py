@@ -14,8 +14,8 @@ import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.fit import Fit
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.parameter_estimate import ParameterEstimate
@@ -204,8 +204,8 @@ def _cells(row: LoadRow) -> tuple[str, ...]:
 
 
 def compare_load(
-    unloaded: Estimate | Estimator | ParameterEstimate,
-    loaded: Estimate | Estimator | ParameterEstimate,
+    unloaded: Fit | Estimator | ParameterEstimate,
+    loaded: Fit | Estimator | ParameterEstimate,
     load: Load,
     *,
     base: BaseParameters | None = None,
@@ -239,15 +239,15 @@ def compare_load(
     )
 
 
-def _parameters(fit: Estimate | Estimator | ParameterEstimate) -> ParameterEstimate:
+def _parameters(fit: Fit | Estimator | ParameterEstimate) -> ParameterEstimate:
     """The estimate in a fit, whichever kind it is."""
     if isinstance(fit, ParameterEstimate):
         return fit
-    if isinstance(fit, Estimate):
+    if isinstance(fit, Fit):
         return ParameterEstimate.of(fit.base, fit.beta, fit.covariance, fit.determined)
     if isinstance(fit, Estimator):
         return fit.estimate_
-    raise InputError(f"a {type(fit).__name__} has no base parameters; expected an Estimate or a fitted estimator")
+    raise InputError(f"a {type(fit).__name__} has no base parameters; expected a Fit or a fitted estimator")
 
 
 def _check_same_robot(*candidates: BaseParameters | Regrouping | None) -> None:

@@ -19,8 +19,8 @@ from dynident.estimate.deviations import (
     gain_covariance,
     residual_correlation,
 )
-from dynident.estimate.estimate import Estimate, LogRecord
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.fit import Fit
 from dynident.estimate.known_load import Load
 from dynident.estimate.linearization import needs_linearization
 from dynident.estimate.payload_advice import payload_advice
@@ -35,6 +35,7 @@ from dynident.estimate.payload_fit import (
 )
 from dynident.estimate.payload_numbers import NUMBER_NAMES, PayloadNumber, payload_numbers
 from dynident.estimate.payload_session import chosen_session
+from dynident.estimate.records import LogRecord
 from dynident.information.parameter_estimate import text_table
 from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, as_logs, log_warnings
@@ -115,7 +116,7 @@ class PayloadEstimate:
 
 
 def identify_payload(
-    fit: Estimate,
+    fit: Fit,
     loaded: LogSource | Sequence[LogSource],
     *,
     unloaded: LogSource | Sequence[LogSource] = (),
@@ -171,9 +172,7 @@ def identify_payload(
     )
 
 
-def _observed(
-    fit: Estimate, loaded: Sequence[LogSource], unloaded: Sequence[LogSource], band: float | None
-) -> PayloadData:
+def _observed(fit: Fit, loaded: Sequence[LogSource], unloaded: Sequence[LogSource], band: float | None) -> PayloadData:
     """A first look at every log; what cannot serve is refused."""
     if not loaded:
         raise InputError("there is no loaded log; give at least one run with the payload")
@@ -196,7 +195,7 @@ def _observed(
     return PayloadData(fit, tuple(own), tuple(bare))
 
 
-def _filtered(fit: Estimate, log: LogSource, band: float | None) -> Observations:
+def _filtered(fit: Fit, log: LogSource, band: float | None) -> Observations:
     return fit.observe(log).with_options(band=fit.band) if band is None else fit.observe(log, band)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
 from dynident.errors import InputError
-from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.fit import Fit
 from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.identifiability.base import BaseParameters
@@ -80,7 +80,7 @@ class PayloadData:
         unloaded: Logs without it that the robot is estimated from beside the payload; empty to take it as identified.
     """
 
-    fit: Estimate
+    fit: Fit
     loaded: tuple[Observations, ...]
     unloaded: tuple[Observations, ...] = ()
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.errors import InputError
-from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.fit import Fit
 from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
@@ -17,7 +17,7 @@ from dynident.information.solution import RANK_SHARE
 
 _UNSEEN = 1e-11  # eigenvalue of a correlation, as a share of the largest, that rounding makes of zero
 _ROUNDING = 1e-10
-Evidence = Estimate | Estimator | Information
+Evidence = Fit | Estimator | Information
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +68,14 @@ def rows_of(
             knows its own.
         reference: (10 n_links,) what load-dependent terms of a fitted estimator are linear around.
     """
-    if isinstance(fit, Estimate):
+    if isinstance(fit, Fit):
         if base is not None or inflation is not None or reference is not None:
             raise InputError("base, inflation and reference go with a fitted estimator; an estimate has its own")
         return _of_estimate(fit)
     if isinstance(fit, Information):
         fit = WeightedLeastSquares().fit(fit)
     if not isinstance(fit, Estimator):
-        raise InputError(
-            f"a {type(fit).__name__} is no fit; expected an Estimate, a fitted estimator or an Information"
-        )
+        raise InputError(f"a {type(fit).__name__} is no fit; expected a Fit, a fitted estimator or an Information")
     return replace(_of_estimator(fit, base, inflation), reference=reference)
 
 
@@ -118,7 +116,7 @@ def _inverse(R: Array) -> Array:
     return np.asarray(half @ half.T)
 
 
-def _of_estimate(fit: Estimate) -> Rows:
+def _of_estimate(fit: Fit) -> Rows:
     """From values and covariance.
 
     Parameters without a deviation (eliminated, or zero by declaration) tell nothing. Of those that are not determined

@@ -14,14 +14,14 @@ from dynident.dynamics.evaluate import joint_torque, regressor
 from dynident.dynamics.friction_terms import ElementLaw
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.errors import InputError
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FixedLoad, Parts, only_friction
 
 N_STATES = 600
 _SLOW = 0.01  # [rad/s or m/s] faster than this, all springs slip
 
 
-def plain_elements(fit: Estimate, seed: int = 0) -> tuple[dict[str, float], float]:
+def plain_elements(fit: Fit, seed: int = 0) -> tuple[dict[str, float], float]:
     """Viscous and Coulomb coefficients, none negative, nearest to all friction of a fit in steady motion.
 
     Speeds of the joints are drawn from the training data, each by itself; friction that grows with load is taken at the
@@ -64,7 +64,7 @@ def _known(values: Array) -> Array:
     return known if len(known) else np.zeros(1)
 
 
-def _steady_friction(fit: Estimate, dq: Array, load: Array) -> Array:
+def _steady_friction(fit: Fit, dq: Array, load: Array) -> Array:
     """Friction at the joints with all springs slipping, (n_samples, n_joints)."""
     own = only_friction(fit.model)
     radii = [x for term in own.terms if term.name == "stop" and isinstance(term, ElementLaw) for x in term.scales]

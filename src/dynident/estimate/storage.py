@@ -1,4 +1,4 @@
-"""Estimates on disk: a YAML file for people and programs, and an .npz of the large arrays beside it; never pickle."""
+"""Fits on disk: a YAML file for people and programs, and an .npz of the large arrays beside it; never pickle."""
 
 from __future__ import annotations
 
@@ -13,100 +13,108 @@ from typing import Any
 import numpy as np
 import yaml
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import frozen
 from dynident.dynamics.terms import all_columns, stored_terms
 from dynident.errors import DynidentError, RobotFileError
-from dynident.estimate.accuracy import TorqueErrors, Trace
-from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.estimate.accuracy import TorqueErrors
+from dynident.estimate.diagnosis import Checkup
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_view import FrictionView
-from dynident.estimate.motion_view import MotionView
+from dynident.estimate.records import (
+    CrossValidation,
+    Elimination,
+    EstimatorRecord,
+    FitErrors,
+    LogRecord,
+    Provenance,
+    TermSelection,
+)
 from dynident.files import write_text, write_whole
 from dynident.identifiability.base import BaseParameters
+from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
 from dynident.robot.model import Robot
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.signals.observe import SignalOptions
 
-FORMAT = "dynident fit 1"
+FORMAT = "dynident fit 2"
+_READABLE = ("dynident fit 1", FORMAT)
 _FILE = "fit.yaml"
 _DAMAGE = (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, EOFError, zipfile.BadZipFile)
 
 
 class FitFileError(DynidentError):
-    """A file that does not hold an estimate."""
+    """A file that does not hold a fit."""
 
 
 def fit_path(path: str | Path) -> Path:
-    """The YAML file of an estimate, given as the file itself or as the folder that holds fit.yaml."""
+    """The YAML file of a fit, given as the file itself or as the folder that holds fit.yaml."""
     given = Path(path)
     return given if given.suffix.lower() in (".yaml", ".yml") else given / _FILE
 
 
-def save(estimate: Estimate, path: str | Path) -> None:
-    """Write an estimate; a folder is created when it does not exist."""
-    target, base = fit_path(path), estimate.base
-    text = _text(estimate, target)
+def save(fit: Fit, path: str | Path) -> None:
+    """Write a fit; a folder is created when it does not exist."""
+    target, base = fit_path(path), fit.base
+    text = _text(fit, target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FitFileError(f"{target.parent}: cannot be made a folder ({error.strerror}); choose another") from None
     arrays = {
-        "beta": estimate.beta,
-        "covariance": estimate.covariance,
-        "white_std": estimate.white_std,
-        "determined": estimate.determined,
+        "beta": fit.beta,
+        "covariance": fit.covariance,
+        "white_std": fit.white_std,
+        "determined": fit.determined,
         "K": base.K,
         "independent": np.array(base.independent),
     }
-    if estimate.reference is not None:
-        arrays["reference"] = estimate.reference
-    if estimate.open_directions is not None:
-        arrays["open"] = estimate.open_directions
-    if estimate.friction_view is not None:
-        arrays |= estimate.friction_view.stored()
-    if estimate.motion_view is not None:
-        arrays |= estimate.motion_view.stored()
-    for number, trace in enumerate(estimate.traces.values()):
-        arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured.T, trace.predicted.T])
+    if fit.reference is not None:
+        arrays["reference"] = fit.reference
+    if fit.open_directions is not None:
+        arrays["open"] = fit.open_directions
+    if fit.friction_view is not None:
+        arrays |= fit.friction_view.stored()
+    arrays |= _solve_arrays(fit.solve)
     arrays["text"] = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)
     # The arrays first: a YAML file is there only when everything it needs is.
     write_whole(target.with_suffix(".npz"), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
     write_text(target, text)
 
 
-def _text(estimate: Estimate, target: Path) -> str:
-    base, file = estimate.base, _robot_file(estimate.robot, target)
+def _text(fit: Fit, target: Path) -> str:
+    base, file = fit.base, _robot_file(fit.robot, target)
     data: dict[str, Any] = {
         "format": FORMAT,
-        "dynident": estimate.version,
-        "name": estimate.robot.name,
+        "dynident": fit.version,
+        "name": fit.robot.name,
         "terms": [term.key_on(base.robot) for term in base.terms],
-        "estimator": {"name": estimate.estimator, **estimate.estimator_options},
-        "signals": dataclasses.asdict(estimate.signals),
-        "band": estimate.band,
-        "rank": estimate.rank,
-        "condition": estimate.condition,
-        "deviations": estimate.covariance_kind,
+        "estimator": fit.estimator.as_dict(),
+        "signals": dataclasses.asdict(fit.signals),
+        "band": fit.band,
+        "rank": fit.rank,
+        "condition": fit.condition,
+        "deviations": fit.covariance_kind,
         "base": {"weakest": base.weakest, "strongest": base.strongest, "warnings": list(base.warnings)},
         "residual": {
-            "sigma": [float(x) for x in estimate.sigma],
-            "inflation": [float(x) for x in estimate.inflation],
+            "sigma": [float(x) for x in fit.sigma],
+            "inflation": [float(x) for x in fit.inflation],
         },
-        "parameters": [_without_expression(row) for row in estimate.rows()],
-        "data": [dataclasses.asdict(record) for record in estimate.data],
-        "held_out": [dataclasses.asdict(record) for record in estimate.held_out],
-        "train": _errors(estimate.train),
-        "nominal": None if estimate.nominal is None else _errors(estimate.nominal),
-        "validation": {label: _errors(errors) for label, errors in estimate.validation.items()},
-        "cross_validation": None if estimate.cross_validation is None else dict(estimate.cross_validation),
-        "traces": list(estimate.traces),
-        "notes": list(estimate.notes),
-        "warnings": list(estimate.warnings),
-        **({} if estimate.friction is None else {"friction": dict(estimate.friction)}),
-        **({} if estimate.check is None else {"check": dict(estimate.check)}),
-        **({} if estimate.provenance is None else {"provenance": dict(estimate.provenance)}),
-        **({"eliminated": [dict(one) for one in estimate.eliminated]} if estimate.eliminated else {}),
+        "parameters": [_without_expression(row) for row in fit.rows()],
+        "data": [record.as_dict() for record in fit.data],
+        "held_out": [record.as_dict() for record in fit.held_out],
+        "train": _errors(fit.train),
+        "nominal": None if fit.nominal is None else _errors(fit.nominal),
+        "validation": {label: _errors(errors) for label, errors in fit.validation.items()},
+        "cross_validation": None if fit.cross_validation is None else fit.cross_validation.as_dict(),
+        "traces": [record.label for record in (*fit.data, *fit.held_out)],
+        "notes": list(fit.notes),
+        "warnings": list(fit.warnings),
+        **({} if fit.selection is None else {"friction": fit.selection.as_dict()}),
+        **({} if fit.diagnosis is None else {"check": fit.diagnosis.as_dict()}),
+        **({} if fit.provenance is None else {"provenance": fit.provenance.as_dict()}),
+        **({"eliminated": [one.as_dict() for one in fit.eliminated]} if fit.eliminated else {}),
         **({} if file is None else {"robot_file": file}),
-        "robot": robot_to_data(estimate.robot),
+        "robot": robot_to_data(fit.robot),
     }
     return f"# Identified with dynident. The arrays (covariance, ..) are in the .npz beside it.\n{yaml_text(data)}"
 
@@ -136,8 +144,8 @@ def _errors(errors: TorqueErrors) -> dict[str, Any]:
     return {**errors.as_dict(), "sums": errors.stored()}
 
 
-def load_estimate(path: str | Path) -> Estimate:
-    """Read what `Estimate.save` wrote.
+def load_fit(path: str | Path) -> Fit:
+    """Read what `Fit.save` wrote.
 
     Raises:
         FitFileError: Naming the file and what is wrong with it.
@@ -152,7 +160,7 @@ def load_estimate(path: str | Path) -> Estimate:
         raise FitFileError(f"{path}: is no fit; give the fit.yaml that identify wrote, or its folder") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise FitFileError(f"{file}: cannot be read ({str(error).splitlines()[0]})") from None
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+    if not isinstance(data, Mapping) or data.get("format") not in _READABLE:
         found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
         raise FitFileError(f"{file}: format is {found!r}; expected '{FORMAT}', as identify writes it")
     beside = file.with_suffix(".npz")
@@ -164,10 +172,10 @@ def load_estimate(path: str | Path) -> Estimate:
     except Exception as error:  # a damaged header can make NumPy's reader raise anything
         raise FitFileError(f"{beside}: is damaged ({error}); identify again") from None
     try:
-        estimate = _rebuilt(data, arrays, str(file))
+        fit = _rebuilt(data, arrays, str(file))
         if bytes(arrays["text"]) != hashlib.sha256(text.encode()).digest():
             raise ValueError("the text was edited, or the two files are not of one run")
-        return estimate
+        return fit
     except RobotFileError:
         raise
     except (*_DAMAGE, DynidentError) as error:
@@ -175,7 +183,7 @@ def load_estimate(path: str | Path) -> Estimate:
         raise FitFileError(f"{file}: is damaged ({what}); identify again") from None
 
 
-def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Estimate:
+def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Fit:
     robot = _found_again(robot_from_data(data["robot"], source), data, source)
     if not isinstance(data["terms"], list) or not data["terms"]:
         raise ValueError("terms must be a list of names")
@@ -202,45 +210,75 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
     names, values = [row["name"] for row in data["parameters"]], [row["value"] for row in data["parameters"]]
     if tuple(names) != base.names or not np.array_equal(np.array(values, dtype=float), arrays["beta"]):
         raise ValueError("the parameters of the two files differ; were they edited?")
-    options = dict(data["estimator"])
-    return Estimate(
+    _ = float(data["band"]), list(data["traces"])  # the widest band, and the logs that reports have plots of
+    crossed, check, provenance = data["cross_validation"], data.get("check"), data.get("provenance")
+    logs = tuple(LogRecord.from_dict(record) for record in data["data"])
+    return Fit(
         base=base,
-        beta=arrays["beta"],
-        covariance=arrays["covariance"],
-        covariance_kind=str(data["deviations"]),
-        white_std=arrays["white_std"],
-        determined=arrays["determined"].astype(bool),
-        rank=int(data["rank"]),
-        condition=float(data["condition"]),
-        sigma=np.array(data["residual"]["sigma"], dtype=float),
-        inflation=np.array(data["residual"]["inflation"], dtype=float),
-        estimator=options.pop("name"),
-        estimator_options=options,
+        estimate=ParameterEstimate.of(
+            base,
+            arrays["beta"],
+            arrays["covariance"],
+            arrays["determined"].astype(bool),
+            linearization=arrays.get("reference"),
+            solve=_solved(data, arrays, joints),
+        ),
+        estimator=EstimatorRecord.from_dict(data["estimator"]),
         signals=SignalOptions(**data["signals"]),
-        band=float(data["band"]),
-        data=tuple(LogRecord(**record) for record in data["data"]),
-        held_out=tuple(LogRecord(**record) for record in data["held_out"]),
-        train=TorqueErrors.from_stored(joints, data["train"]["sums"]),
-        nominal=None if data["nominal"] is None else TorqueErrors.from_stored(joints, data["nominal"]["sums"]),
-        validation={k: TorqueErrors.from_stored(joints, v["sums"]) for k, v in data["validation"].items()},
-        cross_validation=data["cross_validation"],
-        traces={label: _trace(arrays[f"trace{i}"], len(joints)) for i, label in enumerate(data["traces"])},
+        data=logs,
+        held_out=tuple(LogRecord.from_dict(record) for record in data["held_out"]),
+        errors=FitErrors(
+            train=TorqueErrors.from_stored(joints, data["train"]["sums"]),
+            nominal=None if data["nominal"] is None else TorqueErrors.from_stored(joints, data["nominal"]["sums"]),
+            held_out={k: TorqueErrors.from_stored(joints, v["sums"]) for k, v in data["validation"].items()},
+            cross_validation=None if crossed is None else CrossValidation.from_dict(crossed),
+        ),
+        diagnosis=None if check is None else Checkup.from_dict(check, [one.label for one in logs]),
+        selection=TermSelection.from_dict(data["friction"]) if "friction" in data else None,
+        friction_view=FrictionView.from_stored(arrays, len(joints)),
+        eliminated=tuple(Elimination.from_dict(one) for one in data.get("eliminated", ())),
+        provenance=None if provenance is None else Provenance.from_dict(provenance),
         notes=tuple(data["notes"]),
         warnings=tuple(data["warnings"]),
-        reference=None if "reference" not in arrays else frozen(arrays["reference"]),
-        open_directions=None if "open" not in arrays else frozen(arrays["open"]),
-        friction=data.get("friction"),
-        check=data.get("check"),
-        friction_view=FrictionView.from_stored(arrays, len(joints)),
-        motion_view=MotionView.from_stored(arrays, len(joints)),
-        eliminated=tuple(dict(one) for one in data.get("eliminated", ())),
-        provenance=data.get("provenance"),
         version=str(data["dynident"]),
     )
 
 
-def _trace(stored: Array, n_joints: int) -> Trace:
-    if stored.ndim != 2 or len(stored) != 1 + 2 * n_joints:
-        raise ValueError(f"a trace has shape {stored.shape}")
-    time, measured, predicted = np.split(stored, [1, 1 + n_joints])
-    return Trace(time[0], measured.T, predicted.T)
+def _solve_arrays(solved: SolveRecord) -> dict[str, Any]:
+    """What the YAML file does not say of how the parameters were solved for."""
+    return {
+        "solve_singular_values": solved.singular_values,
+        "solve_weights": solved.channel_weights,
+        "solve_determined": solved.determined,
+        "solve_channels": np.array(solved.channels, dtype=str),
+        "solve_warnings": np.array(solved.warnings, dtype=str),
+        "solve_numbers": np.array([*solved.gap, solved.n_rows, solved.iterations]),
+    }
+
+
+def _solved(data: Mapping[str, Any], arrays: Mapping[str, Any], joints: tuple[str, ...]) -> SolveRecord:
+    """How the parameters were solved for; format 1 kept less of it."""
+    sigma = np.array(data["residual"]["sigma"], dtype=float)
+    known = data["format"] == FORMAT
+    low, high, n_rows, iterations = arrays["solve_numbers"] if known else (np.nan, np.nan, np.nan, 0)
+    weights = np.where(sigma > 0.0, sigma, np.inf) ** -2.0
+    return SolveRecord(
+        rank=int(data["rank"]),
+        singular_values=arrays["solve_singular_values"] if known else np.zeros(0),
+        condition=float(data["condition"]),
+        gap=(float(low), float(high)),
+        channels=tuple(map(str, arrays["solve_channels"])) if known else joints,
+        residual_std=sigma,
+        channel_weights=arrays["solve_weights"] if known else weights,
+        determined=(arrays["solve_determined"] if known else arrays["determined"]).astype(bool),
+        n_rows=float(n_rows),
+        iterations=int(iterations),
+        covariance_kind=str(data["deviations"]),
+        variance_inflation=np.array(data["residual"]["inflation"], dtype=float),
+        std_white_noise=arrays["white_std"],
+        null_space=arrays.get("open"),
+        warnings=tuple(map(str, arrays["solve_warnings"])) if known else (),
+    )
+
+
+load_estimate = load_fit  # its name until 0.6

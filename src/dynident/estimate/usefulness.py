@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from dynident.estimate.accuracy import TorqueErrors, together
+from dynident.estimate.records import FitErrors
 
 MOST = 0.5  # of the torque: a model that misses more than this says less than it leaves unsaid
 
@@ -28,24 +27,17 @@ class Usefulness:
     reason: str
 
 
-def usefulness(
-    train: TorqueErrors,
-    validation: Mapping[str, TorqueErrors],
-    cross_validation: Mapping[str, Any] | None,
-    bands: Sequence[Mapping[str, Any]],
-) -> Usefulness:
+def usefulness(errors: FitErrors, bands: Sequence[tuple[float, str]]) -> Usefulness:
     """Judge a model by its errors.
 
     Args:
-        train: On the training logs.
-        validation: On logs that were held out, by label.
-        cross_validation: On parts left out in turn, as plain data.
-        bands: What was tried for each training log: band, reason, and perhaps the errors of others.
+        errors: On training, held-out and left-out data.
+        bands: What was tried for each training log: band [Hz] and reason.
     """
-    judge = together(validation.values()) if validation else train
+    judge = errors.unseen or errors.train
     error, constant = judge.relative, judge.constant
-    if not validation and cross_validation is not None:
-        error = float(cross_validation["mean"])
+    if not errors.held_out and errors.cross_validation is not None:
+        error = errors.cross_validation.mean
     reasons = []
     if error >= MOST:
         reasons.append(f"misses {100.0 * error:.0f} % of the torque")
@@ -57,5 +49,6 @@ def usefulness(
     return Usefulness(False, error, constant, f"{', '.join(reasons)}; tried: {', '.join(tried) or 'one band'}")
 
 
-def _tried(band: Mapping[str, Any]) -> str:
-    return f"band {band['band']:.3g} Hz ({band['reason']})" if band["reason"] else f"band {band['band']:.3g} Hz"
+def _tried(band: tuple[float, str]) -> str:
+    width, reason = band
+    return f"band {width:.3g} Hz ({reason})" if reason else f"band {width:.3g} Hz"

@@ -14,14 +14,14 @@ from dynident.dynamics.friction_terms import METRES_PER_RADIAN, PointwiseLaw, St
 from dynident.dynamics.reference_terms import Tilt, Zero
 from dynident.dynamics.terms import Term, along_terms, resolve_terms
 from dynident.errors import InputError
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.estimate.prediction import TorqueModel
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.robot.model import Robot
 
 Variant = Literal["base", "standard"]
 VARIANTS: tuple[Variant, Variant] = ("base", "standard")
-Exportable = Estimate | TorqueModel | Robot
+Exportable = Fit | TorqueModel | Robot
 
 
 @dataclass(frozen=True)
@@ -104,20 +104,20 @@ def c_model(given: Exportable) -> CModel:
     """
     if isinstance(given, Robot):
         given = TorqueModel(given, resolve_terms(None), parameters(given))
-    if not isinstance(given, Estimate | TorqueModel):
-        raise InputError(f"{type(given).__name__} cannot be exported; expected an Estimate, a TorqueModel or a Robot")
-    _check_expressible(given.robot, given.base.terms if isinstance(given, Estimate) else given.terms)
-    model = _of_estimate(given) if isinstance(given, Estimate) else _of_torque_model(given)
+    if not isinstance(given, Fit | TorqueModel):
+        raise InputError(f"{type(given).__name__} cannot be exported; expected a Fit, a TorqueModel or a Robot")
+    _check_expressible(given.robot, given.base.terms if isinstance(given, Fit) else given.terms)
+    model = _of_estimate(given) if isinstance(given, Fit) else _of_torque_model(given)
     if not (np.isfinite(model.beta).all() and np.isfinite(model.chi).all()):
         raise InputError(f"a parameter of {model.robot.name} is not a finite number; export what has values")
     return model
 
 
-def _of_estimate(fit: Estimate) -> CModel:
+def _of_estimate(fit: Fit) -> CModel:
     remarks: tuple[str, ...] = ()
     if fit.undetermined:
         names = ", ".join(fit.undetermined)
-        remarks = (f"not determined by the data, left as estimator {fit.estimator} had them: {names}",)
+        remarks = (f"not determined by the data, left as estimator {fit.estimator.name} had them: {names}",)
     reference = _reference(fit.base.terms, fit.reference, fit.robot)
     return CModel(fit.base, fit.beta, fit.model.chi, reference, remarks)
 

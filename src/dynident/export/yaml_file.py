@@ -13,7 +13,7 @@ from dynident._version import __version__
 from dynident.arrays import Array
 from dynident.dynamics.terms import TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.export.exported import Agreement, Exported, ExportError
 from dynident.export.holding import standard_values, unlocked
 from dynident.export.origin import check_export_target, origin_files
@@ -33,7 +33,7 @@ def export_yaml(
     values: Mapping[str, float] | None,
     path: str | Path,
     *,
-    estimate: Estimate | None = None,
+    estimate: Fit | None = None,
     deviations: Mapping[str, float] | None = None,
     base: str | None = None,
     terms: TermsLike = None,
@@ -88,7 +88,7 @@ def export_yaml(
     return Exported(target, "YAML", proved, lost)
 
 
-def _base_parameters(robot: Robot, estimate: Estimate | None, terms: TermsLike) -> BaseParameters:
+def _base_parameters(robot: Robot, estimate: Fit | None, terms: TermsLike) -> BaseParameters:
     if estimate is None:
         return base_parameters(robot, terms)
     if estimate.robot.fingerprint != robot.fingerprint:
@@ -135,13 +135,13 @@ def _base(robot: Robot, target: Path, given: str | None) -> str:
     return name
 
 
-def _head(robot: Robot, estimate: Estimate | None, base: BaseParameters, lost: tuple[str, ...], note: str) -> list[str]:
+def _head(robot: Robot, estimate: Fit | None, base: BaseParameters, lost: tuple[str, ...], note: str) -> list[str]:
     """Remarks on top: where the numbers come from."""
     lines = [f"dynident {__version__}: identified values of {robot.name}, SI units."]
     lines += [f"Terms: {', '.join(term.key for term in base.terms)}."]
     if estimate is not None:
         logs = "; ".join(f"{log.label} ({log.digest[:12]}, {log.duration:.4g} s)" for log in estimate.data)
-        lines += [f"Method: {estimate.estimator}; deviations: {estimate.covariance_kind}."]
+        lines += [f"Method: {estimate.estimator.name}; deviations: {estimate.covariance_kind}."]
         lines += [f"Data: {logs}." if logs else "Data: none."]
         lines += [f"Torque error on it: {100.0 * estimate.train.relative:.3g} %."]
         if estimate.undetermined:

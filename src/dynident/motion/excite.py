@@ -75,7 +75,7 @@ class ExciteOptions:
         radius: Radius of the links [m], or by link name with "default" for the others.
         information: Data that is there already; the criterion is that of both together.
         inflation: By how much correlation between neighbouring residuals of that data widens variances, of all joints,
-            by joint or as a list (`Estimate.inflation`); it widens the deviations predicted from its noise too.
+            by joint or as a list (`Fit.inflation`); it widens the deviations predicted from its noise too.
         starts: Random starts.
         kicks: Pushes of each of the three best motions, each followed by a search.
         iterations: Most steps of the last search.

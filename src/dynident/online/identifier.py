@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from dynident.arrays import Array, as_samples
 from dynident.dynamics.terms import TermsLike
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.estimate.physical_result import PhysicalParameters
 from dynident.information.information import Information
 from dynident.online.causal import MOST_FILLED, CausalFilter, Filtered
@@ -44,9 +44,9 @@ class OnlineIdentifier:
     Args:
         robot: The robot.
         terms: Terms of the model, functions of the state alone; default those of the prior, or rigid, Ia, Fv, Fc, Fo.
-        prior: What is known: an `Estimate`, the name of one of the robot's value sets, values by name, or None. Beside
+        prior: What is known: a `Fit`, the name of one of the robot's value sets, values by name, or None. Beside
             a payload its friction may have a memory; else the links and the plain friction of it count.
-        payload: Estimate what the tool carries, with the robot as the prior has it.
+        payload: Fit what the tool carries, with the robot as the prior has it.
         sigma: (n_joints,) deviation of each joint's torque, for its weight; default the prior's residuals.
         structure: Where the torque comes from; default the samples (input error).
         **options: See `OnlineOptions`.
@@ -64,7 +64,7 @@ class OnlineIdentifier:
         **options: Any,
     ) -> None:
         chosen = made_options(options)
-        heard = (prior.band, prior.signals.delay) if isinstance(prior, Estimate) else (None, 0.0)
+        heard = (prior.band, prior.signals.delay) if isinstance(prior, Fit) else (None, 0.0)
         self._start(robot, known_robot(robot, terms, prior, sigma, payload), payload, structure, chosen, heard)
 
     def _start(

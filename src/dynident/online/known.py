@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from dynident.arrays import Array, Mask, frozen
 from dynident.dynamics.terms import TermsLike, along_terms, resolve_terms
 from dynident.errors import InputError
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.states import random_states
 from dynident.online.plain_prior import plain_part
 from dynident.robot.model import Robot
 
-PriorLike = Estimate | str | Mapping[str, float] | None
+PriorLike = Fit | str | Mapping[str, float] | None
 VALUE_SHARE = 0.3  # of a value or of a typical one: how far a value without a deviation may be off
 NOISE_SHARE = 0.01  # of a joint's typical torque: its deviation where nothing is known about it
 
@@ -98,7 +98,7 @@ def known_robot(
         InputError: When terms follow the motion along time and are to be estimated, or the prior belongs to another
             robot.
     """
-    if isinstance(prior, Estimate):
+    if isinstance(prior, Fit):
         return _from_estimate(robot, terms, prior, sigma, payload)
     base = base_parameters(robot, terms)
     _check_terms(base)
@@ -111,7 +111,7 @@ def known_robot(
     return Known(base, frozen(beta), frozen(np.zeros((n, n))), determined, frozen(chosen), words)
 
 
-def _from_estimate(robot: Robot, terms: TermsLike, fit: Estimate, sigma: ArrayLike | None, payload: bool) -> Known:
+def _from_estimate(robot: Robot, terms: TermsLike, fit: Fit, sigma: ArrayLike | None, payload: bool) -> Known:
     if fit.robot.fingerprint != robot.fingerprint:
         raise InputError(f"the prior was identified for another robot than {robot.name}; give the robot of the fit")
     if terms is not None and [term.key for term in resolve_terms(terms)] != [term.key for term in fit.base.terms]:
@@ -133,7 +133,7 @@ def _from_estimate(robot: Robot, terms: TermsLike, fit: Estimate, sigma: ArrayLi
     )
 
 
-def _plain(fit: Estimate, sigma: Array) -> Known:
+def _plain(fit: Fit, sigma: Array) -> Known:
     """The links and the plain friction of a fit whose friction follows the motion along time."""
     base, beta, covariance, determined, note = plain_part(fit)
     return Known(base, frozen(beta), frozen(covariance), determined, frozen(sigma), f"{fit!r}", notes=(note,))

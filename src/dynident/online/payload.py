@@ -49,7 +49,7 @@ def payload_columns(known: Known, session: str) -> PayloadColumns:
         UnknownNameError: For another session.
     """
     if not known.anything:
-        raise InputError("a payload is found beside a known robot; give prior: an Estimate, or the name of a value set")
+        raise InputError("a payload is found beside a known robot; give prior: a Fit, or the name of a value set")
     if session not in SESSIONS:
         raise UnknownNameError("session friction", session, SESSIONS)
     base = known.base

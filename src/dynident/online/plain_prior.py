@@ -6,14 +6,14 @@ import numpy as np
 
 from dynident.arrays import Array, Mask
 from dynident.dynamics.terms import along_terms, resolve_terms, state_terms
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.estimate.plain_friction import plain_elements
 from dynident.identifiability.base import BaseParameters, base_parameters
 
 PLAIN = ("Fv", "Fc")
 
 
-def plain_part(fit: Estimate) -> tuple[BaseParameters, Array, Array, Mask, str]:
+def plain_part(fit: Fit) -> tuple[BaseParameters, Array, Array, Mask, str]:
     """What a fit says about a model that is a function of the state alone.
 
     Links, rotors and offsets keep their values and deviations. Viscous and Coulomb friction share the friction with
@@ -43,7 +43,7 @@ def plain_part(fit: Estimate) -> tuple[BaseParameters, Array, Array, Mask, str]:
     return base, beta, covariance, determined, _note(fit, left)
 
 
-def _note(fit: Estimate, left: float) -> str:
+def _note(fit: Fit, left: float) -> str:
     keys = ", ".join(term.key for term in along_terms(fit.base.terms))
     share = f", which leaves {100.0 * left:.2g} % of it" if left else ""
     return f"{keys} of the fit are not estimated on-line; the plain friction nearest to all of its own stands in{share}"

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.logs.read import Columns
 from dynident.online.known import same_known
 from dynident.online.sample import Sample
@@ -67,7 +67,7 @@ class StreamOptions:
 
 
 def stream(
-    robot: Robot | Estimate,
+    robot: Robot | Fit,
     source: Source | AnyLog | Sequence[AnyLog],
     *,
     identifier: Identifier | None = None,
@@ -110,14 +110,14 @@ def stream(
         SourceError: If the source cannot be used, or gives no sample.
     """
     options = StreamOptions(interval, clock, timeout, duration, count, checkpoint, checkpoint_every, together)
-    model = robot.robot if isinstance(robot, Estimate) else robot
+    model = robot.robot if isinstance(robot, Fit) else robot
     used = _identifier(robot, identifier, options.checkpoint, identification)
     opened = open_source(source, model, speed=speed, columns=columns, listen_all=listen_all)
     return _Run(opened, used, options, stop or threading.Event()).states()
 
 
 def _identifier(
-    robot: Robot | Estimate, given: Identifier | None, checkpoint: str | PathLike[str] | None, options: dict[str, Any]
+    robot: Robot | Fit, given: Identifier | None, checkpoint: str | PathLike[str] | None, options: dict[str, Any]
 ) -> Identifier:
     """The estimator: from the checkpoint if there is one, else as given, else a new one."""
     if given is not None and options:
@@ -125,7 +125,7 @@ def _identifier(
     new = given if given is not None else _new_identifier(robot, options)
     if checkpoint is None or not Path(checkpoint).is_file():
         return new
-    model = robot.robot if isinstance(robot, Estimate) else robot
+    model = robot.robot if isinstance(robot, Fit) else robot
     structure = getattr(new, "structure", None)  # it is code, which a file of numbers does not hold
     own = () if structure is None else (structure,)
     kept: Identifier = type(new).load(checkpoint, model, *own)  # type: ignore[attr-defined]
@@ -133,11 +133,11 @@ def _identifier(
     return kept
 
 
-def _new_identifier(robot: Robot | Estimate, options: dict[str, Any]) -> Identifier:
+def _new_identifier(robot: Robot | Fit, options: dict[str, Any]) -> Identifier:
     """An estimator of a robot's parameters, or of the payload of one that has been identified."""
     from dynident.online.identifier import OnlineIdentifier
 
-    if isinstance(robot, Estimate):
+    if isinstance(robot, Fit):
         return OnlineIdentifier(robot.robot, **{"prior": robot, "payload": True, **options})
     return OnlineIdentifier(robot, **options)
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from dynident.estimate.diagnosis import Checkup
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
-
-if TYPE_CHECKING:
-    from dynident.check.finding import Checkup
 
 _SAID_BY_THE_FIT = ("equations", "rank", "condition", "model")  # diagnostics that the fit itself says more about
 

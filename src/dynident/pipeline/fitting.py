@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.estimate.open_directions import open_directions
 from dynident.estimate.prediction import TorqueModel
+from dynident.estimate.records import Elimination, EstimatorRecord
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.excitation import excitation_of
 from dynident.information.information import Information
@@ -47,7 +47,7 @@ class FittedModel:
         fitted: The estimator; of the essential parameters alone, where only those were wanted.
         training: Measured and predicted torque of the training logs, log by log.
         has_nominal: Whether these compare the robot's own values too.
-        eliminated: Parameters that were taken as zero because they are not essential, as plain data.
+        eliminated: Parameters that were taken as zero because they are not essential.
         notes: What was decided, in words.
         warnings: What a reader should know.
     """
@@ -58,7 +58,7 @@ class FittedModel:
     fitted: Estimator
     training: tuple[Comparison, ...]
     has_nominal: bool
-    eliminated: tuple[Mapping[str, Any], ...]
+    eliminated: tuple[Elimination, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -102,7 +102,7 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
         fitted=fitted,
         training=tuple(training),
         has_nominal=bool(nominal),
-        eliminated=() if kept is None else tuple(one.as_dict() for one in kept.eliminated),
+        eliminated=() if kept is None else kept.eliminated,
         notes=tuple(notes),
         warnings=(*base.warnings, *fitted.warnings_, *_remarks(fitted, information, base, data.train)),
     )
@@ -121,18 +121,15 @@ def estimator_of(given: str | Estimator) -> Estimator:
     return estimator if estimator.rank_tolerance is not None else estimator.set_params(rank_tolerance=RANK_TOLERANCE)
 
 
-def estimator_name(estimator: Estimator) -> str:
-    """Name of an estimator among the options, or of its class."""
-    return next((name for name, kind in ESTIMATORS.items() if type(estimator) is kind), type(estimator).__name__)
-
-
-def plain_options(estimator: Estimator) -> dict[str, Any]:
-    """An estimator's options as plain data."""
-    return {
-        name: {k: float(v) for k, v in value.items()} if isinstance(value, Mapping) else value
-        for name, value in estimator.get_params().items()
+def estimator_record(estimator: Estimator) -> EstimatorRecord:
+    """Name of an estimator among the options, or of its class, and its options."""
+    name = next((name for name, kind in ESTIMATORS.items() if type(estimator) is kind), type(estimator).__name__)
+    options = {
+        option: {k: float(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+        for option, value in estimator.get_params().items()
         if value is not None
     }
+    return EstimatorRecord(name, options)
 
 
 def model_of(base: BaseParameters, beta: Array, point: Array | None) -> TorqueModel:

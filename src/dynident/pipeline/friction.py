@@ -15,11 +15,12 @@ from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized, without_linearized
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.recipes import GROUPS, Group, Side, looks_for_ripple, on_elements, parse_friction, terms_of
+from dynident.estimate.records import TermVerdict
 from dynident.estimate.ripple import find_ripple
 from dynident.identifiability.base import base_parameters
 from dynident.logs.log import torque_kind
 from dynident.pipeline.preprocessing import TrainingData
-from dynident.pipeline.term_selection import FrictionChoice, Selection, Verdict, choose_friction
+from dynident.pipeline.term_selection import FrictionChoice, Selection, choose_friction
 from dynident.pipeline.training_rows import SELECTION_SECONDS, FirstMinutes
 from dynident.robot.model import Robot
 from dynident.signals.band import STANDSTILL
@@ -107,7 +108,7 @@ def _with_ripple(choice: FrictionChoice, data: TrainingData, judged: bool) -> Fr
         group = Group("ripple", waves)
         selection = Selection(base, data.rows, views(train), [group], labels)
         worth = "added" if selection.able and selection.worth_it([], [group]) else "not added"
-        verdict = Verdict(term.key, *selection.gain([], [group]), worth)
+        verdict = TermVerdict(term.key, *selection.gain([], [group]), worth)
         choice = replace(choice, verdicts=(*choice.verdicts, verdict))
         if verdict.verdict == "not added":
             return choice

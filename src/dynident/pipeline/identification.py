@@ -10,13 +10,15 @@ from typing import Any
 from dynident._version import __version__
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.essential import check_share
-from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_view import friction_view
 from dynident.estimate.motion_view import motion_view
+from dynident.estimate.records import LogRecord
+from dynident.estimate.report_data import ReportData
 from dynident.logs.source import LogSource, as_logs
 from dynident.pipeline.diagnosis import diagnose, diagnosis_warnings
 from dynident.pipeline.factor_cache import FactorCache
-from dynident.pipeline.fitting import estimator_name, estimator_of, fit_model, plain_options
+from dynident.pipeline.fitting import estimator_of, estimator_record, fit_model
 from dynident.pipeline.model_selection import select_model
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import preprocess
@@ -33,7 +35,7 @@ def identify(
     store: str | Path | FactorCache | None = None,
     progress: Progress | None = None,
     **options: Any,
-) -> Estimate:
+) -> Fit:
     """Identify the base parameters of a robot from logs of its motion, tau = W(q, dq, ddq) beta + rho.
 
     Args:
@@ -47,6 +49,19 @@ def identify(
     Raises:
         LogError, InputError: Naming log, column or option, what was expected and what to do.
     """
+    fit, _ = identify_with_plots(robot, logs, store=store, progress=progress, **options)
+    return fit
+
+
+def identify_with_plots(
+    robot: Robot,
+    logs: LogSource | Sequence[LogSource],
+    *,
+    store: str | Path | FactorCache | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> tuple[Fit, ReportData]:
+    """`identify`, and what the plots of a report show of the logs."""
     try:
         chosen = IdentifyOptions(**options)
     except TypeError:
@@ -60,8 +75,8 @@ def identify(
 
 def run_pipeline(
     robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, cache: FactorCache, progress: Progress
-) -> Estimate:
-    """Run the pipeline: preprocess, diagnose, select the model, fit, validate."""
+) -> tuple[Fit, ReportData]:
+    """Run the pipeline: preprocess, diagnose, select the model, fit, validate; plots go along to the report."""
     estimator = estimator_of(options.estimator)  # options that make no sense are refused before any log is read
     if options.essential is not None:
         check_share(options.essential)
@@ -71,44 +86,25 @@ def run_pipeline(
     data = selection.data  # filtered as was chosen
     model = fit_model(selection, options)
     validation = validate_model(model, data)
-    estimate, solved = model.estimate, model.estimate.solve
-    assert solved is not None
-    assert solved.variance_inflation is not None
     warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
-    return Estimate(
+    fit = Fit(
         base=model.base,
-        beta=estimate.values,
-        covariance=estimate.covariance,
-        covariance_kind=solved.covariance_kind,
-        white_std=estimate.std if solved.std_white_noise is None else solved.std_white_noise,
-        determined=estimate.determined,
-        rank=solved.rank,
-        condition=solved.condition,
-        sigma=solved.residual_std,
-        inflation=solved.variance_inflation,
-        estimator=estimator_name(estimator),
-        estimator_options=plain_options(estimator),
+        estimate=model.estimate,
+        estimator=estimator_record(estimator),
         signals=replace(data.train[0].options, band=options.band),
-        band=max(one.band for one in data.train),
         data=tuple(LogRecord.of(one) for one in data.train),
         held_out=tuple(LogRecord.of(one) for one in validation.held_out),
-        train=validation.train,
-        nominal=validation.nominal,
-        validation=validation.validation,
-        cross_validation=None if validation.cross_validation is None else validation.cross_validation.as_dict(),
-        traces=validation.traces,
+        errors=validation.errors,
+        diagnosis=diagnosis,
+        selection=None if selection.friction is None else selection.friction.to_record(),
+        friction_view=friction_view(model.model, data.train),
+        eliminated=model.eliminated,
+        provenance=provenance(options),
         notes=(*data.notes, *selection.notes, *model.notes, *validation.notes),
         warnings=tuple(dict.fromkeys(warnings)),
-        eliminated=model.eliminated,
-        reference=estimate.linearization,
-        friction=None if selection.friction is None else selection.friction.as_dict(),
-        friction_view=friction_view(model.model, data.train),
-        motion_view=motion_view(data.train[0]),
-        check=None if diagnosis is None else diagnosis.as_dict(),
-        open_directions=solved.null_space,
-        provenance=provenance(options),
         version=__version__,
     )
+    return fit, ReportData(validation.traces, motion_view(data.train[0]))
 
 
 def _quiet(what: str, done: int, total: int) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from dynident.arrays import frozen
 from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
-from dynident.estimate.estimate import Estimate
-from dynident.estimate.storage import load_estimate
+from dynident.estimate.fit import Fit
+from dynident.estimate.storage import load_fit
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.information.storage import load_information
@@ -33,7 +33,7 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
     place = Path(path)
     if place.is_file() and place.suffix == ".npz":
         return {"information": load_information(place)}
-    fit = load_estimate(place)
+    fit = load_fit(place)
     if fit.robot.joint_names != robot.joint_names:
         own, other = ", ".join(robot.joint_names), ", ".join(fit.robot.joint_names)
         raise InputError(f"{path}: was identified with the joints {other}; this robot moves {own}")
@@ -60,7 +60,7 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
     }
 
 
-def _of_fit(part: Information, fit: Estimate) -> Information:
+def _of_fit(part: Information, fit: Fit) -> Information:
     """The factors of a pass, which may have had more terms, over the parameters of the fit."""
     meaning = dict(zip((column.name for column in part.coordinates.columns), part.definitions, strict=True))
     places = [part.names.index(name) for name in fit.names]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from dynident.dynamics.terms import Term, TermsLike, resolve_terms, state_terms
 from dynident.errors import InputError
-from dynident.estimate.estimate import LogRecord
 from dynident.estimate.recipes import BASIC_TERMS
+from dynident.estimate.records import LogRecord
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.logs.log import torque_kind
 from dynident.logs.source import LogSource, log_warnings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from dynident._version import __version__
-from dynident.arrays import ReadOnlyDict
 from dynident.dynamics.term import Term
-from dynident.estimate.estimate import Estimate
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.fit import Fit
+from dynident.estimate.records import FileRecord, Provenance
 
 _PART = 1 << 20  # bytes that are read at once
 
@@ -31,8 +31,8 @@ def versions() -> dict[str, str]:
     }
 
 
-def provenance(options: Any) -> Mapping[str, Any]:
-    """What an estimate remembers of its making, besides the hashes of its logs.
+def provenance(options: Any) -> Provenance:
+    """What a fit remembers of its making, besides the hashes of its logs.
 
     Args:
         options: Dataclass of options; those that differ from their defaults are kept, as plain data.
@@ -42,25 +42,23 @@ def provenance(options: Any) -> Mapping[str, Any]:
         for field in dataclasses.fields(options)
         if getattr(options, field.name) is not field.default and getattr(options, field.name) != field.default
     }
-    return ReadOnlyDict({"versions": versions(), "options": given})
+    return Provenance(versions(), given)
 
 
-def made_by(estimate: Estimate, command: str, files: Iterable[tuple[str, str]], told: Iterable[str] = ()) -> Estimate:
-    """The estimate with the command that made it.
+def made_by(fit: Fit, command: str, files: Iterable[tuple[str, str]], told: Iterable[str] = ()) -> Fit:
+    """The fit with the command that made it.
 
     Args:
-        estimate: The estimate.
+        fit: The fit.
         command: As it can be typed again.
         files: What each file besides the logs is, and its path; one that does not exist, such as the name of a bundled
             robot, has no hash.
         told: Warnings about its making.
     """
-    listed = [{"what": what, "path": path, "sha256": _digest(path)} for what, path in files]
-    return dataclasses.replace(
-        estimate,
-        warnings=(*estimate.warnings, *told),
-        provenance=ReadOnlyDict({"command": command, "files": listed, **(estimate.provenance or {})}),
-    )
+    listed = tuple(FileRecord(what, path, _digest(path)) for what, path in files)
+    known = fit.provenance or Provenance({}, {})
+    made = dataclasses.replace(known, command=command, files=listed)
+    return dataclasses.replace(fit, warnings=(*fit.warnings, *told), provenance=made)
 
 
 def _digest(path: str) -> str:

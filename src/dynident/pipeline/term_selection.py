@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from dynident.estimate.linearization import (
     without_linearized,
 )
 from dynident.estimate.recipes import GROUPS, Group, Side, replace_only, terms_of
+from dynident.estimate.records import TermSelection, TermVerdict
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.factor import triangular
 from dynident.information.information import Information
@@ -43,23 +43,6 @@ _NEW = 1e-3  # share of a column that basic columns must not explain
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the data says about a group.
-
-    Attributes:
-        group: The term, with its numbers.
-        gain: Share of the error that the group takes away from the chosen model, or would.
-        deviation: Its standard error over the folds.
-        verdict: "kept", "dropped", "added" or "not added".
-    """
-
-    group: str
-    gain: float
-    deviation: float
-    verdict: str
-
-
-@dataclass(frozen=True)
 class FrictionChoice:
     """Friction terms and the evidence for them.
 
@@ -75,20 +58,14 @@ class FrictionChoice:
     terms: tuple[Term, ...]
     side: Side
     reason: str
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[TermVerdict, ...] = ()
     folds: tuple[str, ...] = ()
     errors: Mapping[str, float] | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "terms": [term.key for term in self.terms],
-            "side": self.side,
-            "reason": self.reason,
-            "groups": [vars(verdict) for verdict in self.verdicts],
-            "folds": list(self.folds),
-            "errors": None if self.errors is None else dict(self.errors),
-        }
+    def to_record(self) -> TermSelection:
+        """What a fit remembers of it."""
+        keys = tuple(term.key for term in self.terms)
+        return TermSelection(keys, self.side, self.reason, self.verdicts, self.folds, self.errors)
 
 
 class Selection:
@@ -158,7 +135,7 @@ class Selection:
             self._known[chosen] = np.array([part.error(columns) for part in self._parts])
         return self._known[chosen]
 
-    def choose(self, start: Sequence[Group]) -> tuple[list[Group], list[Verdict]]:
+    def choose(self, start: Sequence[Group]) -> tuple[list[Group], list[TermVerdict]]:
         """Drop what is not worth its columns, then add what is; the groups and a verdict on each."""
         groups = self._pruned(self._grown(self._pruned(list(start))))
         verdicts = []
@@ -167,7 +144,7 @@ class Selection:
             with_it = groups if inside else [*groups, group]
             gain, deviation = self.gain([g for g in with_it if g is not group], with_it)
             words = {(1, 1): "kept", (1, 0): "dropped", (0, 1): "added", (0, 0): "not added"}
-            verdicts.append(Verdict(group.key, gain, deviation, words[int(group in start), int(inside)]))
+            verdicts.append(TermVerdict(group.key, gain, deviation, words[int(group in start), int(inside)]))
         return groups, verdicts
 
     def _pruned(self, groups: list[Group]) -> list[Group]:

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dynident.arrays import Array
-from dynident.estimate.accuracy import TorqueErrors, Trace, together
+from dynident.estimate.accuracy import Trace, together
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.records import CrossValidation, FitErrors
 from dynident.information.information import Information
 from dynident.pipeline.fitting import FittedModel
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.signals.observe import Observations
 from dynident.validation.compare import Comparison, compare_all
-from dynident.validation.cross import CrossValidation, cross_validate, selection_folds
+from dynident.validation.cross import cross_validate, selection_folds
 
 FOLD_SECONDS = 900.0  # of data that is gone through again for each fold; of more, the factors alone say enough
 
@@ -25,19 +26,13 @@ class ModelValidation:
 
     Attributes:
         held_out: Validation logs, filtered like the training.
-        train: Errors on the training logs.
-        nominal: Errors of the robot's own values on them; None when it has none.
-        validation: Errors on the validation logs, by label.
-        cross_validation: Parts of the training data left out in turn; None when there is too little.
+        errors: On training logs, on validation logs and on parts of the training data left out in turn.
         traces: Measured and predicted torque by log, thinned for plots.
         notes: The same in words.
     """
 
     held_out: tuple[Observations, ...]
-    train: TorqueErrors
-    nominal: TorqueErrors | None
-    validation: dict[str, TorqueErrors]
-    cross_validation: CrossValidation | None
+    errors: FitErrors
     traces: dict[str, Trace]
     notes: tuple[str, ...]
 
@@ -49,10 +44,12 @@ def validate_model(model: FittedModel, data: TrainingData) -> ModelValidation:
     crossed = _cross_validation(model, data)
     return ModelValidation(
         held_out=held_out,
-        train=together(one.errors[0] for one in model.training),
-        nominal=together(one.errors[1] for one in model.training) if model.has_nominal else None,
-        validation={one.label: one.errors[0] for one in unseen},
-        cross_validation=crossed,
+        errors=FitErrors(
+            train=together(one.errors[0] for one in model.training),
+            nominal=together(one.errors[1] for one in model.training) if model.has_nominal else None,
+            held_out={one.label: one.errors[0] for one in unseen},
+            cross_validation=crossed,
+        ),
         traces=_traces([*model.training, *unseen]),
         notes=_notes(crossed),
     )

@@ -64,8 +64,7 @@ def _legend(found: FitComparison) -> Html:
     """What the letters of the runs stand for: the robot file, and the command that made the run."""
     rows = []
     for name, fit in zip(found.names, found.fits, strict=True):
-        made = str((fit.provenance or {}).get("command", ""))
-        what = element("code", made) if made else f"{fit.robot.name}, dynident {fit.version}"
+        what = element("code", fit.command) if fit.command else f"{fit.robot.name}, dynident {fit.version}"
         rows.append((element("dt", element("b", name)), element("dd", what)))
     return element("dl", *itertools.chain.from_iterable(rows))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynident.estimate.accuracy import together
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.logs.labels import short_names
 from dynident.report.figures import left_out_per_joint, per_joint, relative
 from dynident.report.verdict import trust_counts
@@ -46,10 +46,9 @@ def judgement(found: FitComparison) -> Judgement:
         shares = [per_joint(errors) for errors in found.errors]
         totals = [relative(errors) for errors in found.errors]
         basis, unseen = counted(len(found.judged), "common log"), not any(log.seen for log in found.judged)
-    elif all(fit.cross_validation is not None for fit in found.fits):
-        crossed = [fit.cross_validation or {} for fit in found.fits]
+    elif len(crossed := [fit.cross_validation for fit in found.fits if fit.cross_validation]) == len(found.fits):
         shares = [left_out_per_joint(one) for one in crossed]
-        totals = [float(one["mean"]) for one in crossed]
+        totals = [one.mean for one in crossed]
         basis, unseen = "data that each run left out in turn", False
     else:
         shares = [per_joint(fit.train) for fit in found.fits]
@@ -149,16 +148,16 @@ def facts(found: FitComparison) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _known(fit: Estimate) -> int:
+def _known(fit: Fit) -> int:
     counts = trust_counts(fit)
     return counts["good"] + counts["fair"]
 
 
-def _left_out(fit: Estimate) -> str:
-    return NOTHING if fit.cross_validation is None else percent(float(fit.cross_validation["mean"]))
+def _left_out(fit: Fit) -> str:
+    return NOTHING if fit.cross_validation is None else percent(fit.cross_validation.mean)
 
 
-def _held_out(fit: Estimate) -> str:
+def _held_out(fit: Fit) -> str:
     return percent(relative(together(fit.validation.values()))) if fit.validation else NOTHING
 
 

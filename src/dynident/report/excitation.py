@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.identifiability.helpful import Help, helpful_motions
 from dynident.report.markup import Head, Html, bullets, element, paragraphs, section, table
 from dynident.report.motion_plots import Deviation, deviations_plot
@@ -22,7 +22,7 @@ _NAMED = 5  # parameters of a combination that are named
 _ENDS = (1e-4, 10.0)  # of the plot's scale
 
 
-def excitation_section(estimate: Estimate) -> Html:
+def excitation_section(estimate: Fit) -> Html:
     """Which combinations are weak, and what to move."""
     rows = _rows(estimate)
     told = (
@@ -67,7 +67,7 @@ class _Weak:
     times: float
 
 
-def _weak(estimate: Estimate) -> list[_Weak]:
+def _weak(estimate: Fit) -> list[_Weak]:
     """Combinations, worst first; a parameter that one of them has explained starts no other."""
     found: list[_Weak] = []
     if estimate.open_directions is not None:
@@ -93,7 +93,7 @@ def _weak(estimate: Estimate) -> list[_Weak]:
     return found
 
 
-def _rows(estimate: Estimate) -> list[list[object]]:
+def _rows(estimate: Fit) -> list[list[object]]:
     """A row for each weak combination; the same one in the friction of several joints is told once."""
     sigma = np.where(np.isfinite(estimate.sigma) & (estimate.sigma > 0.0), estimate.sigma, 1.0)
     rows: list[list[object]] = []
@@ -128,15 +128,15 @@ def _words(ways: Sequence[Help]) -> str:
     return "; ".join(f"{one.joint} {one.way}" for one in ways[:3])
 
 
-def _proposals(estimate: Estimate) -> list[str]:
+def _proposals(estimate: Fit) -> list[str]:
     """What the check of the logs proposed about excitation."""
-    if estimate.check is None:
+    if estimate.diagnosis is None:
         return []
     names = ("condition", "rank", "independence", "directions")
-    return [f"{one['message']}." for one in estimate.check["items"] if one["name"] in names and one["verdict"] != "ok"]
+    return [f"{one.message}." for one in estimate.diagnosis.findings if one.name in names and one.verdict != "ok"]
 
 
-def _plot(estimate: Estimate) -> Html:
+def _plot(estimate: Fit) -> Html:
     """The widest relative deviations, as bars."""
     shares = np.where(estimate.determined, estimate.relative_std, np.inf)
     worst = np.argsort(-shares)[:_SHOWN]

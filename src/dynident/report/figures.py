@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque
 from dynident.estimate.accuracy import TorqueErrors
 from dynident.estimate.bands import LEVEL, half_width
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
+from dynident.estimate.records import CrossValidation
 from dynident.robot.model import Robot
 
 _FLAT = 1e-12  # share of a joint's torque below which its variation is rounding
@@ -38,14 +36,14 @@ def rmse(errors: TorqueErrors) -> Array:
     return np.where(errors.count > 0.0, errors.rmse, np.nan)
 
 
-def left_out_per_joint(crossed: Mapping[str, Any]) -> Array:
+def left_out_per_joint(crossed: CrossValidation) -> Array:
     """Mean error of each joint over the folds of a cross-validation, (n_joints,)."""
-    shares = np.array([fold["per_channel"] for fold in crossed["folds"]], dtype=float)
+    shares = crossed.errors
     told = shares > 0.0  # a fold in which a joint has no rows leaves exactly nothing
     return np.where(told.any(0), np.where(told, shares, 0.0).sum(0) / np.maximum(told.sum(0), 1), np.nan)
 
 
-def band_halves(estimate: Estimate) -> Array:
+def band_halves(estimate: Fit) -> Array:
     """(n_joints,) half width of the torque bands: what predictions deviate on data that was left out [N·m or N]."""
     sums = joint_torque(estimate.robot, np.eye(len(estimate.robot.joint_names))).T
     return np.asarray(half_width(LEVEL) * np.sqrt(sums**2 @ np.nan_to_num(estimate.levels) ** 2))

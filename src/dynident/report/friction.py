@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION, term_name
 from dynident.estimate.friction_summary import disagree, friction_summary
 from dynident.estimate.friction_view import FrictionView
+from dynident.estimate.records import TermVerdict
 from dynident.logs.labels import short_names
 from dynident.report.figures import torque_units
 from dynident.report.friction_plots import Axis, loop_plot, scatter_plot
@@ -48,20 +48,20 @@ def group_words(group: str) -> str:
     return _WORDS.get(name, name).format(" and ".join(number(x, 3) for x in numbers))
 
 
-def gain_words(verdict: Mapping[str, Any]) -> str:
+def gain_words(verdict: TermVerdict) -> str:
     """What a group takes off the error on parts left out, with its standard error."""
-    gain = round(100.0 * verdict["gain"], 1) + 0.0  # no minus before nothing
-    return f"{gain:.1f} ± {100.0 * verdict['deviation']:.1f} %"
+    gain = round(100.0 * verdict.gain, 1) + 0.0  # no minus before nothing
+    return f"{gain:.1f} ± {100.0 * verdict.deviation:.1f} %"
 
 
-def friction_section(estimate: Estimate) -> Html:
+def friction_section(estimate: Fit) -> Html:
     """Everything about friction; nothing for a model without."""
-    chosen, view = estimate.friction, estimate.friction_view
+    chosen, view = estimate.selection, estimate.friction_view
     if chosen is None and view is None:
         return Html("")
     parts: list[Html] = []
     if chosen is not None:
-        parts.append(paragraphs(sentence(str(chosen["reason"]))))
+        parts.append(paragraphs(sentence(chosen.reason)))
     parts.append(_groups(estimate))
     if view is None:
         parts.append(paragraphs("This estimate keeps no friction to show.", class_="soft"))
@@ -70,16 +70,16 @@ def friction_section(estimate: Estimate) -> Html:
     return section("friction", "Friction", *parts)
 
 
-def _groups(estimate: Estimate) -> Html:
+def _groups(estimate: Fit) -> Html:
     """One row for each group of columns: what it is, what it is worth, what was decided."""
-    chosen, view = estimate.friction or {}, estimate.friction_view
-    verdicts = {one["group"]: one for one in chosen.get("groups", ())}
+    chosen, view = estimate.selection, estimate.friction_view
+    verdicts = {} if chosen is None else {one.group: one for one in chosen.verdicts}
     own = () if view is None else view.groups
     rows = []
     for group in dict.fromkeys((*own, *verdicts)):
         found = verdicts.get(group)
         gain = "" if found is None else gain_words(found)
-        verdict = found["verdict"] if found else "basic" if term_name(group) in _BASIC else "in the model"
+        verdict = found.verdict if found else "basic" if term_name(group) in _BASIC else "in the model"
         share, without = ("", "") if view is None or group not in own else _overall(view, own.index(group))
         rows.append([group, verdict, gain, share, without, group_words(group)])
     if not rows:
@@ -99,9 +99,9 @@ def _groups(estimate: Estimate) -> Html:
             "other, and then their shares are large and mean little. Error without it: training error when a group is "
             f"left out and the other friction of the joint is scaled anew; with all groups it is {whole}."
         )
-    if verdicts:
+    if chosen is not None and verdicts:
         text += (
-            f" Gain: share of the error on {len(chosen['folds'])} parts left out in turn that a group takes away from "
+            f" Gain: share of the error on {len(chosen.folds)} parts left out in turn that a group takes away from "
             "the chosen model, or would, with its standard error; everything is fitted anew."
         )
     return joined([table("Groups of friction columns", heads, rows), paragraphs(text, class_="soft")])
@@ -121,7 +121,7 @@ def _left_out(group: str) -> bool:
     return term_name(group) in (*FRICTION, *_BASIC)
 
 
-def _per_joint(estimate: Estimate, view: FrictionView) -> Html:
+def _per_joint(estimate: Fit, view: FrictionView) -> Html:
     """The same joint by joint, folded."""
     heads = [Head("Group"), *(Head(name, True) for name in estimate.robot.joint_names)]
     torque = np.where(view.torque > 0.0, view.torque, np.nan)
@@ -137,7 +137,7 @@ def _per_joint(estimate: Estimate, view: FrictionView) -> Html:
     )
 
 
-def _equivalents(estimate: Estimate) -> Html:
+def _equivalents(estimate: Fit) -> Html:
     """Plain coefficients."""
     found = friction_summary(estimate)
     heads = [
@@ -172,7 +172,7 @@ def _equivalents(estimate: Estimate) -> Html:
     )
 
 
-def _plots(estimate: Estimate, view: FrictionView) -> Html:
+def _plots(estimate: Fit, view: FrictionView) -> Html:
     parts = [
         element("h3", "Friction against speed"),
         paragraphs(
@@ -205,7 +205,7 @@ def _plots(estimate: Estimate, view: FrictionView) -> Html:
     return joined(parts)
 
 
-def _coupled(estimate: Estimate) -> Html:
+def _coupled(estimate: Fit) -> Html:
     """A word on joints that share motors."""
     moving = estimate.robot.moving
     own = estimate.robot.coupling[np.ix_(moving, moving)]
@@ -228,7 +228,7 @@ def _figure(joint: str, unit: str, over: Axis, plot: Html) -> Html:
     return element("figure", element("figcaption", joint, " ", caption), plot)
 
 
-def _joints(estimate: Estimate) -> Iterator[tuple[int, str, str]]:
+def _joints(estimate: Fit) -> Iterator[tuple[int, str, str]]:
     for joint, (name, unit) in enumerate(zip(estimate.robot.joint_names, torque_units(estimate.robot), strict=True)):
         yield joint, name, unit
 
@@ -237,7 +237,7 @@ def _known(points: Array) -> Array:
     return np.asarray(points[:, np.isfinite(points[0])])
 
 
-def _curves(estimate: Estimate, view: FrictionView) -> Iterator[Html]:
+def _curves(estimate: Fit, view: FrictionView) -> Iterator[Html]:
     for joint, name, unit in _joints(estimate):
         speed, measured, *_ = _known(view.points[:, joint])
         if not len(speed):
@@ -249,7 +249,7 @@ def _curves(estimate: Estimate, view: FrictionView) -> Iterator[Html]:
         yield _figure(name, unit, over, plot)
 
 
-def _loops(estimate: Estimate, view: FrictionView) -> Iterator[Html]:
+def _loops(estimate: Fit, view: FrictionView) -> Iterator[Html]:
     for joint, name, unit in _joints(estimate):
         own = [one * np.array([[1e3], [1.0], [1.0]]) for one in view.loops[view.loop_joints == joint]]
         if own:
@@ -258,7 +258,7 @@ def _loops(estimate: Estimate, view: FrictionView) -> Iterator[Html]:
             yield _figure(name, unit, over, plot)
 
 
-def _loads(estimate: Estimate, view: FrictionView) -> Iterator[Html]:
+def _loads(estimate: Fit, view: FrictionView) -> Iterator[Html]:
     loaded = [i for i, group in enumerate(view.groups) if term_name(group) in ("load", "loadv")]
     for joint, name, unit in _joints(estimate):
         if not loaded or not np.linalg.norm(view.share[loaded, joint]) > _SEEN * view.torque[joint]:
@@ -278,7 +278,7 @@ def _loads(estimate: Estimate, view: FrictionView) -> Iterator[Html]:
         yield _figure(name, unit, over, plot)
 
 
-def _drift(estimate: Estimate, view: FrictionView) -> Html:
+def _drift(estimate: Fit, view: FrictionView) -> Html:
     """Level of friction log by log."""
     if len(view.logs) < 2:
         return Html("")

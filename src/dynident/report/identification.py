@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dynident.estimate.accuracy import TorqueErrors, together
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_summary import drift_notes
 from dynident.logs.labels import short_names
 from dynident.report.figures import fit, left_out_per_joint, per_joint, relative, rmse, torque_units
@@ -23,7 +23,7 @@ _WIDE = 110  # columns from which there is room for what parameters stand for
 _STYLES: dict[Trust, str] = {"good": "green", "fair": "cyan", "weak": "yellow", "not determined": "magenta"}
 
 
-def print_estimate(estimate: Estimate, console: Console) -> None:
+def print_estimate(estimate: Fit, console: Console) -> None:
     """The page an engineer reads after an identification."""
     found = verdict(estimate)
     title = Text(printable(estimate.robot.name), style="bold")
@@ -37,7 +37,7 @@ def print_estimate(estimate: Estimate, console: Console) -> None:
     _print_friction(estimate, console)
     console.print(_parameter_table(estimate, wide=console.width >= _WIDE))
     console.print(Text(f"Deviations {estimate.covariance_kind}.", style="dim"))
-    reason = None if estimate.friction is None else estimate.friction["reason"]
+    reason = None if estimate.selection is None else estimate.selection.reason
     for note in estimate.notes:
         if note != reason:  # which stands with the friction
             console.print(Text(printable(sentence(note)), style="dim"))
@@ -62,7 +62,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]], *, words:
     return table
 
 
-def _joint_table(estimate: Estimate) -> Table:
+def _joint_table(estimate: Fit) -> Table:
     """Errors joint by joint, before and after."""
     heads, columns, totals = ["joint"], [list(estimate.robot.joint_names)], ["all joints"]
 
@@ -79,7 +79,7 @@ def _joint_table(estimate: Estimate) -> Table:
     add_errors("training", estimate.train)
     crossed = estimate.cross_validation
     if crossed is not None:
-        add("left out", list(map(percent, left_out_per_joint(crossed))), percent(float(crossed["mean"])))
+        add("left out", list(map(percent, left_out_per_joint(crossed))), percent(crossed.mean))
     judged = estimate.train
     if estimate.validation:
         judged = together(estimate.validation.values())
@@ -90,39 +90,39 @@ def _joint_table(estimate: Estimate) -> Table:
     return _table(heads, rows, title="\nTorque error")
 
 
-def _columns_explained(estimate: Estimate) -> str:
+def _columns_explained(estimate: Fit) -> str:
     parts = ["before: values of the robot's description"] if estimate.nominal is not None else []
     if estimate.cross_validation is not None:
-        parts.append(f"left out: {estimate.cross_validation['over']} left out in turn")
+        parts.append(f"left out: {estimate.cross_validation.over} left out in turn")
     parts.append(f"RMS error: {'held out' if estimate.validation else 'training'}")
     return sentence("; ".join(parts))
 
 
-def _print_friction(estimate: Estimate, console: Console) -> None:
+def _print_friction(estimate: Fit, console: Console) -> None:
     """Why this friction, group by group where the data chose; and joints whose friction drifts."""
-    chosen = estimate.friction
+    chosen = estimate.selection
     if chosen is None:
         return
     console.print(Text("Friction", style="bold"))
-    console.print(Text(printable(sentence(chosen["reason"]))))
-    if chosen["groups"]:
+    console.print(Text(printable(sentence(chosen.reason))))
+    if chosen.verdicts:
         table = Table(box=SIMPLE_HEAD)
         for head, flush in (("group", "left"), ("gain", "right"), ("verdict", "left"), ("what it is", "left")):
             table.add_column(head, justify=flush, overflow="fold")  # type: ignore[arg-type]
-        for one in chosen["groups"]:
-            style = "" if one["verdict"] in ("kept", "added") else "dim"
-            cells = (one["group"], gain_words(one), one["verdict"], group_words(one["group"]))
+        for one in chosen.verdicts:
+            style = "" if one.is_in else "dim"
+            cells = (one.group, gain_words(one), one.verdict, group_words(one.group))
             table.add_row(*(Text(cell, style=style) for cell in cells))
         console.print(table)
         text = "Gain: share of the error on parts left out that a group takes away, or would, and its standard error."
         console.print(Text(text, style="dim"))
     else:
-        console.print(Text(f"Terms: {', '.join(chosen['terms']) or 'none beside the basic ones'}."))
+        console.print(Text(f"Terms: {', '.join(chosen.terms) or 'none beside the basic ones'}."))
     _remarks(console, map(sentence, drift_notes(estimate)), "yellow")
     console.print()
 
 
-def _parameter_table(estimate: Estimate, *, wide: bool) -> Table:
+def _parameter_table(estimate: Fit, *, wide: bool) -> Table:
     table = Table(box=SIMPLE_HEAD, title="Parameters", title_style="bold", title_justify="left")
     table.add_column("parameter", no_wrap=True)
     for head in ("value", "deviation", "relative"):

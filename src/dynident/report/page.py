@@ -1,8 +1,9 @@
-"""`report_html`: an estimate as one HTML file that needs nothing else; without scripts it can still be read."""
+"""`report_html`: a fit as one HTML file that needs nothing else; without scripts it can still be read."""
 
 from __future__ import annotations
 
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
+from dynident.estimate.report_data import ReportData
 from dynident.report import checkup, excitation, friction, physicality, provenance, residuals, sections
 from dynident.report.markup import Html, element, escaped, joined
 from dynident.report.script import policy, script_element
@@ -28,39 +29,40 @@ _LINKS = {
 }
 
 
-def report_html(estimate: Estimate, command: str = "") -> str:
+def report_html(fit: Fit, data: ReportData | None = None, *, command: str = "") -> str:
     """The report of an identification.
 
     Args:
-        estimate: What to report; every number of the page comes from it.
-        command: The command that makes the same result again; default the one that the estimate remembers.
+        fit: What to report; every number of the page comes from it.
+        data: Plots of the logs, see `load_report_data`; without them the sections that need them are left out.
+        command: The command that makes the same result again; default the one that the fit remembers.
 
     Returns:
         The page, to be written as UTF-8.
     """
-    command = command or str((estimate.provenance or {}).get("command", ""))
-    bodies = physicality.Bodies.of(estimate)
+    data, command = data or ReportData(), command or fit.command
+    bodies = physicality.Bodies.of(fit)
     main = [
-        sections.verdict_section(estimate),
-        sections.warnings_section(estimate),
-        physicality.robot_section(estimate, bodies),
-        sections.errors_section(estimate),
-        sections.torque_section(estimate),
-        friction.friction_section(estimate),
-        sections.parameters_section(estimate),
-        excitation.excitation_section(estimate),
-        residuals.residuals_section(estimate),
-        physicality.physicality_section(estimate, bodies),
-        provenance.notes_section(estimate),
-        provenance.data_section(estimate),
-        checkup.check_section(estimate),
-        provenance.differentiators_section(estimate),
-        provenance.correlation_section(estimate),
-        provenance.options_section(estimate, command),
+        sections.verdict_section(fit),
+        sections.warnings_section(fit),
+        physicality.robot_section(fit, bodies),
+        sections.errors_section(fit),
+        sections.torque_section(fit, data.traces),
+        friction.friction_section(fit),
+        sections.parameters_section(fit),
+        excitation.excitation_section(fit),
+        residuals.residuals_section(fit, data.traces),
+        physicality.physicality_section(fit, bodies),
+        provenance.notes_section(fit),
+        provenance.data_section(fit),
+        checkup.check_section(fit),
+        provenance.differentiators_section(fit, data.motion),
+        provenance.correlation_section(fit),
+        provenance.options_section(fit, command),
     ]
-    title = f"{estimate.robot.name}: identified dynamics"
-    footer = element("footer", f"dynident {estimate.version}".strip())
-    return document(title, _header(estimate, joined(main)), element("main", *main), footer)
+    title = f"{fit.robot.name}: identified dynamics"
+    footer = element("footer", f"dynident {fit.version}".strip())
+    return document(title, _header(fit, joined(main)), element("main", *main), footer)
 
 
 def document(title: str, *body: Html, css: str = "") -> str:
@@ -76,7 +78,7 @@ def document(title: str, *body: Html, css: str = "") -> str:
     return f"<!DOCTYPE html>\n{element('html', head, element('body', *body, script_element()), lang='en')}\n"
 
 
-def _header(estimate: Estimate, main: str) -> Html:
+def _header(estimate: Fit, main: str) -> Html:
     """Title and links to the sections that are there."""
     logs = counted(len(estimate.data), "training log")
     if estimate.validation:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.errors import DynidentError
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_result import PhysicalParameters
 from dynident.report.markup import Head, Html, bullets, element, paragraphs, section, table
@@ -29,7 +29,7 @@ class Bodies:
     problem: str = ""
 
     @staticmethod
-    def of(estimate: Estimate) -> Bodies:
+    def of(estimate: Fit) -> Bodies:
         """Solve for bodies; an estimate without links, or one that no solver can use, has none."""
         if not any(column.term == "rigid" for column in estimate.base.columns):
             return Bodies(None, "the terms of this estimate have no links")
@@ -39,7 +39,7 @@ class Bodies:
             return Bodies(None, str(error))
 
 
-def robot_section(estimate: Estimate, own: Bodies) -> Html:
+def robot_section(estimate: Fit, own: Bodies) -> Html:
     """The robot in space."""
     text = "The robot as described, in a bent pose."
     if own.found is not None:
@@ -58,7 +58,7 @@ def _settled(found: PhysicalParameters) -> list[bool]:
     return [not any(f"{s}{joint.number}" in open_names for s in LINK_SYMBOLS) for joint in found.base.robot.joints]
 
 
-def physicality_section(estimate: Estimate, own: Bodies) -> Html:
+def physicality_section(estimate: Fit, own: Bodies) -> Html:
     """Whether the numbers belong to bodies, link by link."""
     if own.found is None:
         return section("physicality", "Physicality", paragraphs(f"No bodies could be found: {own.problem}."))

@@ -6,7 +6,9 @@ import dataclasses
 
 import numpy as np
 
-from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.estimate.fit import Fit
+from dynident.estimate.motion_view import MotionView
+from dynident.estimate.records import LogRecord, Provenance
 from dynident.logs.labels import short_names
 from dynident.report.charts import Curve, chart
 from dynident.report.figures import position_units, torque_units
@@ -23,14 +25,14 @@ _KERNELS = {
 }
 
 
-def notes_section(estimate: Estimate) -> Html:
+def notes_section(estimate: Fit) -> Html:
     """What was decided on the way."""
     if not estimate.notes:
         return Html("")
     return section("decisions", "Decided on the way", bullets(map(sentence, estimate.notes)))
 
 
-def data_section(estimate: Estimate) -> Html:
+def data_section(estimate: Fit) -> Html:
     """The training logs."""
     heads = [
         *(Head("Log"), Head("Samples", True), Head("Duration", True), Head("Rate", True), Head("Band", True)),
@@ -67,7 +69,7 @@ def _seconds(duration: float) -> str:
     return f"{duration / 60.0:.1f} min" if duration < 36000.0 else f"{duration / 3600.0:.1f} h"
 
 
-def differentiators_section(estimate: Estimate) -> Html:
+def differentiators_section(estimate: Fit, view: MotionView | None) -> Html:
     """What differentiation does to the first log."""
     if not estimate.data:
         return Html("")
@@ -100,13 +102,12 @@ def differentiators_section(estimate: Estimate) -> Html:
         "Differentiation",
         paragraphs(text),
         table(f"Differentiators at the rate and band of {first}", heads, rows),
-        _derivatives(estimate, first),
+        _derivatives(estimate, view, first),
     )
 
 
-def _derivatives(estimate: Estimate, log: str) -> Html:
+def _derivatives(estimate: Fit, view: MotionView | None, log: str) -> Html:
     """Plain differences of positions beside what the equations use, for some seconds of the first log."""
-    view = estimate.motion_view
     if view is None:
         return Html("")
     charts = []
@@ -124,7 +125,7 @@ def _derivatives(estimate: Estimate, log: str) -> Html:
     return element("details", element("summary", summary), element("div", *charts, class_="panels"))
 
 
-def correlation_section(estimate: Estimate) -> Html:
+def correlation_section(estimate: Fit) -> Html:
     """Which deviations are shown, and why they are larger than the textbook's."""
     text = (
         f"The deviations in this report {estimate.covariance_kind}. The textbook formula takes every row for an "
@@ -144,17 +145,17 @@ def correlation_section(estimate: Estimate) -> Html:
             paragraphs("The motors of this robot are coupled: residuals are those at the motors.", class_="soft")
         )
     crossed = estimate.cross_validation
-    if crossed is not None and crossed.get("coverage") is not None:
+    if crossed is not None and crossed.coverage is not None:
         parts.append(
             paragraphs(
                 "A check: values from what was left out and from the rest agree within two deviations of their "
-                f"difference in {percent(crossed['coverage'])} of the cases; 95 % if the deviations are right."
+                f"difference in {percent(crossed.coverage)} of the cases; 95 % if the deviations are right."
             )
         )
     return section("deviations", "Deviations", *parts, _white(estimate))
 
 
-def _white(estimate: Estimate) -> Html:
+def _white(estimate: Fit) -> Html:
     """Deviations beside those for white noise."""
     rows, ratios = [], []
     for row in estimate.rows():
@@ -183,7 +184,7 @@ def _white(estimate: Estimate) -> Html:
     return element("details", element("summary", summary), table("Deviations beside the textbook's", heads, rows))
 
 
-def options_section(estimate: Estimate, command: str) -> Html:
+def options_section(estimate: Fit, command: str) -> Html:
     """Everything that shaped the result, and how to make it again."""
     signals = dataclasses.asdict(estimate.signals)
     if signals["band"] is None:
@@ -196,8 +197,8 @@ def options_section(estimate: Estimate, command: str) -> Html:
     rows = [
         ("Robot", f"{robot.name}, {counted(len(robot.joint_names), 'moving joint')}, from {robot.source}"),
         ("Terms", ", ".join(term.key_on(robot) for term in estimate.base.terms)),
-        ("Estimator", estimate.estimator),
-        *((_words(name), option(value)) for name, value in estimate.estimator_options.items()),
+        ("Estimator", estimate.estimator.name),
+        *((_words(name), option(value)) for name, value in estimate.estimator.options.items()),
         ("Rank", f"{estimate.rank} of {counted(len(estimate.names), 'parameter')}"),
         ("Condition number", f"{number(estimate.condition, 3)}, of weighted data with scaled columns"),
         *((_words(name), option(value)) for name, value in signals.items()),
@@ -208,15 +209,15 @@ def options_section(estimate: Estimate, command: str) -> Html:
     return section("options", "Options and provenance", listed, *again)
 
 
-def _recorded(estimate: Estimate) -> list[tuple[str, object]]:
+def _recorded(estimate: Fit) -> list[tuple[str, object]]:
     """Options as given, files with their hashes, and versions, as far as the estimate remembers them."""
-    known = estimate.provenance or {}
-    rows: list[tuple[str, object]] = [("Options given", option(known["options"]))] if known.get("options") else []
-    for file in known.get("files", ()):
-        digest = str(file["sha256"])
+    known = estimate.provenance or Provenance({}, {})
+    rows: list[tuple[str, object]] = [("Options given", option(dict(known.options)))] if known.options else []
+    for file in known.files:
+        digest = file.sha256
         shown = element("code", digest[:_DIGEST], title=digest) if digest else "bundled with dynident"
-        rows.append((f"File: {file['what']}", joined([file["path"], " ", shown])))
-    named = {"dynident": estimate.version or "version not recorded", **known.get("versions", {})}
+        rows.append((f"File: {file.what}", joined([file.path, " ", shown])))
+    named = {"dynident": estimate.version or "version not recorded", **known.versions}
     return [*rows, *named.items()]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.accuracy import Trace
+from dynident.estimate.fit import Fit
 from dynident.report.charts import Curve, chart
 from dynident.report.figures import torque_units
 from dynident.report.markup import Head, Html, element, paragraphs, section, table
@@ -18,18 +21,17 @@ _GAIN = 0.02  # of the predicted torque, from which a scale error is worth a wor
 _TAILS = 1.0  # excess kurtosis from which there are more large errors than noise has
 
 
-def residuals_section(estimate: Estimate) -> Html:
+def residuals_section(estimate: Fit, traces: Mapping[str, Trace]) -> Html:
     """What is left of the torque, and whether it looks like noise."""
-    if not estimate.traces:
+    if not traces:
         return Html("")
-    held = [label for label in estimate.traces if label in estimate.validation]
-    labels = held or list(estimate.traces)
+    held = [label for label in traces if label in estimate.validation]
+    labels = held or list(traces)
     joints, units = estimate.robot.joint_names, torque_units(estimate.robot)
-    rows, charts = [], []
+    rows, charts, shown = [], [], [traces[label] for label in labels]
     for j, (name, unit) in enumerate(zip(joints, units, strict=True)):
-        traces = [estimate.traces[label] for label in labels]
-        predicted = np.concatenate([trace.predicted[:, j] for trace in traces])
-        residual = np.concatenate([trace.measured[:, j] for trace in traces]) - predicted
+        predicted = np.concatenate([trace.predicted[:, j] for trace in shown])
+        residual = np.concatenate([trace.measured[:, j] for trace in shown]) - predicted
         known = np.isfinite(residual) & np.isfinite(predicted)
         if known.sum() < _FEWEST:
             continue

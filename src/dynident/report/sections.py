@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dynident.arrays import Array
 from dynident.estimate.accuracy import TorqueErrors, Trace, together
 from dynident.estimate.bands import LEVEL
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
+from dynident.estimate.records import CrossValidation
 from dynident.logs.labels import short_names
 from dynident.report.figures import band_halves, fit, left_out_per_joint, per_joint, relative, rmse, torque_units
 from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
@@ -29,7 +30,7 @@ _MEANINGS = {
 }
 
 
-def verdict_section(estimate: Estimate) -> Html:
+def verdict_section(estimate: Fit) -> Html:
     """The answer, at the top."""
     found = verdict(estimate)
     counts = {trust: count for trust, count in trust_counts(estimate).items() if count}
@@ -52,14 +53,14 @@ def _mark(trust: Trust) -> Html:
     return element("span", dots, trust, class_=f"mark {_CLASSES[trust]}")
 
 
-def warnings_section(estimate: Estimate) -> Html:
+def warnings_section(estimate: Fit) -> Html:
     """What a reader should know; nothing when there is nothing."""
     if not estimate.warnings:
         return Html("")
     return section("warnings", "Warnings", element("div", bullets(map(sentence, estimate.warnings)), class_="warnings"))
 
 
-def errors_section(estimate: Estimate) -> Html:
+def errors_section(estimate: Fit) -> Html:
     """Errors joint by joint: before and after, on held-out logs, on what was left out in turn."""
     text = (
         "Relative error is the norm of measured minus predicted torque over the norm of the measured torque, of each "
@@ -84,11 +85,11 @@ def errors_section(estimate: Estimate) -> Html:
         else:
             parts.append(paragraphs(f"Held out: {rows[0][0]}.", class_="soft"))
     if estimate.cross_validation is not None:
-        parts.append(_folds(estimate))
+        parts.append(_folds(estimate, estimate.cross_validation))
     return section("errors", "Errors per joint", *parts)
 
 
-def _joint_errors(estimate: Estimate) -> Html:
+def _joint_errors(estimate: Fit) -> Html:
     """One row per joint."""
     heads, columns, totals = [Head("Joint")], [list(estimate.robot.joint_names)], ["All joints"]
 
@@ -105,7 +106,7 @@ def _joint_errors(estimate: Estimate) -> Html:
     add_errors("After: training", estimate.train)
     if estimate.cross_validation is not None:
         crossed = estimate.cross_validation
-        add("After: left out in turn", [percent(x) for x in left_out_per_joint(crossed)], percent(crossed["mean"]))
+        add("After: left out in turn", [percent(x) for x in left_out_per_joint(crossed)], percent(crossed.mean))
     judged, on = estimate.train, "training"
     if estimate.validation:
         judged, on = together(estimate.validation.values()), "held out"
@@ -121,7 +122,7 @@ def _joint_errors(estimate: Estimate) -> Html:
     )
 
 
-def _by_log(estimate: Estimate, caption: str, rows: list[tuple[str, float, float, Array]]) -> Html:
+def _by_log(estimate: Fit, caption: str, rows: list[tuple[str, float, float, Array]]) -> Html:
     heads = [Head("Log"), Head("Band", True), Head("All joints", True)]
     heads += [Head(name, True) for name in estimate.robot.joint_names]
 
@@ -133,25 +134,22 @@ def _by_log(estimate: Estimate, caption: str, rows: list[tuple[str, float, float
     return table(caption, heads, [cells(*row) for row in rows], last=last)
 
 
-def _folds(estimate: Estimate) -> Html:
-    crossed, names = estimate.cross_validation or {}, _names(estimate)
+def _folds(estimate: Fit, crossed: CrossValidation) -> Html:
+    names = _names(estimate)
     heads = [Head("Left out"), Head("All joints", True), *(Head(name, True) for name in estimate.robot.joint_names)]
     rows = [
-        [
-            names.get(fold["left_out"], fold["left_out"]),
-            percent(fold["relative_error"]),
-            *(percent(x or float("nan")) for x in fold["per_channel"]),
-        ]
-        for fold in crossed["folds"]
+        [names.get(label, label), percent(float(total)), *(percent(x or float("nan")) for x in own)]
+        for label, total, own in zip(crossed.labels, crossed.totals, crossed.errors.tolist(), strict=True)
     ]
-    own = table(f"Cross-validation: relative error on {crossed['over']} left out in turn", heads, rows)
-    return element("details", element("summary", f"Cross-validation, {len(rows)} {crossed['over']}"), own)
+    own = table(f"Cross-validation: relative error on {crossed.over} left out in turn", heads, rows)
+    return element("details", element("summary", f"Cross-validation, {len(rows)} {crossed.over}"), own)
 
 
-def torque_section(estimate: Estimate) -> Html:
+def torque_section(estimate: Fit, traces: Mapping[str, Trace]) -> Html:
     """Measured against predicted torque of every log; logs that were kept out come first."""
-    if not estimate.traces:
-        return section("torque", "Torque over time", paragraphs("This estimate keeps no torque to show."))
+    if not traces:
+        text = "The file report.npz that identify writes beside fit.yaml is not there, so there is no torque to show."
+        return section("torque", "Torque over time", paragraphs(text))
     legend = element(
         "ul",
         *(
@@ -168,33 +166,34 @@ def torque_section(estimate: Estimate) -> Html:
     rest = paragraphs(
         "The errors above count a joint only while it moves: at rest, friction decides what its motor holds."
     )
-    labels = sorted(estimate.traces, key=lambda label: label not in estimate.validation)
-    parts: list[Html] = list(_logs(estimate, labels[:MOST_LOGS]))
+    labels = sorted(traces, key=lambda label: label not in estimate.validation)
+    shown = {label: traces[label] for label in labels[:MOST_LOGS]}
+    parts: list[Html] = list(_logs(estimate, shown))
     if len(labels) > MOST_LOGS:
         parts.append(paragraphs(f"{counted(len(labels) - MOST_LOGS, 'more log')} not shown.", class_="soft"))
-    return section("torque", "Torque over time", rest, legend, *parts, traces_data(estimate, labels[:MOST_LOGS]))
+    return section("torque", "Torque over time", rest, legend, *parts, traces_data(estimate, shown))
 
 
-def _logs(estimate: Estimate, labels: list[str]) -> Iterator[Html]:
-    columns, names = columns_for(3 * len(labels) * len(estimate.robot.joint_names)), _names(estimate)
-    for place, label in enumerate(labels):
+def _logs(estimate: Fit, traces: Mapping[str, Trace]) -> Iterator[Html]:
+    columns, names = columns_for(3 * len(traces) * len(estimate.robot.joint_names)), _names(estimate)
+    for place, (label, trace) in enumerate(traces.items()):
         unseen = label in estimate.validation
         tag = element("span", "held out" if unseen else "training", class_="tag unseen" if unseen else "tag")
         error = f", error {percent(relative(estimate.validation[label]))} " if unseen else " "
         name = names.get(label, label)
-        panels = element("div", *_panels(estimate, estimate.traces[label], name, place, columns), class_="panels")
+        panels = element("div", *_panels(estimate, trace, name, place, columns), class_="panels")
         if place < OPEN_LOGS:
             yield element("div", element("h3", breakable(name), error, tag), panels)
         else:
             yield element("details", element("summary", breakable(name), error, tag), panels)
 
 
-def _names(estimate: Estimate) -> dict[str, str]:
+def _names(estimate: Fit) -> dict[str, str]:
     """Short names of the logs by label; where they come from stands with the data."""
     return short_names([*estimate.data, *estimate.held_out])
 
 
-def _panels(estimate: Estimate, trace: Trace, label: str, place: int, columns: int) -> Iterator[Html]:
+def _panels(estimate: Fit, trace: Trace, label: str, place: int, columns: int) -> Iterator[Html]:
     joints, units = estimate.robot.joint_names, torque_units(estimate.robot)
     halves = band_halves(estimate)
     for j, (joint, unit) in enumerate(zip(joints, units, strict=True)):
@@ -205,7 +204,7 @@ def _panels(estimate: Estimate, trace: Trace, label: str, place: int, columns: i
         yield element("figure", caption, plot, data_log=place, data_joint=j)
 
 
-def parameters_section(estimate: Estimate) -> Html:
+def parameters_section(estimate: Fit) -> Html:
     """Every base parameter with what is known about it."""
     text = (
         "Base parameters are the combinations of standard parameters that joint torque can tell. Inertia and first "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.accuracy import Trace
+from dynident.estimate.fit import Fit
 from dynident.report.figures import band_halves
 from dynident.report.markup import Html
 from dynident.report.plots import shown_time
@@ -19,14 +20,13 @@ MOST_BYTES = 2_000_000  # of all traces of a page
 _LEVELS = 32000  # on each side of the middle
 
 
-def traces_data(estimate: Estimate, labels: Sequence[str]) -> Html:
+def traces_data(estimate: Fit, traces: Mapping[str, Trace]) -> Html:
     """What the plots of some logs show, from which the script draws a part of it larger."""
     joints = estimate.robot.joint_names
     halves = band_halves(estimate)
-    points = int(MOST_BYTES / (len(labels) * (4 + 4 * len(joints)) * 4 / 3))
+    points = int(MOST_BYTES / (len(traces) * (4 + 4 * len(joints)) * 4 / 3))
     logs = []
-    for label in labels:
-        trace = estimate.traces[label]
+    for trace in traces.values():
         kept = slice(None, None, max(1, -(-len(trace.time) // points)))
         time = shown_time(trace.time)[kept]
         rows = zip(trace.measured[kept].T, trace.predicted[kept].T, halves.tolist(), strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.identifiability.base import BaseParameters
 from dynident.report.markup import Html, element, paragraphs
 from dynident.report.verdict import Trust, trust_of
@@ -18,7 +18,7 @@ _CLASSES: Mapping[Trust, str] = {"good": "good", "fair": "fair", "weak": "weak",
 _ELEMENTS = ("Ia", "Fv", "Fc", "Fo")
 
 
-def trust_map(estimate: Estimate) -> Html:
+def trust_map(estimate: Fit) -> Html:
     """A table of links and symbols; each cell says how far that number can be trusted, and in which sum it is known."""
     base = estimate.base
     cells = _cells(estimate)
@@ -63,7 +63,7 @@ def _scrolled(grid: Html) -> Html:
     return element("div", grid, class_="wide", role="region", aria_label="Trust in every parameter", tabindex=0)
 
 
-def _cells(estimate: Estimate) -> dict[str, Html]:
+def _cells(estimate: Fit) -> dict[str, Html]:
     """A cell for each standard parameter, by name."""
     base = estimate.base
     rows = dict(zip(base.independent, estimate.rows(), strict=True))

@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dynident.estimate.accuracy import TorqueErrors, together
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
+from dynident.estimate.records import CrossValidation
 from dynident.report.figures import per_joint, relative
 from dynident.report.words import counted, number, percent, span
 
@@ -41,7 +42,7 @@ class Verdict:
 
 
 def trust_of(row: Mapping[str, Any]) -> Trust:
-    """How far a parameter can be trusted, from its row of `Estimate.rows`."""
+    """How far a parameter can be trusted, from its row of `Fit.rows`."""
     if not row["determined"]:
         return "not determined"
     share = row["relative_std"]
@@ -50,13 +51,13 @@ def trust_of(row: Mapping[str, Any]) -> Trust:
     return "good" if share < GOOD else "fair"
 
 
-def trust_counts(estimate: Estimate) -> dict[Trust, int]:
+def trust_counts(estimate: Fit) -> dict[Trust, int]:
     """How many parameters can be trusted how far, best first."""
     found = Counter(trust_of(row) for row in estimate.rows())
     return {trust: found[trust] for trust in TRUST}
 
 
-def verdict(estimate: Estimate) -> Verdict:
+def verdict(estimate: Fit) -> Verdict:
     """Judge an estimate by held-out logs; without any by cross-validation; without that by its training error."""
     if estimate.validation:
         basis, error, found, caveats = _held_out(estimate)
@@ -80,7 +81,7 @@ _HEADLINES = {
 _Part = tuple[Basis, float, list[str], list[str]]
 
 
-def _held_out(estimate: Estimate) -> _Part:
+def _held_out(estimate: Fit) -> _Part:
     errors = together(estimate.validation.values())
     n = len(estimate.validation)
     kept = f"{counted(n, 'log')} that {'was' if n == 1 else 'were'} kept out of the identification"
@@ -90,12 +91,12 @@ def _held_out(estimate: Estimate) -> _Part:
     return "held-out data", relative(errors), [text + _measure(errors), *_worst(errors)], []
 
 
-def _left_out(crossed: Mapping[str, Any]) -> _Part:
-    shares, over = [float(fold["relative_error"]) for fold in crossed["folds"]], str(crossed["over"])
+def _left_out(crossed: CrossValidation) -> _Part:
+    shares, over = crossed.totals.tolist(), crossed.over
     what = f"{len(shares)} {over}" + (" of the log" if over == "blocks" else "")
     text = (
         f"Leaving out {what} in turn and identifying from the rest, the model misses the torque of what was left out "
-        f"by {percent(float(crossed['mean']))} on average ({span(shares)})."
+        f"by {percent(crossed.mean)} on average ({span(shares)})."
     )
     caveats = ["No log was kept out for validation; give one to see how the model predicts another motion."]
     if over == "blocks":
@@ -103,7 +104,7 @@ def _left_out(crossed: Mapping[str, Any]) -> _Part:
             "All data come from one log: a motion of another kind may be predicted less well. Record one and validate "
             "with it."
         ]
-    return "cross-validation", float(crossed["mean"]), [text], caveats
+    return "cross-validation", crossed.mean, [text], caveats
 
 
 def _training(errors: TorqueErrors) -> _Part:
@@ -134,7 +135,7 @@ def _worst(errors: TorqueErrors) -> list[str]:
     ]
 
 
-def _progress(estimate: Estimate, basis: Basis) -> list[str]:
+def _progress(estimate: Fit, basis: Basis) -> list[str]:
     """Training error, before and after."""
     after = percent(relative(estimate.train))
     if estimate.nominal is not None:
@@ -143,7 +144,7 @@ def _progress(estimate: Estimate, basis: Basis) -> list[str]:
     return [] if basis == "training data" else [f"On the training data the error is {after}."]
 
 
-def _comparison(estimate: Estimate, error: float) -> list[str]:
+def _comparison(estimate: Fit, error: float) -> list[str]:
     """What the errors say beside each other."""
     train, found = relative(estimate.train), []
     if error > _MORE * train > 0.0:
@@ -167,7 +168,7 @@ def _comparison(estimate: Estimate, error: float) -> list[str]:
     return found
 
 
-def _parameters(estimate: Estimate) -> list[str]:
+def _parameters(estimate: Fit) -> list[str]:
     counts, rows = trust_counts(estimate), estimate.rows()
     known = counts["good"] + counts["fair"]
     text = f"{known} of {counted(len(rows), 'parameter')} {'is' if known == 1 else 'are'} known to better than 15 %"

@@ -13,14 +13,14 @@ from typing import Any
 
 from dynident.dynamics.term import Term
 from dynident.errors import InputError
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION
 from dynident.estimate.friction_summary import friction_summary
 from dynident.estimate.physical_bounds import Bound, MassBound, TotalMassBound
 from dynident.estimate.physical_fit import physical_fit
 from dynident.estimate.physical_result import PhysicalParameters
 from dynident.estimate.plain_friction import plain_elements
-from dynident.estimate.storage import fit_path, load_estimate
+from dynident.estimate.storage import fit_path, load_fit
 from dynident.export.c_export import CExport, export_c
 from dynident.export.exported import Exported
 from dynident.export.mjcf_file import export_mjcf
@@ -71,7 +71,7 @@ def export_into(options: Namespace, written: list[Exported | CExport], bodies: l
         raise InputError("export needs at least one of --urdf F, --mjcf F, --yaml F, --c DIR")
     check_options(options, wanted)
     bounds = parsed_bounds(options.mass, options.total_mass)
-    fit = load_estimate(options.fit)
+    fit = load_fit(options.fit)
     check_targets(options, wanted)
     if wanted != ["c"]:
         bodies.append(physical_fit(fit, prior=options.prior, bounds=bounds))
@@ -166,7 +166,7 @@ def _print_c(one: CExport) -> None:
             print_prose(f"  {line}")
 
 
-def _note(fit: Estimate, bodies: PhysicalParameters) -> str:
+def _note(fit: Fit, bodies: PhysicalParameters) -> str:
     """For the top of a file: what the numbers are, and what settled those that the data leaves open."""
     words = f"identified by dynident {fit.version}; {bodies.prior_sentence}"
     if fit.undetermined:
@@ -174,18 +174,18 @@ def _note(fit: Estimate, bodies: PhysicalParameters) -> str:
     return words
 
 
-def _urdf(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
+def _urdf(fit: Fit, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
     return _plain(functools.partial(export_urdf, limits=options.limits), options.urdf, fit, bodies, options)
 
 
-def _mjcf(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
+def _mjcf(fit: Fit, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
     return _plain(export_mjcf, options.mjcf, fit, bodies, options)
 
 
 def _plain(
     writer: Callable[..., Exported],
     path: str,
-    fit: Estimate,
+    fit: Fit,
     bodies: PhysicalParameters | None,
     options: Namespace,
 ) -> Exported:
@@ -198,7 +198,7 @@ def _plain(
 
 
 def plain_friction(
-    fit: Estimate, values: Mapping[str, float]
+    fit: Fit, values: Mapping[str, float]
 ) -> tuple[Mapping[str, float], tuple[Term, ...], tuple[str, ...]]:
     """Values for formats that know viscous and Coulomb friction only.
 
@@ -233,7 +233,7 @@ def plain_friction(
     return kept, tuple(term for term in terms if term not in further), (f"{words} {100.0 * worst:.2g} % of their RMS",)
 
 
-def _yaml(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
+def _yaml(fit: Fit, bodies: PhysicalParameters | None, options: Namespace) -> Exported:
     """The value set is what a simulator of plain friction needs; all terms stand among the base parameters."""
     assert bodies is not None
     values, _, told = plain_friction(fit, bodies.values)
@@ -247,11 +247,11 @@ def _yaml(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) 
     return replace(made, lost=(*made.lost, *told))
 
 
-def _c(fit: Estimate, bodies: PhysicalParameters | None, options: Namespace) -> CExport:
+def _c(fit: Fit, bodies: PhysicalParameters | None, options: Namespace) -> CExport:
     return export_c(fit, options.c, number=options.number or "double", name=options.name)
 
 
-_WRITERS: dict[str, Callable[[Estimate, PhysicalParameters | None, Namespace], Exported | CExport]] = {
+_WRITERS: dict[str, Callable[[Fit, PhysicalParameters | None, Namespace], Exported | CExport]] = {
     "urdf": _urdf,
     "mjcf": _mjcf,
     "yaml": _yaml,

@@ -28,9 +28,9 @@ def run_gravity(options: Namespace, robot: Robot) -> int:
         options: See `gravity_arguments`.
         robot: The robot.
     """
-    from dynident.estimate.storage import load_estimate
+    from dynident.estimate.storage import load_fit
 
-    fit = None if options.fit is None else load_estimate(options.fit)  # a bad one is refused before anything moves
+    fit = None if options.fit is None else load_fit(options.fit)  # a bad one is refused before anything moves
     if options.plan:
         return _plan(options, robot)
     found = _from_logs(options, robot) if options.logs else _from_machine(options, robot)

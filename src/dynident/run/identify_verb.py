@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dynident.errors import DynidentError, InputError
 
 if TYPE_CHECKING:
-    from dynident.estimate.estimate import Estimate
     from dynident.estimate.estimator import Estimator
+    from dynident.estimate.fit import Fit
     from dynident.robot import Robot
 
 _FACTORS = "factors"  # folder beside fit.yaml that keeps what finished logs said
@@ -31,9 +31,7 @@ def run_identify(options: Namespace) -> int:
     return 0
 
 
-def identified(
-    options: Namespace, command: str, files: Sequence[tuple[str, str]], told: Sequence[str] = ()
-) -> Estimate:
+def identified(options: Namespace, command: str, files: Sequence[tuple[str, str]], told: Sequence[str] = ()) -> Fit:
     """Identify, and write fit and report.
 
     Args:
@@ -45,7 +43,7 @@ def identified(
     from dynident.estimate.recipes import parse_friction
     from dynident.files import write_text
     from dynident.pipeline.factor_cache import FactorCache
-    from dynident.pipeline.identification import identify
+    from dynident.pipeline.identification import identify_with_plots
     from dynident.pipeline.provenance import made_by
     from dynident.report.page import report_html
     from dynident.run.shared import logs_of, progress_bar, robot_of
@@ -65,7 +63,8 @@ def identified(
     before, cache = set(store.glob("*.npz")), FactorCache(store)
     try:
         with progress_bar(options.quiet or options.json) as progress:
-            estimate = identify(robot, logs, store=cache, progress=progress, **_identify_options(options, robot))
+            how = _identify_options(options, robot)
+            estimate, plots = identify_with_plots(robot, logs, store=cache, progress=progress, **how)
     except KeyboardInterrupt:
         kept = len(set(store.glob("*.npz")))
         raise KeyboardInterrupt(f"factors of finished logs kept in {store}: {kept}; the same command goes on") from None
@@ -75,11 +74,12 @@ def identified(
     cache.remove_stale()
     estimate = made_by(estimate, command, files, told)
     estimate.save(out)
-    write_text(out / "report.html", report_html(estimate))
+    plots.save(out)
+    write_text(out / "report.html", report_html(estimate, plots))
     return estimate
 
 
-def print_identified(estimate: Estimate, out: Path) -> None:
+def print_identified(estimate: Fit, out: Path) -> None:
     """The page of an identification, and where its files are."""
     from dynident.report.identification import print_estimate
     from dynident.report.inspection import page_console
@@ -153,7 +153,7 @@ def _command(options: Namespace) -> str:
     return shlex.join(words)
 
 
-def identify_answer(estimate: Estimate, out: Path) -> dict[str, Any]:
+def identify_answer(estimate: Fit, out: Path) -> dict[str, Any]:
     """The answer of `identify --json`."""
     from dynident.estimate.friction_summary import drift_notes, friction_summary
 
@@ -165,17 +165,17 @@ def identify_answer(estimate: Estimate, out: Path) -> dict[str, Any]:
         "condition": estimate.condition if math.isfinite(estimate.condition) else None,
         "parameters": estimate.rows(),
         "undetermined": list(estimate.undetermined),
-        "eliminated": [dict(one) for one in estimate.eliminated],
+        "eliminated": [one.as_dict() for one in estimate.eliminated],
         "deviations": estimate.covariance_kind,
         "train": estimate.train.as_dict(),
         "nominal": None if estimate.nominal is None else estimate.nominal.as_dict(),
         "validation": {label: errors.as_dict() for label, errors in estimate.validation.items()},
-        "cross_validation": estimate.cross_validation,
-        "friction": None if estimate.friction is None else dict(estimate.friction),
+        "cross_validation": None if estimate.cross_validation is None else estimate.cross_validation.as_dict(),
+        "friction": None if estimate.selection is None else estimate.selection.as_dict(),
         "friction_drift": list(drift_notes(estimate)),
         "equivalent_friction": None if estimate.friction_view is None else friction_summary(estimate).rows(),
         "signals": {"band": estimate.band, "delay": estimate.signals.delay, "speed": estimate.signals.speed},
-        "bands": [{"log": record.label, **record.band_choice} for record in estimate.data],
+        "bands": [{"log": record.label, **record.as_dict()["band_choice"]} for record in estimate.data],
         "notes": list(estimate.notes),
         "warnings": list(estimate.warnings),
         "files": {"fit": str(out / "fit.yaml"), "report": str(out / "report.html")},

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dynident.errors import InputError
 
 if TYPE_CHECKING:
-    from dynident.estimate.estimate import Estimate
+    from dynident.estimate.fit import Fit
     from dynident.online.sources import Source
     from dynident.online.stream_state import StreamState
     from dynident.robot import Robot
@@ -66,9 +66,9 @@ def run_live(options: Namespace) -> int:
     return 0
 
 
-def _known(options: Namespace) -> Robot | Estimate:
+def _known(options: Namespace) -> Robot | Fit:
     """The robot, or the identification that was given."""
-    from dynident.estimate.storage import load_estimate
+    from dynident.estimate.storage import load_fit
     from dynident.robot import load_robot
     from dynident.run.shared import parse_positions
 
@@ -77,7 +77,7 @@ def _known(options: Namespace) -> Robot | Estimate:
     if options.fit is not None:
         if options.locked:
             raise InputError("--locked belongs to --robot; a fit has its own locked joints")
-        return load_estimate(options.fit)
+        return load_fit(options.fit)
     if options.find == "payload":
         raise InputError("a payload is found beside known links; give --fit FIT, an identification of the robot")
     robot = load_robot(options.robot)
@@ -94,13 +94,13 @@ def _identification(options: Namespace) -> dict[str, Any]:
     return given
 
 
-def _source(options: Namespace, known: Robot | Estimate) -> Source:
+def _source(options: Namespace, known: Robot | Fit) -> Source:
     """Where samples come from."""
-    from dynident.estimate.estimate import Estimate
+    from dynident.estimate.fit import Fit
     from dynident.online.sources import open_source
     from dynident.run.shared import parse_window
 
-    robot = known.robot if isinstance(known, Estimate) else known
+    robot = known.robot if isinstance(known, Fit) else known
     first, *others = options.sources
     is_file = not (first == "-" or "://" in first or first.startswith(_PLANT))
     if others and not all(Path(one).exists() for one in options.sources):

@@ -19,11 +19,11 @@ def run_payload(options: Namespace) -> int:
             all logs; json.
     """
     from dynident.estimate.payload import identify_payload
-    from dynident.estimate.storage import load_estimate
+    from dynident.estimate.storage import load_fit
     from dynident.run.shared import check_positive, logs_of
 
     check_positive(options.band, "--band")
-    fit = load_estimate(options.fit)
+    fit = load_fit(options.fit)
     loaded = logs_of(options.logs, fit.robot, options, "validation")
     unloaded = logs_of(options.unloaded, fit.robot, options, "validation")
     found = identify_payload(fit, loaded, unloaded=unloaded, session=options.session, band=options.band)

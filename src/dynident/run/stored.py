@@ -12,17 +12,19 @@ from dynident.errors import InputError
 
 def run_report(options: Namespace) -> int:
     """`dynident report`."""
-    from dynident.estimate.storage import fit_path, load_estimate
+    from dynident.estimate.report_data import load_report_data
+    from dynident.estimate.storage import fit_path, load_fit
     from dynident.files import check_target, write_text
     from dynident.report.page import report_html
     from dynident.report.verdict import verdict
 
     target = _page(options.output) if options.output else fit_path(options.fit).parent / "report.html"
-    fit = load_estimate(options.fit)
+    fit = load_fit(options.fit)
     check_target(target)
-    page = report_html(fit)
+    data = load_report_data(options.fit)
+    page = report_html(fit, data)
     write_text(target, page)
-    command = str((fit.provenance or {}).get("command", ""))
+    command = fit.command
     if options.json:
         answer = {"fit": str(fit_path(options.fit)), "robot": fit.robot.name, "report": str(target)}
         found = {"verdict": verdict(fit).headline, "command": command, "bytes": len(page.encode())}
@@ -30,6 +32,8 @@ def run_report(options: Namespace) -> int:
     elif not options.quiet:
         print(f"{fit.robot.name}: {verdict(fit).headline}")
         print(f"Report: {target}")
+        if data is None:
+            print("No report.npz of this fit is beside it: the report shows no torque over time.")
         if not command:
             print("The fit does not say which command made it, so the report does not either.")
     return 0
@@ -37,7 +41,7 @@ def run_report(options: Namespace) -> int:
 
 def run_compare(options: Namespace) -> int:
     """`dynident compare`."""
-    from dynident.estimate.storage import load_estimate
+    from dynident.estimate.storage import load_fit
     from dynident.files import check_target, write_text
     from dynident.report.comparison import comparison_html
     from dynident.report.comparison_page import print_comparison
@@ -53,7 +57,7 @@ def run_compare(options: Namespace) -> int:
         check_target(_page(options.output))
     if not options.validation and (options.columns or options.window):
         raise InputError("--columns and --window belong to --validation LOG..")
-    fits = [load_estimate(path) for path in options.fits]
+    fits = [load_fit(path) for path in options.fits]
     logs = logs_of(options.validation, fits[0].robot, options, "validation")
     found = compare_fits(fits, logs=logs)
     if options.output is not None:

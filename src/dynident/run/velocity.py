@@ -14,7 +14,7 @@ from dynident.run.experiment import bench, machine, tell, true_values
 from dynident.run.shared import check_positive, logs_of, parse_positions, robot_of
 
 if TYPE_CHECKING:
-    from dynident.estimate.estimate import Estimate
+    from dynident.estimate.fit import Fit
     from dynident.experiments.velocity import VelocityFriction
     from dynident.robot import Robot
 
@@ -42,10 +42,10 @@ def run_velocity(options: Namespace) -> int:
     return tell(options, found.as_dict(), lambda: _text(found), lambda: _page(found, options))
 
 
-def _fit(options: Namespace) -> Estimate | None:
-    from dynident.estimate.storage import load_estimate
+def _fit(options: Namespace) -> Fit | None:
+    from dynident.estimate.storage import load_fit
 
-    return None if options.fit is None else load_estimate(options.fit)
+    return None if options.fit is None else load_fit(options.fit)
 
 
 def _from_logs(options: Namespace, robot: Robot, joints: list[str] | None, how: dict[str, Any]) -> VelocityFriction:

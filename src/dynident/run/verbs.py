@@ -71,12 +71,12 @@ def _symbolic(options: Namespace) -> int:
 
 def run_validate(options: Namespace) -> int:
     """`dynident validate`."""
-    from dynident.estimate.storage import load_estimate
+    from dynident.estimate.storage import load_fit
     from dynident.report.identification import print_validation
     from dynident.report.inspection import page_console
     from dynident.validation import validate
 
-    fit = load_estimate(options.fit)
+    fit = load_fit(options.fit)
     logs = logs_of(options.logs, fit.robot, options, "validation")
     check_positive(options.band, "--band")
     with progress_bar(options.json) as progress:
@@ -91,10 +91,10 @@ def run_validate(options: Namespace) -> int:
 def run_predict(options: Namespace) -> int:
     """`dynident predict`."""
     from dynident.estimate.prediction import predicted_blocks
-    from dynident.estimate.storage import load_estimate
+    from dynident.estimate.storage import load_fit
     from dynident.files import write_whole
 
-    fit = load_estimate(options.fit)
+    fit = load_fit(options.fit)
     (log,) = logs_of([options.log], fit.robot, options, "validation", positions_only=True)
     observed = fit.observe(log, torque=False)
     head = ["t", *(f"tau{name.removeprefix('q')}" for name in fit.robot.position_names)]

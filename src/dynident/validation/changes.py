@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.identifiability.base import column_scales
 
 _SAME_SHARE = 1e-4  # of a column's torque: lengths rounded to 0.1 mm, 1.5708 for pi/2; more is another geometry
@@ -58,7 +58,7 @@ class ParameterChange:
         return asdict(self) | {name: list(getattr(self, name)) for name in lists}
 
 
-def parameter_changes(fits: Sequence[Estimate]) -> tuple[ParameterChange, ...]:
+def parameter_changes(fits: Sequence[Fit]) -> tuple[ParameterChange, ...]:
     """Every parameter of any run: those of the first in their order, then what others have besides."""
     rows = [{row["name"]: row for row in fit.rows()} for fit in fits]
     names = dict.fromkeys(name for own in rows for name in own)
@@ -69,7 +69,7 @@ def parameter_changes(fits: Sequence[Estimate]) -> tuple[ParameterChange, ...]:
     )
 
 
-def _sums(fit: Estimate) -> dict[str, dict[str, float]]:
+def _sums(fit: Fit) -> dict[str, dict[str, float]]:
     """What each parameter stands for: by name of the standard parameter, the share of its torque that it takes over."""
     base = fit.base
     scales = column_scales(fit.robot, base.columns)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from dynident.arrays import Array, on_one_thread
 from dynident.estimate.bands import LEVEL, covariance_root, half_width
 from dynident.estimate.deviations import correlated_covariance
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.records import CrossValidation
 from dynident.identifiability.base_regressor import RegressorBlock, RowSource
 from dynident.information.information import Information
 
@@ -38,50 +38,6 @@ class Fold:
     label: str
     left_out: tuple[int, ...]
     unused: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class CrossValidation:
-    """Result of leaving data out.
-
-    Attributes:
-        over: "logs" or "blocks".
-        labels: What was left out in each fold.
-        errors: (n_folds, n_channels) relative error on what was left out; NaN for a channel without torque there.
-        totals: (n_folds,) over all channels.
-        levels: (n_channels,) what predictions deviate beyond their parameters' uncertainty: with this level, 90 % of
-            what was left out lies in its band [N·m or N]; None where rows are not at hand.
-        band_coverage: (n_channels,) share of what was left out within 90 % bands whose level the other folds gave; None
-            where rows are not at hand or there is but one fold.
-        coverage: Share of parameters whose values from a fold's data and from the rest agree within two deviations of
-            their difference; 95 % if the deviations are right. None where a fold alone determines no parameter.
-    """
-
-    over: str
-    labels: tuple[str, ...]
-    errors: Array
-    totals: Array
-    levels: Array | None
-    band_coverage: Array | None
-    coverage: float | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "over": self.over,
-            "mean": float(self.totals.mean()),
-            "folds": [
-                {"left_out": label, "relative_error": float(total), "per_channel": _known(own)}
-                for label, total, own in zip(self.labels, self.totals, self.errors, strict=True)
-            ],
-            "levels": None if self.levels is None else [float(x) for x in self.levels],
-            "band_coverage": None if self.band_coverage is None else _known(self.band_coverage),
-            "coverage": self.coverage,
-        }
-
-
-def _known(shares: Array) -> list[float | None]:
-    return [float(share) if np.isfinite(share) else None for share in shares]
 
 
 def folds_of(information: Information) -> list[Fold]:

@@ -16,7 +16,8 @@ import numpy as np
 from dynident.errors import InputError
 from dynident.estimate.accuracy import TorqueErrors, together
 from dynident.estimate.bands import half_width
-from dynident.estimate.estimate import Estimate, LogRecord
+from dynident.estimate.fit import Fit
+from dynident.estimate.records import LogRecord
 from dynident.logs.source import LogSource, as_logs
 from dynident.validation.changes import ParameterChange, parameter_changes
 from dynident.validation.validate import validate
@@ -77,7 +78,7 @@ class FitComparison:
     """
 
     names: tuple[str, ...]
-    fits: tuple[Estimate, ...]
+    fits: tuple[Fit, ...]
     parameters: tuple[ParameterChange, ...]
     threshold: float
     judged: tuple[JudgedLog, ...]
@@ -141,7 +142,7 @@ class FitComparison:
 
 
 def compare_fits(
-    fits: Sequence[Estimate],
+    fits: Sequence[Fit],
     *,
     names: Sequence[str] = (),
     logs: LogSource | Sequence[LogSource] = (),
@@ -160,8 +161,8 @@ def compare_fits(
         InputError: For fewer than two runs, names that are not one for each, or a log that a run cannot predict.
     """
     given = tuple(fits)
-    if len(given) < 2 or not all(isinstance(fit, Estimate) for fit in given):
-        raise InputError("compare_fits needs two estimates or more; read them with di.load_estimate")
+    if len(given) < 2 or not all(isinstance(fit, Fit) for fit in given):
+        raise InputError("compare_fits needs two estimates or more; read them with di.load_fit")
     called = tuple(names) or tuple(letters(len(given)))
     if len(called) != len(given) or len(set(called)) != len(called):
         raise InputError(f"names are {', '.join(called)}; expected {len(given)} different ones, one for each run")
@@ -191,7 +192,7 @@ def _key(record: LogRecord) -> _Key:
     return record.digest, round(record.start, 6), round(record.duration, 6)
 
 
-def _held_out_by_all(fits: Sequence[Estimate]) -> tuple[JudgedLog, ...]:
+def _held_out_by_all(fits: Sequence[Fit]) -> tuple[JudgedLog, ...]:
     """The logs that every run held out: the same part of the same file."""
     known = [{_key(record): fit.validation[record.label] for record in fit.held_out} for fit in fits]
     return tuple(
@@ -201,7 +202,7 @@ def _held_out_by_all(fits: Sequence[Estimate]) -> tuple[JudgedLog, ...]:
     )
 
 
-def _judged_anew(fits: Sequence[Estimate], logs: Sequence[LogSource]) -> tuple[JudgedLog, ...]:
+def _judged_anew(fits: Sequence[Fit], logs: Sequence[LogSource]) -> tuple[JudgedLog, ...]:
     """Every run on the same logs, in the same band."""
     band = max(fit.band for fit in fits)
     found = [validate(fit, logs, band=band) for fit in fits]
@@ -216,7 +217,7 @@ def _judged_anew(fits: Sequence[Estimate], logs: Sequence[LogSource]) -> tuple[J
     )
 
 
-def _used(fits: Sequence[Estimate]) -> tuple[UsedLog, ...]:
+def _used(fits: Sequence[Fit]) -> tuple[UsedLog, ...]:
     """Every log, with its role in each run."""
     records: dict[_Key, LogRecord] = {}
     roles: dict[_Key, list[str]] = {}
@@ -230,34 +231,35 @@ def _used(fits: Sequence[Estimate]) -> tuple[UsedLog, ...]:
     )
 
 
-def _options(fits: Sequence[Estimate]) -> dict[str, tuple[Any, ...]]:
+def _options(fits: Sequence[Fit]) -> dict[str, tuple[Any, ...]]:
     """What shaped each run; None where a run does not know an option."""
     every = [_options_of(fit) for fit in fits]
     return {name: tuple(one.get(name) for one in every) for name in dict.fromkeys(n for one in every for n in one)}
 
 
-def _options_of(fit: Estimate) -> dict[str, Any]:
-    known = fit.provenance or {}
+def _options_of(fit: Fit) -> dict[str, Any]:
+    known = fit.provenance
+    given = {} if known is None else known.options
     signals = dataclasses.asdict(fit.signals)
     return {
         "robot": fit.robot.name,
         "robot file": fit.robot.source,
         "locked": dict(fit.robot.locked),
         "terms": [term.key for term in fit.base.terms],
-        "friction": (known.get("options") or {}).get("friction", "auto" if fit.friction is not None else "as in terms"),
-        "estimator": fit.estimator,
-        **fit.estimator_options,
+        "friction": given.get("friction", "as in terms" if fit.selection is None else "auto"),
+        "estimator": fit.estimator.name,
+        **fit.estimator.options,
         **signals,
         "band": f"{fit.band:.3g} Hz" + (", from the motion" if signals["band"] is None else ""),
         "delay": f"{1e3 * fit.signals.delay:.4g} ms",
-        "essential": (known.get("options") or {}).get("essential"),
-        **({} if fit.check is None else {"verdict of the check": fit.check.get("verdict")}),
-        **(known.get("versions") or {"dynident": fit.version}),
+        "essential": given.get("essential"),
+        **({} if fit.diagnosis is None else {"verdict of the check": fit.diagnosis.verdict}),
+        **({"dynident": fit.version} if known is None or not known.versions else known.versions),
     }
 
 
 def _remarks(
-    fits: Sequence[Estimate],
+    fits: Sequence[Fit],
     names: Sequence[str],
     parameters: Sequence[ParameterChange],
     judged: Sequence[JudgedLog],
@@ -295,9 +297,9 @@ def _remarks(
     return found
 
 
-def _fit_dict(name: str, fit: Estimate) -> dict[str, Any]:
+def _fit_dict(name: str, fit: Fit) -> dict[str, Any]:
     crossed = fit.cross_validation
-    held_out = together(fit.validation.values()) if fit.validation else None
+    held_out = fit.errors.unseen
     return {
         "name": name,
         "robot": fit.robot.name,
@@ -306,10 +308,10 @@ def _fit_dict(name: str, fit: Estimate) -> dict[str, Any]:
         "condition": fit.condition if math.isfinite(fit.condition) else None,
         "undetermined": list(fit.undetermined),
         "train": fit.train.as_dict(),
-        "left_out": None if crossed is None else float(crossed["mean"]),
+        "left_out": None if crossed is None else crossed.mean,
         "held_out": None if held_out is None else held_out.as_dict(),
         "samples": int(sum(record.n_samples for record in fit.data)),
         "duration": float(np.sum([record.duration for record in fit.data])),
-        "command": (fit.provenance or {}).get("command", ""),
+        "command": fit.command,
         "version": fit.version,
     }

@@ -12,7 +12,8 @@ from dynident.arrays import Array, frozen
 from dynident.errors import InputError
 from dynident.estimate.accuracy import TorqueErrors, together
 from dynident.estimate.bands import covariance_root
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
+from dynident.estimate.records import FitErrors
 from dynident.estimate.usefulness import Usefulness, usefulness
 from dynident.logs.source import LogSource, as_logs, log_warnings
 from dynident.signals.observe import Observations
@@ -59,7 +60,7 @@ class Validation:
     @property
     def usefulness(self) -> Usefulness:
         """Whether the model predicts most of the torque of these logs."""
-        return usefulness(self.errors, {}, None, ({"band": self.errors.band, "reason": ""},))
+        return usefulness(FitErrors(self.errors), [(self.errors.band, "")])
 
     @property
     def per_joint(self) -> Array:
@@ -92,7 +93,7 @@ class Validation:
 
 
 def validate(
-    fit: Estimate,
+    fit: Fit,
     logs: LogSource | Sequence[LogSource],
     *,
     band: float | None = None,
@@ -126,7 +127,7 @@ def validate(
     )
 
 
-def coverage(fit: Estimate, observations: Sequence[Observations]) -> Array:
+def coverage(fit: Fit, observations: Sequence[Observations]) -> Array:
     """Share of residuals within two deviations of the prediction, (n_joints,).
 
     A prediction deviates by what the parameters are uncertain, w C w', and by the noise of the channel, sigma^2.

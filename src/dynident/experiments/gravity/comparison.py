@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, Mask
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.experiments.gravity.structure import GravityBase
 from dynident.information.parameter_estimate import std_text, text_table
 from dynident.robot.model import Robot
@@ -128,7 +128,7 @@ def compare_moments(
     return Comparison(tuple(found), tuple(notes))
 
 
-def moments_of_fit(base: GravityBase, fit: Estimate) -> tuple[dict[str, tuple[float, float]], list[str]]:
+def moments_of_fit(base: GravityBase, fit: Fit) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """The gravity base as a fit has it, with deviations, and what stands in the way of comparing."""
     columns = [column.name for column in base.columns]
     over = np.zeros((base.n, len(fit.beta)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.experiments.answer import Quantity, answer, quantity_table
 from dynident.experiments.gravity.comparison import Comparison, compare_moments, moments_of_fit
 from dynident.experiments.gravity.fourier import FourierFit
@@ -124,7 +124,7 @@ class GravityMoments:
                 found.append(Quantity(name, float(self.values[i]), float(self.std[i]), unit, true))
         return tuple(found)
 
-    def compared_to(self, fit: Estimate) -> GravityMoments:
+    def compared_to(self, fit: Fit) -> GravityMoments:
         """The same beside the moments of a fit (Table 5)."""
         other, notes = moments_of_fit(self.base, fit)
         own = {one.name: (one.value, one.std) for one in self.estimates}

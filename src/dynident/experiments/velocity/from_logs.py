@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynident.arrays import Array
 from dynident.dynamics.friction_terms import METRES_PER_RADIAN
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.velocity.fit import fit_friction
 from dynident.experiments.velocity.gravity import Gravity, Known, known_torque, words
@@ -54,7 +54,7 @@ def velocity_friction_from_logs(
     logs: Sequence[LogSource],
     joints: Sequence[str] | None = None,
     *,
-    fit: Estimate | None = None,
+    fit: Fit | None = None,
     gravity: Gravity = "cancel",
     friction: str | Sequence[str] | None = None,
 ) -> VelocityFriction:
@@ -94,7 +94,7 @@ def velocity_friction_from_logs(
     return VelocityFriction(robot.name, words(gravity, fit), tuple(fits), (), without, told)
 
 
-def _tracks(log: LogSource, robot: Robot, fit: Estimate | None, known: Known | None) -> list[_Track]:
+def _tracks(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) -> list[_Track]:
     """The log filtered, stretch by stretch, with the torque that is not known."""
     observed = observe(log, robot) if fit is None else fit.observe(log)
     found, parts = [], []

@@ -11,7 +11,7 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION
 from dynident.estimate.prediction import TorqueModel
 from dynident.robot.model import Robot
@@ -21,7 +21,7 @@ Known = Callable[[Array, Array, Array], Array]  # q, dq, ddq (m, n_moving) -> to
 _LINKS = "rigid,Ia"
 
 
-def known_torque(robot: Robot, gravity: Gravity, fit: Estimate | None) -> Known | None:
+def known_torque(robot: Robot, gravity: Gravity, fit: Fit | None) -> Known | None:
     """Torque of a motion without friction and offset; None where it cancels between both directions.
 
     Args:
@@ -61,7 +61,7 @@ def without_friction(model: TorqueModel) -> TorqueModel:
     return TorqueModel(model.robot, tuple(terms), np.array(chi), model.reference)
 
 
-def words(gravity: Gravity, fit: Estimate | None) -> str:
+def words(gravity: Gravity, fit: Fit | None) -> str:
     """Where gravity comes from, for people."""
     if fit is not None:
         return "from the fit"

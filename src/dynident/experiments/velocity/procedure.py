@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import regressor
-from dynident.estimate.estimate import Estimate
+from dynident.estimate.fit import Fit
 from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.velocity.fit import VelocityFit, fit_friction
@@ -53,7 +53,7 @@ def velocity_friction(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     at: Mapping[str, float] | None = None,
     gravity: Gravity = "cancel",
-    fit: Estimate | None = None,
+    fit: Fit | None = None,
     friction: str | Sequence[str] | None = None,
     timing: Timing | None = None,
     bandwidth: float = BANDWIDTH,

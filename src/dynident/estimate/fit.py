@@ -1,0 +1,310 @@
+"""`Fit`: parameters as evidence, with deviations, the data they came from and every option that shaped them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array, Mask, frozen, on_one_thread, record
+from dynident.errors import UnknownNameError
+from dynident.estimate.accuracy import TorqueErrors
+from dynident.estimate.bands import LEVEL, banded_blocks, covariance_root, half_width
+from dynident.estimate.diagnosis import Checkup
+from dynident.estimate.friction_view import FrictionView
+from dynident.estimate.prediction import TorqueModel, predicted_blocks
+from dynident.estimate.records import (
+    CrossValidation,
+    Elimination,
+    EstimatorRecord,
+    FitErrors,
+    LogRecord,
+    Provenance,
+    TermSelection,
+)
+from dynident.estimate.usefulness import Usefulness, usefulness
+from dynident.identifiability.base import BaseParameters
+from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.logs.source import LogSource, PositionsOnly, as_logs
+from dynident.robot.model import Robot
+from dynident.signals.observe import Observations, SignalOptions, observe
+
+# What a fit forwards, and the fields of its records behind it.
+_OF_ESTIMATE = {"beta": "values", "covariance": "covariance", "determined": "determined", "reference": "linearization"}
+_OF_SOLVE = {
+    "covariance_kind": "covariance_kind",
+    "white_std": "std_white_noise",
+    "rank": "rank",
+    "condition": "condition",
+    "sigma": "residual_std",
+    "inflation": "variance_inflation",
+    "open_directions": "null_space",
+}
+_OF_ERRORS = {
+    "train": "train",
+    "nominal": "nominal",
+    "validation": "held_out",
+    "cross_validation": "cross_validation",
+}
+
+
+@record
+class Fit:
+    """Identified base parameters of a robot.
+
+    Attributes:
+        base: What the parameters are; names, expressions and the robot.
+        estimate: Their values, covariance and how they were solved for.
+        estimator: The method.
+        signals: How logs were filtered; its band is None when chosen from each log.
+        data: Training logs.
+        held_out: Logs that judged the result and shaped nothing.
+        errors: Torque errors on training, held-out and left-out data.
+        diagnosis: What the check of the training logs found; None where it was left out.
+        selection: Which friction was chosen and on what evidence; None where the user gave the terms.
+        friction_view: Friction in the model and in the training data, thinned for plots; None without friction.
+        eliminated: Parameters that were taken as zero because they are not essential, in the order in which they left;
+            their deviation is the one they had then.
+        provenance: Command, files, options as given and versions; None where nothing was recorded.
+        notes: What was decided on the way, in words.
+        warnings: What a reader should know.
+        version: Version of dynident.
+    """
+
+    base: BaseParameters
+    estimate: ParameterEstimate
+    estimator: EstimatorRecord
+    signals: SignalOptions
+    data: tuple[LogRecord, ...]
+    held_out: tuple[LogRecord, ...]
+    errors: FitErrors
+    diagnosis: Checkup | None = None
+    selection: TermSelection | None = None
+    friction_view: FrictionView | None = None
+    eliminated: tuple[Elimination, ...] = ()
+    provenance: Provenance | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    version: str = ""
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self.base.robot
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the base parameters."""
+        return self.base.names
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Their units."""
+        return self.base.units
+
+    @property
+    def beta(self) -> Array:
+        """(n,) values."""
+        return self.estimate.values
+
+    @property
+    def covariance(self) -> Array:
+        """(n, n), with all that is known to make estimates uncertain."""
+        return self.estimate.covariance
+
+    @property
+    def std(self) -> Array:
+        """(n,) standard deviations; infinite where the data says nothing."""
+        return self.estimate.std
+
+    @property
+    def relative_std(self) -> Array:
+        """(n,) deviations as a share of the values; infinite at zero."""
+        return self.estimate.relative_std
+
+    @property
+    def determined(self) -> Mask:
+        """(n,) whether the data determines each parameter."""
+        return self.estimate.determined
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Parameters the data cannot determine."""
+        return self.estimate.undetermined
+
+    @property
+    def reference(self) -> Array | None:
+        """(10 n_links,) standard parameters of the links that load-dependent terms are linear around, or None."""
+        return self.estimate.linearization
+
+    @property
+    def solve(self) -> SolveRecord:
+        """How the least-squares problem was solved."""
+        assert self.estimate.solve is not None
+        return self.estimate.solve
+
+    @property
+    def rank(self) -> int:
+        """Directions the data determines."""
+        return self.solve.rank
+
+    @property
+    def condition(self) -> float:
+        """Condition number of the weighted data with scaled columns."""
+        return self.solve.condition
+
+    @property
+    def sigma(self) -> Array:
+        """(n_joints,) deviation of the residual of each output channel [N·m or N]."""
+        return self.solve.residual_std
+
+    @property
+    def inflation(self) -> Array:
+        """(n_joints,) rows that weigh as much as one independent row."""
+        own = self.solve.variance_inflation
+        return np.ones_like(self.sigma) if own is None else own
+
+    @property
+    def white_std(self) -> Array:
+        """(n,) deviations by the textbook formula for white noise."""
+        own = self.solve.std_white_noise
+        return self.std if own is None else own
+
+    @property
+    def covariance_kind(self) -> str:
+        """What the covariance allows for, in words."""
+        return self.solve.covariance_kind
+
+    @property
+    def open_directions(self) -> Array | None:
+        """(n, k) combinations of parameters that the data says nothing about; None if there are none."""
+        return self.solve.null_space
+
+    @property
+    def band(self) -> float:
+        """Widest band of the training logs [Hz]."""
+        return max(one.band for one in self.data)
+
+    @property
+    def train(self) -> TorqueErrors:
+        """Errors on the training logs."""
+        return self.errors.train
+
+    @property
+    def nominal(self) -> TorqueErrors | None:
+        """Errors of the robot's own values on them, None when it has none."""
+        return self.errors.nominal
+
+    @property
+    def validation(self) -> Mapping[str, TorqueErrors]:
+        """Errors on logs that were not used, by label."""
+        return self.errors.held_out
+
+    @property
+    def cross_validation(self) -> CrossValidation | None:
+        """Errors on parts of the training data left out in turn; None when there was too little."""
+        return self.errors.cross_validation
+
+    @property
+    def command(self) -> str:
+        """The command that made the fit; empty where that was not recorded."""
+        return "" if self.provenance is None else self.provenance.command
+
+    def __getitem__(self, name: str) -> float:
+        """Value of a base parameter by name."""
+        return self.estimate[name]
+
+    def __repr__(self) -> str:
+        """A line, not the numbers."""
+        error = f"{100.0 * self.train.relative:.2f} % training error"
+        return f"Fit({self.robot.name}: {len(self.names)} base parameters, rank {self.rank}, {error})"
+
+    def replace(self, **changes: Any) -> Fit:
+        """The same with other fields, or other values of what is forwarded: beta, covariance, sigma, train, .."""
+        own = {name: value for name, value in changes.items() if name in Fit.__dataclass_fields__}
+        forwarded = _OF_ESTIMATE | _OF_SOLVE | _OF_ERRORS
+        for name in changes:
+            if name not in own and name not in forwarded:
+                raise UnknownNameError("field", name, (*Fit.__dataclass_fields__, *forwarded))
+
+        def given(names: Mapping[str, str]) -> dict[str, Any]:
+            return {field: changes[name] for name, field in names.items() if name in changes}
+
+        estimate = own.pop("estimate", self.estimate).replace(**given(_OF_ESTIMATE))
+        estimate = estimate.replace(solve=estimate.solve.replace(**given(_OF_SOLVE)))
+        errors = dataclasses.replace(own.pop("errors", self.errors), **given(_OF_ERRORS))
+        return dataclasses.replace(self, estimate=estimate, errors=errors, **own)
+
+    @functools.cached_property
+    def model(self) -> TorqueModel:
+        """Standard parameters that predict the torque of the fit; the dependent ones are zero in it."""
+        chi = self.base.standard_values(self.beta, "regrouped zero")
+        return TorqueModel(self.robot, self.base.terms, frozen(chi), self.reference)
+
+    @functools.cached_property
+    def usefulness(self) -> Usefulness:
+        """Whether the model predicts most of the torque that it has not seen, and what was tried if it does not."""
+        return usefulness(self.errors, [(one.band, one.band_reason) for one in self.data])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The parameters as plain data, one mapping each; what is not known is None."""
+        return self.estimate.rows()
+
+    def table(self) -> str:
+        """The parameters as text: name, value, deviation, relative deviation, unit, category, expression."""
+        return self.estimate.table()
+
+    def observe(self, log: LogSource, band: float | None = None, *, torque: bool = True) -> Observations:
+        """A log filtered as for this fit.
+
+        Args:
+            log: The log.
+            band: Band [Hz]; default that of its motion, and at least that of the training.
+            torque: Whether torque is wanted; without it, nothing but time and positions is looked at.
+        """
+        (log,) = as_logs(log)
+        log = log if torque else PositionsOnly(log)
+        found = observe(log, self.robot, dataclasses.replace(self.signals, band=band, speed="position"))
+        wanted = max(found.band, self.band) if band is None else band
+        return found.with_options(band=wanted)
+
+    def predict(self, log: LogSource) -> Array:
+        """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""
+        blocks = [tau for _, tau in predicted_blocks(self.model, self.observe(log, torque=False))]
+        return np.ascontiguousarray(np.concatenate(blocks))
+
+    @property
+    def levels(self) -> Array:
+        """(n_joints,) what predictions of each output deviate beyond their parameters' uncertainty [N·m or N].
+
+        From cross-validation; where nothing could be left out, the residual of the training.
+        """
+        crossed = None if self.cross_validation is None else self.cross_validation.levels
+        return self.sigma if crossed is None else np.maximum(self.sigma, crossed)
+
+    @on_one_thread
+    def torque_band(self, log: LogSource, level: float = LEVEL) -> tuple[Array, Array]:
+        """Lower and upper joint torque at the log's own stamps, (n_samples, n_joints) each, from position and time.
+
+        Measured torque, low-passed at the band of the fit, lies between them for about this share of the time;
+        `cross_validation.band_coverage` says what share it was on data left out.
+        """
+        width, observations = half_width(level), self.observe(log, torque=False)
+        root = covariance_root(self.covariance)
+        given = banded_blocks(self.model, self.base, root, self.levels, observations)
+        blocks = [(tau - width * spread, tau + width * spread) for _, tau, spread in given]
+        low, high = (np.ascontiguousarray(np.concatenate(parts)) for parts in zip(*blocks, strict=True))
+        return low, high
+
+    def save(self, path: str | Path) -> None:
+        """Write `fit.yaml` and `fit.npz` into a folder, or to the path of a .yaml file; see `load_fit`."""
+        from dynident.estimate.storage import save
+
+        save(self, path)
+
+
+Estimate = Fit  # its name until 0.6

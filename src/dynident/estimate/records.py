@@ -1,0 +1,375 @@
+"""Typed records that a fit is made of: logs, estimator, errors, selection of friction, provenance.
+
+Each has `as_dict`, which is its place in a stored fit and in JSON answers, and `from_dict`, which reads that again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array, record
+from dynident.estimate.accuracy import TorqueErrors, together
+from dynident.information.parameter_estimate import Plain
+from dynident.signals.band import BandChoice
+from dynident.signals.observe import Observations
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """A log that was used.
+
+    Attributes:
+        label: Name in reports.
+        source: File.
+        digest: Hash of the file.
+        n_samples: Rows.
+        start: Time of its first sample [s].
+        duration: [s].
+        rate: Of the uniform grid [Hz].
+        band: Band it was filtered to [Hz].
+        repeated: Rows dropped because they repeat the one before.
+        gaps: Number of gaps.
+        resampled: Whether stamps were irregular.
+        band_choice: The band that motion and noise ask for, why, and what was tried; None in fits of early versions.
+    """
+
+    label: str
+    source: str
+    digest: str
+    n_samples: int
+    start: float
+    duration: float
+    rate: float
+    band: float
+    repeated: int
+    gaps: int
+    resampled: bool
+    band_choice: BandChoice | None = None
+
+    @staticmethod
+    def of(observations: Observations) -> LogRecord:
+        """What to remember of a log."""
+        log, found, choice = observations.log, observations.survey, observations.choice
+        return LogRecord(
+            label=log.label,
+            source=log.source,
+            digest=log.digest,
+            n_samples=found.n_samples,
+            start=found.start,
+            duration=found.duration,
+            rate=found.grid.rate,
+            band=observations.band,
+            repeated=found.n_repeated,
+            gaps=found.n_gaps,
+            resampled=found.grid.irregular,
+            band_choice=BandChoice(choice.band, choice.reason, choice.candidates[: len(choice.errors)], choice.errors),
+        )
+
+    @property
+    def band_reason(self) -> str:
+        """Why the band is what it is; empty where that is not known."""
+        return "" if self.band_choice is None else self.band_choice.reason
+
+    def overlaps(self, observations: Observations) -> bool:
+        """Whether a log shows the same samples, in part or in whole."""
+        found = observations.survey
+        shared = found.start < self.start + self.duration and self.start < found.stop
+        return shared and observations.log.digest == self.digest
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**plain, "band_choice": {} if self.band_choice is None else self.band_choice.as_dict()}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> LogRecord:
+        """The record of `as_dict`."""
+        choice = data.get("band_choice")
+        return LogRecord(**{**data, "band_choice": _band_choice(choice) if choice else None})
+
+
+def _band_choice(data: Mapping[str, Any]) -> BandChoice:
+    tried = data["tried"]
+    bands, errors = (tuple(float(one[key]) for one in tried) for key in ("band", "relative_error"))
+    return BandChoice(float(data["band"]), str(data["reason"]), bands, errors)
+
+
+@record
+class EstimatorRecord:
+    """The method.
+
+    Attributes:
+        name: Among the options of `identify`, or that of its class.
+        options: Its options, as plain data.
+    """
+
+    name: str
+    options: Mapping[str, Plain]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"name": self.name, **self.options}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> EstimatorRecord:
+        """The record of `as_dict`."""
+        return EstimatorRecord(data["name"], {name: value for name, value in data.items() if name != "name"})
+
+
+@record
+class CrossValidation:
+    """Result of leaving data out.
+
+    Attributes:
+        over: "logs" or "blocks".
+        labels: What was left out in each fold.
+        errors: (n_folds, n_channels) relative error on what was left out; NaN for a channel without torque there.
+        totals: (n_folds,) over all channels.
+        levels: (n_channels,) what predictions deviate beyond their parameters' uncertainty: with this level, 90 % of
+            what was left out lies in its band [N·m or N]; None where rows are not at hand.
+        band_coverage: (n_channels,) share of what was left out within 90 % bands whose level the other folds gave; None
+            where rows are not at hand or there is but one fold.
+        coverage: Share of parameters whose values from a fold's data and from the rest agree within two deviations of
+            their difference; 95 % if the deviations are right. None where a fold alone determines no parameter.
+    """
+
+    over: str
+    labels: tuple[str, ...]
+    errors: Array
+    totals: Array
+    levels: Array | None
+    band_coverage: Array | None
+    coverage: float | None
+
+    @property
+    def mean(self) -> float:
+        """Mean relative error over the folds."""
+        return float(self.totals.mean())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "over": self.over,
+            "mean": self.mean,
+            "folds": [
+                {"left_out": label, "relative_error": float(total), "per_channel": _known(own)}
+                for label, total, own in zip(self.labels, self.totals, self.errors, strict=True)
+            ],
+            "levels": None if self.levels is None else [float(x) for x in self.levels],
+            "band_coverage": None if self.band_coverage is None else _known(self.band_coverage),
+            "coverage": self.coverage,
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> CrossValidation:
+        """The record of `as_dict`; early versions wrote no levels and no coverage."""
+        folds = data["folds"]
+        levels, covered = data.get("levels"), data.get("band_coverage")
+        return CrossValidation(
+            over=str(data["over"]),
+            labels=tuple(str(fold["left_out"]) for fold in folds),
+            errors=np.array([fold["per_channel"] for fold in folds], dtype=float),
+            totals=np.array([fold["relative_error"] for fold in folds], dtype=float),
+            levels=None if levels is None else np.array(levels, dtype=float),
+            band_coverage=None if covered is None else np.array(covered, dtype=float),
+            coverage=data.get("coverage"),
+        )
+
+
+def _known(shares: Array) -> list[float | None]:
+    return [float(share) if np.isfinite(share) else None for share in shares]
+
+
+@record
+class FitErrors:
+    """How well a fit predicts torque.
+
+    Attributes:
+        train: Errors on the training logs.
+        nominal: Errors of the robot's own values on them; None when it has none.
+        held_out: Errors on logs that shaped nothing, by label.
+        cross_validation: Parts of the training data left out in turn; None when there was too little.
+    """
+
+    train: TorqueErrors
+    nominal: TorqueErrors | None = None
+    held_out: Mapping[str, TorqueErrors] = field(default_factory=dict)
+    cross_validation: CrossValidation | None = None
+
+    @property
+    def unseen(self) -> TorqueErrors | None:
+        """Errors on all held-out logs together; None without any."""
+        return together(self.held_out.values()) if self.held_out else None
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """A parameter that left.
+
+    Attributes:
+        name: Base parameter.
+        unit: Its unit.
+        value: Its value just before.
+        std: Its deviation just before; infinite when the data did not determine it.
+        residual: Share by which the weighted residual of all rows grew because of it; NaN where rows are not known.
+        total: The same, for everything that has left so far.
+    """
+
+    name: str
+    unit: str
+    value: float
+    std: float
+    residual: float
+    total: float
+
+    @property
+    def relative_std(self) -> float:
+        """Deviation as a share of the value, infinite at zero."""
+        return self.std / abs(self.value) if self.value else float("inf")
+
+    @property
+    def reason(self) -> str:
+        """Why it left, in words."""
+        if not np.isfinite(self.std):
+            return "not determined by the data"
+        return f"deviation of {100.0 * self.relative_std:.3g} %"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; what is not known is None."""
+        numbers = {name: getattr(self, name) for name in ("value", "std", "relative_std", "residual", "total")}
+        known = {name: float(x) if np.isfinite(x) else None for name, x in numbers.items()}
+        return {"name": self.name, "unit": self.unit, **known, "reason": self.reason}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Elimination:
+        """The record of `as_dict`."""
+        missing = {"std": math.inf, "residual": math.nan, "total": math.nan, "value": math.nan}
+        numbers = {name: lost if data[name] is None else float(data[name]) for name, lost in missing.items()}
+        return Elimination(name=str(data["name"]), unit=str(data["unit"]), **numbers)
+
+
+@dataclass(frozen=True)
+class TermVerdict:
+    """What the data says about a group of friction columns.
+
+    Attributes:
+        group: The term, with its numbers.
+        gain: Share of the error that the group takes away from the chosen model, or would.
+        deviation: Its standard error over the folds.
+        verdict: "kept", "dropped", "added" or "not added".
+    """
+
+    group: str
+    gain: float
+    deviation: float
+    verdict: str
+
+    @property
+    def is_in(self) -> bool:
+        """Whether the model has the group."""
+        return self.verdict in ("kept", "added")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"group": self.group, "gain": self.gain, "deviation": self.deviation, "verdict": self.verdict}
+
+
+@record
+class TermSelection:
+    """Which friction was chosen, and on what evidence.
+
+    Attributes:
+        terms: Keys of the terms beside the basic ones.
+        side: Where torque is taken to be measured: "motor" or "sensor".
+        reason: Why these terms, in words.
+        verdicts: One per group; empty where there was too little data to choose.
+        folds: What was left out in turn.
+        errors: Mean relative error over the folds of the basic, the generic and the chosen model; None without folds.
+    """
+
+    terms: tuple[str, ...]
+    side: str
+    reason: str
+    verdicts: tuple[TermVerdict, ...] = ()
+    folds: tuple[str, ...] = ()
+    errors: Mapping[str, float] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "terms": list(self.terms),
+            "side": self.side,
+            "reason": self.reason,
+            "groups": [verdict.as_dict() for verdict in self.verdicts],
+            "folds": list(self.folds),
+            "errors": None if self.errors is None else dict(self.errors),
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> TermSelection:
+        """The record of `as_dict`."""
+        return TermSelection(
+            terms=tuple(map(str, data["terms"])),
+            side=str(data["side"]),
+            reason=str(data["reason"]),
+            verdicts=tuple(TermVerdict(**one) for one in data["groups"]),
+            folds=tuple(map(str, data["folds"])),
+            errors=None if data["errors"] is None else {name: float(x) for name, x in data["errors"].items()},
+        )
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """A file besides the logs that a fit was made from.
+
+    Attributes:
+        what: Such as "robot" or "columns".
+        path: As given.
+        sha256: Hash of its content; empty where there is no file, as for a bundled robot.
+    """
+
+    what: str
+    path: str
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"what": self.what, "path": self.path, "sha256": self.sha256}
+
+
+@record
+class Provenance:
+    """What a fit remembers of its making, besides the hashes of its logs.
+
+    Attributes:
+        versions: Of the software that numbers depend on.
+        options: Options of `identify` that differ from their defaults, as plain data.
+        command: As it can be typed again; empty where no command made the fit.
+        files: Files besides the logs; empty where no command made the fit.
+    """
+
+    versions: Mapping[str, str]
+    options: Mapping[str, Plain]
+    command: str = ""
+    files: tuple[FileRecord, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        made = {"command": self.command, "files": [file.as_dict() for file in self.files]}
+        made = made if self.command or self.files else {}
+        return {**made, "versions": dict(self.versions), "options": dict(self.options)}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Provenance:
+        """The record of `as_dict`."""
+        return Provenance(
+            versions=dict(data.get("versions", {})),
+            options=dict(data.get("options", {})),
+            command=str(data.get("command", "")),
+            files=tuple(FileRecord(**file) for file in data.get("files", ())),
+        )
