@@ -143,27 +143,28 @@ class ParameterEstimate:
 
     def rows(self) -> list[dict[str, Any]]:
         """The parameters as plain data, one mapping each; what is not known is None."""
-        own = self.coordinates
+        own, std, relative = self.coordinates, self.std, self.relative_std
         white = None if self.solve is None else self.solve.std_white_noise
-        white = self.std if white is None else white
-        categories = {} if own is None else own.categories
-        result = []
-        for i, name in enumerate(self.names):
-            column = "" if own is None else own.columns[own.independent[i]].name
-            result.append(
-                {
-                    "name": name,
-                    "value": float(self.values[i]),
-                    "std": _finite(self.std[i]),
-                    "relative_std": _finite(self.relative_std[i]),
-                    "white_std": _finite(white[i]),
-                    "unit": self.units[i],
-                    "category": categories.get(column, ""),
-                    "determined": bool(self.determined[i]),
-                    "expression": name if own is None else own.expressions[i],
-                }
-            )
-        return result
+        white = std if white is None else white
+        expressions = self.names if own is None else own.expressions
+        categories = [""] * len(self.names)
+        if own is not None:
+            by_column = own.categories
+            categories = [by_column[own.columns[j].name] for j in own.independent]
+        return [
+            {
+                "name": name,
+                "value": float(self.values[i]),
+                "std": _finite(std[i]),
+                "relative_std": _finite(relative[i]),
+                "white_std": _finite(white[i]),
+                "unit": self.units[i],
+                "category": categories[i],
+                "determined": bool(self.determined[i]),
+                "expression": expressions[i],
+            }
+            for i, name in enumerate(self.names)
+        ]
 
     def table(self) -> str:
         """The parameters as text: name, value, standard deviation, relative one, unit, category, expression."""
