@@ -24,7 +24,7 @@ _SEEN = 0.3  # share of the samples in motion at which a wave must pass slowly e
 _NEIGHBOURS = 40  # frequencies on each side
 _PER_RESOLUTION = 3.0  # frequencies tried for each that the range of motion can tell apart
 _MOST_SAMPLES = 8_000  # of each log: minutes tell what hours would
-_BLOCK = 1024
+_BLOCK = 256  # samples at a time: tables of waves times samples stay in the cache
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ class _Table:
             own = slice(first, first + _BLOCK)
             seen = np.outer(self.waves, speed[own]) < 2.0 * np.pi * band
             turned = np.exp(-1j * np.outer(self.waves, position[own]))
-            self.sums += (turned * seen) @ residual[own]
+            turned *= seen
+            self.sums += turned @ residual[own]
             self.counts += seen.sum(1)
             self.squares += seen @ residual[own] ** 2
 
