@@ -84,4 +84,5 @@ def test_plots_of_another_fit_are_not_shown(robot, tmp_path):
     whole = (tmp_path / "mine_report.npz").read_bytes()
     for length in (0, 10, len(whole) // 2):
         (tmp_path / "mine_report.npz").write_bytes(whole[:length])
-        assert load_report_data(tmp_path / "mine.yaml") is None
+        with pytest.raises(di.FitFileError, match=r"mine_report\.npz: is damaged .*; remove it, or identify again"):
+            load_report_data(tmp_path / "mine.yaml")

@@ -1,4 +1,4 @@
-"""`Fit`: parameters as evidence, with deviations, the data they came from and every option that shaped them."""
+"""`Fit`: parameters as evidence, with standard deviations, their data and every option that shaped them."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class Fit:
         estimator: The method.
         signals: How logs were filtered; its band is None when chosen from each log.
         data: Training logs.
-        held_out: Logs that judged the result and shaped nothing.
-        errors: Torque errors on training, held-out and left-out data.
+        held_out: Validation logs; not used for fitting.
+        errors: Torque errors on training and validation logs, and of cross-validation.
         diagnosis: What the check of the training logs found; None where it was left out.
         selection: Which friction was chosen and on what evidence; None where the user gave the terms.
         friction_view: Friction in the model and in the training data, thinned for plots; None without friction.
         eliminated: Parameters that were taken as zero because they are not essential, in the order in which they left;
-            their deviation is the one they had then.
+            their standard deviation is the one they had then.
         provenance: Command, files, options as given and versions; None where nothing was recorded.
         notes: What was decided on the way, in words.
         warnings: What a reader should know.
@@ -123,7 +123,7 @@ class Fit:
 
     @property
     def relative_std(self) -> Array:
-        """(n,) deviations as a share of the values; infinite at zero."""
+        """(n,) standard deviations as a share of the values; infinite at zero."""
         return self.estimate.relative_std
 
     @property
@@ -159,7 +159,7 @@ class Fit:
 
     @property
     def sigma(self) -> Array:
-        """(n_joints,) deviation of the residual of each output channel [N·m or N]."""
+        """(n_joints,) standard deviation of the residual of each output channel [N·m or N]."""
         return self.solve.residual_std
 
     @property
@@ -170,7 +170,7 @@ class Fit:
 
     @property
     def white_std(self) -> Array:
-        """(n,) deviations by the textbook formula for white noise."""
+        """(n,) standard deviations by the textbook formula for white noise."""
         own = self.solve.std_white_noise
         return self.std if own is None else own
 
@@ -206,7 +206,7 @@ class Fit:
 
     @property
     def cross_validation(self) -> CrossValidation | None:
-        """Errors on parts of the training data left out in turn; None when there was too little."""
+        """Errors on parts of the training data held out in turn; None when there was too little."""
         return self.errors.cross_validation
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from dynident.arrays import Array, record
 from dynident.estimate.accuracy import Trace
 from dynident.estimate.motion_view import MotionView
-from dynident.estimate.storage import fit_path
+from dynident.estimate.storage import FitFileError, fit_path
 from dynident.files import write_whole
 
 
@@ -44,12 +44,15 @@ def load_report_data(path: str | Path) -> ReportData | None:
 
     Args:
         path: The fit.yaml, or its folder.
+
+    Raises:
+        FitFileError: When the file of the plots is damaged.
     """
-    file = fit_path(path)
+    file, beside = fit_path(path), _beside(path)
+    text = _digest(file)
+    source = beside if beside.is_file() else file.with_suffix(".npz")
     try:
-        text = _digest(file)
-        beside = _beside(path)
-        with np.load(beside if beside.is_file() else file.with_suffix(".npz"), allow_pickle=False) as stored:
+        with np.load(source, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         if not np.array_equal(arrays["text"], text):
             return None
@@ -57,8 +60,8 @@ def load_report_data(path: str | Path) -> ReportData | None:
         traces = {label: _trace(arrays[f"trace{number}"]) for number, label in enumerate(labels)}
         n_joints = (len(arrays["motion_raw"]) - 1) // 2 if "motion_raw" in arrays else 0
         motion = MotionView.from_stored(arrays, n_joints)
-    except Exception:  # a damaged header can make NumPy's reader raise anything
-        return None
+    except Exception as error:  # a damaged header can make NumPy's reader raise anything
+        raise FitFileError(f"{source}: is damaged ({error}); remove it, or identify again") from None
     return None if not traces and motion is None else ReportData(traces, motion)
 
 
