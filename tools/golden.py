@@ -256,6 +256,9 @@ def called(words: list[str]) -> tuple[int, str, str]:
             code = main(words) or 0
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 1
+        except Exception as error:  # a traceback is an answer too, and a bad one
+            code = 99
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
     return int(code), out.getvalue(), err.getvalue()
 
 
