@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import dynident as di
+from dynident.dynamics.jit.llvm_kernel import BLOCK, ROW, LlvmKernel, aligned
 from dynident.dynamics.kernels import record
-from dynident.dynamics.llvm_backend import BLOCK, ROW, LlvmKernel, aligned
 from dynident.dynamics.terms import resolve_terms
 from dynident.identifiability.base_regressor import nonzero_entries
 from harness import Row, interleaved, seconds, table

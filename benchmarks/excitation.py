@@ -22,7 +22,7 @@ import scipy.optimize
 
 import dynident as di
 from dynident.arrays import on_one_thread
-from dynident.motion.excite import ExciteOptions, _Excitation
+from dynident.motion.excitation import ExciteOptions, _Excitation
 from dynident.motion.search import PER_PERIOD, Found, Search, feasible_poses
 
 LIMITS = {"acceleration": 8.0, "floor": -0.1, "clearance": 0.02, "safety": 1.0}

@@ -32,7 +32,7 @@ import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.estimate.prediction import TorqueModel
 from dynident.export import CExport, export_c
-from dynident.export.c_check import find_compiler
+from dynident.export.c_export import find_compiler
 from dynident.export.c_model import Exportable
 from engine import skew_robot
 from friction import ARMS, DATA

@@ -25,11 +25,11 @@ import numpy as np
 
 import dynident as di
 from dynident.arrays import Array
-from dynident.estimate.recipes import GROUPS
+from dynident.estimate.candidates import GROUPS
 from dynident.logs.log import Log
 from dynident.plant.controllers import Feedforward
 from dynident.plant.mujoco_plant import MujocoPlant
-from dynident.plant.record import measure, record
+from dynident.plant.recording import measure, record
 from dynident.plant.sensors import Sensors
 from dynident.robot.model import Robot
 

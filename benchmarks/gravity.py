@@ -20,8 +20,8 @@ import numpy as np
 from benchmarks.friction import DATA, UR10E_GAINS
 
 import dynident as di
-from dynident.experiments.answer import ExperimentError
 from dynident.experiments.gravity import GravityMoments
+from dynident.experiments.protocol import ExperimentError
 from dynident.plant import MujocoPlant, Sensors
 
 STEP, NOISE = 0.012, 1.0  # [s], [N·m] of Abhishek et al.

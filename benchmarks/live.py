@@ -23,8 +23,8 @@ import numpy as np
 import dynident as di
 from dynident.online.identifier import OnlineIdentifier
 from dynident.online.sources import UdpSource
-from dynident.online.stream_state import StreamState
-from dynident.online.stream_states import stream
+from dynident.online.state import StreamState
+from dynident.online.streaming import stream
 
 SENDER = Path(__file__).parents[1] / "examples" / "live_sender.py"
 RATE = 1000.0  # [Hz]

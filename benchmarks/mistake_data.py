@@ -14,11 +14,11 @@ import numpy as np
 import dynident as di
 from dynident.arrays import Array
 from dynident.logs.log import Log
-from dynident.plant.payload import Payload
+from dynident.payload.body import Payload
 from dynident.plant.protocol import UnstableError
+from dynident.plant.simulation import simulate
 from dynident.robot.model import Robot
 from dynident.robot.storage import yaml_text
-from dynident.run.simulate import simulate
 
 DATA = Path(os.environ.get("DYNIDENT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SIMULATED = ("ur10e", "puma560", "sr400", "tx40")

@@ -33,12 +33,11 @@ from benchmarks.mistake_kinds import Case, cases
 
 import dynident as di
 from dynident.arrays import Array
-from dynident.check import Checkup, check_logs
-from dynident.check.explanations import Wiring
-from dynident.check.sample import samples
-from dynident.check.trial import Trial
+from dynident.diagnostics import Checkup, check_logs
+from dynident.diagnostics.hypotheses import Wiring
+from dynident.diagnostics.trial import Trial, samples
 from dynident.errors import DynidentError
-from dynident.estimate.recipes import BASIC_TERMS
+from dynident.estimate.candidates import BASIC_TERMS
 from dynident.identifiability import base_parameters
 from dynident.logs import stream_log
 from dynident.logs.log import Log, joint_positions, joint_speeds, row_torques

@@ -25,11 +25,11 @@ from benchmarks.recovery import COUNTS, DURATION, EVERY, NOISE, QUICK, machine
 
 import dynident as di
 from dynident.arrays import Array
-from dynident.estimate.payload_numbers import NUMBER_NAMES, classical_numbers
+from dynident.payload.quantities import NUMBER_NAMES, classical_numbers
 from dynident.plant import Payload
 from dynident.plant.controllers import Feedforward, Motion
 from dynident.plant.mujoco_plant import MujocoPlant
-from dynident.plant.record import measure, record
+from dynident.plant.recording import measure, record
 from dynident.plant.sensors import Sensors
 from dynident.robot.model import Robot
 

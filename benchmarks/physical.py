@@ -28,11 +28,11 @@ import dynident as di
 import friction
 import recovery
 from dynident.arrays import Array
-from dynident.estimate.physical_result import PhysicalParameters
-from dynident.plant.record import measure
+from dynident.physical.result import PhysicalParameters
+from dynident.plant.recording import measure
 from dynident.robot.model import Robot
 from dynident.robot.physicality import violations
-from dynident.validation.compare import compare
+from dynident.validation.residuals import compare
 
 SERIAL = ("ur10e", "tx40", "kr5", "puma560", "panda", "cmu-dd-arm-3")
 TIAGO_GAINS = "drive_gains: [1, 13.6, 13.6, -8.7, -8.7, -20.6, -20.6, -20.6]\n"  # [N·m/A]
@@ -181,7 +181,7 @@ def papers() -> Iterator[str]:
 
 def speed(names: Sequence[str]) -> Iterator[str]:
     """Best of five, on data whose noise makes some conditions matter."""
-    from tests.estimate.physical_cases import information
+    from tests.physical.physical_cases import information
 
     for name in names:
         robot = di.load_robot(name)

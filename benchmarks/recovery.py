@@ -25,7 +25,7 @@ import dynident as di
 from dynident.arrays import Array
 from dynident.plant.controllers import Feedforward, Motion
 from dynident.plant.mujoco_plant import MujocoPlant
-from dynident.plant.record import measure, record
+from dynident.plant.recording import measure, record
 from dynident.plant.sensors import Sensors
 from dynident.robot.model import Robot
 

@@ -14,7 +14,7 @@ def run(*arguments: str) -> None:
 
 def main() -> None:
     print("Start-up (whole process)")
-    command = ("-m", "dynident.run.command_line")
+    command = ("-m", "dynident.cli.command_line")
     everything = ("--terms", "rigid,Ia,Fv,Fc,Fo")
     for what, arguments, limit in (
         ("import dynident", ("-c", "import dynident"), 0.3),

@@ -9,11 +9,11 @@ import numpy as np
 
 import dynident as di
 from dynident.experiments.bench import Bench, Bounds
-from dynident.experiments.step.loaded import step_payload
+from dynident.experiments.step.analysis import step_payload
+from dynident.experiments.step.controller import default_motors
 from dynident.experiments.step.poses import choose_poses, inertia_base, inertial_terms, obstacle
-from dynident.experiments.step.solve import Inertia
+from dynident.experiments.step.result import Inertia
 from dynident.experiments.step.tracking import tracking_check
-from dynident.experiments.step.voltages import default_motors
 from dynident.plant import Breakaway, Motors, MujocoPlant, Payload, Sensors
 
 GAINS = np.array([11.8, 7.8, 5.8])  # [N·m/V]

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 import dynident as di
-from dynident.experiments.velocity.figure import section
-from dynident.experiments.velocity.fit import VelocityFit, fit_friction
-from dynident.experiments.velocity.points import Point
+from dynident.experiments.friction.fitting import VelocityFit, fit_friction
+from dynident.experiments.friction.points import Point
 from dynident.plant import Breakaway, MujocoPlant, Sensors
+from dynident.report.experiments.friction import section
 
 DATA = Path(os.environ.get("DYNIDENT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 NOISE = np.array([20.0, 20.0, 0.6, 0.6, 0.6, 20.0])  # [N·m]

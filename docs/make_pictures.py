@@ -19,10 +19,10 @@ from rich.text import Text
 import dynident as di
 from dynident.estimate.report_data import ReportData
 from dynident.pipeline.identification import identify_with_plots
-from dynident.report.identification import print_estimate
-from dynident.report.inspection import inspection
-from dynident.report.motion import motion_html
-from dynident.report.page import report_html
+from dynident.report.excitation_design import motion_html
+from dynident.report.fit import report_html
+from dynident.report.terminal.fit import print_estimate
+from dynident.report.terminal.inspection import inspection
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the browser lives with the tests

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 import dynident as di
-from dynident.experiments.answer import quantity_table
 from dynident.experiments.bench import Bench
+from dynident.experiments.protocol import quantity_table
 from dynident.plant import Motors, MujocoPlant, Sensors
 
 VOLTS = {"joint1": (0.8, 0.5), "joint2": (0.8, 0.4), "joint3": (0.4, 0.2)}  # [V]

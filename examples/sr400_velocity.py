@@ -9,9 +9,9 @@ Run: python examples/sr400_velocity.py
 import numpy as np
 
 import dynident as di
-from dynident.experiments.velocity.figure import section
-from dynident.experiments.velocity.fit import fit_friction
+from dynident.experiments.friction.fitting import fit_friction
 from dynident.plant import Sensors
+from dynident.report.experiments.friction import section
 
 NOISE = [20.0, 20.0, 0.6, 0.6, 0.6, 20.0]  # [N·m] of motors 1, 2, 4, 5, 6, 7
 SPEEDS = {"q5": [1.0, 3.0], "q6": [0.8, 2.4]}  # [rad/s] of motors 5 and 6, on the joint side

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dynident.run.command_line import main
+from dynident.cli.command_line import main
 
 
 @pytest.fixture

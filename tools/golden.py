@@ -249,7 +249,7 @@ def called(words: list[str]) -> tuple[int, str, str]:
     try:
         from dynident.cli.command_line import main
     except ImportError:
-        from dynident.run.command_line import main
+        from dynident.cli.command_line import main
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:

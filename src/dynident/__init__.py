@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dynident._version import __version__
 
 if TYPE_CHECKING:
-    from dynident.check import (
+    from dynident.diagnostics import (
         CheckError as CheckError,
         Checkup as Checkup,
         Finding as Finding,
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from dynident.dynamics import (
         Column as Column,
         Coulomb as Coulomb,
-        LagrangeModel as LagrangeModel,
-        SymbolicModel as SymbolicModel,
         TreeMotion as TreeMotion,
         actuated_torque as actuated_torque,
         columns as columns,
@@ -37,11 +35,9 @@ if TYPE_CHECKING:
         gravity_torque as gravity_torque,
         inverse_dynamics as inverse_dynamics,
         joint_torque as joint_torque,
-        lagrange_model as lagrange_model,
         mass_matrix as mass_matrix,
         parameters as parameters,
         regressor as regressor,
-        symbolic_model as symbolic_model,
         tree_motion as tree_motion,
     )
     from dynident.errors import (
@@ -52,11 +48,7 @@ if TYPE_CHECKING:
         UnknownNameError as UnknownNameError,
     )
     from dynident.estimate import (
-        CenterBox as CenterBox,
-        CenterEllipsoid as CenterEllipsoid,
         CombinedParameters as CombinedParameters,
-        ConflictError as ConflictError,
-        DriveGains as DriveGains,
         EnergyRows as EnergyRows,
         EssentialParameters as EssentialParameters,
         Estimator as Estimator,
@@ -64,15 +56,8 @@ if TYPE_CHECKING:
         Fit as Fit,
         FitFileError as FitFileError,
         FrictionSummary as FrictionSummary,
-        Load as Load,
-        LoadComparison as LoadComparison,
-        MassBound as MassBound,
-        NearestPhysical as NearestPhysical,
         NotFittedError as NotFittedError,
         OrdinaryLeastSquares as OrdinaryLeastSquares,
-        PayloadEstimate as PayloadEstimate,
-        PhysicalCheck as PhysicalCheck,
-        PhysicalParameters as PhysicalParameters,
         PriorLeastSquares as PriorLeastSquares,
         RidgeLeastSquares as RidgeLeastSquares,
         RobustLeastSquares as RobustLeastSquares,
@@ -82,22 +67,14 @@ if TYPE_CHECKING:
         TorqueErrorEstimate as TorqueErrorEstimate,
         TorqueErrors as TorqueErrors,
         TotalLeastSquares as TotalLeastSquares,
-        TotalMassBound as TotalMassBound,
         WeightedLeastSquares as WeightedLeastSquares,
-        compare_load as compare_load,
-        distance_to_physical as distance_to_physical,
         energy_rows as energy_rows,
         essential_parameters as essential_parameters,
         experiment as experiment,
         friction_summary as friction_summary,
-        identify_drive_gains as identify_drive_gains,
-        identify_payload as identify_payload,
-        load_change as load_change,
         load_fit as load_fit,
-        nearest_physical as nearest_physical,
         observed_energy as observed_energy,
         observed_power as observed_power,
-        physical_fit as physical_fit,
         power_rows as power_rows,
         sequential as sequential,
         sequential_online as sequential_online,
@@ -105,36 +82,29 @@ if TYPE_CHECKING:
         solve_together as solve_together,
         torque_error_model as torque_error_model,
     )
+    from dynident.experiments.friction import (
+        VelocityFriction as VelocityFriction,
+        velocity_friction as velocity_friction,
+        velocity_friction_from_logs as velocity_friction_from_logs,
+    )
     from dynident.experiments.gravity import (
         GravityMoments as GravityMoments,
         gravity_from_logs as gravity_from_logs,
         gravity_moments as gravity_moments,
     )
-    from dynident.experiments.oscillation.oscillate import Oscillation as Oscillation, oscillate as oscillate
-    from dynident.experiments.oscillation.sensitivity import sensitivity as sensitivity
-    from dynident.experiments.step import (
-        StepOptions as StepOptions,
-        StepResult as StepResult,
-        step_test as step_test,
-    )
-    from dynident.experiments.velocity import (
-        VelocityFriction as VelocityFriction,
-        velocity_friction as velocity_friction,
-        velocity_friction_from_logs as velocity_friction_from_logs,
-    )
-    from dynident.export.exported import Exported as Exported, ExportError as ExportError
-    from dynident.export.mjcf_file import export_mjcf as export_mjcf
-    from dynident.export.urdf_file import export_urdf as export_urdf
-    from dynident.export.yaml_file import export_yaml as export_yaml
+    from dynident.experiments.oscillation.procedure import Oscillation as Oscillation, oscillate as oscillate
+    from dynident.experiments.oscillation.torque_sensitivity import sensitivity as sensitivity
+    from dynident.experiments.step import StepOptions as StepOptions, StepResult as StepResult, step_test as step_test
+    from dynident.export.mjcf import export_mjcf as export_mjcf
+    from dynident.export.overlay import export_yaml as export_yaml
+    from dynident.export.urdf import export_urdf as export_urdf
+    from dynident.export.verification import Exported as Exported, ExportError as ExportError
     from dynident.identifiability import (
         BaseParameters as BaseParameters,
         Excitation as Excitation,
-        SymbolicBase as SymbolicBase,
         base_parameters as base_parameters,
         base_violations as base_violations,
         excitation as excitation,
-        physical_violations as physical_violations,
-        symbolic_base as symbolic_base,
     )
     from dynident.information import (
         Information as Information,
@@ -197,27 +167,49 @@ if TYPE_CHECKING:
         UdpSource as UdpSource,
         open_source as open_source,
     )
-    from dynident.online.stream_counters import Counters as Counters
-    from dynident.online.stream_state import StreamState as StreamState
-    from dynident.online.stream_states import stream as stream
-    from dynident.pipeline.identification import identify as identify
-    from dynident.plant import (
-        MujocoPlant as MujocoPlant,
-        UnstableError as UnstableError,
+    from dynident.online.state import Counters as Counters, StreamState as StreamState
+    from dynident.online.streaming import stream as stream
+    from dynident.payload import (
+        DriveGains as DriveGains,
+        Load as Load,
+        LoadComparison as LoadComparison,
+        PayloadEstimate as PayloadEstimate,
+        compare_load as compare_load,
+        identify_drive_gains as identify_drive_gains,
+        identify_payload as identify_payload,
+        load_change as load_change,
     )
+    from dynident.physical import (
+        CenterBox as CenterBox,
+        CenterEllipsoid as CenterEllipsoid,
+        ConflictError as ConflictError,
+        MassBound as MassBound,
+        NearestPhysical as NearestPhysical,
+        PhysicalCheck as PhysicalCheck,
+        PhysicalParameters as PhysicalParameters,
+        TotalMassBound as TotalMassBound,
+        distance_to_physical as distance_to_physical,
+        nearest_physical as nearest_physical,
+        physical_fit as physical_fit,
+    )
+    from dynident.pipeline.identification import identify as identify
+    from dynident.plant import MujocoPlant as MujocoPlant, UnstableError as UnstableError
+    from dynident.plant.simulation import simulate as simulate
     from dynident.robot import (
         Robot as Robot,
         bundled_names as bundled_names,
         load_robot as load_robot,
         robot_from_urdf as robot_from_urdf,
     )
-    from dynident.run.simulate import (
-        simulate as simulate,
-    )
-    from dynident.signals import (
-        Observations as Observations,
-        SignalOptions as SignalOptions,
-        observe as observe,
+    from dynident.robot.physicality import physical_violations as physical_violations
+    from dynident.signals import Observations as Observations, SignalOptions as SignalOptions, observe as observe
+    from dynident.symbolic import (
+        LagrangeModel as LagrangeModel,
+        SymbolicBase as SymbolicBase,
+        SymbolicModel as SymbolicModel,
+        lagrange_model as lagrange_model,
+        symbolic_base as symbolic_base,
+        symbolic_model as symbolic_model,
     )
     from dynident.validation import (
         FitComparison as FitComparison,
@@ -226,13 +218,19 @@ if TYPE_CHECKING:
         validate as validate,
     )
 
+
 _ROOMS = {
+    "dynident.diagnostics": (
+        "CheckError",
+        "Checkup",
+        "Finding",
+        "check_logs",
+        "preview",
+    ),
     "dynident.dynamics": (
         "Column",
         "Coulomb",
         "TreeMotion",
-        "LagrangeModel",
-        "SymbolicModel",
         "actuated_torque",
         "columns",
         "coriolis_torque",
@@ -242,12 +240,10 @@ _ROOMS = {
         "gravity_torque",
         "inverse_dynamics",
         "joint_torque",
-        "lagrange_model",
         "mass_matrix",
         "parameters",
         "regressor",
         "tree_motion",
-        "symbolic_model",
     ),
     "dynident.errors": (
         "DynidentError",
@@ -256,15 +252,74 @@ _ROOMS = {
         "SingularError",
         "UnknownNameError",
     ),
+    "dynident.estimate": (
+        "CombinedParameters",
+        "EnergyRows",
+        "EssentialParameters",
+        "Estimator",
+        "Experiment",
+        "Fit",
+        "FitFileError",
+        "FrictionSummary",
+        "NotFittedError",
+        "OrdinaryLeastSquares",
+        "PriorLeastSquares",
+        "RidgeLeastSquares",
+        "RobustLeastSquares",
+        "SequentialResult",
+        "Stage",
+        "StageExperiment",
+        "TorqueErrorEstimate",
+        "TorqueErrors",
+        "TotalLeastSquares",
+        "WeightedLeastSquares",
+        "energy_rows",
+        "essential_parameters",
+        "experiment",
+        "friction_summary",
+        "load_fit",
+        "observed_energy",
+        "observed_power",
+        "power_rows",
+        "sequential",
+        "sequential_online",
+        "solve_in_steps",
+        "solve_together",
+        "torque_error_model",
+    ),
+    "dynident.experiments.friction": (
+        "VelocityFriction",
+        "velocity_friction",
+        "velocity_friction_from_logs",
+    ),
+    "dynident.experiments.gravity": (
+        "GravityMoments",
+        "gravity_from_logs",
+        "gravity_moments",
+    ),
+    "dynident.experiments.oscillation.procedure": (
+        "Oscillation",
+        "oscillate",
+    ),
+    "dynident.experiments.oscillation.torque_sensitivity": ("sensitivity",),
+    "dynident.experiments.step": (
+        "StepOptions",
+        "StepResult",
+        "step_test",
+    ),
+    "dynident.export.mjcf": ("export_mjcf",),
+    "dynident.export.overlay": ("export_yaml",),
+    "dynident.export.urdf": ("export_urdf",),
+    "dynident.export.verification": (
+        "ExportError",
+        "Exported",
+    ),
     "dynident.identifiability": (
         "BaseParameters",
         "Excitation",
-        "SymbolicBase",
         "base_parameters",
         "base_violations",
         "excitation",
-        "physical_violations",
-        "symbolic_base",
     ),
     "dynident.information": (
         "Information",
@@ -282,29 +337,11 @@ _ROOMS = {
         "Log",
         "LogError",
         "LogFile",
-        "LogWarning",
         "LogSource",
+        "LogWarning",
         "open_log",
         "read_log",
         "write_log",
-    ),
-    "dynident.online.sources": (
-        "PlantSource",
-        "Replay",
-        "Samples",
-        "Source",
-        "SourceError",
-        "StandardInput",
-        "TcpSource",
-        "UdpSource",
-        "open_source",
-    ),
-    "dynident.online.stream_counters": ("Counters",),
-    "dynident.online.stream_state": ("StreamState",),
-    "dynident.online.stream_states": ("stream",),
-    "dynident.plant": (
-        "MujocoPlant",
-        "UnstableError",
     ),
     "dynident.motion": (
         "ExciteOptions",
@@ -325,53 +362,42 @@ _ROOMS = {
         "write_csv",
         "write_ros",
     ),
-    "dynident.robot": (
-        "Robot",
-        "bundled_names",
-        "load_robot",
-        "robot_from_urdf",
+    "dynident.online": (
+        "Change",
+        "OnlineIdentifier",
+        "OnlineOptions",
+        "OnlineState",
+        "ParallelStructure",
+        "Sample",
+        "SeriesStructure",
     ),
-    "dynident.estimate": (
-        "CombinedParameters",
+    "dynident.online.sources": (
+        "PlantSource",
+        "Replay",
+        "Samples",
+        "Source",
+        "SourceError",
+        "StandardInput",
+        "TcpSource",
+        "UdpSource",
+        "open_source",
+    ),
+    "dynident.online.state": (
+        "Counters",
+        "StreamState",
+    ),
+    "dynident.online.streaming": ("stream",),
+    "dynident.payload": (
         "DriveGains",
-        "EnergyRows",
-        "EssentialParameters",
-        "Estimator",
-        "Experiment",
-        "Fit",
-        "FitFileError",
-        "FrictionSummary",
         "Load",
         "LoadComparison",
-        "NotFittedError",
-        "OrdinaryLeastSquares",
         "PayloadEstimate",
-        "PriorLeastSquares",
-        "RidgeLeastSquares",
-        "RobustLeastSquares",
-        "SequentialResult",
-        "Stage",
-        "StageExperiment",
-        "TorqueErrorEstimate",
-        "TorqueErrors",
-        "TotalLeastSquares",
-        "WeightedLeastSquares",
         "compare_load",
-        "energy_rows",
-        "essential_parameters",
-        "experiment",
-        "friction_summary",
         "identify_drive_gains",
         "identify_payload",
         "load_change",
-        "load_fit",
-        "sequential",
-        "sequential_online",
-        "torque_error_model",
-        "observed_energy",
-        "observed_power",
-        "power_rows",
-        "solve_in_steps",
+    ),
+    "dynident.physical": (
         "CenterBox",
         "CenterEllipsoid",
         "ConflictError",
@@ -383,33 +409,32 @@ _ROOMS = {
         "distance_to_physical",
         "nearest_physical",
         "physical_fit",
-        "solve_together",
     ),
-    "dynident.online": (
-        "Change",
-        "OnlineIdentifier",
-        "OnlineOptions",
-        "OnlineState",
-        "ParallelStructure",
-        "Sample",
-        "SeriesStructure",
+    "dynident.pipeline.identification": ("identify",),
+    "dynident.plant": (
+        "MujocoPlant",
+        "UnstableError",
     ),
-    "dynident.experiments.velocity": (
-        "VelocityFriction",
-        "velocity_friction",
-        "velocity_friction_from_logs",
+    "dynident.plant.simulation": ("simulate",),
+    "dynident.robot": (
+        "Robot",
+        "bundled_names",
+        "load_robot",
+        "robot_from_urdf",
     ),
+    "dynident.robot.physicality": ("physical_violations",),
     "dynident.signals": (
         "Observations",
         "SignalOptions",
         "observe",
     ),
-    "dynident.check": (
-        "CheckError",
-        "Checkup",
-        "Finding",
-        "check_logs",
-        "preview",
+    "dynident.symbolic": (
+        "LagrangeModel",
+        "SymbolicBase",
+        "SymbolicModel",
+        "lagrange_model",
+        "symbolic_base",
+        "symbolic_model",
     ),
     "dynident.validation": (
         "FitComparison",
@@ -417,16 +442,6 @@ _ROOMS = {
         "compare_fits",
         "validate",
     ),
-    "dynident.experiments.step": ("StepOptions", "StepResult", "step_test"),
-    "dynident.experiments.gravity": ("GravityMoments", "gravity_from_logs", "gravity_moments"),
-    "dynident.experiments.oscillation.oscillate": ("Oscillation", "oscillate"),
-    "dynident.experiments.oscillation.sensitivity": ("sensitivity",),
-    "dynident.export.exported": ("ExportError", "Exported"),
-    "dynident.export.mjcf_file": ("export_mjcf",),
-    "dynident.export.urdf_file": ("export_urdf",),
-    "dynident.export.yaml_file": ("export_yaml",),
-    "dynident.pipeline.identification": ("identify",),
-    "dynident.run.simulate": ("simulate",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _RENAMED = {"BaseValues": "ParameterEstimate", "Solution": "ParameterEstimate"}  # until 0.6

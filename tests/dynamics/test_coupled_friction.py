@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Course, MotionSamples, Reference
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.terms import resolve_terms
+from dynident.dynamics.terms.term import Course, MotionSamples, Reference
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 
 import dynident as di
 from dynident.dynamics.equations import NumpyFunctions, inverse_dynamics, make_state
+from dynident.dynamics.jit.numpy_kernel import BLOCK
 from dynident.dynamics.kernels import kernel, record
-from dynident.dynamics.numpy_backend import BLOCK
 from dynident.dynamics.terms import resolve_terms
 from tests.robots import random_urdf
 

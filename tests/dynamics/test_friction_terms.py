@@ -7,9 +7,9 @@ import pinocchio as pin
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Course, MotionSamples, Reference
-from dynident.dynamics.friction_terms import METRES_PER_RADIAN, elements_with_friction, motion_of
 from dynident.dynamics.terms import resolve_terms
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN, elements_with_friction, motion_of
+from dynident.dynamics.terms.term import Course, MotionSamples, Reference
 from dynident.errors import InputError, UnknownNameError
 from tests.robots import tree_model
 

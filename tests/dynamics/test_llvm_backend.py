@@ -10,10 +10,10 @@ import pytest
 import dynident as di
 from dynident.dynamics import jit
 from dynident.dynamics.equations import NumpyFunctions, make_state, regressor_entries
+from dynident.dynamics.jit.llvm_kernel import LlvmKernel
+from dynident.dynamics.jit.numpy_kernel import NumpyKernel
+from dynident.dynamics.jit.program import Recorder
 from dynident.dynamics.kernels import _KINDS, record
-from dynident.dynamics.llvm_backend import LlvmKernel
-from dynident.dynamics.numpy_backend import NumpyKernel
-from dynident.dynamics.program import Recorder
 from dynident.dynamics.terms import Coulomb, resolve_terms
 from tests.robots import random_urdf
 

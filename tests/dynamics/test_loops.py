@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 import dynident as di
-from dynident.dynamics.assembly import assembly
+from dynident.cli.command_line import main
+from dynident.dynamics.loop_assembly import assembly
+from dynident.robot.algebra import rpy_matrix
 from dynident.robot.loops import CUT_JOINTS, Placement, loop_rows, n_rows
 from dynident.robot.model import BASE, Loop, Transform
-from dynident.robot.rotations import rpy_matrix
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
-from dynident.run.command_line import main
 from tests.loops import FIVE_BAR, FOUR_BAR, LINKS, SPATIAL, MujocoOracle, five_bar_oracle, four_bar_oracle, load
 from tests.robots import random_urdf
 from tests.signals.made import exact_log

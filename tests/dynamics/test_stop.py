@@ -9,8 +9,8 @@ import pytest
 
 import dynident as di
 import dynident.signals.rows as rows_module
-from dynident.dynamics.stop import Stops, play
 from dynident.dynamics.terms import resolve_terms
+from dynident.dynamics.terms.friction_laws import Stops, play
 from dynident.estimate import TorqueModel, predicted_blocks
 from dynident.signals import ObservedRows, SignalOptions, observe, row_blocks
 from tests.signals.made import Fourier, Pieces, make_log, stamps

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dynident.estimate.deviations import (
+from dynident.estimate.covariance import (
     MOST_LAGS,
     LagSums,
     common_inflation,

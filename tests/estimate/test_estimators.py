@@ -20,9 +20,9 @@ from dynident.estimate.estimators import (
     TotalLeastSquares,
     WeightedLeastSquares,
 )
+from dynident.estimate.least_squares import scaled_solution
 from dynident.estimate.priors import nominal_deviations
 from dynident.estimate.robust import MOST_RESIDUALS
-from dynident.estimate.total import scaled_solution
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import triangular
 from dynident.information.row_source import GivenRows, accumulate_source

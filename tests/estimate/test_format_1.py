@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 import dynident as di
+from dynident.cli.command_line import main
 from dynident.estimate.report_data import load_report_data
-from dynident.report.page import report_html
-from dynident.run.command_line import main
+from dynident.report.fit import report_html
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "data" / "fit_1"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.terms import along_terms, resolve_terms
+from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import fit_linearized
 from dynident.information.information import MergeError

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import MotionSamples
 from dynident.dynamics.terms import all_columns, resolve_terms
-from dynident.estimate.friction_levels import Levels, Shares
-from dynident.estimate.friction_loops import REACH, Loops
+from dynident.dynamics.terms.term import MotionSamples
+from dynident.estimate.equivalent_friction import disagree, friction_summary
 from dynident.estimate.friction_parts import Parts, friction_curve, group_keys
-from dynident.estimate.friction_summary import disagree, friction_summary
-from dynident.estimate.friction_view import MOST_POINTS
+from dynident.estimate.friction_view import MOST_POINTS, REACH, Levels, Loops, Shares
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.storage import load_fit
 from tests.signals.made import Fourier, make_log, stamps

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.estimate.motion_view import SECONDS, MotionView, motion_view
-from dynident.signals.observe import observe
+from dynident.estimate.report_data import SECONDS, MotionView, motion_view
+from dynident.signals.observations import observe
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_repeated_stamps_make_no_infinite_speed(robot):
 def test_it_is_kept_beside_the_fit_and_the_report_shows_it(robot, tmp_path):
     from dynident.estimate.report_data import load_report_data
     from dynident.pipeline.identification import identify_with_plots
-    from dynident.report.page import report_html
+    from dynident.report.fit import report_html
     from tests.report.test_page import make_log
 
     fit, plots = identify_with_plots(robot, [make_log(robot, 1)], friction="basic", check="off")

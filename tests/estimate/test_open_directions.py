@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.estimate.open_directions import open_directions
-from dynident.estimate.physical_evidence import rows_of
+from dynident.physical.fitting import rows_of
+from dynident.pipeline.fitting import open_directions
 from tests.signals.made import Fourier, make_log, stamps
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import dynident as di
-from dynident.estimate.plain_friction import plain_elements
-from dynident.run.export import plain_friction
-from tests.estimate.payloads import made_log
+from dynident.cli.export import plain_friction
+from dynident.estimate.equivalent_friction import plain_elements
+from tests.payload.payloads import made_log
 
 SPRING = 1.5  # [N·m] on joint 2, which slips after 3 mrad
 MOTOR = 0.6  # [N·m] on the motor that turns with two joints
@@ -51,7 +51,7 @@ def test_a_fit_without_a_view_is_refused(fit):
 
 def test_the_value_set_of_a_yaml_file_has_it_too(fit, tmp_path, capsys):
     """Its Fv and Fc alone would be those of overlapping terms: a simulation of them missed 18 % of the torque."""
-    from dynident.run.command_line import main
+    from dynident.cli.command_line import main
 
     fit.save(tmp_path / "fit")
     assert main(["export", str(tmp_path / "fit"), "--yaml", str(tmp_path / "out.yaml")]) == 0

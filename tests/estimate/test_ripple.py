@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.estimate.ripple import find_ripple
+from dynident.estimate.candidates import find_ripple
 
 T = np.arange(0.0, 40.0, 0.004)
 

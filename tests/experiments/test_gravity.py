@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.gravity.fourier import fits, fourier_fit
-from dynident.experiments.gravity.plan import plan_sweeps
-from dynident.experiments.gravity.slow_run import slow_run
+from dynident.experiments.gravity.plan import Sweep, plan_sweeps
+from dynident.experiments.gravity.slow_runs import slow_run
 from dynident.experiments.gravity.structure import gravity_base, gravity_columns, stages, unweighed
-from dynident.experiments.gravity.sweep import Sweep
+from dynident.experiments.protocol import ExperimentError
 from dynident.plant import Breakaway, MujocoPlant
 from tests.experiments.slow_logs import sweep_log, sweep_logs, there_and_back
 

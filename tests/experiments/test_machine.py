@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench
+from dynident.experiments.protocol import ExperimentError
 from dynident.plant import MujocoPlant, OpenLoop
 
 LATE = 0.05  # [s] when it fails

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiments.answer import ExperimentError
+from dynident.cli.command_line import main
 from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.oscillation.gravity_stage import gravity_stage
-from dynident.experiments.oscillation.groups import swing_model
-from dynident.experiments.oscillation.searches import creep, random_walk
-from dynident.experiments.oscillation.sensitivity import sensitivity
+from dynident.experiments.oscillation.model import swing_model
+from dynident.experiments.oscillation.procedure import creep, random_walk
 from dynident.experiments.oscillation.stage import StageOptions
+from dynident.experiments.oscillation.torque_sensitivity import sensitivity
+from dynident.experiments.protocol import ExperimentError
 from dynident.plant import MujocoPlant, Sensors
-from dynident.run.command_line import main
 
 
 @pytest.fixture(scope="module")

@@ -6,24 +6,22 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.single_state import torque_law
-from dynident.experiments.answer import ExperimentError
+from dynident.dynamics.kernels import torque_law
 from dynident.experiments.bench import Bounds
-from dynident.experiments.oscillation.groups import local, nominals, swing_model
-from dynident.experiments.oscillation.modal_equations import parts_of, sampled
+from dynident.experiments.oscillation.modal_equations import choose_set_points, design, gains, parts_of, sampled
+from dynident.experiments.oscillation.model import gauss_newton, local, nominals, swing_model
 from dynident.experiments.oscillation.modes import counted_periods, fit_modes
-from dynident.experiments.oscillation.paper_model import is_paper_chain, paper_model
-from dynident.experiments.oscillation.set_points import choose_set_points, design, gains
-from dynident.experiments.oscillation.solver import gauss_newton
-from dynident.experiments.oscillation.starts import (
+from dynident.experiments.oscillation.swings import (
     amplitude_for,
     mixed_start,
     natural_modes,
     quantum_of,
     slow_start,
     top,
+    turns,
 )
-from dynident.experiments.oscillation.swing import turns
+from dynident.experiments.protocol import ExperimentError
+from dynident.papers.jamisola.model import is_paper_chain, paper_model
 
 
 @pytest.mark.parametrize("name", ["pendulum-3", "ur10e", "sr400"])

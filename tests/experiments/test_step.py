@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench
+from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step import StepOptions, StepRecord, analyse, fit_response, record_from_log, step_test
+from dynident.experiments.step.controller import default_motors, suggested
 from dynident.experiments.step.poses import choose_poses, feels_gravity, inertia_base, inertia_rows, obstacle
-from dynident.experiments.step.response import displacement
-from dynident.experiments.step.solve import Inertia, solve_inertias
-from dynident.experiments.step.torque import joint_numbers
-from dynident.experiments.step.voltages import default_motors, suggested
+from dynident.experiments.step.response import displacement, joint_numbers
+from dynident.experiments.step.result import Inertia, solve_inertias
 from dynident.plant import Breakaway, Motors, MujocoPlant, Sensors
 
 COUNT = 2.0 * np.pi / 65536

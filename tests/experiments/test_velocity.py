@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds
-from dynident.experiments.velocity.figure import section, sections
-from dynident.experiments.velocity.fit import fit_friction
-from dynident.experiments.velocity.groups import joint_groups
-from dynident.experiments.velocity.model import friction_columns, shapes
-from dynident.experiments.velocity.plan import ThereAndBack, Timing, plan_levels
-from dynident.experiments.velocity.points import Point, Stretch, both_ways, unsteady
-from dynident.experiments.velocity.pose import quiet_pose
-from dynident.experiments.velocity.result import VelocityFriction
-from dynident.experiments.velocity.shape import residual_shape
+from dynident.experiments.friction.fitting import fit_friction, friction_columns, shapes
+from dynident.experiments.friction.groups import joint_groups, quiet_pose
+from dynident.experiments.friction.plan import ThereAndBack, Timing, plan_levels
+from dynident.experiments.friction.points import Point, Stretch, both_ways, unsteady
+from dynident.experiments.friction.result import VelocityFriction, residual_shape
+from dynident.experiments.protocol import ExperimentError
 from dynident.plant import Breakaway, MujocoPlant, Sensors
+from dynident.report.experiments.friction import section, sections
 
 FRICTION = {"Fv1": 0.5, "Fc1": 1.0, "Fo1": 0.2}
 RANGE = {"q1": (-1.5, 1.5)}

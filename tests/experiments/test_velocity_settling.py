@@ -9,11 +9,11 @@ import pytest
 
 import dynident as di
 from dynident.experiments.bench import Bench, Bounds
-from dynident.experiments.velocity.fit import fit_friction
-from dynident.experiments.velocity.groups import joint_groups
-from dynident.experiments.velocity.links import acceleration_columns
-from dynident.experiments.velocity.plan import Timing, joint_range, plan_levels, prolonged
-from dynident.experiments.velocity.points import Point, Stretch, both_ways, derivatives, settling
+from dynident.experiments.friction.fitting import fit_friction
+from dynident.experiments.friction.groups import joint_groups
+from dynident.experiments.friction.links import acceleration_columns
+from dynident.experiments.friction.plan import Timing, joint_range, plan_levels, prolonged
+from dynident.experiments.friction.points import Point, Stretch, both_ways, derivatives, settling
 from dynident.plant import MujocoPlant, Sensors
 from tests import strangers
 from tests.strangers import STRANGERS, calibration

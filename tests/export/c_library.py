@@ -10,7 +10,7 @@ import numpy as np
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.estimate.prediction import TorqueModel
 from dynident.export import CExport
-from dynident.export.c_check import find_compiler
+from dynident.export.c_export import find_compiler
 from dynident.robot.model import Robot
 
 STRICT = ("-std=c99", "-O0", "-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wdouble-promotion", "-Werror")

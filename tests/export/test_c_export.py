@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import MotionSamples
-from dynident.dynamics.program import LEAVES
+from dynident.dynamics.jit.program import LEAVES
 from dynident.dynamics.terms import resolve_terms
+from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.prediction import TorqueModel
 from dynident.export import CExport, CExportError, c_export as writing, check_c, export_c
-from dynident.export.c_check import compared, find_compiler
+from dynident.export.c_export import compared, find_compiler
 from dynident.export.c_files import CCode
 from dynident.export.c_functions import c_functions
 from dynident.export.c_model import c_model

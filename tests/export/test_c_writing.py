@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from dynident.dynamics.numpy_backend import NumpyKernel
-from dynident.dynamics.program import Recorder
+from dynident.dynamics.jit.numpy_kernel import NumpyKernel
+from dynident.dynamics.jit.program import Recorder
 from dynident.export.c_files import _plain
-from dynident.export.c_writing import Counts, literal, statements
+from dynident.export.c_functions import Counts, literal, statements
 
 NAMES = {"fabs": abs, "sin": math.sin, "cos": math.cos, "tanh": math.tanh, "exp": math.exp}
 

@@ -8,7 +8,7 @@ import pytest
 import dynident as di
 from dynident.dynamics import equations as eq
 from dynident.dynamics.terms import resolve_terms
-from dynident.export.dual import Dual, DualFunctions, slope_of
+from dynident.export.c_terms import Dual, DualFunctions, slope_of
 
 
 @pytest.mark.parametrize("name", ["puma560", "sr400", "cylindrical"])

@@ -13,8 +13,8 @@ import pytest
 import dynident as di
 from dynident.errors import InputError
 from dynident.export import mjcf_file
-from dynident.export.exported import ExportError
-from dynident.export.mjcf_file import export_mjcf
+from dynident.export.mjcf import export_mjcf
+from dynident.export.verification import ExportError
 from dynident.robot.parameters import LINK_SYMBOLS
 from tests.export.made import ARM as URDF, assert_close, body, other_values, states
 from tests.loops import FIVE_BAR, FOUR_BAR, load

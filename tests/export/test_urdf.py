@@ -11,11 +11,10 @@ import pytest
 import dynident as di
 from dynident.errors import InputError, RobotFileError, UnknownNameError
 from dynident.export import urdf_file
-from dynident.export.exported import ExportError
-from dynident.export.urdf_file import export_urdf
-from dynident.export.urdf_new import roll_pitch_yaw
+from dynident.export.urdf import export_urdf, roll_pitch_yaw
+from dynident.export.verification import ExportError
+from dynident.robot.algebra import rpy_matrix
 from dynident.robot.parameters import from_pinocchio
-from dynident.robot.rotations import rpy_matrix
 from tests.export.made import ARM, assert_close, body, other_values, states
 from tests.loops import FOUR_BAR, load
 from tests.robots import random_urdf

@@ -10,8 +10,8 @@ import pytest
 import dynident as di
 from dynident.errors import InputError, UnknownNameError
 from dynident.export import yaml_file
-from dynident.export.exported import ExportError
-from dynident.export.yaml_file import export_yaml
+from dynident.export.overlay import export_yaml
+from dynident.export.verification import ExportError
 from tests.estimate.test_storage import estimate_of
 from tests.export.made import ARM, assert_close, other_values, states
 from tests.robots import random_urdf

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.identifiability.helpful import helpful_motions
+from dynident.identifiability.excitation_quality import helpful_motions
 
 
 def ways(robot, terms, **direction):

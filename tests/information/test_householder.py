@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynident.information.absorb import absorb
-from dynident.information.factor import merged, triangular
+from dynident.information.factor import absorb, merged, triangular
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 42])

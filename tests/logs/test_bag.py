@@ -10,7 +10,7 @@ import pytest
 from mcap.writer import CompressionType, Writer
 
 import dynident as di
-from dynident.logs.memory import LogWarning
+from dynident.logs.tables import LogWarning
 
 N = 400
 START = 1_700_000_000_000_000_000  # [ns]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from dynident.logs import digits, read_log, stream_log, text
-from dynident.logs.digits import decimal_table
+from dynident.logs.text import decimal_table
 
 
 def same_bits(found, cells) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynident.errors import InputError
-from dynident.logs.jointstate import layout_of
+from dynident.logs.joint_state import layout_of
 from dynident.logs.publishers import Sorter, concatenated
 from tests.logs.test_bag import START, cdr
 

@@ -8,14 +8,14 @@ import pytest
 
 import dynident as di
 from dynident.logs import kept, open_log, parquet, stream_log, text
-from dynident.logs.kept import Kept
+from dynident.logs.text import Kept
 
 N = 3000
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr("dynident.logs.stream.BLOCK", 1000)
+    monkeypatch.setattr("dynident.logs.file.BLOCK", 1000)
     monkeypatch.setattr(text, "PART", 1 << 13)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from dynident.logs.labels import short_names
+from dynident.logs.read import short_names
 
 
 def short(*given):

@@ -8,7 +8,7 @@ import yaml
 
 import dynident as di
 from dynident.logs.log import joint_positions
-from dynident.logs.memory import LogWarning
+from dynident.logs.tables import LogWarning
 
 N = 30
 

@@ -110,6 +110,6 @@ def test_a_large_bag_is_merged_from_the_file(path, monkeypatch):
     monkeypatch.setattr(bag, "KEPT_BAG", 1000)
     log = read(path, [*told("/left", REGULAR, (1, 2)), *told("/right", REGULAR, (3,))])
     np.testing.assert_array_equal(log.channels["q3"], signal(REGULAR, 3))
-    monkeypatch.setattr("dynident.logs.memory.LARGEST_MEMORY", 5000)
+    monkeypatch.setattr("dynident.logs.tables.LARGEST_MEMORY", 5000)
     with pytest.raises(di.LogError, match=r"unpacks to .* GB or more"):
         di.read_log(path, di.load_robot("pendulum-3"))

@@ -12,7 +12,7 @@ import pytest
 import dynident as di
 from dynident import logs
 from dynident.logs import Log, LogFile, open_log, parquet, read_log, stream_log, text
-from dynident.logs.table import regroup
+from dynident.logs.tables import regroup
 
 BLOCK = 1000  # here, to keep the files short
 N = 2500  # three blocks

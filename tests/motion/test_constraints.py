@@ -12,10 +12,9 @@ import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.motion.demands import Demands, Workspace
-from dynident.motion.geometry import CapsuleDistances, LinkPoints, closest, link_capsules
-from dynident.motion.interior import minimise
+from dynident.motion.geometry import CapsuleDistances, LinkPoints, closest, link_capsules, segment_to_box, to_box
+from dynident.motion.interior_point import minimise
 from dynident.motion.limits import gather_limits
-from dynident.motion.obstacles import segment_to_box, to_box
 from dynident.motion.space import Space
 from dynident.robot.model import Limits
 from tests.robots import tree_model

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.adjoint import adjoint
+from dynident.dynamics.jit.numpy_kernel import NumpyKernel
+from dynident.dynamics.jit.reverse_pass import adjoint
 from dynident.dynamics.kernels import record
-from dynident.dynamics.numpy_backend import NumpyKernel
 from dynident.dynamics.terms import resolve_terms
-from dynident.motion.criteria import CRITERIA
-from dynident.motion.rows import EnergyRows, TorqueRows
+from dynident.motion.rows import CRITERIA, EnergyRows, TorqueRows
 from dynident.motion.space import Space
 
 pytestmark = pytest.mark.usefixtures("without_compiling")

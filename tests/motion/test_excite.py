@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.cli.command_line import main
 from dynident.errors import InputError, UnknownNameError
 from dynident.motion.geometry import LinkPoints
-from dynident.run.command_line import main
 
 QUICK = {"starts": 2, "kicks": 1, "iterations": 40, "duration": 5.0, "harmonics": 4}
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import dynident as di
-from dynident.run.command_line import main
+from dynident.cli.command_line import main
 from tests.robots import tree_model
 
 SAFETY, FLOOR, RADIUS, CLEARANCE, ACCELERATION = 0.9, -0.3, 0.04, 0.02, 12.0

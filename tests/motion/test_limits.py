@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.cli.command_line import main
 from dynident.errors import InputError
 from dynident.motion.limits import gather_limits
-from dynident.run.command_line import main
 from tests.robot.test_placeholders import urdf
 
 MJCF = """<mujoco model="made"><compiler angle="radian"/><worldbody><body name="a" pos="0 0 0.2">

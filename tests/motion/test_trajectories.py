@@ -11,7 +11,7 @@ import yaml
 import dynident as di
 from dynident.errors import InputError, UnknownNameError
 from dynident.motion.fourier import rest_basis
-from dynident.motion.laws import LAWS, peaks
+from dynident.motion.point_to_point import LAWS, peaks
 
 POINTS = np.array([[0.0, 1.0], [0.5, -0.2], [0.5, 0.7], [-1.0, 0.7]])
 NAMES = ("shoulder", "elbow")

@@ -10,11 +10,11 @@ from rich.console import Console
 
 import dynident as di
 from dynident.arrays import frozen
-from dynident.dynamics.along import MotionSamples, Reference
 from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.dynamics.terms.term import MotionSamples, Reference
 from dynident.estimate.prediction import TorqueModel
-from dynident.online.followed import FollowedColumns
-from dynident.report.live import live_view
+from dynident.online.rows import FollowedColumns
+from dynident.report.terminal.live import live_view
 from tests.online.made import BODY, arm, feed, motion
 from tests.signals.made import make_log
 

@@ -9,7 +9,7 @@ import pytest
 
 import dynident as di
 from dynident.online import identifier as identifier_module
-from dynident.online.gate import MARGIN, SLIDING_SPEED, SPEED, JumpGate, speed_limits
+from dynident.online.outliers import MARGIN, SLIDING_SPEED, SPEED, JumpGate, speed_limits
 from tests.online.made import BODY, TERMS, arm, feed, motion, torque
 
 STEP = 0.01  # [s]

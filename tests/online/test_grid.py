@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.online.grid import Regridder, irregular
+from dynident.online.filters import Regridder, irregular
 from tests.online.made import TERMS, arm, feed, motion, torque, truth
 from tests.signals.made import Fourier
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.information.absorb import absorb
-from dynident.online.memory import Forgetting, Stretch, make_room, raise_deviations
+from dynident.information.factor import absorb
+from dynident.online.history import Forgetting, Stretch, make_room, raise_deviations
 
 
 def stretch(rows, tau):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.estimate.payload_numbers import classical_numbers
+from dynident.payload.quantities import classical_numbers
 from tests.online.made import BODY, TERMS, arm, feed, motion, torque
 
 RATE = 250.0

@@ -15,8 +15,8 @@ import dynident as di
 from dynident.errors import InputError
 from dynident.logs.log import Log
 from dynident.online.sources import Replay, SourceError, StandardInput, TcpSource, UdpSource, open_source, simulated
-from dynident.online.sources.addresses import is_loopback, parse_address
-from dynident.online.sources.packet import LONGEST
+from dynident.online.sources.network import is_loopback, parse_address
+from dynident.online.sources.packets import LONGEST
 from tests.logs.test_bag import cdr, write_mcap
 from tests.online.fakes import packets
 

@@ -10,9 +10,8 @@ import pytest
 
 import dynident as di
 from dynident.logs.log import Log, joint_positions, row_torques
-from dynident.online.sources.channels import ChannelMap
-from dynident.online.sources.packet import LONGEST, PacketError, PacketReader
-from dynident.online.stream_counters import Tally
+from dynident.online.sources.packets import LONGEST, ChannelMap, PacketError, PacketReader
+from dynident.online.state import Tally
 
 ROBOT = di.load_robot("pendulum-2")
 NAMES = ROBOT.joint_names

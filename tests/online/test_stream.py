@@ -13,8 +13,7 @@ import pytest
 import dynident as di
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.online.sources import Replay, SourceError, StandardInput, UdpSource
-from dynident.online.stream_latency import LatencyRecord
-from dynident.online.stream_states import stream
+from dynident.online.streaming import LatencyRecord, stream
 from tests.online.fakes import GainIdentifier, packets, write_swing
 from tests.online.test_sources import log
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynident.online.guard import CONFIRMED, PAUSE, Guard
 from dynident.online.sources.source import Samples
-from dynident.online.stream_counters import Tally
-from dynident.online.stream_guard import CONFIRMED, PAUSE, Guard
+from dynident.online.state import Tally
 
 
 def block(time, numbers=None) -> Samples:

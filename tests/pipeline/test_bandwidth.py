@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.estimate.accuracy import TorqueErrors
-from dynident.estimate.records import CrossValidation, FitErrors
-from dynident.estimate.usefulness import usefulness
+from dynident.cli.command_line import main
+from dynident.estimate.records import CrossValidation, FitErrors, usefulness
+from dynident.estimate.torque_errors import TorqueErrors
 from dynident.pipeline.bandwidth import choose_bands, lowest_within_a_standard_error
-from dynident.report.verdict import verdict
-from dynident.run.command_line import main
+from dynident.report.fit.trust import verdict
 from dynident.signals import observe
 
 MASS, VISCOUS, DRY = 3.0, 5.0, 1.5  # [kg], [N·s/m], [N]

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.terms import along_terms, resolve_terms
-from dynident.estimate.recipes import GROUPS, Group
+from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
+from dynident.estimate.candidates import GROUPS, Group
 from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.term_selection import LEAST_SECONDS, Selection
 from dynident.pipeline.training_rows import TrainingRows
 from dynident.signals import ObservedRows, SignalOptions, observe
-from dynident.validation.cross import SELECTION_BLOCKS as BLOCKS, selection_folds
+from dynident.validation.cross_validation import SELECTION_BLOCKS as BLOCKS, selection_folds
 from tests.signals.made import Fourier, exact_torque, make_log, stamps
 
 BASIC = "rigid,Ia,Fv,Fc(0.02),Fo"

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.cli.command_line import main
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
 from dynident.pipeline import preprocessing, training_rows
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.training_rows import TrainingRows
-from dynident.run.command_line import main
 from dynident.signals import ObservedRows, SignalOptions, observe
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"

@@ -10,8 +10,7 @@ import pytest
 import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.plant import MujocoPlant, OpenLoop, UnstableError, measure, record
-from dynident.plant.effect_laws import StopForce
-from dynident.plant.effects import Effect, effect_names
+from dynident.plant.effects import Effect, StopForce, effect_names
 
 EVERY_TERM = (
     "stop(0.0003,0.003),stribeck(0.2),sign(0.2),load,loadv,asymmetric,quadratic,cubic,harmonics(1,2),ripple(30.65),"

@@ -10,7 +10,7 @@ from dynident.estimate.estimators import ESTIMATORS
 from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
 from dynident.plant import Feedforward, MujocoPlant, record
-from dynident.signals.observe import SignalOptions, observe
+from dynident.signals.observations import SignalOptions, observe
 from dynident.signals.rows import ObservedRows
 
 

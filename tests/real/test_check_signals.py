@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.check.preview import preview
-from dynident.check.signals import signal_findings
+from dynident.diagnostics.diagnosing import signal_findings
+from dynident.diagnostics.log_preview import preview
 from dynident.logs import Log, stream_log
 
 DATA = Path(os.environ.get("DYNIDENT_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dynident as di
-from dynident.experiments.answer import ExperimentError
+from dynident.experiments.protocol import ExperimentError
 
 DATA = Path(os.environ.get("DYNIDENT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason=f"real data not found at {DATA}; set DYNIDENT_DATA")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.run.command_line import main
+from dynident.cli.command_line import main
 from tests.recovery.kr5 import STEP, fourier, machine_torque
 from tests.signals.made import make_log
 

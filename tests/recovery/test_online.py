@@ -94,7 +94,7 @@ class TestPaperOne:
         assert max(late) - PICKED < 1.5
 
     def test_all_ten_numbers(self, states):
-        from dynident.estimate.payload_numbers import classical_numbers
+        from dynident.payload.quantities import classical_numbers
 
         truth = classical_numbers(BODY.parameters)
         numbers = states[-1].payload.numbers

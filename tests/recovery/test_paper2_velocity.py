@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiments.velocity.figure import section
-from dynident.experiments.velocity.fit import fit_friction
-from dynident.experiments.velocity.model import shapes
-from dynident.experiments.velocity.plan import Timing
+from dynident.experiments.friction.fitting import fit_friction, shapes
+from dynident.experiments.friction.plan import Timing
 from dynident.plant import MujocoPlant, Sensors
+from dynident.report.experiments.friction import section
 
 NAMES = ("Fv5", "Fc5", "Fv6", "Fc6", "Fvm6", "Fcm6")
 QUANTUM = 2.0 * np.pi / 2**16  # [rad]

@@ -8,15 +8,15 @@ import pytest
 import dynident as di
 from dynident.experiments.bench import Bench
 from dynident.experiments.oscillation.gravity_stage import gravity_stage
-from dynident.experiments.oscillation.groups import swing_model
 from dynident.experiments.oscillation.inertia_stage import inertia_stage
+from dynident.experiments.oscillation.model import swing_model
 from dynident.experiments.oscillation.modes import fit_modes
-from dynident.experiments.oscillation.natural import NaturalControl
-from dynident.experiments.oscillation.paper import paper_table
-from dynident.experiments.oscillation.paper_model import paper_model
-from dynident.experiments.oscillation.printed import KP, SAMPLE_TIME
-from dynident.experiments.oscillation.searches import creep, random_walk
+from dynident.experiments.oscillation.procedure import creep, random_walk
 from dynident.experiments.oscillation.stage import StageOptions
+from dynident.experiments.oscillation.swings import NaturalControl
+from dynident.papers.jamisola.model import paper_model
+from dynident.papers.jamisola.printed import KP, SAMPLE_TIME
+from dynident.papers.jamisola.tables import paper_table
 from dynident.plant import MujocoPlant, Sensors
 
 BITS_16 = 2.0 * np.pi / 2**16  # [rad]

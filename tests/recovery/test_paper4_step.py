@@ -7,11 +7,11 @@ import pytest
 
 import dynident as di
 from dynident.experiments.bench import Bench, Bounds
-from dynident.experiments.step.loaded import step_payload
+from dynident.experiments.step.analysis import step_payload
+from dynident.experiments.step.controller import default_motors
 from dynident.experiments.step.poses import choose_poses, inertia_base
-from dynident.experiments.step.solve import Inertia
+from dynident.experiments.step.result import Inertia
 from dynident.experiments.step.tracking import ForwardModel, forward_models, track, tracking_check
-from dynident.experiments.step.voltages import default_motors
 from dynident.plant import Motors, MujocoPlant, Payload, Sensors
 
 full = pytest.mark.full

@@ -8,7 +8,7 @@ import pytest
 
 import dynident as di
 from dynident.pipeline.identification import identify_with_plots
-from dynident.report.page import report_html
+from dynident.report.fit import report_html
 from tests.report import browser
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"

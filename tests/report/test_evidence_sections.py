@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.estimate.accuracy import Trace
-from dynident.report.excitation import excitation_section
-from dynident.report.motion_plots import Deviation, deviations_plot
-from dynident.report.physicality import Bodies, physicality_section
-from dynident.report.residuals import residuals_section
-from dynident.report.trust_map import trust_map
+from dynident.estimate.torque_errors import Trace
+from dynident.report.charts import Deviation, deviations_plot
+from dynident.report.fit.bodies import Bodies, physicality_section
+from dynident.report.fit.excitation import excitation_section
+from dynident.report.fit.parameters import trust_map
+from dynident.report.fit.residuals import residuals_section
 from tests.report.test_page import make_log
 
 

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 import dynident as di
-from dynident.estimate.recipes import GROUPS
+from dynident.estimate.candidates import GROUPS
 from dynident.estimate.records import TermSelection, TermVerdict
-from dynident.report.friction import friction_section, gain_words, group_words
-from dynident.report.identification import print_estimate
-from dynident.report.page import report_html
+from dynident.report.fit import report_html
+from dynident.report.fit.friction import friction_section, gain_words, group_words
+from dynident.report.terminal.fit import print_estimate
 from tests.estimate.test_friction_view import friction_log
 from tests.report.test_page import NOT_A_NUMBER, Balance
 

@@ -14,14 +14,14 @@ import pytest
 from rich.console import Console
 
 import dynident as di
-from dynident.estimate.accuracy import TorqueErrors, Trace
 from dynident.estimate.report_data import ReportData
+from dynident.estimate.torque_errors import TorqueErrors, Trace
 from dynident.pipeline.identification import identify, identify_with_plots
-from dynident.report.identification import print_estimate, print_validation
-from dynident.report.page import report_html
-from dynident.report.plots import torque_plot
-from dynident.report.script import source
-from dynident.report.verdict import trust_counts, trust_of, verdict
+from dynident.report.charts import torque_plot
+from dynident.report.fit import report_html
+from dynident.report.fit.trust import trust_counts, trust_of, verdict
+from dynident.report.html import source
+from dynident.report.terminal.fit import print_estimate, print_validation
 from dynident.validation import validate
 
 RATE = 200.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.report.robot_view import View, bodies, half_axes, pose, robot_view
+from dynident.report.space_view import View, bodies, half_axes, pose, robot_view
 from dynident.robot.parameters import from_classical
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from dynident.report.step import _verdict
+from dynident.report.experiments.step import _verdict
 
 
 def headline(beta, std):

@@ -10,7 +10,7 @@ from scipy.signal import periodogram
 
 import dynident as di
 from dynident.signals import MotionSpectrum, SignalOptions, column_bandwidth, observe, survey_log
-from dynident.signals.band import BandEvidence, choose_by_noise, equation_floor
+from dynident.signals.bandwidth import BandEvidence, choose_by_noise, equation_floor
 from dynident.signals.columns import MISMATCH, bandwidth_along, turning_band
 from dynident.signals.fir import filtered
 from dynident.signals.kernels import low_pass_kernel

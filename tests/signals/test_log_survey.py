@@ -5,7 +5,7 @@ import pytest
 
 import dynident as di
 from dynident.logs import LogError, stream_log
-from dynident.logs.source import PositionsOnly
+from dynident.logs.log import PositionsOnly
 from dynident.signals import Survey, observe, survey_log
 from tests.signals.made import Fourier, Pieces, make_log, stamps
 
@@ -328,7 +328,7 @@ class TestRefusals:
             found.require_readable()
 
     def test_a_row_after_the_window_stops_diagnostics_alone(self, robot, tmp_path, columns, monkeypatch):
-        monkeypatch.setattr("dynident.logs.stream.BLOCK", 1000)
+        monkeypatch.setattr("dynident.logs.file.BLOCK", 1000)
         path = tmp_path / "log.csv"
         write(path, **columns)
         lines = path.read_text().splitlines()

@@ -12,10 +12,10 @@ import numpy as np
 
 import dynident as di
 from dynident.experiments.bench import Bench
-from dynident.experiments.step.voltages import default_motors
+from dynident.experiments.step.controller import default_motors
 from dynident.logs.log import joint_positions, row_torques
 from dynident.plant import Feedforward, Payload
-from dynident.plant.record import record
+from dynident.plant.recording import record
 from tests.strangers.stranger import Calibration, Stranger, calibration, robot_limits
 
 BODY = Payload(1.4, (0.02, -0.01, 0.05), (0.006, 0.0005, -0.0003, 0.005, 0.0004, 0.004))

@@ -17,7 +17,7 @@ import pinocchio as pin
 
 import dynident as di
 from dynident.plant import Feedforward, MujocoPlant, Plant, Sensors
-from dynident.plant.record import record
+from dynident.plant.recording import record
 from dynident.robot.model import Robot
 from tests.strangers.pinocchio_plant import PinocchioPlant
 

@@ -11,7 +11,7 @@ import pytest
 
 import dynident as di
 from dynident.logs.log import joint_positions, row_torques
-from dynident.report.live import _change
+from dynident.report.terminal.live import _change
 from tests.strangers import scara
 from tests.strangers.methods import BODY, PICKED
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.experiments.answer import ExperimentError
+from dynident.cli.command_line import main
 from dynident.experiments.bench import Bench
-from dynident.experiments.oscillation.paper import paper_table
-from dynident.experiments.oscillation.paper_model import paper_model
-from dynident.experiments.oscillation.printed import SAMPLE_TIME
+from dynident.experiments.protocol import ExperimentError
+from dynident.papers.jamisola.model import paper_model
+from dynident.papers.jamisola.printed import SAMPLE_TIME
+from dynident.papers.jamisola.tables import paper_table
 from dynident.plant import MujocoPlant, Sensors
-from dynident.run.command_line import main
 from tests.strangers import STRANGERS, calibration, scara
 from tests.strangers.stranger import HERE, SLIDE, TURN
 

@@ -8,8 +8,8 @@ import pytest
 
 import dynident as di
 from dynident.dynamics.evaluate import inverse_dynamics
-from dynident.estimate.payload_advice import payload_advice
-from dynident.estimate.payload_fit import tool_matrix
+from dynident.payload.problem import tool_matrix
+from dynident.payload.quantities import payload_advice
 from tests.strangers import pinocchio_arm, scara
 from tests.strangers.stranger import HERE
 

@@ -9,10 +9,10 @@ import pinocchio as pin
 import pytest
 
 import dynident as di
-from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench
+from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step import analyse, record_from_log
-from dynident.experiments.step.voltages import default_motors
+from dynident.experiments.step.controller import default_motors
 from tests.robots import tree_model
 from tests.strangers import STRANGERS, calibration, scara
 

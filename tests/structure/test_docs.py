@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dynident as di
-from dynident.run.command_line import main
+from dynident.cli.command_line import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

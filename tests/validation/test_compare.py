@@ -7,10 +7,10 @@ import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError
 from dynident.estimate import TorqueErrors, TorqueModel
-from dynident.estimate.accuracy import together
+from dynident.estimate.torque_errors import together
 from dynident.signals import SignalOptions, observe
 from dynident.validation import compare
-from dynident.validation.compare import END_SECONDS, MOST_POINTS, row_rate
+from dynident.validation.residuals import END_SECONDS, MOST_POINTS, row_rate
 from tests.signals.made import TERMS, Fourier, Pieces, exact_log, exact_torque, make_log, stamps
 
 RATE = 200.0

@@ -7,7 +7,7 @@ import dynident as di
 from dynident.estimate.estimators import OrdinaryLeastSquares, WeightedLeastSquares
 from dynident.information.row_source import GivenRows, accumulate_source
 from dynident.validation import cross_validate
-from dynident.validation.cross import MOST_BLOCKS, folds_of
+from dynident.validation.cross_validation import MOST_BLOCKS, folds_of
 from tests.estimate.test_estimators import SIGMA, TRUTH, arrays, coordinates
 
 ONE = np.ones(3)

@@ -10,7 +10,7 @@ import dynident as di
 from dynident.errors import InputError
 from dynident.pipeline.identification import identify
 from dynident.validation import validate
-from dynident.validation.validate import coverage
+from dynident.validation.held_out import coverage
 from tests.signals.made import TERMS, Fourier, Pieces, exact_torque, make_log, stamps
 
 RATE = 200.0

@@ -1,4 +1,4 @@
-r"""The equations of a robot on batches of samples.
+"""The equations of a robot on batches of samples.
 
 Every function takes joint-side positions, speeds and accelerations of the moving joints, (n_samples, n_joints) in the
 order of `robot.joint_names`. Torques are at the rows of the model: the actuated coordinates, which for a robot without
@@ -8,14 +8,15 @@ couplings are the joints. `joint_torque` and `actuated_torque` convert between t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, as_samples
-from dynident.dynamics.assembly import solved_positions
+from dynident.arrays import Array, as_samples, frozen
 from dynident.dynamics.kernels import inputs_of, kernel
+from dynident.dynamics.loop_assembly import assembly, solved_positions
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError, SingularError, UnknownNameError
 from dynident.robot.model import Robot
@@ -255,3 +256,59 @@ def _check_held_motors(robot: Robot) -> None:
 def _own_coupling(robot: Robot) -> Array:
     moving = list(robot.moving)
     return robot.coupling[np.ix_(moving, moving)]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Where every joint of the tree is: passive joints from active ones, whether they follow affinely or close a loop.
+
+
+@dataclass(frozen=True)
+class TreeMotion:
+    """Motion of all tree joints, in the order of `robot.joints`.
+
+    Attributes:
+        q, dq, ddq: Positions, speeds, accelerations, (n_samples, n_tree). Where a loop turns a passive joint round and
+            round, its position goes on from sample to sample.
+        G: (n_samples, n_tree, n_joints), dq = G dq_moving.
+        drift: (n_samples, n_tree), dG/dt dq_moving: what is left of ddq without acceleration of the moving joints.
+    """
+
+    q: Array
+    dq: Array
+    ddq: Array
+    G: Array
+    drift: Array
+
+    def __post_init__(self) -> None:
+        for name in ("q", "dq", "ddq", "G", "drift"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+
+def tree_motion(robot: Robot, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> TreeMotion:
+    """The motion of every joint of the tree from that of the moving ones.
+
+    Args:
+        robot: The robot.
+        q: Positions of the moving joints, (n_samples, n_joints) [rad or m].
+        dq: Their speeds; zero when not given.
+        ddq: Their accelerations; zero when not given.
+
+    Raises:
+        InputError: Naming the sample at which a loop cannot be closed.
+        SingularError: Naming the sample at which a loop does not determine its passive joints.
+    """
+    names = robot.joint_names
+    positions = as_samples(q, "q", names)
+    n, still = len(positions), np.zeros_like(positions)
+    speeds = still if dq is None else as_samples(dq, "dq", names, n)
+    accelerations = still if ddq is None else as_samples(ddq, "ddq", names, n)
+    solved = solved_positions(robot, positions)
+    if robot.closure is not None:
+        solved = [np.unwrap(s) if on else s for s, on in zip(solved, assembly(robot).solved_turns, strict=True)]
+    shape = (len(robot.joints), 4 + len(names))
+    out = np.zeros((shape[0] * shape[1], n))
+    run, places = kernel(robot, "tree motion", (), n)
+    inputs = [*positions.T, *speeds.T, *accelerations.T, *solved]
+    run(inputs, out, [int(np.ravel_multi_index(place, shape)) for place in places])
+    parts = np.moveaxis(out.reshape(*shape, n), -1, 0)
+    return TreeMotion(parts[:, :, 0], parts[:, :, 1], parts[:, :, 2], parts[:, :, 4:], parts[:, :, 3])

@@ -15,9 +15,9 @@ import numpy as np
 from dynident.arrays import Array, frozen, on_one_thread
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
-from dynident.information.absorb import absorb
+from dynident.information.factor import absorb
 from dynident.logs.log import joint_speeds
-from dynident.signals.observe import Observations
+from dynident.signals.observations import Observations
 from dynident.signals.rows import row_blocks_above
 
 LARGEST_DELAY = 0.02  # [s]

@@ -21,14 +21,14 @@ from dynident.arrays import Array, Mask, as_samples, frozen
 from dynident.dynamics.evaluate import energy_regressor, joint_torque, regressor
 from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError
-from dynident.estimate.deviations import LagSums
+from dynident.estimate.covariance import LagSums
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_rows
 from dynident.robot.model import Robot
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
-from dynident.signals.observe import Observations
+from dynident.signals.observations import Observations
 from dynident.signals.rows import ROWS_PER_BAND
 
 ROWS_PER_PARAMETER = 10.0  # rows that intervals of no given length are cut for

@@ -15,7 +15,7 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, record
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.deviations import correlated_covariance
+from dynident.estimate.covariance import correlated_covariance
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
 from dynident.estimate.least_squares import WeightedLeastSquares

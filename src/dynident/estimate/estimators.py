@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dynident.estimate.estimator import Estimator, NotFittedError
-from dynident.estimate.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
+from dynident.estimate.least_squares import OrdinaryLeastSquares, TotalLeastSquares, WeightedLeastSquares
 from dynident.estimate.priors import PriorLeastSquares, RidgeLeastSquares
 from dynident.estimate.robust import RobustLeastSquares
-from dynident.estimate.total import TotalLeastSquares
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     "ordinary": OrdinaryLeastSquares,

@@ -12,12 +12,11 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, frozen, on_one_thread, record
 from dynident.errors import UnknownNameError
-from dynident.estimate.accuracy import TorqueErrors
-from dynident.estimate.bands import LEVEL, banded_blocks, covariance_root, half_width
-from dynident.estimate.diagnosis import Checkup
+from dynident.estimate.covariance import LEVEL, banded_blocks, covariance_root, half_width
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.records import (
+    Checkup,
     CrossValidation,
     Elimination,
     EstimatorRecord,
@@ -25,13 +24,15 @@ from dynident.estimate.records import (
     LogRecord,
     Provenance,
     TermSelection,
+    Usefulness,
+    usefulness,
 )
-from dynident.estimate.usefulness import Usefulness, usefulness
+from dynident.estimate.torque_errors import TorqueErrors
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
-from dynident.logs.source import LogSource, PositionsOnly, as_logs
+from dynident.logs.log import LogSource, PositionsOnly, as_logs
 from dynident.robot.model import Robot
-from dynident.signals.observe import Observations, SignalOptions, observe
+from dynident.signals.observations import Observations, SignalOptions, observe
 
 # What a fit forwards, and the fields of its records behind it.
 _OF_ESTIMATE = {"beta": "values", "covariance": "covariance", "determined": "determined", "reference": "linearization"}

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, regressor
-from dynident.dynamics.friction_terms import METRES_PER_RADIAN, ElementLaw
 from dynident.dynamics.terms import Term, along_terms, state_terms
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN, ElementLaw
+from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
 from dynident.estimate.prediction import TorqueModel
 from dynident.robot.model import Robot
 

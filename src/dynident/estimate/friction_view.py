@@ -1,8 +1,4 @@
-"""What there is to see of friction: thinned scatter, curves, loops at reversals, shares, levels log by log.
-
-Measured friction is the measured torque without all that the model says is no friction: links, rotors, offsets, tilt.
-It is gathered in one pass over the training logs, in bounded memory, and kept with the fit.
-"""
+"""Sums over rows from which follow what each group of friction is worth, and how much friction a log shows."""
 
 from __future__ import annotations
 
@@ -12,16 +8,181 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from dynident.arrays import Array, Mask, frozen
-from dynident.dynamics.friction_terms import METRES_PER_RADIAN
 from dynident.dynamics.terms import along_terms
-from dynident.estimate.friction_levels import Levels, Shares
-from dynident.estimate.friction_loops import Loops
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.estimate.friction_parts import FRICTION, LOAD, Parts, friction_curve, term_name
 from dynident.estimate.prediction import TorqueModel
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
-from dynident.signals.observe import MotionBlock, Observations
+from dynident.signals.observations import MotionBlock, Observations
 from dynident.signals.rows import LEAST_SEGMENTS, MOST_SEGMENTS, SEGMENT_SECONDS, row_step
+
+_TOLERANCE = 1e-10  # share of the largest eigenvalue of products
+
+
+class Shares:
+    """Torque and residual of each joint, and what the groups have to do with them."""
+
+    def __init__(self, n_groups: int, n_joints: int) -> None:
+        self.products = np.zeros((n_joints, n_groups + 1, n_groups + 1))  # of the groups' torques and the residual
+        self.torque, self.count = np.zeros(n_joints), np.zeros(n_joints)
+
+    def add(self, groups: Array, residual: Array, measured: Array, usable: Mask) -> None:
+        """More rows: (n_groups, n, n_joints), and (n, n_joints) of the others."""
+        for joint, used in enumerate(usable.T):
+            columns = np.concatenate([groups[:, used, joint], residual[None, used, joint]])
+            self.products[joint] += columns @ columns.T
+            self.torque[joint] += measured[used, joint] @ measured[used, joint]
+            self.count[joint] += np.count_nonzero(used)
+
+    def solved(self) -> tuple[Array, Array, Array, Array]:
+        """RMS torque and residual (n_joints,), RMS torque of each group and residual without it (n_groups, n_joints).
+
+        Where a group is left out, the others of the joint are scaled anew: columns that overlap stand in for it.
+        """
+        n_joints, size = self.products.shape[:2]
+        count = np.where(self.count > 0.0, self.count, np.nan)
+        share = np.sqrt(np.diagonal(self.products, axis1=1, axis2=2)[:, :-1].T / count)
+        without = np.zeros((size - 1, n_joints))
+        for joint, own in enumerate(self.products):
+            for group in range(size - 1):
+                without[group, joint] = max(_left(own, group), own[-1, -1])
+        return np.sqrt(self.torque / count), np.sqrt(self.products[:, -1, -1] / count), share, np.sqrt(without / count)
+
+
+def _left(products: Array, group: int) -> float:
+    """Square of what is left of the residual and all groups' torque when one group may not explain it."""
+    whole = np.ones(len(products))
+    others = [i for i in range(len(products) - 1) if i != group]
+    size = np.sqrt(np.maximum(np.diag(products)[others], 1e-300))
+    A, b = products[np.ix_(others, others)] / np.outer(size, size), products[others] @ whole / size
+    scaled = np.linalg.pinv(A, rcond=_TOLERANCE, hermitian=True) @ b
+    return max(float(whole @ products @ whole - b @ scaled), 0.0)
+
+
+class Levels:
+    """Factor and constant that suit the friction of one log best: measured = level * model + shift.
+
+    Args:
+        n_segments: Parts of the log; how they differ tells what the result is worth.
+        n_joints: Joints.
+    """
+
+    def __init__(self, n_segments: int, n_joints: int) -> None:
+        self.A, self.b = np.zeros((n_segments, n_joints, 2, 2)), np.zeros((n_segments, n_joints, 2))
+
+    def add(self, segment: Array, model: Array, measured: Array, usable: Mask) -> None:
+        """More rows: their segments (n,), friction of the model and of the data (n, n_joints)."""
+        for number in np.unique(segment):
+            for joint, moves in enumerate(usable.T):
+                used = moves & (segment == number)
+                columns = np.stack([model[used, joint], np.ones(np.count_nonzero(used))])
+                self.A[number, joint] += columns @ columns.T
+                self.b[number, joint] += columns @ measured[used, joint]
+
+    def solved(self) -> tuple[Array, Array, Array, Array]:
+        """Level, its standard error, shift, its standard error; (n_joints,) each, NaN where nothing moves.
+
+        Errors are those of clusters (Liang & Zeger 1986): rows of one segment may depend on each other as they like.
+        """
+        result = np.full((4, self.A.shape[1]), np.nan)
+        for joint in range(self.A.shape[1]):
+            A, b = self.A[:, joint], self.b[:, joint]
+            told = A[:, 1, 1] > 0.0
+            whole = A.sum(0)
+            if np.count_nonzero(told) < 3 or np.linalg.cond(whole) > 1e10:
+                continue
+            found = np.linalg.solve(whole, b.sum(0))
+            scores = (b - A @ found)[told]
+            n = len(scores)
+            bread = np.linalg.inv(whole)
+            covariance = bread @ (scores.T @ scores) @ bread * n / (n - 2)
+            std = np.sqrt(np.diag(covariance))
+            result[:, joint] = found[0], std[0], found[1], std[1]
+        level, level_std, shift, shift_std = result
+        return level, level_std, shift, shift_std
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Hysteresis of friction: what it does while a joint turns back, in the model and in the data.
+
+REACH = 0.05  # [rad] to either side in time of a reversal that a loop shows
+_OF_RANGE = 0.2  # share of a joint's range that it shows at most
+_BEYOND = 1.3  # times the reach that a joint must go both ways: near the next reversal, filters mix the two
+_EACH = 2  # loops of a joint, for each direction of its reversals
+_POINTS = 61  # of a loop
+_LOOKED_AT = 40  # reversals of a block that are tried
+
+
+class Loops:
+    """Friction around reversals, gathered log by log.
+
+    Args:
+        units: (n_joints,) what counts as a radian at each joint.
+        ranges: (n_joints,) range of the positions [rad or m].
+    """
+
+    def __init__(self, units: Array, ranges: Array) -> None:
+        self.reach = np.minimum(REACH * units, _OF_RANGE * ranges)
+        self._found: dict[tuple[int, int], list[Array]] = {}
+        self._log: dict[tuple[int, int], int] = {}
+
+    def next_log(self) -> None:
+        """Every log may give as many loops as are shown."""
+        self._log = {}
+
+    def look(self, q: Array, measured: Array, model: Array, inner: Mask) -> None:
+        """Reversals in a block of samples, (n_samples, n_joints) each; those across its borders are passed over."""
+        for joint, position in enumerate(q.T):
+            if self.reach[joint] <= 0.0:
+                continue
+            steps = np.diff(position)
+            turns = 1 + np.flatnonzero(steps[:-1] * steps[1:] < 0.0)
+            for turn in turns[:: max(1, len(turns) // _LOOKED_AT)]:
+                key = joint, int(np.sign(steps[turn]))
+                if self._log.get(key, 0) >= _EACH:
+                    continue
+                signals = np.stack([position, measured[:, joint], model[:, joint]])
+                loop = self._loop(signals, turn, self.reach[joint], inner)
+                if loop is not None:
+                    self._log[key] = self._log.get(key, 0) + 1
+                    self._found.setdefault(key, []).append(loop)
+
+    def _loop(self, signals: Array, turn: int, reach: float, inner: Mask) -> Array | None:
+        away = np.abs(signals[0] - signals[0, turn])
+        first, last = _side(away[turn::-1], reach), _side(away[turn:], reach)
+        if first is None or last is None or not inner[turn - first : turn + last + 1].all():
+            return None
+        own = slice(turn - first, turn + last + 1)
+        places = np.linspace(own.start, own.stop - 1, _POINTS)
+        return np.array(
+            [np.interp(places, np.arange(own.start, own.stop), signal[own]) - shift
+             for signal, shift in zip(signals, (signals[0, turn], 0.0, 0.0), strict=True)]
+        )  # fmt: skip
+
+    def found(self) -> tuple[Array, Array]:
+        """Loops (n_loops, 3, n_points) and the number of each one's joint; of many logs, evenly chosen ones."""
+        loops, joints = [np.zeros((0, 3, _POINTS))], []
+        for (joint, _), own in sorted(self._found.items(), key=lambda item: item[0]):
+            chosen = [own[i] for i in np.unique(np.linspace(0, len(own) - 1, _EACH).astype(int))]
+            loops.append(np.array(chosen))
+            joints += [float(joint)] * len(chosen)
+        return np.concatenate(loops), np.array(joints)
+
+
+def _side(away: Array, reach: float) -> int | None:
+    """Samples from a reversal, on one side, until the joint is as far as the reach; None if it turns again soon."""
+    far = np.flatnonzero(away > _BEYOND * reach)
+    if not len(far) or (np.diff(away[: far[0] + 1]) < 0.0).any():
+        return None
+    return int(np.argmax(away > reach))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What there is to see of friction: thinned scatter, curves, loops at reversals, shares, levels log by log.
+#
+# Measured friction is the measured torque without all that the model says is no friction: links, rotors, offsets, tilt.
+# It is gathered in one pass over the training logs, in bounded memory, and kept with the fit.
 
 MOST_SECONDS = 300.0  # of each log that is looked at
 MOST_POINTS = 400  # of a joint's scatter, over all logs

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array, frozen
-from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
 from dynident.dynamics.terms import Term, along_terms, state_terms
+from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate
-from dynident.logs.source import LogSource
+from dynident.logs.log import LogSource
 from dynident.robot.model import Robot
-from dynident.signals.observe import Observations
+from dynident.signals.observations import Observations
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,10 @@ import yaml
 from dynident.arrays import frozen
 from dynident.dynamics.terms import all_columns, stored_terms
 from dynident.errors import DynidentError, RobotFileError
-from dynident.estimate.accuracy import TorqueErrors
-from dynident.estimate.diagnosis import Checkup
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.records import (
+    Checkup,
     CrossValidation,
     Elimination,
     EstimatorRecord,
@@ -29,12 +28,13 @@ from dynident.estimate.records import (
     Provenance,
     TermSelection,
 )
+from dynident.estimate.torque_errors import TorqueErrors
 from dynident.files import write_text, write_whole
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
 from dynident.robot.model import Robot
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
-from dynident.signals.observe import SignalOptions
+from dynident.signals.observations import SignalOptions
 
 FORMAT = "dynident fit 2"
 _READABLE = ("dynident fit 1", FORMAT)

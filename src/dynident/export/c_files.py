@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident._version import __version__
-from dynident.dynamics.program import Op
-from dynident.export.c_functions import CFunction, mass_is_known
+from dynident.dynamics.jit.program import Op
+from dynident.export.c_functions import CFunction, CNumber, Counts, literal, mass_is_known, statements
 from dynident.export.c_model import CModel, Spring, Variant
-from dynident.export.c_writing import CNumber, Counts, literal, statements
 from dynident.robot.parameters import LINK_SYMBOLS
 
 MARK = "Written by dynident"  # how a file that may be replaced begins

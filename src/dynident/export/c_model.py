@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from dynident.arrays import Array, frozen
-from dynident.dynamics.along import AlongTerm
 from dynident.dynamics.evaluate import parameters
-from dynident.dynamics.friction_terms import METRES_PER_RADIAN, PointwiseLaw, Stop
-from dynident.dynamics.reference_terms import Tilt, Zero
 from dynident.dynamics.terms import Term, along_terms, resolve_terms
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN, PointwiseLaw, Stop
+from dynident.dynamics.terms.linearized import Tilt, Zero
+from dynident.dynamics.terms.term import AlongTerm
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.prediction import TorqueModel

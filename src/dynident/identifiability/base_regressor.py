@@ -19,13 +19,12 @@ from typing import Literal, Protocol
 import numpy as np
 
 from dynident.arrays import Array, Mask, frozen
-from dynident.dynamics.along import Course, MotionSamples, Reference, all_places
-from dynident.dynamics.assembly import Named, solved_positions
-from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import regressor
+from dynident.dynamics.jit.numpy_kernel import NumpyKernel, chosen_backend
 from dynident.dynamics.kernels import Kernel, record
-from dynident.dynamics.numpy_backend import NumpyKernel
+from dynident.dynamics.loop_assembly import Named, solved_positions
 from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
+from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
 from dynident.errors import InputError
 from dynident.identifiability.base import base_parameters, column_scales
 from dynident.identifiability.regrouping import Regrouping
@@ -143,7 +142,7 @@ class BaseRegressor:
         """
         entries = [(column, output) for output, own in enumerate(self.columns) for column in own]
         if self.robot.closure is None and chosen_backend() != "numpy":
-            from dynident.dynamics.llvm_backend import LlvmKernel
+            from dynident.dynamics.jit.llvm_kernel import LlvmKernel
 
             own = [entries[line] for line in self._places(0)[1]]
             places = [column * out.shape[1] + output for column, output in own]
@@ -168,7 +167,7 @@ class BaseRegressor:
         """The program as a kernel of its own."""
         if chosen_backend() == "numpy":
             return NumpyKernel(self.program)
-        from dynident.dynamics.llvm_backend import LlvmKernel
+        from dynident.dynamics.jit.llvm_kernel import LlvmKernel
 
         return LlvmKernel(self.program)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.assembly import all_active, assembly
 from dynident.dynamics.closure import closure_of
+from dynident.dynamics.loop_assembly import all_active, assembly
 from dynident.errors import InputError
 from dynident.robot.model import Robot
 

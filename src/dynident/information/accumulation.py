@@ -16,20 +16,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, as_matrix, as_samples, frozen, whole_strides
-from dynident.dynamics.assembly import by_number, solved_positions
-from dynident.dynamics.backend import chosen_backend
 from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.dynamics.jit.numpy_kernel import chosen_backend
+from dynident.dynamics.loop_assembly import by_number, solved_positions
 from dynident.dynamics.terms import Column, TermsLike, resolve_terms
 from dynident.errors import DynidentError, InputError
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.identifiability.regrouping import Regrouping
-from dynident.information.absorb import absorb
-from dynident.information.factor import Factor, merged
+from dynident.information.factor import Factor, absorb, merged
 from dynident.information.information import Information, Segment
-from dynident.information.numpy_stream import NumpyStream, split_triangles
+from dynident.information.streaming import NumpyStream, split_triangles
 from dynident.logs.log import LogError
 from dynident.logs.parquet import ParquetTable
-from dynident.logs.table import regroup
+from dynident.logs.tables import regroup
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:

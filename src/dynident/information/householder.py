@@ -13,8 +13,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from dynident.dynamics.jit import Code, compiled
-from dynident.dynamics.vector_ir import FAST, INT, POINTER, Emitter, integer, number
+from dynident.dynamics.jit.machine_code import Code, compiled
+from dynident.dynamics.jit.vector_ir import FAST, INT, POINTER, Emitter, integer, number
 
 PANEL = 4  # reflections applied together
 _VERSION = "householder 1"

@@ -13,9 +13,8 @@ from dynident.dynamics.terms import Column
 from dynident.errors import InputError
 from dynident.identifiability.base_regressor import RegressorBlock, RowSource
 from dynident.identifiability.regrouping import Regrouping
-from dynident.information.absorb import absorb
 from dynident.information.accumulation import GIVEN_BLOCK
-from dynident.information.factor import Factor
+from dynident.information.factor import Factor, absorb
 from dynident.information.information import Information, Segment
 
 _LARGEST = 1e140  # squares of larger numbers overflow

@@ -1,19 +1,19 @@
 """Recordings: the log record, its readers in memory and streamed, and a robot's signals in it."""
 
+from dynident.logs.file import LogFile
 from dynident.logs.log import (
     BLOCK,
     Log,
     LogError,
+    LogSource,
     channel_names,
     joint_positions,
     joint_speeds,
     row_torques,
     torque_kind,
 )
-from dynident.logs.memory import LogWarning
 from dynident.logs.read import open_log, read_log, stream_log
-from dynident.logs.source import LogSource
-from dynident.logs.stream import LogFile
+from dynident.logs.tables import LogWarning
 from dynident.logs.write import write_log
 
 __all__ = [

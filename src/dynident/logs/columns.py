@@ -1,4 +1,4 @@
-"""What the columns of a log file are: names, units in brackets, unit rows and column files."""
+"""Units of logged channels and their size in SI."""
 
 from __future__ import annotations
 
@@ -9,15 +9,70 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
-from dynident.errors import DynidentError, RobotFileError
+from dynident.errors import DynidentError, RobotFileError, UnknownNameError
 from dynident.logs.log import LogError
-from dynident.logs.units import KINDS, size_in_si
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
+KINDS = {
+    "t": "s",
+    "q": "rad",
+    "dq": "rad/s",
+    "ddq": "rad/s²",
+    "tau": "N·m",
+    "qm": "rad",
+    "dqm": "rad/s",
+    "taum": "N·m",
+    "i": "A",
+    "u": "V",
+}
+_ANGLE = {"rad": 1.0, "deg": math.pi / 180.0, "°": math.pi / 180.0, "rev": 2.0 * math.pi, "turn": 2.0 * math.pi}
+_LENGTH = {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
+_TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0}
+_TORQUE = {"N·m": 1.0, "Nm": 1.0, "N*m": 1.0, "N m": 1.0, "mNm": 1e-3, "kNm": 1e3, "N": 1.0, "kN": 1e3}
+
+
+def _rates(sizes: dict[str, float], power: int) -> dict[str, float]:
+    suffix = {1: ("/s",), 2: ("/s²", "/s2", "/s^2")}[power]
+    return {f"{unit}{end}": size for unit, size in sizes.items() for end in suffix}
+
+
+_POSITION = _ANGLE | _LENGTH
+_SPEED = _rates(_POSITION, 1) | {"rpm": 2.0 * math.pi / 60.0}
+SIZES = {
+    "t": _TIME,
+    "q": _POSITION,
+    "qm": _POSITION,
+    "dq": _SPEED,
+    "dqm": _SPEED,
+    "ddq": _rates(_POSITION, 2),
+    "tau": _TORQUE,
+    "taum": _TORQUE,
+    "i": {"A": 1.0, "mA": 1e-3},
+    "u": {"V": 1.0, "mV": 1e-3},
+}
+
+
+def size_in_si(kind: str, unit: str) -> float:
+    """What one `unit` of a kind of channel (q, tau, ...) is in SI.
+
+    Raises:
+        UnknownNameError: Listing the units of that kind.
+    """
+    if not unit:
+        return 1.0
+    sizes = SIZES[kind]
+    if unit not in sizes:
+        raise UnknownNameError(f"unit for {kind}", unit, sizes)
+    return sizes[unit]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the columns of a log file are: names, units in brackets, unit rows and column files.
+
 _NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u)(?P<number>\d+)")
 _UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?P<unit>[^\])]*)[\])]\s*")
-_TIME = ("t", "time", "timestamp")
+_COLUMNS_TIME = ("t", "time", "timestamp")
 UNUSED = "unused"  # what a column that is left out stands for
 
 
@@ -64,7 +119,7 @@ def understand(
         scale = 1.0
         for rule in _rules_of(name, header.strip(), rules, own):
             name, scale, unit = rule.column, scale * rule.scale, rule.unit or unit
-        channel = "t" if name.lower() in _TIME else name
+        channel = "t" if name.lower() in _COLUMNS_TIME else name
         kind = "t" if channel == "t" else _kind(channel)
         if kind is None:
             spare.append(header.strip())
@@ -102,7 +157,7 @@ def _rules_of(
     if found := rules.get(name) or rules.get(header):
         yield found
         name = found.column
-    if found := own.get("t" if name.lower() in _TIME else name):
+    if found := own.get("t" if name.lower() in _COLUMNS_TIME else name):
         yield found
 
 
@@ -163,4 +218,22 @@ def column_rules(given: Mapping[str, object], source: str) -> dict[str, ColumnRu
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not math.isfinite(scale) or scale == 0:
             raise LogError(source, f"'{name}': scale is {scale!r}; expected a number other than zero")
         rules[name] = ColumnRule(channel, str(record.get("unit", "")), float(scale))
+    return rules
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Columns that name a joint rather than a number: `shoulder.position`, `shoulder.effort`.
+
+QUANTITIES = {"position": "q", "velocity": "dq", "effort": "tau"}  # of a ROS joint state
+_CHANNELS = QUANTITIES | {"current": "i"}
+
+
+def joint_rules(headers: Sequence[str], robot: Robot | None) -> dict[str, ColumnRule]:
+    """What `NAME.position`, `.velocity`, `.effort` and `.current` stand for, where the robot has such a joint."""
+    numbers = {joint.name: joint.number for joint in robot.joints} if robot is not None else {}
+    rules: dict[str, ColumnRule] = {}
+    for header in headers:
+        name, _, quantity = header.rpartition(".")
+        if name in numbers and quantity in _CHANNELS:
+            rules[header] = ColumnRule(f"{_CHANNELS[quantity]}{numbers[name]}")
     return rules

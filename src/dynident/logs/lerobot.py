@@ -13,8 +13,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.logs.log import LogError
-from dynident.logs.memory import MemoryTable, refuse_bomb
-from dynident.logs.table import file_digest
+from dynident.logs.tables import MemoryTable, file_digest, refuse_bomb
 
 _FEATURES = {
     "observation.state": "position",

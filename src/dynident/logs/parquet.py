@@ -12,7 +12,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.logs.log import LogError
-from dynident.logs.table import file_digest
+from dynident.logs.tables import file_digest
 
 SMALL_PARQUET = 1 << 25  # bytes of numbers that may be kept in memory
 _BATCH = 4096  # rows decoded at a time

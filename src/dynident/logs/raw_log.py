@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, ReadOnlyDict
-from dynident.logs.log import Log
-from dynident.logs.source import LogSource
-from dynident.logs.stream import LogFile
-from dynident.logs.units import KINDS, size_in_si
+from dynident.logs.columns import KINDS, size_in_si
+from dynident.logs.file import LogFile
+from dynident.logs.log import Log, LogSource
 
 _LENGTHS = ("m", "mm", "cm")
 

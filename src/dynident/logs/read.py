@@ -1,30 +1,127 @@
-"""`read_log`, `stream_log` and `open_log`: one entry for every kind of log file."""
+"""Names of logs for tables: the shortest end of each path that no other log shares."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Protocol
 
-from dynident.logs.axes import moving_axes
+import numpy as np
+
 from dynident.logs.bag import bag_table
-from dynident.logs.columns import UNUSED, column_rules, positions_left_out, read_rules, understand
-from dynident.logs.joints import joint_rules
-from dynident.logs.kept import Kept
+from dynident.logs.columns import (
+    UNUSED,
+    Understood,
+    column_rules,
+    joint_rules,
+    positions_left_out,
+    read_rules,
+    understand,
+)
+from dynident.logs.file import LogFile
 from dynident.logs.lerobot import dataset_of, lerobot_table
-from dynident.logs.log import Log, LogError, Role
+from dynident.logs.log import HELD, Log, LogError, LogSource, Role
 from dynident.logs.mat import mat_table
-from dynident.logs.memory import LogWarning
-from dynident.logs.npz import npz_table
 from dynident.logs.parquet import ParquetTable
 from dynident.logs.rsi import rsi_rules, rsi_table
-from dynident.logs.source import LogSource
-from dynident.logs.stream import LogFile
-from dynident.logs.table import Table, file_stamp
-from dynident.logs.text import TextTable
+from dynident.logs.tables import LogWarning, Table, file_stamp, npz_table
+from dynident.logs.text import Kept, TextTable
 from dynident.robot.model import Robot
+
+_NUMBER = re.compile(r"( \(\d+\))?")
+
+
+class Labelled(Protocol):
+    """Something about a log that knows its label and its file: a log, a record or a comparison."""
+
+    @property
+    def label(self) -> str:
+        """Name in reports; the source where nobody gave one."""
+
+    @property
+    def source(self) -> str:
+        """File it came from."""
+
+
+def short_names(logs: Iterable[Labelled]) -> dict[str, str]:
+    """A short name by label: `run.csv` for `day 1/run.csv`, or both in full where another log is called `run.csv` too.
+
+    Names that a user gave stay as they are, and so does a number behind a path that was given more than once.
+    """
+    given = {log.label: log.source for log in logs}
+    behind = {label: _behind(label, source) for label, source in given.items()}
+    taken = {label for label, number in behind.items() if number is None}
+    # By file, so that two windows of one, `run.csv` and `run.csv (2)`, do not part over its name.
+    paths = {source: PurePath(source).parts for label, source in given.items() if label not in taken}
+    ends = {
+        source: _end(parts, [own for own in paths.values() if own != parts], taken) for source, parts in paths.items()
+    }
+    return {label: label if number is None else ends[given[label]] + number for label, number in behind.items()}
+
+
+def _behind(label: str, source: str) -> str | None:
+    """What stands behind the path in a label that is one, such as ` (2)`; None for another label."""
+    match = _NUMBER.fullmatch(label.removeprefix(source)) if source and label.startswith(source) else None
+    return None if match is None else match[0]
+
+
+def _end(parts: tuple[str, ...], others: list[tuple[str, ...]], taken: set[str]) -> str:
+    """The shortest end of a path that is neither the same end of another nor a name that was given."""
+    for n in range(1, len(parts)):
+        name = str(PurePath(*parts[-n:]))
+        if name not in taken and all(own[-n:] != parts[-n:] for own in others):
+            return name
+    return str(PurePath(*parts)) if parts else "."
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Axes of a machine that the robot has no joint for: its equations hold while they are at rest.
+
+
+def moving_axes(log: LogFile, axes: Sequence[Understood]) -> Iterator[str]:
+    """What to say of axes that were left out and move, within the window of the log.
+
+    Args:
+        log: The log, whose first column is time.
+        axes: Columns of positions that were left out.
+
+    Yields:
+        A sentence for each axis that is more than `HELD` from where it was first.
+    """
+    if not axes:
+        return
+    first, farthest = np.full(len(axes), np.nan), np.zeros(len(axes))
+    try:
+        for block in replace(log, columns=(log.columns[0], *axes), kept=None).rows():
+            inside = (block[0] >= _or(log.start, -np.inf)) & (block[0] <= _or(log.stop, np.inf))
+            values = block[1:, inside]
+            for k, own in enumerate(values):
+                known = own[np.isfinite(own)]
+                first[k] = known[0] if np.isnan(first[k]) and len(known) else first[k]
+                farthest[k] = max(farthest[k], float(np.abs(known - first[k]).max(initial=0.0)))
+    except LogError as error:  # a column may be left out because it cannot be read
+        yield f"{error}; whether the axes that are left out are at rest is not known"
+        return
+    for axis, far in zip(axes, farthest, strict=True):
+        if far > HELD:
+            name = log.table.headers[axis.place].strip()
+            yield (
+                f"{log.source}: column '{name}' is left out, but moves by {far:.3g} rad or m: the equations of a robot "
+                "without this joint hold only while it is at rest; choose a time window in which it rests, or a robot "
+                "that has the joint"
+            )
+
+
+def _or(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `read_log`, `stream_log` and `open_log`: one entry for every kind of log file.
 
 Columns = str | PathLike[str] | Mapping[str, str] | None
 

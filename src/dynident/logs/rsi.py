@@ -16,8 +16,7 @@ from defusedxml.ElementTree import fromstring
 from dynident.arrays import Array
 from dynident.logs.columns import ColumnRule
 from dynident.logs.log import LogError
-from dynident.logs.memory import MemoryTable, refuse_bomb
-from dynident.logs.table import PART
+from dynident.logs.tables import PART, MemoryTable, refuse_bomb
 
 _END = b"</Rob>"
 _START = re.compile(rb"<Rob[\s>]")

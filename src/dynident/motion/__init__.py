@@ -1,11 +1,10 @@
 """Trajectories with exact derivatives, and their optimisation for identification."""
 
-from dynident.motion.excite import ExciteOptions, ExcitingMotion, excite
+from dynident.motion.excitation import ExciteOptions, ExcitingMotion, excite
 from dynident.motion.fourier import Fourier
 from dynident.motion.point_to_point import PointToPoint
 from dynident.motion.search import InfeasibleError, SearchProgress
-from dynident.motion.sequence import Locked, Sequence
-from dynident.motion.simple import Sinusoid, Step
+from dynident.motion.simple import Locked, Sequence, Sinusoid, Step
 from dynident.motion.storage import (
     MotionFileError,
     load_trajectory,

@@ -13,12 +13,11 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics import equations as eq
+from dynident.dynamics.jit.program import Program
 from dynident.dynamics.kernels import Recording
-from dynident.dynamics.program import Program
 from dynident.dynamics.terms import Term
 from dynident.motion.geometry import Distances
-from dynident.motion.space import Raster, Space
-from dynident.motion.tape import Tape
+from dynident.motion.space import Raster, Space, Tape
 from dynident.motion.trajectory import State
 from dynident.robot.model import Robot
 

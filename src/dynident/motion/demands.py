@@ -12,9 +12,8 @@ from dynident.dynamics.equations import Actuation
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.terms import Term
 from dynident.motion.constraints import DistanceLimit, FollowerLimit, JointLimit, Limit, Linear, TorqueLimit
-from dynident.motion.geometry import CapsuleDistances, Distances, link_capsules
+from dynident.motion.geometry import CapsuleDistances, Distances, ObstacleDistances, link_capsules
 from dynident.motion.limits import JointLimits
-from dynident.motion.obstacles import ObstacleDistances
 from dynident.motion.space import Raster, Space
 from dynident.motion.trajectory import State
 from dynident.robot.model import Robot

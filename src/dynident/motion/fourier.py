@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
 from dynident.errors import InputError
+from dynident.identifiability.excitation_quality import fourier_basis
 from dynident.motion.trajectory import State, Trajectory, positive, row, table
 
 
@@ -99,16 +100,8 @@ class Fourier(Trajectory):
 
     def _inside(self, t: Array) -> State:
         coefficients = np.vstack([self.sine, self.cosine])
-        q, dq, ddq = (part @ coefficients for part in waves(t, self.harmonics, self.frequency))
+        q, dq, ddq = (part @ coefficients for part in fourier_basis(t, self.harmonics, self.frequency))
         return self.offset + q, dq, ddq
-
-
-def waves(t: Array, harmonics: int, frequency: float) -> State:
-    """Values, first and second derivatives of the waves of a series, (n_samples, 2 H) each: sines, then cosines."""
-    w = 2.0 * np.pi * frequency * np.arange(1, harmonics + 1)
-    phase = t[:, None] * w
-    sine, cosine = np.sin(phase), np.cos(phase)
-    return np.hstack([sine, cosine]), np.hstack([w * cosine, -w * sine]), np.hstack([-w * w * sine, -w * w * cosine])
 
 
 def rest_basis(harmonics: int, frequency: float, length: float) -> Array:
@@ -117,7 +110,7 @@ def rest_basis(harmonics: int, frequency: float, length: float) -> Array:
     Raises:
         InputError: When the series is too short to be at rest and move at all.
     """
-    _, speed, acceleration = waves(np.array([0.0, length]), harmonics, frequency)
+    _, speed, acceleration = fourier_basis(np.array([0.0, length]), harmonics, frequency)
     w = 2.0 * np.pi * frequency
     conditions = np.vstack([speed / w, acceleration / w**2])
     _, singular, directions = np.linalg.svd(conditions)

@@ -10,10 +10,9 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.errors import DynidentError
-from dynident.motion.criteria import Criterion
 from dynident.motion.demands import Demands, Shortfall, Stacked
-from dynident.motion.interior import minimise
-from dynident.motion.rows import Rows
+from dynident.motion.interior_point import minimise
+from dynident.motion.rows import Criterion, Rows
 from dynident.motion.space import Raster, Space
 
 PER_PERIOD = 24  # samples of the search in a period of the highest harmonic

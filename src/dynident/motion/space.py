@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.dynamics.jit.numpy_kernel import NumpyKernel, chosen_backend
+from dynident.dynamics.jit.program import Program
+from dynident.dynamics.jit.reverse_pass import adjoint
 from dynident.errors import InputError
-from dynident.motion.fourier import Fourier, rest_basis, waves
+from dynident.identifiability.excitation_quality import fourier_basis
+from dynident.motion.fourier import Fourier, rest_basis
 from dynident.motion.trajectory import State, positive
 
 
@@ -65,9 +70,9 @@ class Space:
     def raster(self, times: Array) -> Raster:
         """The waves at given times."""
         basis = self.basis
-        position, speed, acceleration = (part @ basis for part in waves(times, self.harmonics, self.frequency))
+        position, speed, acceleration = (part @ basis for part in fourier_basis(times, self.harmonics, self.frequency))
         if self.start is not None:
-            position = position - waves(np.zeros(1), self.harmonics, self.frequency)[0] @ basis
+            position = position - fourier_basis(np.zeros(1), self.harmonics, self.frequency)[0] @ basis
             return Raster(times, position, speed, acceleration)
         still = np.zeros((len(times), 1))
         parts = [np.hstack([position, still + 1.0]), np.hstack([speed, still]), np.hstack([acceleration, still])]
@@ -107,7 +112,7 @@ class Space:
         if self.start is None:
             waves_of, offset = X[:, :-1], X[:, -1]
         else:
-            at_start = waves(np.zeros(1), self.harmonics, self.frequency)[0][0] @ self.basis
+            at_start = fourier_basis(np.zeros(1), self.harmonics, self.frequency)[0][0] @ self.basis
             waves_of, offset = X, self.start - X @ at_start
         coefficients = self.basis @ waves_of.T
         H = self.harmonics
@@ -119,3 +124,56 @@ class Space:
             cosine=coefficients[H:],
             joints=self.joints,
         )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A recorded program and its reverse pass, tied to fixed arrays: thousands of calls cost only the arithmetic.
+
+
+class Tape:
+    """Values of a program on a batch, and derivatives of weighted sums of them.
+
+    Args:
+        program: The program; its inputs are rows of arrays (n_inputs, n_samples).
+        n_samples: Samples in a batch.
+    """
+
+    def __init__(self, program: Program, n_samples: int) -> None:
+        n_inputs, n_outputs = len(program.inputs), len(program.outputs)
+        self._n = n_inputs
+        self._given = np.zeros((n_inputs + n_outputs, n_samples))
+        self.values = np.zeros((n_outputs, n_samples))
+        self.slopes = np.zeros((n_inputs, n_samples))
+        self._forward = _bound(program, self._given[:n_inputs], self.values)
+        self._program = program
+        self._backward: Callable[[], None] | None = None
+
+    def evaluate(self, *inputs: Array) -> Array:
+        """Outputs, (n_outputs, n_samples), valid until the next call; inputs are (n_samples, n) each."""
+        first = 0
+        for block in inputs:
+            self._given[first : first + block.shape[1]] = block.T
+            first += block.shape[1]
+        self._forward()
+        return self.values
+
+    @property
+    def weights(self) -> Array:
+        """(n_outputs, n_samples): write the weights of the outputs here before `pull`."""
+        return self._given[self._n :]
+
+    def pull(self) -> Array:
+        """Derivatives of the weighted sum of the outputs with respect to each input, (n_inputs, n_samples)."""
+        if self._backward is None:  # made when somebody first wants it
+            self._backward = _bound(adjoint(self._program), self._given, self.slopes)
+        self._backward()
+        return self.slopes
+
+
+def _bound(program: Program, inputs: Array, out: Array) -> Callable[[], None]:
+    if chosen_backend() == "numpy":
+        kernel = NumpyKernel(program)
+        return lambda: kernel(list(inputs), out)
+    from dynident.dynamics.jit.llvm_kernel import LlvmKernel  # LLVM is loaded only when something is compiled
+
+    return LlvmKernel(program).bound(inputs, out)

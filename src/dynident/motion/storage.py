@@ -14,8 +14,7 @@ from dynident.errors import DynidentError, InputError, RobotFileError, suggestio
 from dynident.files import write_text, write_whole
 from dynident.motion.fourier import Fourier
 from dynident.motion.point_to_point import PointToPoint
-from dynident.motion.sequence import Locked, Sequence
-from dynident.motion.simple import Sinusoid, Step
+from dynident.motion.simple import Locked, Sequence, Sinusoid, Step
 from dynident.motion.trajectory import State, Trajectory
 from dynident.robot.storage import yaml_text
 from dynident.schema import parse_yaml, read_text

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from dynident.information.absorb import absorb
-from dynident.online.memory import Stretch, together
+from dynident.information.factor import absorb
+from dynident.online.history import Stretch, together
 
 LIMIT = 15.0  # of F: friction that is not modelled brings it to 12 in UR10e logs, a payload beyond 250 in ten seconds
 LEAST_ROWS = 5.0  # rows per unknown on each side

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import io
 import json
+import threading
+import time
 import zipfile
+from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from dynident.dynamics.terms import stored_terms
-from dynident.errors import InputError
-from dynident.files import write_whole
+from dynident.errors import DynidentError, InputError
+from dynident.files import check_target, write_whole
 from dynident.identifiability.base import base_parameters
-from dynident.online.known import Known
 from dynident.online.options import OnlineOptions
-from dynident.online.structures import SeriesStructure, Structure
+from dynident.online.prior import Known
+from dynident.online.rows import SeriesStructure, Structure
+from dynident.online.state import Identifier
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -119,3 +123,62 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{path}: is no '{FORMAT}'; start anew")
     return head, arrays
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Checkpoints of a stream: written beside it, so that no sample has to wait for a disk.
+
+
+class Checkpoints:
+    """Saves an estimator every few seconds: packed between two samples, written to disk on a thread of its own.
+
+    Args:
+        identifier: The estimator; it goes on changing.
+        path: File to write; an older one stays until the new one is complete.
+        every: Real time between checkpoints [s].
+
+    Raises:
+        InputError: If there can be no such file.
+    """
+
+    def __init__(self, identifier: Identifier, path: str | PathLike[str], every: float = 5.0) -> None:
+        check_target(str(path))
+        self._identifier, self._path, self._every = identifier, path, every
+        self._next = time.monotonic() + every
+        self._thread: threading.Thread | None = None
+        self._fault: DynidentError | OSError | None = None
+
+    def when_due(self) -> None:
+        """Begin a checkpoint if it is time and the last one is done.
+
+        Raises:
+            DynidentError, OSError: If the last one could not be written.
+        """
+        if time.monotonic() < self._next or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._raise()
+        self._next = time.monotonic() + self._every
+        self._thread = threading.Thread(target=self._save, args=(self._identifier.checkpoint(),), name="checkpoint")
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Write the last one, and wait for it."""
+        if self._thread is not None:
+            self._thread.join()
+        self._raise()
+        self._save(self._identifier.checkpoint())
+        self._raise()
+
+    def _save(self, packed: bytes) -> None:
+        def write(file: IO[bytes]) -> None:
+            file.write(packed)
+
+        try:
+            write_whole(str(self._path), write)
+        except (DynidentError, OSError) as error:
+            self._fault = error
+
+    def _raise(self) -> None:
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise fault

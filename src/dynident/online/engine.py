@@ -11,19 +11,24 @@ import numpy as np
 from dynident.arrays import Array, Mask
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.linearization import RANK_TOLERANCE
-from dynident.online.causal import CausalFilter, Filtered
 from dynident.online.changes import KINDS, MASS_SIGNIFICANT, Change, Suspicion, kind_of, suspicion
-from dynident.online.followed import FollowedColumns
+from dynident.online.filters import CausalFilter, Filtered
+from dynident.online.history import (
+    Solved,
+    Stretch,
+    Track,
+    quick_values,
+    raise_deviations,
+    row_variance,
+    solved,
+    together,
+)
 from dynident.online.instants import RecentRows, Response, at_once, possible_instants
-from dynident.online.known import Known
-from dynident.online.memory import Stretch, raise_deviations, together
+from dynident.online.monitor import Watch
 from dynident.online.options import OnlineOptions
 from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadColumns, PayloadState, with_robot
-from dynident.online.rows import RowMaker
-from dynident.online.solve import Solved, quick_values, row_variance, solved
-from dynident.online.structures import Structure
-from dynident.online.track import Track
-from dynident.online.watch import Watch
+from dynident.online.prior import Known
+from dynident.online.rows import FollowedColumns, RowMaker, Structure
 
 SETTLED = 1.2  # variances of all rows, below which errors are those of the data and not of unfinished values
 UNSETTLED_SHARE = 1e-3  # with which errors of unfinished values go on counting; none would leave nothing to show

@@ -15,22 +15,19 @@ from dynident.arrays import Array, as_samples
 from dynident.dynamics.terms import TermsLike
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.fit import Fit
-from dynident.estimate.physical_result import PhysicalParameters
 from dynident.information.information import Information
-from dynident.online.causal import MOST_FILLED, CausalFilter, Filtered
 from dynident.online.engine import Engine, start_values
-from dynident.online.gate import JumpGate, Part, speed_limits
-from dynident.online.grid import Regridder, irregular
-from dynident.online.known import Known, PriorLike, known_robot
-from dynident.online.memory import Stretch
+from dynident.online.filters import MOST_FILLED, CausalFilter, Filtered, Regridder, irregular
+from dynident.online.history import Solved, Stretch, row_variance
+from dynident.online.monitor import MotionVerdict, Verdict
 from dynident.online.options import OnlineOptions
+from dynident.online.outliers import JumpGate, Part, speed_limits
 from dynident.online.payload import PayloadState, payload_columns, payload_state, payload_verdict
+from dynident.online.prior import Known, PriorLike, known_robot
 from dynident.online.projection import Projector, as_information
-from dynident.online.sample import Sample
-from dynident.online.solve import Solved, row_variance
-from dynident.online.state import OnlineState
-from dynident.online.structures import SeriesStructure, Structure
-from dynident.online.verdict import MotionVerdict, Verdict
+from dynident.online.rows import SeriesStructure, Structure
+from dynident.online.state import OnlineState, Sample
+from dynident.physical.result import PhysicalParameters
 from dynident.robot.model import Robot
 
 FIRST = 50  # samples whose stamps tell the sample time
@@ -360,7 +357,7 @@ class OnlineIdentifier:
 
     def physical(self, **options: Any) -> PhysicalParameters:
         """Physical parameters nearest to the estimate as it is now; see `physical_fit` for the options."""
-        from dynident.estimate.physical_fit import physical_fit
+        from dynident.physical.fitting import physical_fit
 
         return physical_fit(self.information(), self.known.base, **options)
 

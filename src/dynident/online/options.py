@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dynident.errors import InputError
-from dynident.online.causal import CausalOptions, Differentiator, Speed
-from dynident.online.memory import Forgetting, Kind
+from dynident.online.filters import CausalOptions, Differentiator, Speed
+from dynident.online.history import Forgetting, Kind
 
 BAND = 10.0  # [Hz] where neither the user nor a prior says anything
 CUTOFF_FACTOR = 4.0  # motion is filtered at this many times the band: a narrower filter smears friction at reversals

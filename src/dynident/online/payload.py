@@ -9,12 +9,18 @@ import numpy as np
 
 from dynident.arrays import Array, Mask
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.payload_advice import PayloadAdvice, payload_advice
-from dynident.estimate.payload_fit import PAYLOAD_NAMES, SESSIONS, payload_matrix
-from dynident.estimate.payload_numbers import MASS_SHARE, NONE_SHARE, PayloadNumber, payload_numbers
-from dynident.online.known import Known
-from dynident.online.solve import Solved
-from dynident.online.verdict import Verdict, too_early
+from dynident.online.history import Solved
+from dynident.online.monitor import Verdict, too_early
+from dynident.online.prior import Known
+from dynident.payload.problem import PAYLOAD_NAMES, SESSIONS, payload_matrix
+from dynident.payload.quantities import (
+    MASS_SHARE,
+    NONE_SHARE,
+    PayloadAdvice,
+    PayloadNumber,
+    payload_advice,
+    payload_numbers,
+)
 from dynident.robot.parameters import LINK_UNITS
 
 PAYLOAD_UNKNOWNS = 10  # they come first, friction of the session follows

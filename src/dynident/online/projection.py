@@ -8,14 +8,13 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.errors import DynidentError
-from dynident.estimate.physical_fit import physical_fit
-from dynident.estimate.physical_result import PhysicalParameters
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
-from dynident.information.absorb import absorb
-from dynident.information.factor import Factor
+from dynident.information.factor import Factor, absorb
 from dynident.information.information import Information, Segment
-from dynident.online.memory import Stretch
+from dynident.online.history import Stretch
+from dynident.physical.fitting import physical_fit
+from dynident.physical.result import PhysicalParameters
 
 
 def as_information(base: BaseParameters, part: Stretch, lean: Array | None = None) -> Information:

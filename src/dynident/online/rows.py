@@ -1,20 +1,184 @@
-"""Motion into rows: the stacked rows of all joints at one instant, weighted once and for all, over the unknowns."""
+"""Columns of terms that follow the motion, along a stream: friction that winds up or grows with the load."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
 from dynident.arrays import Array, Mask
-from dynident.dynamics.backend import chosen_backend
-from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.dynamics.evaluate import inverse_dynamics, parameters
+from dynident.dynamics.jit.numpy_kernel import chosen_backend
+from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
+from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
 from dynident.identifiability.base_regressor import BaseRegressor
-from dynident.online.causal import Filtered
-from dynident.online.followed import FollowedColumns
-from dynident.online.known import Known
-from dynident.online.structures import SeriesStructure, Structure
+from dynident.online.filters import MOST_FILLED, Filtered
+from dynident.online.prior import Known
+from dynident.robot.model import Robot
+
+Instant = tuple[float, Array, Array, Array, Array]  # time, q, dq, ddq, load
+
+
+class GivenLoad(Reference):
+    """Links whose torque is known already: the rows that are made anyway contain it.
+
+    Attributes:
+        given: (n_samples, n_joints) torque of the next samples, or None to evaluate it.
+    """
+
+    given: Array | None = None
+
+    def torque(self, samples: MotionSamples) -> Array:
+        """As given, where it is."""
+        return super().torque(samples) if self.given is None else self.given
+
+
+class FollowedColumns:
+    """The columns at instants that come one by one or many at once; the result is the same.
+
+    They are evaluated a box at a time: what one call costs is hardly more for four instants than for one. Friction that
+    grows with the load is evaluated without the payload: a robot that was identified without one says little about what
+    it adds (`session="load"` estimates that anew).
+
+    Args:
+        known: The robot with its values, and the links that its load is taken from.
+        sample_time: Time between instants [s].
+
+    Attributes:
+        columns: Base parameter of each line.
+        channels: Joint of each line.
+        links: (n,) base values of the links alone, whose torque is the load; None where nothing asks for it, or where
+            parameters of fixed value add to it.
+    """
+
+    def __init__(self, known: Known, sample_time: float) -> None:
+        base, robot = known.base, known.base.robot
+        terms = along_terms(base.terms)
+        self._longest = (MOST_FILLED + 1.5) * sample_time
+        self._reference = None if known.reference is None else GivenLoad(robot, known.reference)
+        self._course = Course(robot, terms, self._reference)
+        first = len(all_columns(robot, state_terms(base.terms)))
+        position = {column: i for i, column in enumerate(base.independent)}
+        places = all_places(robot, terms)
+        self.columns = [position[first + column] for _, column in places]
+        self.channels = [row for row, _ in places]
+        self.links: Array | None = None
+        if known.reference is not None and not any(column.fixed for column in base.columns):
+            rigid = [column.term == "rigid" for column in base.columns]
+            self.links = np.asarray(base.K[:, rigid] @ known.reference)
+        self._jerk = any(term.needs_jerk for term in terms)
+        self._held: list[Instant] = []
+        self._sum = np.zeros(len(places))
+        self._last, self._acceleration = -np.inf, np.zeros(len(robot.joint_names))
+
+    def add(self, time: float, q: Array, dq: Array, ddq: Array, load: Array) -> None:
+        """One more instant of a box, (n_joints,) each; the load is that of `links`."""
+        self._held.append((time, q, dq, ddq, load))
+
+    def box_sum(self) -> Array:
+        """(n_lines,) sum over the instants since the last call."""
+        self._evaluate()
+        found, self._sum = self._sum, np.zeros(len(self._sum))
+        return found
+
+    def _evaluate(self) -> None:
+        if self._held:
+            time, *motion = (np.array(part) for part in zip(*self._held, strict=True))
+            self._held.clear()
+            self._sum += self.columns_first(time, *motion).sum(1)
+
+    def columns_first(self, time: Array, q: Array, dq: Array, ddq: Array, load: Array) -> Array:
+        """(n_lines, n) at the next instants; motion and load are (n, n_joints). After a gap everything begins anew."""
+        steps = np.diff(time, prepend=self._last)
+        fresh = (steps > self._longest) | (steps <= 0.0)
+        jerk = self._jerks(steps, ddq, fresh) if self._jerk else np.zeros((len(time), 0))
+        borders = [0, *(int(i) for i in np.flatnonzero(fresh) if i > 0), len(time)]
+        parts = []
+        for a, b in itertools.pairwise(borders):
+            if self._reference is not None:
+                self._reference.given = None if self.links is None else load[a:b]
+            samples = MotionSamples(q[a:b], dq[a:b], ddq[a:b], jerk[a:b], bool(fresh[a]))
+            parts.append(self._course.columns_first(samples))
+        self._last, self._acceleration = float(time[-1]), ddq[-1].copy()
+        return np.concatenate(parts, axis=1)
+
+    def _jerks(self, steps: Array, ddq: Array, fresh: Mask) -> Array:
+        """(n, n_joints) by the last two accelerations: half a sample late, which the band does not see."""
+        change = np.diff(ddq, axis=0, prepend=self._acceleration[None])
+        return np.asarray(change / np.where(fresh, np.inf, steps)[:, None])
+
+    def as_arrays(self) -> dict[str, Any]:
+        """The memory as plain arrays, for checkpoints."""
+        self._evaluate()
+        arrays = {f"course{i}": kept for i, kept in enumerate(self._course.remembered())}
+        last = {"last": np.array(self._last), "acceleration": self._acceleration.copy()}
+        return arrays | last | {"sum": self._sum.copy()}
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Continue from what `as_arrays` gave."""
+        self._held.clear()
+        self._course.recall([arrays[f"course{i}"] for i in range(len(self._course.remembered()))])
+        self._last, self._acceleration = float(arrays["last"]), np.array(arrays["acceleration"])
+        self._sum = np.array(arrays["sum"])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The two identifier structures of Khosla & Kanade 1987, section 3.4: where the torque comes from that the model is
+# compared with.
+#
+# Both drive the estimation by a difference of torques on one and the same motion, so one estimator serves both:
+#
+# .. math:: \varepsilon = \tau - W(q, \dot q, \ddot q)\,\hat\beta = W \Delta\beta
+#
+# Input error (series): the robot's outputs are fed to the inverse model and the applied torque is compared. Output
+# error
+# (parallel): a system and a model, both as inverse dynamics, see the same motion; nothing has to be simulated forwards.
+
+
+class Structure(Protocol):
+    """Where the torque comes from."""
+
+    name: str
+
+    def torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
+        """Torque to compare the model with, (n_samples, n_joints), from filtered motion and filtered torque."""
+        ...
+
+
+class SeriesStructure:
+    """The torque that was measured or applied (series structure, figure 1)."""
+
+    name = "input-error"
+
+    def torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
+        """The torque as it is."""
+        return tau
+
+
+class ParallelStructure:
+    """The torque of a system that is itself inverse dynamics (parallel structure, figure 2); for studies.
+
+    Args:
+        robot: The robot.
+        terms: Terms that the system has.
+        values: The system's parameters: a value set's name, a mapping, a vector, or None for the robot's own.
+    """
+
+    name = "output-error"
+
+    def __init__(self, robot: Robot, terms: tuple[Term, ...], values: str | Mapping[str, float] | Array | None) -> None:
+        self.robot, self.terms = robot, terms
+        self.values = parameters(robot, terms, values)
+
+    def torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
+        """The system's torque on the same motion; the given torque is not looked at."""
+        return inverse_dynamics(self.robot, q, dq, ddq, self.terms, self.values)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Motion into rows: the stacked rows of all joints at one instant, weighted once and for all, over the unknowns.
 
 # Dry friction holds a joint at rest with any torque below its own; without it a joint at rest tells the truth.
 DRY = ("Fc", "stop", "sign", "stribeck", "load", "asymmetric")
@@ -163,7 +327,7 @@ def _padded(n: int) -> int:
     """Rows filled up to whole vectors of the processor."""
     if chosen_backend() == "numpy":
         return n
-    from dynident.dynamics.vector_ir import lanes
+    from dynident.dynamics.jit.vector_ir import lanes
 
     return -(-n // lanes()) * lanes()
 
@@ -172,7 +336,7 @@ def _aligned(rows: int, columns: int) -> Array:
     """Zeros that begin on a cache line."""
     if chosen_backend() == "numpy":
         return np.zeros((rows, columns))
-    from dynident.dynamics.llvm_backend import aligned
+    from dynident.dynamics.jit.llvm_kernel import aligned
 
     return aligned(rows * columns).reshape(rows, columns)
 
@@ -180,7 +344,7 @@ def _aligned(rows: int, columns: int) -> Array:
 def absorber(R: Array, slab: Array) -> Callable[[], None]:
     """A function that absorbs what a slab (p, padded n_rows) holds by then into R; the slab is destroyed."""
     if chosen_backend() == "numpy":
-        from dynident.information.absorb import absorb
+        from dynident.information.factor import absorb
 
         return lambda: absorb(R, slab)
     from dynident.information.householder import absorb_function

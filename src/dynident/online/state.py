@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, Mask
-from dynident.estimate.physical_result import PhysicalParameters
 from dynident.online.changes import Change
+from dynident.online.monitor import Verdict
 from dynident.online.payload import PayloadState
-from dynident.online.verdict import Verdict
+from dynident.physical.result import PhysicalParameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,3 +89,146 @@ class OnlineState:
 
 def _plain(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `Sample`: what a robot reports at one instant.
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One reading of a robot's joints.
+
+    Attributes:
+        time: Stamp [s].
+        q: (n_joints,) positions of the moving joints [rad or m].
+        tau: (n_joints,) torque at the actuated coordinates, referred to the joint side [N·m or N].
+        dq: (n_joints,) measured speeds [rad/s or m/s], or None: they are then derived from the positions.
+    """
+
+    time: float
+    q: Array
+    tau: Array
+    dq: Array | None = None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `Counters`: what became of everything that a stream has received.
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Packets or rows of a stream, by what became of them.
+
+    Attributes:
+        received: All that came.
+        used: Samples that reached the estimator.
+        malformed: Not JSON, wrong lengths, numbers that are not finite or beyond reason.
+        late: Older than a sample that came before, or with a stamp that is far off.
+        repeated: With the stamp of a sample that came before.
+        dropped: Never came, as gaps in the sequence numbers or in the stamps tell.
+        overrun: Came, but had to give way to newer ones because the estimator could not keep up.
+        restarts: Times the sender's clock started anew.
+        problem: What was wrong with the last malformed one; empty without any.
+    """
+
+    received: int = 0
+    used: int = 0
+    malformed: int = 0
+    late: int = 0
+    repeated: int = 0
+    dropped: int = 0
+    overrun: int = 0
+    restarts: int = 0
+    problem: str = ""
+
+    @property
+    def lost(self) -> int:
+        """Samples that were sent and did not reach the estimator in time: dropped on the way or overrun here."""
+        return self.dropped + self.overrun
+
+    def as_dict(self) -> dict[str, int | str]:
+        """For JSON."""
+        return asdict(self)
+
+
+class Tally:
+    """Counters that are being counted; a source and the stream that reads it share one."""
+
+    def __init__(self) -> None:
+        self.received = self.used = self.malformed = self.late = self.repeated = 0
+        self.dropped = self.overrun = self.restarts = 0
+        self.problem = ""
+
+    def refuse(self, problem: object, count: int = 1) -> None:
+        """Count malformed ones."""
+        self.malformed += count
+        self.problem = str(problem)[:200]  # a packet may have put anything into it
+
+    def counters(self) -> Counters:
+        """The numbers now."""
+        return replace(Counters(), **vars(self))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `StreamState`: what is known while a stream goes on.
+
+
+class Identifier(Protocol):
+    """What a stream needs of an on-line estimator; `OnlineIdentifier` is one."""
+
+    def update(self, sample: Sample) -> None:
+        """Take in one sample."""
+        ...
+
+    def update_many(self, time: ArrayLike, q: ArrayLike, tau: ArrayLike, dq: ArrayLike | None = None) -> None:
+        """Take in successive samples."""
+        ...
+
+    def state(self) -> Any:
+        """What is known by now: an object with `as_dict`."""
+        ...
+
+    def checkpoint(self) -> bytes:
+        """All that it remembers, as `load` reads it from a file."""
+        ...
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """The state of an estimator in the middle of a stream, or at its end.
+
+    Attributes:
+        estimate: State of the estimator: parameters, deviations, verdict, torque error, payload.
+        counters: What became of all that was received.
+        source: Where the samples come from.
+        time: Stamp of the last sample used [s]; None before the first.
+        elapsed: Real time since the stream was opened [s].
+        latency: Time from the arrival of a sample to the updated estimate [s]: median, most (99.9 %) and longest; None
+            for a source whose samples were at hand.
+        final: Whether this is the last state of the stream.
+    """
+
+    estimate: Any
+    counters: Counters
+    source: str
+    time: float | None
+    elapsed: float
+    latency: Mapping[str, float] | None = None
+    final: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: what the estimator says, and about the stream."""
+        own = dict(self.estimate.as_dict())
+        own.pop("time", None)
+        if "counters" in own:  # of the filters, behind those of the stream
+            own["filters"] = own.pop("counters")
+        return {
+            "source": self.source,
+            "time": self.time,
+            "elapsed": round(self.elapsed, 3),
+            "final": self.final,
+            **own,
+            "counters": self.counters.as_dict(),
+            "latency": None if self.latency is None else dict(self.latency),
+        }

@@ -20,8 +20,8 @@ from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
 from dynident.information.solution import dense_channels, residual_square
-from dynident.signals.band import ENDS
-from dynident.signals.observe import Observations
+from dynident.signals.bandwidth import ENDS
+from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows, row_blocks
 
 TRIAL_SECONDS = 300.0  # of each log that bands are tried on

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynident.estimate.diagnosis import Checkup
+from dynident.estimate.records import Checkup
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
 
@@ -17,7 +17,7 @@ def diagnose(data: TrainingData, options: IdentifyOptions) -> Checkup | None:
     """
     if options.check == "off":
         return None
-    from dynident.check.doctor import check_observed  # takes a while to load, and is not always wanted
+    from dynident.diagnostics.diagnosing import check_observed  # takes a while to load, and is not always wanted
 
     found = check_observed(data.train, data.progress)
     if found.verdict == "stop" and options.check == "stop":

@@ -14,8 +14,7 @@ from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
 from dynident.information.storage import load_information
-from dynident.logs.log import Log, LogError
-from dynident.logs.source import LogSource
+from dynident.logs.log import Log, LogError, LogSource
 from dynident.signals.rows import ObservedRows
 
 

@@ -1,4 +1,4 @@
-"""Fitting: factors of the training logs to base parameters, with an autocorrelation-robust covariance."""
+"""Combinations of base parameters about which data says nothing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import state_terms
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.deviations import common_inflation, correlated_covariance, gain_covariance
+from dynident.estimate.covariance import common_inflation, correlated_covariance, gain_covariance
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import RANK_TOLERANCE
-from dynident.estimate.open_directions import open_directions
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination, EstimatorRecord
 from dynident.identifiability.base import BaseParameters
-from dynident.identifiability.excitation import excitation_of
+from dynident.identifiability.excitation_quality import excitation_of
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.logs.log import torque_kind
@@ -28,9 +27,32 @@ from dynident.pipeline.model_selection import ModelSelection
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.robot.model import Robot
-from dynident.signals.band import STANDSTILL
-from dynident.signals.observe import Observations
-from dynident.validation.compare import Comparison, compare_all
+from dynident.signals.bandwidth import STANDSTILL
+from dynident.signals.observations import Observations
+from dynident.validation.residuals import Comparison, compare_all
+
+
+def open_directions(fit: Estimator) -> Array:
+    """(n, n - rank) directions v with W v = 0: along them the values of a fit are a choice, not a measurement.
+
+    A covariance cannot tell them. It is zero along other directions, those that least squares of minimum norm leaves at
+    zero, and the two differ by the scale of the columns, which only the data knows.
+
+    Args:
+        fit: A fitted estimator.
+    """
+    information, n = fit.information_, len(fit.values_)
+    weights = np.sqrt(fit.channel_weights_)
+    factors = zip(information.channel_factors(), weights, strict=True)
+    stacked = np.vstack([factor.dense(n)[:, :n] * weight for factor, weight in factors])
+    size = np.linalg.norm(stacked, axis=0)
+    scale = np.where(size > 0.0, size, 1.0)
+    vt = np.linalg.svd(np.linalg.qr(stacked / scale)[1])[2]
+    return np.asarray((vt[fit.rank_ :] / scale).T)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Fitting: factors of the training logs to base parameters, with an autocorrelation-robust covariance.
 
 HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
 ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)

@@ -8,23 +8,31 @@ from dataclasses import replace
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.friction_terms import Ripple, elements_with_friction, motion_of
 from dynident.dynamics.terms import Term, along_terms
+from dynident.dynamics.terms.friction import Ripple, elements_with_friction, motion_of
 from dynident.errors import InputError
+from dynident.estimate.candidates import (
+    GROUPS,
+    Group,
+    Side,
+    find_ripple,
+    looks_for_ripple,
+    on_elements,
+    parse_friction,
+    terms_of,
+)
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized, without_linearized
 from dynident.estimate.prediction import TorqueModel
-from dynident.estimate.recipes import GROUPS, Group, Side, looks_for_ripple, on_elements, parse_friction, terms_of
 from dynident.estimate.records import TermVerdict
-from dynident.estimate.ripple import find_ripple
 from dynident.identifiability.base import base_parameters
 from dynident.logs.log import torque_kind
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.term_selection import FrictionChoice, Selection, choose_friction
 from dynident.pipeline.training_rows import SELECTION_SECONDS, FirstMinutes
 from dynident.robot.model import Robot
-from dynident.signals.band import STANDSTILL
-from dynident.signals.observe import Observations
+from dynident.signals.bandwidth import STANDSTILL
+from dynident.signals.observations import Observations
 
 LEAST_EQUATIONS = 10.0  # for each parameter, in motion: with fewer, more friction would follow the noise
 _SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ

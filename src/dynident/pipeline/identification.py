@@ -12,10 +12,9 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.essential import check_share
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_view import friction_view
-from dynident.estimate.motion_view import motion_view
 from dynident.estimate.records import LogRecord
-from dynident.estimate.report_data import ReportData
-from dynident.logs.source import LogSource, as_logs
+from dynident.estimate.report_data import ReportData, motion_view
+from dynident.logs.log import LogSource, as_logs
 from dynident.pipeline.diagnosis import diagnose, diagnosis_warnings
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.fitting import estimator_of, estimator_record, fit_model

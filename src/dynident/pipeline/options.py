@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dynident.dynamics.terms import Term, TermsLike
 from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
-from dynident.signals.observe import SignalOptions
+from dynident.signals.observations import SignalOptions
 
 
 @dataclass(frozen=True)

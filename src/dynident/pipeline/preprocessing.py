@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 
 from dynident.dynamics.terms import Term, TermsLike, resolve_terms, state_terms
 from dynident.errors import InputError
-from dynident.estimate.recipes import BASIC_TERMS
+from dynident.estimate.candidates import BASIC_TERMS
 from dynident.estimate.records import LogRecord
 from dynident.identifiability.base import BaseParameters, base_parameters
-from dynident.logs.log import torque_kind
-from dynident.logs.source import LogSource, log_warnings
+from dynident.logs.log import LogSource, log_warnings, torque_kind
 from dynident.pipeline.bandwidth import band_notes, choose_bands
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.training_rows import Progress, TrainingRows
 from dynident.robot.model import Robot
 from dynident.signals.log_survey import survey_log
-from dynident.signals.observe import Observations, SignalOptions, observe
+from dynident.signals.observations import Observations, SignalOptions, observe
 from dynident.signals.rows import filter_time, too_short
 
 

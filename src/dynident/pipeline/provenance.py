@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynident._version import __version__
-from dynident.dynamics.term import Term
+from dynident.dynamics.terms.term import Term
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
 from dynident.estimate.records import FileRecord, Provenance

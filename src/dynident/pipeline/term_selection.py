@@ -14,6 +14,7 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Column, Term
+from dynident.estimate.candidates import GROUPS, Group, Side, replace_only, terms_of
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import (
@@ -23,14 +24,13 @@ from dynident.estimate.linearization import (
     needs_linearization,
     without_linearized,
 )
-from dynident.estimate.recipes import GROUPS, Group, Side, replace_only, terms_of
 from dynident.estimate.records import TermSelection, TermVerdict
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.solution import dense_channels, residual_square
 from dynident.pipeline.training_rows import SELECTION_SECONDS, FirstMinutes, TrainingRows
-from dynident.validation.cross import LEAST_FOLDS, rest_of, selection_folds
+from dynident.validation.cross_validation import LEAST_FOLDS, rest_of, selection_folds
 
 LEAST_SECONDS = 30.0  # of data; with less, blocks left out say more about the motion than about friction
 WORTH = 0.02  # share of the error that a group must be worth

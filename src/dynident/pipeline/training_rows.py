@@ -22,7 +22,7 @@ from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.pipeline.factor_cache import FactorCache
-from dynident.signals.observe import Observations
+from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
 
 LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dynident.arrays import Array
-from dynident.estimate.accuracy import Trace, together
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.records import CrossValidation, FitErrors
+from dynident.estimate.torque_errors import Trace, together
 from dynident.information.information import Information
 from dynident.pipeline.fitting import FittedModel
 from dynident.pipeline.preprocessing import TrainingData
-from dynident.signals.observe import Observations
-from dynident.validation.compare import Comparison, compare_all
-from dynident.validation.cross import cross_validate, selection_folds
+from dynident.signals.observations import Observations
+from dynident.validation.cross_validation import cross_validate, selection_folds
+from dynident.validation.residuals import Comparison, compare_all
 
 FOLD_SECONDS = 900.0  # of data that is gone through again for each fold; of more, the factors alone say enough
 

@@ -1,5 +1,8 @@
 """Machines to experiment on: the Plant protocol, the MuJoCo plant, drives, sensors and simple controllers."""
 
+from dynident.motion.trajectory import SampledMotion
+from dynident.payload.body import Payload
+from dynident.plant.compiled_model import MissingMujocoError, MujocoModel, mujoco_model
 from dynident.plant.controllers import (
     PD,
     ComputedTorque,
@@ -11,14 +14,11 @@ from dynident.plant.controllers import (
     VoltageSteps,
 )
 from dynident.plant.drives import Motors
-from dynident.plant.friction import Breakaway
-from dynident.plant.mujoco_model import MissingMujocoError, MujocoModel, mujoco_model
+from dynident.plant.effects import Breakaway
+from dynident.plant.mjcf_writer import ModelOptions, mujoco_xml
 from dynident.plant.mujoco_plant import MujocoPlant
-from dynident.plant.mujoco_xml import ModelOptions, mujoco_xml
-from dynident.plant.payload import Payload
 from dynident.plant.protocol import Plant, Reading, UnstableError
-from dynident.plant.record import measure, record
-from dynident.plant.sampled import SampledMotion
+from dynident.plant.recording import measure, record
 from dynident.plant.sensors import Sensors, Truth
 
 __all__ = [

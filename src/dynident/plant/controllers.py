@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from dynident.arrays import Array, as_samples, frozen
 from dynident.dynamics.evaluate import actuated_torque, gravity_torque, inverse_dynamics, joint_torque, mass_matrix
 from dynident.errors import InputError
-from dynident.plant.mujoco_model import MujocoModel, import_mujoco, mujoco_model
-from dynident.plant.mujoco_xml import ModelOptions
+from dynident.plant.compiled_model import MujocoModel, import_mujoco, mujoco_model
+from dynident.plant.mjcf_writer import ModelOptions
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.friction_terms import METRES_PER_RADIAN
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.errors import InputError
-from dynident.plant.effect_laws import FORCES, GRIPS, check_dry
-from dynident.plant.effects import Effect, joint_labels, read_effects
-from dynident.plant.mujoco_model import MujocoModel, import_mujoco
-from dynident.plant.places import Place, chosen_values, element_places
+from dynident.plant.compiled_model import MujocoModel, import_mujoco
+from dynident.plant.effects import FORCES, GRIPS, Effect, check_dry, joint_labels, read_effects
+from dynident.plant.mjcf_writer import Place, chosen_values, element_places
 from dynident.plant.protocol import UnstableError
 from dynident.plant.time_step import EXACT, LONGEST_STEP, SHORTEST_STEP, STABLE
+from dynident.robot.algebra import quaternion_matrix
 from dynident.robot.model import Element, Robot
-from dynident.robot.rotations import quaternion_matrix
 
 if TYPE_CHECKING:
     import mujoco

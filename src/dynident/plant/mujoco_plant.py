@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, as_samples
 from dynident.errors import InputError
+from dynident.payload.body import Payload
+from dynident.plant.compiled_model import MujocoModel, import_mujoco, mujoco_model
 from dynident.plant.drives import Drive, Motors, TorqueDrive, VoltageDrive
 from dynident.plant.effect_physics import Effects
-from dynident.plant.friction import Breakaway
-from dynident.plant.mujoco_model import MujocoModel, import_mujoco, mujoco_model
-from dynident.plant.mujoco_xml import ModelOptions
-from dynident.plant.payload import Payload
-from dynident.plant.places import check_motors, motor_places
+from dynident.plant.effects import Breakaway
+from dynident.plant.mjcf_writer import ModelOptions, check_motors, motor_places
 from dynident.plant.protocol import Reading, UnstableError
 from dynident.plant.sensors import Chance, Sensors, Truth, between_motions
 from dynident.plant.time_step import LONGEST_STEP, damped_step

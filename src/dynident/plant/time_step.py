@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.plant.mujoco_model import MujocoModel, import_mujoco
+from dynident.plant.compiled_model import MujocoModel, import_mujoco
 from dynident.plant.protocol import UnstableError
 
 LONGEST_STEP = 5e-4  # [s] of the physics, unless told otherwise

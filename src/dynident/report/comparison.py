@@ -7,7 +7,8 @@ import math
 from collections.abc import Sequence
 
 from dynident._version import __version__
-from dynident.report.comparison_words import (
+from dynident.report.charts import WIDTH, picture, ticks
+from dynident.report.comparison_text import (
     NOTHING,
     cells,
     change_words,
@@ -19,12 +20,10 @@ from dynident.report.comparison_words import (
     sentences,
     z_words,
 )
-from dynident.report.markup import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
-from dynident.report.motion_plots import picture
-from dynident.report.page import document
-from dynident.report.plots import WIDTH, ticks
-from dynident.report.words import counted, number, percent, sentence, whole
-from dynident.validation.fits import FitComparison
+from dynident.report.fit import document
+from dynident.report.html import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
+from dynident.report.text import counted, number, percent, sentence, whole
+from dynident.validation.comparison import FitComparison
 
 _LINKS = {"errors": "Errors", "parameters": "Parameters", "runs": "Runs", "options": "Options", "data": "Data"}
 _MARKS = {"changed": ("●●●", "weak"), "perhaps": ("●●○", "fair"), "agrees": ("●○○", "good")}

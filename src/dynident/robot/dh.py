@@ -16,9 +16,8 @@ from dynident.arrays import Array
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, shift, turn_x, turn_z
 from dynident.robot.draft import BASE, Draft, LoopCheck, check_joint_count
 from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, robot_file_reader
-from dynident.robot.loop_reading import apply_loops
 from dynident.robot.model import Joint, JointKind, Loop, Transform
-from dynident.robot.options import KEYS, apply_options, apply_passive
+from dynident.robot.overlay import KEYS, apply_loops, apply_options, apply_passive
 from dynident.schema import LocatedReader, quoted
 
 CONVENTIONS = {

@@ -12,7 +12,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import suggestion
 from dynident.robot.expressions import ExpressionError, linear_form
-from dynident.robot.loop_check import checked_closure
+from dynident.robot.loops import checked_closure
 from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Loop, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 from dynident.robot.physicality import physical_violations, sentences

@@ -12,9 +12,8 @@ from dynident.errors import RobotFileError, suggestion
 from dynident.robot.dh import read_table
 from dynident.robot.draft import Draft
 from dynident.robot.expressions import robot_file_reader
-from dynident.robot.loop_reading import apply_loops
 from dynident.robot.model import Robot
-from dynident.robot.options import KEYS, apply_options, apply_passive
+from dynident.robot.overlay import KEYS, apply_loops, apply_options, apply_passive
 from dynident.schema import parse_yaml, read_text
 
 _OVERLAY_KEYS = ("base", "name", "loops", *KEYS)

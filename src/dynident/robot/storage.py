@@ -1,14 +1,7 @@
-"""A robot as plain data, so that a result file can carry the robot it belongs to.
+"""Numerically closed loops within the record of a robot (see `storage`).
 
-The record is made of mappings, lists, texts and numbers only, and every number comes back bit for bit from YAML and
-JSON. Links and joints go by their numbers, as in parameter names: joint 3 is q3, its motor m3, and 0 is the base.
-Frames are three rows of [axes | origin], 3 x 4. What is as usual is left out:
-
-- of a joint: kind revolute, the joint before it as parent, its number as link, an `after` that changes nothing, limits;
-- of the robot: every joint active, motors that turn their own joints without gears, offsets or gains, empty mappings;
-- of an element: a torque along its velocity, and what it carries where the parameter names begin with it.
-
-A checksum of the rebuilt robot tells a record that was changed or has lost a line from an intact one.
+Links and joints go by their numbers, 0 is the base. What is as usual is left out: a revolute cut joint, frames that
+change nothing, solved joints that no other follows, elements that solved joints do not rub.
 """
 
 from __future__ import annotations
@@ -27,16 +20,118 @@ from dynident.arrays import Array
 from dynident.robot.dh import CONVENTIONS, FIXED, PRISMATIC, REVOLUTE, Row, Table
 from dynident.robot.draft import check_joint_count
 from dynident.robot.expressions import evaluate
-from dynident.robot.loop_storage import closure_data, with_closure
-from dynident.robot.model import BASE, Drive, Element, Geometry, Joint, Limits, Robot, Transform
-from dynident.robot.options import column_rules_of
+from dynident.robot.loops import CUT_JOINTS
+from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Limits, Loop, Robot, Transform
+from dynident.robot.overlay import column_rules_of
 from dynident.robot.parameters import ELEMENT_SYMBOLS
 from dynident.schema import LocatedReader, quoted
 
+_REQUIRED = ("loops", "solved", "reference", "branch")
+_OPTIONAL = ("follow", "elements")
+
+
+def closure_data(robot: Robot) -> dict[str, Any] | None:
+    """The loops as plain data, None without any."""
+    closure, joints = robot.closure, robot.joints
+    if closure is None:
+        return None
+    loops = []
+    for loop in closure.loops:
+        links = [0 if link == BASE else int(joints[link].number) for link in loop.links]
+        frames = [np.column_stack([frame.rotation, frame.translation]) for frame in loop.frames]
+        record = {"name": loop.name, "links": links, "frames": [frame.tolist() for frame in frames]}
+        loops.append(record if loop.joint == "revolute" else {**record, "joint": loop.joint})
+    data: dict[str, Any] = {
+        "loops": loops,
+        "solved": [int(joints[j].number) for j in closure.solved],
+        "reference": closure.reference.tolist(),
+        "branch": closure.branch.tolist(),
+    }
+    if closure.follow.tobytes() != _usual_follow(robot, closure.solved).tobytes():
+        data["follow"] = closure.follow.tolist()
+    rubbed = {element.label: element.solved.tolist() for element in robot.elements if element.solved.any()}
+    return {**data, "elements": rubbed} if rubbed else data
+
+
+def with_closure(reader: LocatedReader, robot: Robot, record: Mapping[str, Any]) -> Robot:
+    """The robot of a record, with the loops of the record."""
+    if "closure" not in record:
+        return robot
+    data = reader.record(record["closure"], "closure", _REQUIRED, _OPTIONAL)
+    places = {0: BASE, **{joint.number: place for place, joint in enumerate(robot.joints)}}
+    passive = [joint.number for place, joint in enumerate(robot.joints) if place not in robot.active]
+    numbers = [reader.choice(x, "closure solved", passive) for x in reader.items(data["solved"], "closure solved")]
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise reader.error("closure solved", f"is {numbers}; expected at least one passive joint, and each once")
+    solved = tuple(places[number] for number in numbers)
+    usual = _usual_follow(robot, solved)
+    follow = reader.array(data["follow"], "closure follow", *usual.shape) if "follow" in data else usual
+    loops = [
+        _loop(reader, item, f"closure loops[{i + 1}]", places)
+        for i, item in enumerate(reader.items(data["loops"], "closure loops"))
+    ]
+    if not loops:
+        raise reader.error("closure loops", "is empty; expected at least one loop")
+    reference = reader.array(data["reference"], "closure reference", len(robot.active))
+    branch = reader.array(data["branch"], "closure branch", len(solved))
+    labels = [element.label for element in robot.elements]
+    rubbed = reader.mapping(data.get("elements", {}), "closure elements", labels)
+    directions = {key: reader.array(item, f"closure elements {key}", len(solved)) for key, item in rubbed.items()}
+    elements = tuple(
+        dataclasses.replace(element, solved=directions.get(element.label, np.zeros(len(solved))))
+        for element in robot.elements
+    )
+    closure = Closure(tuple(loops), solved, follow, reference, branch)
+    return dataclasses.replace(robot, elements=elements, closure=closure)
+
+
+def _usual_follow(robot: Robot, solved: tuple[int, ...]) -> Array:
+    """(n_joints, n_solved) when no other joint follows the solved ones."""
+    return np.ascontiguousarray(np.eye(len(robot.joints))[:, list(solved)])
+
+
+def _loop(reader: LocatedReader, value: object, where: str, places: Mapping[int, int]) -> Loop:
+    record = reader.record(value, where, ("name", "links", "frames"), ("joint",))
+    links = [
+        reader.choice(x, f"{where} links", list(places)) for x in reader.items(record["links"], f"{where} links", 2)
+    ]
+    frames = []
+    for item in reader.items(record["frames"], f"{where} frames", 2):
+        matrix = reader.array(item, f"{where} frames", 3, 4)
+        frames.append(Transform(matrix[:, :3], matrix[:, 3]))
+    joint = reader.choice(record.get("joint", "revolute"), f"{where} joint", CUT_JOINTS)
+    name = reader.text(record["name"], f"{where} name")
+    return Loop(name, (places[links[0]], places[links[1]]), (frames[0], frames[1]), joint)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A robot as plain data, so that a result file can carry the robot it belongs to.
+#
+# The record is made of mappings, lists, texts and numbers only, and every number comes back bit for bit from YAML and
+# JSON. Links and joints go by their numbers, as in parameter names: joint 3 is q3, its motor m3, and 0 is the base.
+# Frames are three rows of [axes | origin], 3 x 4. What is as usual is left out:
+#
+# - of a joint: kind revolute, the joint before it as parent, its number as link, an `after` that changes nothing,
+# limits;
+# - of the robot: every joint active, motors that turn their own joints without gears, offsets or gains, empty mappings;
+# - of an element: a torque along its velocity, and what it carries where the parameter names begin with it.
+#
+# A checksum of the rebuilt robot tells a record that was changed or has lost a line from an intact one.
+
 FORMAT = "dynident robot 1"
-_REQUIRED = ("format", "name", "source", "gravity", "joints", "elements", "values", "default_values", "checksum")
+_STORAGE_REQUIRED = (
+    "format",
+    "name",
+    "source",
+    "gravity",
+    "joints",
+    "elements",
+    "values",
+    "default_values",
+    "checksum",
+)
 _ACTUATION = ("active", "follow", "follow_offset", "coupling", "zero", "drive", "closure")
-_OPTIONAL = (
+_STORAGE_OPTIONAL = (
     *_ACTUATION,
     "base_values",
     "fixed",
@@ -229,7 +324,7 @@ def _robot(reader: LocatedReader, data: object) -> Robot:
     """The robot of a record, its checksum left aside."""
     if isinstance(data, Mapping):  # the format first: in a foreign record it explains all the other differences
         reader.choice(data.get("format"), "format", (FORMAT,))
-    record = reader.record(data, "", _REQUIRED, _OPTIONAL)
+    record = reader.record(data, "", _STORAGE_REQUIRED, _STORAGE_OPTIONAL)
     joints = _joints(reader, record["joints"])
     places = {joint.number: place for place, joint in enumerate(joints)}
     active = _active(reader, record, places)

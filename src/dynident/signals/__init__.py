@@ -1,6 +1,6 @@
 """From logs as they come to signals that equations can use: uniform time, derivatives, filters."""
 
-from dynident.signals.band import BandChoice, BandEvidence
+from dynident.signals.bandwidth import BandChoice, BandEvidence
 from dynident.signals.columns import column_bandwidth
 from dynident.signals.fir import FilterStream, filtered
 from dynident.signals.grid import Grid, fresh_blocks, uniform_chunks
@@ -15,7 +15,7 @@ from dynident.signals.kernels import (
     polynomial_kernel,
 )
 from dynident.signals.log_survey import Survey, survey_log
-from dynident.signals.observe import MotionBlock, Observations, SignalOptions, observe
+from dynident.signals.observations import MotionBlock, Observations, SignalOptions, observe
 from dynident.signals.rows import ObservedRows, row_blocks
 from dynident.signals.spectrum import MotionSpectrum
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask, record
-from dynident.identifiability.excitation import REST_SPEED
+from dynident.identifiability.excitation_quality import REST_SPEED
 from dynident.logs.raw_log import kind_of, number_of
 from dynident.signals.grid import LONGEST_REPEAT
 

@@ -17,13 +17,12 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, record
 from dynident.errors import DynidentError, InputError
-from dynident.identifiability.excitation import REST_SPEED
-from dynident.logs.log import Log, LogError, check_locked, joint_positions
+from dynident.identifiability.excitation_quality import REST_SPEED
+from dynident.logs.file import LogFile
+from dynident.logs.log import Log, LogError, LogSource, check_locked, joint_positions
 from dynident.logs.raw_log import RawLog, kind_of, number_of, rows_in_window
-from dynident.logs.source import LogSource
-from dynident.logs.stream import LogFile
 from dynident.robot.model import Robot
-from dynident.signals.band import BandEvidence, band_evidence
+from dynident.signals.bandwidth import BandEvidence, band_evidence
 from dynident.signals.channel_statistics import (
     ChannelAccumulator,
     ChannelStatistics,

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, Mask
-from dynident.dynamics.along import AlongTerm, Course, Reference
 from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.dynamics.terms.term import AlongTerm, Course, Reference
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor, RegressorBlock
 from dynident.identifiability.regrouping import Regrouping
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
-from dynident.signals.observe import MotionBlock, Observations
+from dynident.signals.observations import MotionBlock, Observations
 
 ROWS_PER_BAND = 4.0  # rows per second, in units of the band
 SEGMENT_SECONDS = 4.0  # residuals of filtered data are correlated; over this time hardly

@@ -1,6 +1,6 @@
-r"""The Fourier fit of torque against angle (Abhishek et al., eq. 22).
+"""The Fourier fit of torque against angle (Abhishek et al., eq. 22).
 
-.. math:: \tau = a_0 + \sum_n a_n \sin n\varphi + b_n \cos n\varphi
+.. math:: \tau = a_0 + \\sum_n a_n \\sin n\varphi + b_n \\cos n\varphi
 
 For one revolute joint of rigid links with the others held it ends at n = 1, and gravity has no part in a0.
 """
@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread
-from dynident.experiments.gravity.slow_run import SlowRun
+from dynident.arrays import Array, Mask, frozen, on_one_thread
+from dynident.experiments.gravity.slow_runs import SlowRun
+from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_columns
 
 HIGHEST = 3  # order up to which harmonics are reported
 _BLIND = 2e3  # condition beyond which a higher order is not tried
@@ -196,3 +198,163 @@ def best(found: Sequence[FourierFit]) -> FourierFit:
         if one.rms < (1.0 - _GAIN) * chosen.rms and size > _SURE * std:
             chosen = one
     return chosen
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# From Fourier coefficients to moments, link by link from the tip (Abhishek et al., eq. 21).
+
+_WEAK = 1e-3  # of gravity: a direction of moments that shows less than this is not determined
+_ABSENT = 1e-3  # share of the largest, below which a harmonic is not one of the weight
+_FLOOR = 1e-12  # share of the largest coefficient that is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Values of the gravity base.
+
+    Attributes:
+        values: (n,).
+        covariance: (n, n).
+        determined: (n,) whether the runs tell each one.
+    """
+
+    values: Array
+    covariance: Array
+    determined: Mask
+
+
+@on_one_thread
+def solve(base: GravityBase, parts: Sequence[Stage], found: Sequence[Sequence[FourierFit]]) -> Moments:
+    """The recursion: what a stage adds, with the links beyond it as the stages before have found them.
+
+    Args:
+        base: What gravity shows.
+        parts: The stages.
+        found: The fits of each.
+    """
+    n = base.n
+    values, covariance, determined = np.zeros(n), np.zeros((n, n)), np.zeros(n, dtype=bool)
+    known: list[int] = []
+    for stage, fits in zip(parts, found, strict=True):
+        fresh = list(stage.fresh)
+        if not fresh:
+            continue
+        rows, weight, noise = _measured(base, fits)
+        root = _whitening(noise)
+        u, s, vt = np.linalg.svd(root @ rows[:, fresh], full_matrices=False)
+        plain = np.linalg.svd(rows[:, fresh], compute_uv=False)
+        sure = plain > _WEAK * float(np.linalg.norm(base.robot.gravity))
+        keep = np.arange(len(s)) < np.count_nonzero(sure)
+        solved = (vt[keep].T / s[keep]) @ u[:, keep].T @ root  # fresh = solved @ (weight - rows[:, known] @ values)
+        values[fresh] = solved @ (weight - rows[:, known] @ values[known])
+        spread = solved @ rows[:, known]
+        covariance[np.ix_(fresh, known)] = -spread @ covariance[np.ix_(known, known)]
+        covariance[np.ix_(known, fresh)] = covariance[np.ix_(fresh, known)].T
+        covariance[np.ix_(fresh, fresh)] = (
+            solved @ noise @ solved.T + spread @ covariance[np.ix_(known, known)] @ spread.T
+        )
+        lost = np.sqrt(np.maximum(1.0 - np.sum(vt[keep] ** 2, axis=0), 0.0))
+        # What leans on a moment beyond that nobody determined is not determined either.
+        open_beyond = [i for i, k in enumerate(known) if not determined[k]]
+        leaning = np.abs(spread[:, open_beyond]).max(axis=1, initial=0.0) > _WEAK
+        determined[fresh] = (lost < 1e-6) & ~leaning
+        known += fresh
+    return Moments(values, covariance, determined)
+
+
+def _whitening(noise: Array) -> Array:
+    """R with R noise Rᵀ = 1; coefficients that lean on each other almost fully are no obstacle."""
+    std = np.sqrt(np.diag(noise))
+    alike = noise / np.outer(std, std)
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(alike + _FLOOR * np.eye(len(std)))) / std)
+
+
+def _measured(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, Array, Array]:
+    """What the coefficients are of the gravity base (n_rows, n), their values without what is known, their noise."""
+    rows, weight, noise = [], [], []
+    for fit in fits:
+        torque = gravity_columns(base.robot, fit.run.q)[:, fit.run.joint]
+        made = fit.project @ fit.run.half_sum(torque)  # (n_coefficients, n_columns)
+        sizes = np.linalg.norm(made, axis=1)
+        # A harmonic that rigid links do not have was fitted to keep it out; it says nothing about them.
+        own = [i for i in fit.weighing if sizes[i] > _ABSENT * sizes[list(fit.weighing)].max()]
+        made = made[own]
+        rows.append(made[:, list(base.independent)])
+        weight.append(fit.coefficients[own] - made @ base.fixed)
+        noise.append(fit.covariance[np.ix_(own, own)])
+    total = np.zeros((len(np.concatenate(weight)),) * 2)
+    start = 0
+    for block in noise:
+        total[start : start + len(block), start : start + len(block)] = block
+        start += len(block)
+    scale = max(float(np.abs(np.concatenate(weight)).max()), 1e-9)
+    return np.concatenate(rows), np.concatenate(weight), total + (_FLOOR * scale) ** 2 * np.eye(len(total))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the averages took away: friction of a slow run, and how it depends on the load.
+
+_FRICTION_SURE = 4.0  # deviations from which on a slope is one
+_SHOWS = 0.1  # of the friction: less change over the loads seen is not worth a word
+
+
+@dataclass(frozen=True)
+class SlowFriction:
+    """Half the difference of both ways.
+
+    Attributes:
+        level: Its mean over the places [N·m or N].
+        slope: Friction per weight on the joint, F = F0 + slope |weight|.
+        slope_std: Deviation of the slope; infinite where the weight hardly changes.
+        change: How much of the friction the slope makes over the weights seen [N·m or N].
+    """
+
+    level: float
+    slope: float
+    slope_std: float
+    change: float
+
+    @property
+    def loaded(self) -> bool:
+        """Whether friction depends on the load."""
+        return abs(self.slope) > _FRICTION_SURE * self.slope_std and abs(self.change) > _SHOWS * abs(self.level)
+
+    @property
+    def left(self) -> float:
+        """What averages may keep of it when it follows the motor's torque instead of the weight [N·m or N].
+
+        With F = F0 + k |tau|, half the sum of both ways is g + k F where the weight outweighs friction.
+        """
+        return abs(self.slope * self.level) if self.loaded else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        std = self.slope_std if math.isfinite(self.slope_std) else None
+        return {"level": self.level, "per_load": self.slope, "per_load_std": std, "depends_on_load": self.loaded}
+
+
+def frictions(fit: FourierFit) -> Array:
+    """(n_places,) half the difference of both ways, of what the fit leaves [N·m or N]: angles may differ a little."""
+    run = fit.run
+    return run.half_difference(run.tau - fit.torque(run.angle))
+
+
+@on_one_thread
+def slow_friction(fit: FourierFit) -> SlowFriction:
+    """Friction of the run behind a fit."""
+    run = fit.run
+    friction = frictions(fit)
+    level = float(friction.mean())
+    weight = fit.torque(run.angles)
+    if fit.order:
+        weight = weight - fit.coefficients[0]  # the offset is no load
+    size = np.abs(weight)
+    if np.ptp(size) < 1e-9 * max(float(size.max()), 1.0):
+        return SlowFriction(level, 0.0, math.inf, 0.0)
+    A = np.column_stack([np.ones_like(size), size])
+    project = np.linalg.pinv(A)
+    found = project @ friction
+    rest = friction - A @ found
+    variance = float(rest @ rest) / max(len(rest) - 2, 1) * alike(rest)
+    std = math.sqrt(variance * float(project[1] @ project[1]))
+    return SlowFriction(level, float(found[1]), std, float(found[1] * np.ptp(size)))

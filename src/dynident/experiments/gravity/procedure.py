@@ -11,16 +11,11 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque, mass_matrix
 from dynident.errors import InputError
-from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run
-from dynident.experiments.gravity.fourier import HIGHEST, FourierFit, best, fits, fourier_fit
-from dynident.experiments.gravity.friction import slow_friction
-from dynident.experiments.gravity.plan import RUN_IN, Plan, describe, home, plan_sweeps
-from dynident.experiments.gravity.recursion import solve
-from dynident.experiments.gravity.remarks import remarks, too_narrow
-from dynident.experiments.gravity.result import GravityMoments, JointRun
-from dynident.experiments.gravity.slow_run import SlowRun, moves, slow_run, speeds, swept_alone
-from dynident.experiments.gravity.steady import Steady
+from dynident.experiments.gravity.fourier import HIGHEST, FourierFit, best, fits, fourier_fit, slow_friction, solve
+from dynident.experiments.gravity.plan import RUN_IN, Plan, Steady, Sweep, describe, home, plan_sweeps
+from dynident.experiments.gravity.result import GravityMoments, JointRun, remarks, too_narrow
+from dynident.experiments.gravity.slow_runs import SlowRun, moves, slow_run, speeds, swept_alone
 from dynident.experiments.gravity.structure import (
     GravityBase,
     Stage,
@@ -30,7 +25,7 @@ from dynident.experiments.gravity.structure import (
     stages,
     unweighed,
 )
-from dynident.experiments.gravity.sweep import Sweep
+from dynident.experiments.protocol import ExperimentError
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.plant.controllers import Controller
 from dynident.plant.protocol import Plant

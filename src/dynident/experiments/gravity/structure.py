@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, Mask, as_samples, on_one_thread
 from dynident.dynamics.evaluate import joint_torque, parameters, regressor
-from dynident.experiments.answer import ExperimentError
-from dynident.experiments.gravity.slow_run import SlowRun
+from dynident.experiments.gravity.slow_runs import SlowRun
+from dynident.experiments.protocol import ExperimentError
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
 from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns
 from dynident.identifiability.states import random_states

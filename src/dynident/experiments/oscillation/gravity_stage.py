@@ -14,14 +14,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench
-from dynident.experiments.oscillation.groups import Local, SwingModel, local, nominals
-from dynident.experiments.oscillation.natural import AHEAD
-from dynident.experiments.oscillation.solver import Solved, gauss_newton
+from dynident.experiments.oscillation.model import Local, Solved, SwingModel, gauss_newton, local, nominals
 from dynident.experiments.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
-from dynident.experiments.oscillation.starts import amplitude_for, mixed_start, natural_modes, quantum_of, top
-from dynident.experiments.oscillation.swing import Law, Swing, mean_spread, swing as run_swing, systematic
+from dynident.experiments.oscillation.swings import (
+    AHEAD,
+    Law,
+    Swing,
+    amplitude_for,
+    mean_spread,
+    mixed_start,
+    natural_modes,
+    quantum_of,
+    swing as run_swing,
+    systematic,
+    top,
+)
+from dynident.experiments.protocol import ExperimentError
 
 _FAR = 1.0  # [rad or m] from the upright pose: a balance found there is another one
 _TRIES = 5  # times the over-estimate is raised before it is called a fall

@@ -17,13 +17,20 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.experiments.bench import Bench
-from dynident.experiments.oscillation.groups import SwingModel, nominals
-from dynident.experiments.oscillation.modal_equations import HOLD_STD, Evidence, evidence_of, parts_of, slopes_of
-from dynident.experiments.oscillation.set_points import SMALLER, choose_set_points, gains, sizes_of
-from dynident.experiments.oscillation.solver import Solved, linear_least_squares
+from dynident.experiments.oscillation.modal_equations import (
+    HOLD_STD,
+    SMALLER,
+    Evidence,
+    choose_set_points,
+    evidence_of,
+    gains,
+    parts_of,
+    sizes_of,
+    slopes_of,
+)
+from dynident.experiments.oscillation.model import Solved, SwingModel, linear_least_squares, nominals
 from dynident.experiments.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
-from dynident.experiments.oscillation.starts import amplitude_for, mixed_start, quantum_of
-from dynident.experiments.oscillation.swing import Law, Swing, swing
+from dynident.experiments.oscillation.swings import Law, Swing, amplitude_for, mixed_start, quantum_of, swing
 
 MERGED = 1e-3  # |w²/kp - 1| at which the modes count as one
 _STRAIGHT = 0.05  # share by which the law of a round may be wrong: beyond, the size of a swing bends it too much

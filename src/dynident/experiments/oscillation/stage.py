@@ -10,9 +10,9 @@ import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError
-from dynident.experiments.answer import ExperimentError, Quantity
-from dynident.experiments.oscillation.groups import Group
-from dynident.experiments.oscillation.swing import REACH, Swing
+from dynident.experiments.oscillation.model import Group
+from dynident.experiments.oscillation.swings import REACH, Swing
+from dynident.experiments.protocol import ExperimentError, Quantity
 
 PERIODS = 4.0  # of the slowest mode in a run
 _SHORTEST, _LONGEST = 2.0, 120.0  # [s]

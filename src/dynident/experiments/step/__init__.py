@@ -2,7 +2,7 @@
 
 from dynident.experiments.step.analysis import analyse
 from dynident.experiments.step.procedure import StepOptions, step_test
-from dynident.experiments.step.record import StepRecord, record_from_log
+from dynident.experiments.step.records import StepRecord, record_from_log
 from dynident.experiments.step.response import StepResponse, fit_response
 from dynident.experiments.step.result import StepResult
 

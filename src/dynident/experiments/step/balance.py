@@ -9,9 +9,8 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.experiments.step.integrals import Description, StepIntegrals, step_integrals
-from dynident.experiments.step.record import StepRecord
-from dynident.experiments.step.response import StepResponse, alike
-from dynident.experiments.step.torque import JointNumbers
+from dynident.experiments.step.records import StepRecord
+from dynident.experiments.step.response import JointNumbers, StepResponse, alike
 
 _FAINT = 1e-3  # of the noise, below which a direction of the weight changes no position
 _LATE = 2.0  # standard deviations of chi-square by which lost momentum must exceed none

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import gravity_torque, mass_matrix, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
-from dynident.experiments.answer import ExperimentError
+from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.poses import directions, feels_gravity, motor_inertia
-from dynident.experiments.step.record import StepRecord, driven_positions
+from dynident.experiments.step.records import StepRecord, driven_positions
 from dynident.experiments.step.response import FEWEST, first_moving, position_noise
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, Mask
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiments.answer import ExperimentError
 from dynident.experiments.bench import Bench, Bounds, Run
-from dynident.experiments.step.analysis import analyse, balanced, no_constants
-from dynident.experiments.step.hold import StepController
+from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.step.analysis import analyse, balanced, no_constants, payload_poses
+from dynident.experiments.step.controller import StepController, suggested
 from dynident.experiments.step.integrals import WEIGHT_STD
-from dynident.experiments.step.loaded import payload_poses
 from dynident.experiments.step.poses import (
     choose_poses,
     directions,
@@ -27,11 +26,9 @@ from dynident.experiments.step.poses import (
     obstacle,
     start_place,
 )
-from dynident.experiments.step.record import STILL, StepRecord, driven_positions
+from dynident.experiments.step.records import STILL, StepRecord, driven_positions
 from dynident.experiments.step.response import check_terms, first_moving
-from dynident.experiments.step.result import StepResult
-from dynident.experiments.step.solve import Way
-from dynident.experiments.step.voltages import suggested
+from dynident.experiments.step.result import StepResult, Way
 from dynident.plant.drives import Motors
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot

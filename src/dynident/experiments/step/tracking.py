@@ -13,9 +13,9 @@ from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.bench import Bench
-from dynident.experiments.step.hold import StepController
+from dynident.experiments.step.controller import StepController
 from dynident.experiments.step.poses import InertiaBase, ranges
-from dynident.experiments.step.record import driven_positions
+from dynident.experiments.step.records import driven_positions
 from dynident.experiments.step.result import StepResult
 from dynident.motion.point_to_point import PointToPoint
 from dynident.plant.controllers import Quantity

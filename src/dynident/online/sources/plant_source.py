@@ -10,11 +10,11 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError
-from dynident.online.sources.pace import Paced
+from dynident.online.sources.replay import Paced
 from dynident.online.sources.source import Samples
+from dynident.payload.body import Payload
 from dynident.plant.controllers import Feedforward, Motion, Tracking
 from dynident.plant.mujoco_plant import MujocoPlant
-from dynident.plant.payload import Payload
 from dynident.plant.protocol import Plant
 from dynident.plant.sensors import Sensors
 from dynident.robot.model import Robot

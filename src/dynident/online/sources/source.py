@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask
 from dynident.errors import DynidentError
-from dynident.online.stream_counters import Tally
+from dynident.online.state import Tally
 
 BEYOND = 1e7  # [rad, rad/s, N·m and the like] no joint of any robot gets there
 LATEST = 1e11  # [s] three thousand years: stamps beyond are in another unit

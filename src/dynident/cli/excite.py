@@ -1,0 +1,204 @@
+"""`dynident excite`: from options to a motion file."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isinf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynident.errors import InputError
+from dynident.files import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dynident.motion.excitation import ExcitingMotion
+    from dynident.motion.search import SearchProgress
+    from dynident.robot import Robot
+
+_PLAIN = (
+    *("duration", "frequency", "harmonics", "criterion", "model", "terms", "safety", "floor", "clearance", "radius"),
+    *("starts", "kicks", "seed", "rate", "rest_speed"),
+)
+_PER_JOINT = ("noise", "acceleration", "max_velocity", "max_effort")
+
+
+def run(options: Namespace, robot: Robot) -> int:
+    """Optimise, write the files, tell."""
+    from dynident.identifiability import base_parameters
+    from dynident.motion import excite, write_csv, write_ros
+    from dynident.motion.excitation import ExciteOptions
+
+    _check_targets(options)
+    given = _given(options, robot)
+    with progress_bar(options.quiet or options.json) as progress:
+        motion = excite(robot, progress=progress, **given)
+    motion.save(options.output)
+    rate = ExciteOptions.rate if options.rate is None else options.rate
+    if options.csv:
+        numbers = tuple(name.removeprefix("q") for name in robot.position_names)
+        write_csv(motion.trajectory, options.csv, rate, numbers)
+    if options.ros:
+        write_ros(motion.trajectory, options.ros, rate)
+    if options.report:
+        from dynident.report.excitation_design import motion_html
+
+        write_text(Path(options.report), motion_html(motion, robot, command=_command(options)))
+    if options.json:
+        print(json.dumps(motion.as_dict(), allow_nan=False))
+    elif not options.quiet:
+        _print(motion, robot, options)
+    doubts = base_parameters(robot, given.get("terms", ExciteOptions.terms)).warnings
+    for warning in (*motion.warnings, *doubts):
+        print(f"dynident: {warning}", file=sys.stderr)
+    unknown = [name for name, deviation in zip(motion.names, motion.deviations, strict=True) if isinf(deviation)]
+    if unknown:
+        print(
+            f"dynident: this motion leaves {len(unknown)} of {len(motion.names)} parameters undetermined; give it a "
+            "longer --duration, more --harmonics or a higher --rate",
+            file=sys.stderr,
+        )
+    if motion.interrupted:
+        print("dynident: interrupted; the best motion so far was written", file=sys.stderr)
+    return 0
+
+
+def _check_targets(options: Namespace) -> None:
+    """Before minutes of work, not after."""
+    from dynident.files import check_target
+
+    paths = [path for path in (options.output, options.csv, options.ros, options.report) if path is not None]
+    for path in paths:
+        check_target(path)
+    if Path(options.output).suffix.lower() not in (".yaml", ".yml"):
+        raise InputError(f"{options.output}: a motion file must end in .yaml; --csv and --ros write other formats")
+    if len({Path(path).resolve() for path in paths}) < len(paths):
+        raise InputError(f"-o, --csv, --ros and --report would write the same file {options.output}; give each its own")
+
+
+def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
+    """The options that were given; defaults stay where they are defined."""
+    from dynident.cli.inputs import parse_by_joint, parse_positions
+
+    given = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
+    for name in _PER_JOINT:
+        if getattr(options, name) is not None:
+            given[name] = _per_joint(getattr(options, name), f"--{name.replace('_', '-')}")
+    if options.position_range is not None:
+        text, example = options.position_range, "joint=LOWER:UPPER, such as q4=-1:0.5, or one range for all joints"
+        by_joint = "=" in text
+        ranges = parse_by_joint(text if by_joint else f"all={text}", "--position-range", _range, example)
+        given["position_range"] = ranges if by_joint else ranges["all"]
+    if options.start:
+        given["start"] = parse_positions(options.start, "--start")
+    boxes = [_numbers(text, "--box") for text in options.box]
+    for text, box in zip(options.box, boxes, strict=True):
+        if len(box) != 6:
+            raise InputError(f"--box {text}: expected six numbers, the lower corner and the upper one")
+    if boxes:
+        given["boxes"] = [[box[:3], box[3:]] for box in boxes]
+    if options.extend is not None:
+        from dynident.pipeline.known_information import known_options
+
+        # Noise and rows per second belong together: where the data says both, --rate is that of the files only.
+        given |= known_options(options.extend, robot)
+    return given
+
+
+def _per_joint(text: str, option: str) -> float | list[float] | dict[str, float]:
+    """One number, one per joint in their order, or numbers by joint."""
+    from dynident.cli.inputs import parse_by_joint, parse_number
+
+    if "=" in text:
+        return parse_by_joint(text, option, parse_number, "joint=number, such as q4=1.5")
+    numbers = _numbers(text, option)
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _range(text: str) -> float | tuple[float, float]:
+    """Lower and upper end from `-1:0.5`, or one number for both sides of zero."""
+    from dynident.cli.inputs import parse_number
+
+    lower, colon, upper = text.partition(":")
+    return (parse_number(lower), parse_number(upper)) if colon else parse_number(lower)
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} {text}: expected numbers separated by commas") from None
+
+
+@contextmanager
+def progress_bar(silent: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
+    """A progress bar with the best criterion so far, on a terminal only."""
+    if silent or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("searching")
+
+        def show(state: SearchProgress) -> None:
+            text = f"best criterion {state.best:.4g} (lower is better) after {state.evaluations} evaluations"
+            bar.update(task, description=text, completed=state.step, total=state.steps)
+
+        yield show
+
+
+def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
+    """The page for people: what was found, what is left of the limits, the widest intervals."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from dynident.report.terminal.inspection import page_console
+    from dynident.report.text import percent
+    from dynident.signals.observations import WIDEST_SHARE
+
+    console = page_console()
+    console.print(
+        f"{robot.name}: {motion.duration:g} s, {motion.trajectory.harmonics} harmonics of "
+        f"{motion.trajectory.frequency:g} Hz, at rest at both ends"
+    )
+    name = "log det" if motion.criterion == "determinant" else motion.criterion
+    facts = {name: motion.value, "condition": motion.condition, "log det": motion.log_determinant}
+    found = ", ".join(f"{key} {value:.5g}" for key, value in facts.items())
+    console.print(f"{found}; {motion.evaluations} evaluations in {motion.seconds:.1f} s")
+    console.print(f"Closest to the limits: {'; '.join(motion.closest.values())}")
+    slowest = motion.bandwidth / WIDEST_SHARE
+    console.print(f"Bandwidth of the columns: {motion.bandwidth:.3g} Hz; record at {slowest:.0f} Hz or more")
+    title = "\nWidest predicted deviations"
+    table = Table(box=SIMPLE_HEAD, title=title, title_style="bold", title_justify="left")
+    heads = ("parameter", "deviation", "of its size", *(() if motion.before is None else ("before",)))
+    for head in heads:
+        table.add_column(head, justify="left" if head == "parameter" else "right")
+    ratio = motion.relative_deviations
+    for i in ratio.argsort()[::-1][:6]:
+        row = [motion.names[i], f"{motion.deviations[i]:.3g}", percent(float(ratio[i]))]
+        table.add_row(*row, *([] if motion.before is None else [f"{motion.before[i]:.3g}"]))
+    console.print(table)
+    console.print(f"Motion: {options.output}", soft_wrap=True)
+    if options.report:
+        console.print(f"Report: {options.report}", soft_wrap=True)
+
+
+def _command(options: Namespace) -> str:
+    """The command that makes the same motion again."""
+    words = ["dynident", "excite", options.robot, "-o", options.output]
+    for name in (*_PLAIN, "locked", "start", *_PER_JOINT, "extend", "csv", "ros", "report"):
+        value = getattr(options, name)
+        if value is not None and value != "":
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    words += [] if options.position_range is None else [f"--position-range={options.position_range}"]
+    words += [f"--box={text}" for text in options.box]  # which may begin with a minus
+    return shlex.join(words)

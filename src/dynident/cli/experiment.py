@@ -1,0 +1,164 @@
+"""What all special experiments share on the command line: the machine, the folder, the answer."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynident.cli.inputs import own_plant
+from dynident.errors import DynidentError, InputError
+from dynident.files import write_text
+
+if TYPE_CHECKING:
+    from dynident.experiments.bench import Bench, Progress
+    from dynident.plant import Motors, Plant
+    from dynident.robot import Robot
+
+PLANT_SET = "plant"  # value set of a bundled robot that a machine could have
+_RUNS, _ANSWER, _REPORT = "runs", "answer.json", "report.html"
+SIMULATED = ("values", "rate", "noise", "encoder", "breakaway", "effects", "payload", "seed")
+
+
+def true_values(options: Namespace, robot: Robot) -> str | None:
+    """Name of the value set that the simulated machine has; None for the robot's own values."""
+    if options.values is not None:
+        robot.value_set(options.values)  # which refuses an unknown name
+        return str(options.values)
+    return PLANT_SET if PLANT_SET in robot.values else None
+
+
+def machine(
+    options: Namespace,
+    robot: Robot,
+    *,
+    rate: float,
+    encoder: float = 0.0,
+    motors: Motors | None = None,
+    step: float | None = None,
+) -> Plant:
+    """The machine of the options: one of the user's own, or the MuJoCo plant.
+
+    Args:
+        options: See `plant_arguments`.
+        robot: The robot.
+        rate: Commands per second, unless given [Hz].
+        encoder: Counts per turn (or metre) unless given; 0 for exact positions.
+        motors: Electrical model, for voltages.
+        step: Longest time step of the physics [s]; default the plant's own.
+    """
+    if options.plant is not None:
+        for name in SIMULATED:
+            if getattr(options, name) is not None:
+                raise InputError(f"--{name} shapes the simulated machine; leave it out with --plant")
+        return own_plant(options.plant, robot)
+    from dynident.plant import Breakaway, MujocoPlant, Sensors
+    from dynident.plant.simulation import TURN, parse_effects, parse_payload
+
+    for name in ("rate", "breakaway"):
+        value = getattr(options, name)
+        if value is not None and not (math.isfinite(value) and value > 0.0):
+            raise InputError(f"--{name} is {value}; expected a positive number")
+    for name in ("noise", "encoder", "seed"):
+        value = getattr(options, name)
+        if value is not None and not (math.isfinite(value) and value >= 0.0):
+            raise InputError(f"--{name} is {value}; expected zero or a positive number")
+    counts = encoder if options.encoder is None else options.encoder
+    turns = [1.0 if robot.joints[robot.active[i]].kind == "prismatic" else TURN for i in robot.moving]
+    resolution = np.array(turns) / counts if counts else np.zeros(len(turns))
+    return MujocoPlant(
+        robot,
+        true_values(options, robot),
+        sample_time=1.0 / (options.rate or rate),
+        step=step,
+        motors=motors,
+        breakaway=None if options.breakaway is None else Breakaway(options.breakaway),
+        effects=None if options.effects is None else parse_effects(options.effects),
+        sensors=Sensors(resolution=resolution, torque_noise=options.noise or 0.0),
+        payload=None if options.payload is None else parse_payload(options.payload),
+        seed=options.seed or 0,
+    )
+
+
+@contextmanager
+def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
+    """The bench of an experiment; an error on it tells where the runs so far are."""
+    from dynident.cli.inputs import progress_bar
+    from dynident.experiments.bench import Bench
+
+    folder = None if options.output is None else Path(options.output) / _RUNS
+    if folder is not None and options.fresh:
+        _remove_earlier(folder)
+    with progress_bar(options.quiet or options.json) as progress:
+        shown: Progress | None = progress
+        made = Bench(plant, folder=folder, progress=shown, **how)
+        try:
+            yield made
+        except DynidentError as error:
+            kept = sum(len(run.time) > 0 for run in made.runs)
+            if folder is None or not kept:
+                raise
+            error.args = (f"{error}; what was recorded so far is in {folder}",)  # whatever its class was made from
+            raise
+        except KeyboardInterrupt:
+            if folder is None or not any(len(run.time) for run in made.runs):
+                raise
+            raise KeyboardInterrupt(f"what was recorded so far is in {folder}") from None
+
+
+def _remove_earlier(folder: Path) -> None:
+    """Remove the runs of an earlier experiment, and its answer, which beside new runs would look like theirs."""
+    try:
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        for name in (_ANSWER, _REPORT):
+            (folder.parent / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder.parent}: cannot be cleared ({error.strerror})") from None
+
+
+def tell(
+    options: Namespace,
+    found: dict[str, Any],
+    text: Callable[[], str],
+    page: Callable[[], str] | None = None,
+) -> int:
+    """Write and print the answer.
+
+    Args:
+        options: output, json, quiet.
+        found: The JSON object.
+        text: The page for people, as text.
+        page: The HTML page for OUT/report.html.
+    """
+    from dynident.report.text import print_prose
+
+    written = ""
+    if options.output is not None:
+        out = Path(options.output)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from None
+        write_text(out / _ANSWER, json.dumps(found, indent=1, allow_nan=False) + "\n")
+        written = f"Answer: {out / _ANSWER}"
+        if page is not None:
+            write_text(out / _REPORT, page())
+            written += f"\nReport: {out / _REPORT}"
+    if options.json:
+        print(json.dumps(found, allow_nan=False))
+        return 0
+    if not options.quiet:
+        print_prose(text())
+        print(written, end="\n" if written else "")
+    for warning in found["warnings"]:
+        print(f"dynident: {warning}", file=sys.stderr)
+    return 0

@@ -1,0 +1,190 @@
+"""What verbs share: options into robots, logs, windows and positions, and a progress bar."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dynident.errors import DynidentError, InputError
+from dynident.experiments.bench import problem
+
+if TYPE_CHECKING:
+    from dynident.logs import LogSource
+    from dynident.pipeline.training_rows import Progress
+    from dynident.plant import Plant
+    from dynident.robot import Robot
+
+Read = TypeVar("Read")
+
+
+def robot_of(options: Namespace) -> Robot:
+    """The robot of `robot`, with the joints of `locked` held."""
+    from dynident.robot import load_robot
+
+    robot = load_robot(options.robot)
+    locked = parse_positions(options.locked)
+    return robot.lock(**locked) if locked else robot
+
+
+def parse_positions(text: str, option: str = "--locked") -> dict[str, float]:
+    """Joint positions from `q4=0.5,q1=pi/2`."""
+    return parse_by_joint(text, option, parse_number, "joint=position, such as q4=0.5")
+
+
+def parse_by_joint(text: str, option: str, read: Callable[[str], Read], expected: str) -> dict[str, Read]:
+    """What `read` makes of the words behind each joint in `q4=..,q1=..`."""
+    found: dict[str, Read] = {}
+    for part in filter(None, (item.strip() for item in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"{option} {part}: expected {expected}")
+        if name.strip() in found:
+            word = "locked" if option == "--locked" else "given"
+            raise InputError(f"{option} {part}: {name.strip()} is {word} twice")
+        try:
+            found[name.strip()] = read(value)
+        except InputError as error:
+            raise InputError(f"{option} {part}: {error}") from None
+    return found
+
+
+def parse_number(text: str) -> float:
+    """A number from `0.5` or `pi/2`."""
+    from dynident.robot.expressions import ExpressionError, evaluate
+
+    try:
+        return float(evaluate(text.strip(), {}))
+    except ExpressionError as error:
+        raise InputError(str(error)) from None
+
+
+def logs_of(
+    paths: Sequence[str], robot: Robot, options: Namespace, role: Any, *, positions_only: bool = False
+) -> list[LogSource]:
+    """Logs by path, read as `columns` and `window` say."""
+    from dynident.logs import LogWarning, open_log
+
+    start, stop = parse_window(options.window)
+    how: dict[str, Any] = {"columns": options.columns, "start": start, "stop": stop, "role": role}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # every answer carries what the logs have to say
+        return [open_log(path, robot, **how, positions_only=positions_only) for path in paths]
+
+
+def parse_window(text: str | None) -> tuple[float | None, float | None]:
+    """Start and stop from `2:8.5`, either of which may be left out."""
+    if text is None:
+        return None, None
+    first, colon, last = text.partition(":")
+    try:
+        start, stop = (float(part) if part.strip() else None for part in (first, last))
+    except ValueError:
+        colon = ""
+    if not colon or not all(x is None or math.isfinite(x) for x in (start, stop)):
+        raise InputError(f"--window {text}: expected START:STOP in seconds, such as 2:8.5 or 2:")
+    if start is not None and stop is not None and start >= stop:
+        raise InputError(f"--window {text}: starts at {start:g} s and stops at {stop:g} s; expected START before STOP")
+    return start, stop
+
+
+def check_positive(value: float | None, name: str) -> None:
+    """Refuse a number that is given and not positive."""
+    if value is not None and not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"{name} is {value}; expected a positive number")
+
+
+@contextmanager
+def progress_bar(silent: bool) -> Iterator[Progress | None]:
+    """A progress bar on stderr, on a terminal only."""
+    if silent or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield show
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `--plant FILE.py:NAME`: the machine that a user's own Python file makes.
+
+
+def own_plant(text: str, robot: Robot) -> Plant:
+    """The plant that a user's Python file makes.
+
+    Args:
+        text: ``FILE.py:NAME``; NAME is a plant, or a function from the robot to one.
+        robot: The robot as described.
+
+    Raises:
+        InputError: When the file fails, or what it makes is no plant of this robot.
+    """
+    from dynident.plant import Plant
+
+    file, colon, name = text.rpartition(":")
+    path = Path(file)
+    if not colon or not path.is_file():
+        raise InputError(f"--plant {text}: expected FILE.py:NAME, a Python file and the name of its plant")
+    module = _module(text, path)
+    if not hasattr(module, name):
+        raise InputError(f"--plant {text}: {path} has no {name}")
+    made = getattr(module, name)
+    plant = _call(text, f"{name} failed", made, robot) if callable(made) else made
+    needed = [part for part in dir(Plant) if not part.startswith("_")]
+    missing = [part for part in needed if not hasattr(plant, part)]
+    if missing:
+        raise InputError(f"--plant {text}: it lacks {', '.join(missing)}; a plant has {', '.join(needed)}")
+    _check(text, plant, robot)
+    return plant  # type: ignore[no-any-return]
+
+
+def _module(text: str, path: Path) -> ModuleType:
+    """The file as a module, which finds others beside it as a script does."""
+    own = f"_plant_{path.stem}"  # a file may have the name of a module that others need
+    spec = importlib.util.spec_from_file_location(own, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"--plant {text}: {path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[own] = module
+    sys.path.append(str(path.resolve().parent))
+    _call(text, f"{path} cannot be run", spec.loader.exec_module, module)
+    return module
+
+
+def _call(text: str, what: str, function: Any, *values: object) -> Any:
+    try:
+        return function(*values)
+    except DynidentError:
+        raise
+    except (Exception, SystemExit) as error:  # a user's own code: anything
+        raise InputError(f"--plant {text}: {what}: {problem(error)}") from error
+
+
+def _check(text: str, plant: Plant, robot: Robot) -> None:
+    """Refuse a plant of another robot, or of one with other joints locked: all numbers would go to the wrong joints."""
+    theirs = getattr(plant.robot, "joint_names", None)
+    if theirs != robot.joint_names:
+        has = "none" if theirs is None else ", ".join(theirs)
+        raise InputError(
+            f"--plant {text}: its robot moves {has}; {robot.name} as given moves {', '.join(robot.joint_names)}; "
+            "make the plant with the robot that its function gets"
+        )
+    if not (isinstance(plant.sample_time, int | float) and 0.0 < plant.sample_time < 1.0):
+        raise InputError(f"--plant {text}: its sample_time is {plant.sample_time}; expected seconds, such as 0.002")

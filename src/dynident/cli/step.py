@@ -1,0 +1,394 @@
+"""Motors of `dynident step`: from options, from a YAML file, or those of a simulated machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+import shutil
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array
+from dynident.cli.experiment import SIMULATED, bench, machine, tell, true_values
+from dynident.errors import InputError, UnknownNameError
+from dynident.experiments.bench import Bench, Bounds
+from dynident.experiments.protocol import Quantity, answer, quantity_table
+from dynident.experiments.step.analysis import StepPayload, analyse, step_payload
+from dynident.experiments.step.controller import default_motors
+from dynident.experiments.step.procedure import StepOptions, step_test
+from dynident.experiments.step.records import record_from_log
+from dynident.experiments.step.result import Inertia, StepResult
+from dynident.experiments.step.tracking import Tracking, check_computed, tracking_check
+from dynident.plant import Motors
+from dynident.robot import Robot
+
+_OPTIONS = {
+    "gain": "gain",
+    "torque_constant": "kt",
+    "resistance": "ra",
+    "back_emf": "ke",
+    "inductance": "inductance",
+    "voltage_limit": "voltage_limit",
+}
+_AT = ("joint", "shaft")
+
+
+def motors_of(options: Namespace, robot: Robot, *, simulated: bool) -> tuple[Motors, bool, str]:
+    """Motors, whether their back-EMF is known, and where the numbers come from.
+
+    Args:
+        options: motors (a file), gain, kt, ra, ke, inductance, voltage_limit, shaft.
+        robot: The robot.
+        simulated: Whether the machine is simulated, so that it may have motors of our choice.
+    """
+    given: dict[str, Array] = {}
+    at = "shaft" if options.shaft else "joint"
+    if options.motors is not None:
+        at, given = _from_file(Path(options.motors), robot, at)
+    for name, option in _OPTIONS.items():
+        text = getattr(options, option)
+        if text is not None:
+            if name in given:
+                raise InputError(f"--{option.replace('_', '-')} is also in {options.motors}; give it once")
+            given[name] = _numbers(text, f"--{option.replace('_', '-')}", robot)
+    if "inductance" in given and "resistance" not in given:
+        raise InputError("an inductance needs the resistance: give --kt and --ra with it")
+    electrical = [name for name in ("gain", "torque_constant", "resistance") if name in given]
+    if not electrical:
+        if not simulated:
+            raise InputError("the torque of a voltage is not known: give --gain, or --kt and --ra (or --motors)")
+        base = default_motors(robot)
+        given.setdefault("voltage_limit", np.asarray(base.voltage_limit))
+        return (
+            _made(robot, "joint", {**given, "gain": np.asarray(base.torque_constant)}),
+            "back_emf" in given,
+            "assumed",
+        )
+    if "gain" in given and len(electrical) > 1:
+        raise InputError("--gain is Kt/Ra already; give it, or --kt and --ra")
+    if "gain" not in given and len(electrical) < 2:
+        raise InputError("torque constant and resistance belong together: give --kt and --ra, or --gain")
+    return _made(robot, at, given), "back_emf" in given, "given"
+
+
+def _made(robot: Robot, at: str, given: dict[str, Array]) -> Motors:
+    constant = given.get("torque_constant", given.get("gain"))
+    resistance = given.get("resistance", np.array(1.0))  # K = Kt/Ra alone is that of one Ohm
+    assert constant is not None
+    numbers = (
+        given.get("back_emf", np.array(0.0)),
+        given.get("inductance", np.array(0.0)),
+        given.get("voltage_limit", np.array(np.inf)),
+    )
+    if at == "shaft":
+        return Motors.at_shaft(robot, constant, resistance, *numbers)
+    return Motors(constant, resistance, *numbers).for_joints(robot.joint_names)
+
+
+def _from_file(path: Path, robot: Robot, at: str) -> tuple[str, dict[str, Array]]:
+    import yaml
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; check the path")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path}: cannot be read as YAML ({str(error).splitlines()[0]})") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: expected names and numbers, such as torque_constant: [1.2, 0.8]")
+    found: dict[str, Array] = {}
+    for name, value in content.items():
+        if name == "at":
+            if value not in _AT:
+                raise InputError(f"{path}: at is '{value}'; expected joint or shaft")
+            at = str(value)
+        elif name in _OPTIONS:
+            found[name] = _numbers(value, f"{path}: {name}", robot)
+        else:
+            raise UnknownNameError(f"entry of {path}", str(name), ("at", *_OPTIONS))
+    return at, found
+
+
+def _numbers(value: Any, what: str, robot: Robot) -> Array:
+    """One number for all joints, or one for each: text, a number, a list, or a mapping by joint."""
+    names, variables = robot.joint_names, robot.position_names
+    if isinstance(value, dict):
+        for key in value:
+            if key not in names and key not in variables:
+                raise UnknownNameError(f"joint in {what}", str(key), names)
+        value = [value.get(name, value.get(variable)) for name, variable in zip(names, variables, strict=True)]
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    try:
+        numbers = np.array([float(part) for part in parts])
+    except (TypeError, ValueError):
+        raise InputError(f"{what}: expected a number, or one for each of {', '.join(names)}") from None
+    if len(numbers) not in (1, len(names)):
+        raise InputError(f"{what}: has {len(numbers)} numbers; expected one, or one for each of {', '.join(names)}")
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `dynident step`: inertia and friction from steps of voltage, on a machine or from logs.
+
+RATE = 1.0 / 2.4e-3  # [Hz], the paper's
+ENCODER = 65536.0  # counts per turn
+TRACK_RATE = 250.0  # [Hz], the paper's
+_TRACKS = "tracking"
+
+
+def run(options: Namespace, robot: Robot) -> int:
+    """Run the verb."""
+    simulated = options.plant is None and not options.logs
+    motors, emf_known, source = motors_of(options, robot, simulated=simulated)
+    how = _how(options, robot, emf_known)
+    tracks: list[Tracking] = []
+    unloaded = None if options.unloaded is None else _unloaded(Path(options.unloaded), robot)
+    if options.logs:
+        result = _from_logs(options, robot, motors, how, combine=unloaded is None)
+    else:
+        if unloaded is not None:
+            how = dataclasses.replace(how, repeat=[(one.motor, one.pose) for one in unloaded[0]], voltages=unloaded[1])
+        plant = machine(options, robot, rate=RATE, encoder=ENCODER, motors=motors)
+        limits = Bounds.of(robot)
+        if options.unbounded:
+            if not simulated:
+                raise InputError("--unbounded is for a simulated machine; a real one keeps its limits")
+            limits = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.speed)
+        with bench(options, plant, bounds=limits) as made:
+            result = step_test(made, motors, how)
+            if options.track:
+                tracks = _track(options, robot, motors, made, result)
+    payload = None if unloaded is None else step_payload(robot, _inertias(result), unloaded[0])
+    true = true_values(options, robot) if simulated else None
+    clean = simulated and options.payload is None  # the truth of a robot with a body on its tool is another
+    estimates = (*_payload(payload), *result.quantities(true, simulated=clean))
+    warnings = [*result.warnings, *(() if payload is None else payload.warnings), *_track_warnings(tracks)]
+    found = answer(estimates, warnings, **_more(result, motors, source, tracks, payload))
+
+    def page() -> str:
+        from dynident.report.experiments.step import step_html
+
+        return step_html(result, estimates, warnings, tracks, payload, motors, command=command(options))
+
+    return tell(options, found, lambda: _text(result, estimates, tracks, payload), page)
+
+
+def _how(options: Namespace, robot: Robot, emf_known: bool) -> StepOptions:
+    _check_options(options)
+    if options.nominal is not None:
+        robot.value_set(options.nominal)  # which refuses an unknown name
+    if options.computed is not None:
+        check_computed(robot, options.computed)  # before the machine moves
+    given: dict[str, Any] = {
+        "duration": options.duration,
+        "still": options.still,
+        "settle": options.settle,
+        "configurations": options.configurations,
+        "bandwidth": options.hold,
+        "values": options.nominal,
+        "weight_std": options.weight_std,
+        "terms": options.taylor,
+    }
+    poses = [_pose(text, robot) for text in options.pose]
+    return StepOptions(
+        joints=None if options.joints is None else [name.strip() for name in options.joints.split(",")],
+        voltages=None if options.volts is None else _volts(options.volts),
+        poses=np.array(poses) if poses else None,
+        way=options.solve,
+        emf_known=emf_known,
+        for_payload=options.for_payload,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+
+
+def _check_options(options: Namespace) -> None:
+    """Refuse options that would not be used."""
+    if options.logs:
+        for name in ("plant", "volts", "duration", "settle", "configurations", "hold", "still", "joints", *SIMULATED):
+            if getattr(options, name) is not None:
+                raise InputError(f"--{name} shapes a test on a machine; leave it out with --from")
+        if options.pose or options.track or options.for_payload or options.unbounded:
+            raise InputError("--pose, --track, --for-payload, --unbounded need a machine; leave them out with --from")
+    else:
+        for name in ("columns", "window"):
+            if getattr(options, name) is not None:
+                raise InputError(f"--{name} belongs to logs: give them with --from LOG..")
+    if options.pose and options.configurations is not None:
+        raise InputError("--pose says where to test, --configurations how many places to choose; leave one of them out")
+    if options.computed is not None and not options.track:
+        raise InputError("--computed belongs to --track")
+
+
+def _volts(text: str) -> list[float] | dict[str, list[float]]:
+    """`0.8,0.5` for all joints or `q1=0.8:0.5,q2=0.8:0.4`."""
+    try:
+        if "=" not in text:
+            return [float(part) for part in text.replace(":", ",").split(",")]
+        found = {}
+        for part in text.split(","):
+            name, _, steps = part.partition("=")
+            found[name.strip()] = [float(step) for step in steps.split(":")]
+        return found
+    except ValueError:
+        raise InputError(f"--volts {text}: expected voltages such as 0.8,0.5 or q1=0.8:0.5,q2=0.8:0.4") from None
+
+
+def _pose(text: str, robot: Robot) -> list[float]:
+    from dynident.cli.inputs import parse_positions
+
+    given = parse_positions(text, "--pose")
+    for name in given:
+        if name not in robot.joint_names and name not in robot.position_names:
+            raise UnknownNameError("joint in --pose", name, robot.position_names)
+    pairs = zip(robot.joint_names, robot.position_names, strict=True)
+    return [given.get(name, given.get(variable, 0.0)) for name, variable in pairs]
+
+
+def _payload(payload: StepPayload | None) -> list[Quantity]:
+    """The numbers of a payload that are told."""
+    if payload is None:
+        return []
+    return [Quantity(x.name, x.value, x.std or 0.0, x.unit) for x in payload.numbers if x.value is not None]
+
+
+def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOptions, *, combine: bool) -> StepResult:
+    from dynident.cli.inputs import parse_window
+    from dynident.logs import read_log
+
+    start, stop = parse_window(options.window)
+    records = []
+    for path in options.logs:
+        log = read_log(path, robot, columns=options.columns, start=start, stop=stop)
+        records.append(record_from_log(log, robot, motors, how.values))
+    return analyse(
+        robot,
+        motors,
+        records,
+        terms=how.terms,
+        way=how.way,
+        emf_known=how.emf_known,
+        values=how.values,
+        combine=combine,
+        weight_std=how.weight_std,
+    )
+
+
+def _unloaded(folder: Path, robot: Robot) -> tuple[list[Inertia], dict[str, list[float]]]:
+    """Inertias and voltages of an earlier test."""
+    path = folder / "answer.json" if folder.is_dir() else folder
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        inertias, voltages = [], {}
+        for row in found["configurations"]:
+            motor = robot.joint_names.index(row["joint"])
+            inertias.append(Inertia(motor, np.array(row["pose"]), float(row["inertia"]), float(row["inertia_std"])))
+            voltages[row["joint"]] = [float(step["voltage"]) for step in row["steps"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(
+            f"--unloaded {folder}: expected the folder (answer.json) of a step test of {robot.name} with two voltages"
+        ) from None
+    return inertias, voltages
+
+
+def _inertias(result: StepResult) -> list[Inertia]:
+    return [
+        Inertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
+        for one in result.configurations
+        if one.numbers is not None
+    ]
+
+
+def _track(options: Namespace, robot: Robot, motors: Motors, made: Bench, result: StepResult) -> list[Tracking]:
+    """The feedforward check; a simulated machine is commanded at the paper's rate, and its drives do not saturate."""
+    if options.plant is not None:
+        return tracking_check(made, motors, result, options.computed)
+    strong = dataclasses.replace(motors, voltage_limit=np.inf)
+    plant = machine(options, robot, rate=TRACK_RATE, encoder=ENCODER, motors=strong)
+    folder = None if options.output is None else Path(options.output) / _TRACKS
+    if folder is not None and options.fresh and folder.is_dir():
+        shutil.rmtree(folder)
+    return tracking_check(Bench(plant, folder=folder), strong, result, options.computed)
+
+
+def _track_warnings(tracks: list[Tracking]) -> list[str]:
+    early = [one for one in tracks if "ran to its end" not in one.why]
+    return [f"feedforward check, {one.model}: {one.why}" for one in early]
+
+
+def _more(
+    result: StepResult, motors: Motors, source: str, tracks: list[Tracking], payload: StepPayload | None
+) -> dict[str, Any]:
+    robot, told = result.robot, result.combinations
+    own = motors.for_joints(robot.joint_names)
+    more: dict[str, Any] = {
+        "robot": robot.name,
+        "gain": [float(x) for x in np.asarray(own.torque_constant) / np.asarray(own.resistance)],
+        "motors": source,
+        "fit": "exact" if result.terms is None else f"taylor {result.terms}",
+        "configurations": [one.as_dict(robot) for one in result.configurations],
+        "combinations": None
+        if told is None
+        else {
+            "names": list(told.base.names),
+            "expressions": list(told.base.expressions),
+            "condition": told.condition,
+            "told": sum(told.told),
+        },
+        "electrical": [
+            {"joint": robot.joint_names[one.motor], "lag": one.lag, "record": one.record} for one in result.friction
+        ],
+        "notes": list(result.notes),
+    }
+    if payload is not None:
+        more["payload"] = [one.as_dict() for one in payload.numbers]
+    if tracks:
+        more["tracking"] = [
+            {
+                "model": one.model,
+                "joints": [robot.joint_names[j] for j in one.joints],
+                "position_error": [float(x) for x in one.worst],
+            }
+            for one in tracks
+        ]
+    return more
+
+
+def command(options: Namespace) -> str:
+    """The command that makes the same result again."""
+    words = ["dynident", "step", options.robot]
+    if options.logs:
+        words += ["--from", *options.logs]
+    skipped = ("robot", "verb", "logs", "json", "quiet", "fresh", "pose")
+    for name, value in vars(options).items():
+        if name in skipped or value in (None, False, "", []) or (name, value) == ("solve", "sequential"):
+            continue
+        option = f"--{name.replace('_', '-')}"
+        words += [option] if value is True else [option, str(value)]
+    for pose in options.pose:
+        words += ["--pose", pose]
+    return shlex.join(words)
+
+
+def _text(
+    result: StepResult, estimates: tuple[Quantity, ...], tracks: list[Tracking], payload: StepPayload | None
+) -> str:
+    """The page for people."""
+    from dynident.report.experiments.step import inertia_text, payload_text, tracking_text
+
+    lines = [f"Step voltage test of {result.robot.name}: {len(result.configurations)} configurations\n"]
+    lines.append(quantity_table(estimates))
+    lines += ["", inertia_text(result)]
+    if result.combinations is not None:
+        base = result.combinations.base
+        lines.append("\nCombinations:")
+        lines += [f"  {name} = {text}" for name, text in zip(base.names, base.expressions, strict=True)]
+    if payload is not None:
+        lines += ["", payload_text(payload)]
+    if tracks:
+        lines += ["", tracking_text(result.robot, tracks)]
+    lines += ["", *(f"Note: {note}." for note in result.notes)]
+    return "\n".join(lines).rstrip()

@@ -1,0 +1,1 @@
+"""Recorded straight-line programs and the machine code made from them."""

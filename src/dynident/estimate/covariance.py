@@ -1,0 +1,208 @@
+r"""How far the estimates may be off: noise that is not white, and drive gains that are not exact.
+
+An estimate is linear in the torque, \hat beta = sum_j A_j tau_j with A_j = w_j C W_j', where w_j is the weight of
+channel j and C the inverse of the information matrix. So its covariance is sum_j A_j cov(tau_j) A_j'. The textbook
+formula takes cov(tau_j) = sigma_j^2 I; filtered data and unmodelled friction make neighbouring residuals alike, and
+n rows then weigh no more than n / f_j independent ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from dynident.arrays import Array, frozen, on_one_thread
+from dynident.dynamics.evaluate import joint_torque
+from dynident.errors import InputError
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.prediction import TorqueModel, motion_at_stamps
+from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import BaseRegressor
+from dynident.signals.observations import Observations
+from dynident.signals.rows import ObservedRows
+
+MOST_LAGS = 200  # rows: fifty periods of the band
+_SMALL = 0.05  # autocorrelation below this counts as none
+
+
+@dataclass(frozen=True)
+class ResidualCorrelation:
+    """How alike neighbouring residuals of a channel are.
+
+    Attributes:
+        channels: Names of the channels.
+        autocorrelation: (n_channels, MOST_LAGS + 1) over the lag in rows.
+        inflation: (n_channels,) rows that weigh as much as one independent row, f = 1 + 2 sum of autocorrelations.
+        n_rows: (n_channels,) rows behind it.
+    """
+
+    channels: tuple[str, ...]
+    autocorrelation: Array
+    inflation: Array
+    n_rows: Array
+
+
+class LagSums:
+    """Autocovariance of several series as their samples come in.
+
+    Args:
+        n_series: How many.
+        most_lags: Largest lag looked at.
+    """
+
+    def __init__(self, n_series: int, most_lags: int = MOST_LAGS) -> None:
+        self.most = most_lags
+        self.products = np.zeros((n_series, most_lags + 1))
+        self.counts = np.zeros((n_series, most_lags + 1))
+        self._held: list[Array] = [np.zeros(0)] * n_series
+
+    def add(self, number: int, fresh: Array, *, restart: bool = False) -> None:
+        """More samples of a series; after a restart they have nothing to do with those before."""
+        held = np.zeros(0) if restart else self._held[number]
+        series = np.concatenate([held, fresh])
+        if len(fresh):
+            size = 1 << int(np.ceil(np.log2(len(series) + self.most + 1)))
+            new = np.concatenate([np.zeros(len(held)), fresh])
+            spectrum = np.fft.rfft(new, size) * np.conj(np.fft.rfft(series, size))
+            lags = np.arange(min(self.most, len(series) - 1) + 1)
+            self.products[number, lags] += np.fft.irfft(spectrum, size)[lags]
+            self.counts[number, lags] += len(series) - np.maximum(len(held), lags)
+        self._held[number] = series[-self.most :]
+
+    def correlation(self, names: tuple[str, ...]) -> ResidualCorrelation:
+        """What the sums say."""
+        covariance = self.products / np.maximum(self.counts, 1.0)
+        variance = covariance[:, :1]
+        rho = np.where(variance > 0.0, covariance / np.where(variance > 0.0, variance, 1.0), 0.0)
+        inflation = []
+        for own in rho:
+            small = np.flatnonzero(own < _SMALL)
+            end = int(small[0]) if len(small) else len(own)
+            inflation.append(1.0 + 2.0 * float(own[1:end].sum()))
+        return ResidualCorrelation(names, frozen(rho), frozen(inflation), frozen(self.counts[:, 0]))
+
+
+def residual_correlation(rows: ObservedRows, values: Array) -> ResidualCorrelation:
+    """How residuals of given base values follow each other."""
+    lags, before = LagSums(len(rows.channels)), ("", -1)
+    for block in rows.blocks():
+        another = block.log != before[0] or block.segment < before[1]  # logs may share a label
+        for output in range(len(block.columns)):
+            lags.add(output, block.residual(output, values), restart=another)
+        before = block.log, block.segment
+    return lags.correlation(rows.channels)
+
+
+def common_inflation(correlations: Sequence[ResidualCorrelation]) -> Array:
+    """(n_channels,) the inflation of several data sets together, by their rows."""
+    rows = np.array([one.n_rows for one in correlations])
+    inflation = np.array([one.inflation for one in correlations])
+    return np.asarray((rows * inflation).sum(0) / np.maximum(rows.sum(0), 1.0) + (rows.sum(0) == 0.0))
+
+
+@on_one_thread
+def correlated_covariance(estimator: Estimator, inflation: Array) -> Array:
+    """Covariance of the estimates when residuals of a channel follow each other, (n, n).
+
+    Args:
+        estimator: A fitted estimator.
+        inflation: (n_channels,) rows that weigh as much as one independent row.
+    """
+    C, n = estimator.inverse_, len(estimator.names_)
+    middle = np.zeros((n, n))  # what correlation adds to the white-noise covariance, which knows of priors too
+    for factor, weight, sigma, rows_per_fact in zip(
+        estimator.information_.channel_factors(),
+        estimator.channel_weights_,
+        estimator.sigma_,
+        inflation,
+        strict=True,
+    ):
+        rows = factor.dense(n)[:, :n] * (weight * sigma * np.sqrt(max(rows_per_fact - 1.0, 0.0)))
+        middle += rows.T @ rows
+    return np.asarray(estimator.covariance_ + C @ middle @ C)
+
+
+@on_one_thread
+def gain_covariance(
+    estimator: Estimator, tolerances: Sequence[float] | Array, labels: Collection[str] | None = None
+) -> Array:
+    """What uncertain drive gains add to the covariance of the estimates, (n, n).
+
+    A gain that is off by a share d_j makes all torque of channel j off by that share, in every log, so it does not
+    average out: the estimates move by d_j w_j C W_j' tau_j.
+
+    Args:
+        estimator: A fitted estimator.
+        tolerances: (n_channels,) relative standard deviation of each channel's gain.
+        labels: Logs whose torque comes from these gains; default all.
+    """
+    n = len(estimator.names_)
+    total = np.zeros((n, n))
+    segments = estimator.information_.segments
+    own = [i for i, segment in enumerate(segments) if labels is None or segment.label in labels]
+    if not own:
+        return total
+    factors = estimator.information_.select(own).channel_factors()
+    parts = zip(factors, estimator.channel_weights_, tolerances, strict=True)
+    for factor, weight, tolerance in parts:
+        rows = factor.dense(n)
+        moved = tolerance * weight * (estimator.inverse_ @ (rows[:, :n].T @ rows[:, n]))
+        total += np.outer(moved, moved)
+    return total
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How far predicted torque may be off: what the parameters are uncertain, and what the model never explains.
+#
+# A prediction w beta deviates by sqrt(w C w' + s^2), C the covariance of the parameters and s the level of residuals on
+# data that was not used. Both are of torque low-passed at the band of the fit.
+
+LEVEL = 0.9  # of the bands
+
+
+def half_width(level: float) -> float:
+    """Deviations on each side of a band that covers this share of a normal distribution.
+
+    Raises:
+        InputError: For a level that is no share.
+    """
+    if isinstance(level, str) or not 0.0 < level < 1.0:
+        raise InputError(f"level is {level!r}; expected a share between 0 and 1, such as 0.9")
+    return NormalDist().inv_cdf(0.5 + 0.5 * level)
+
+
+def covariance_root(covariance: Array) -> Array:
+    """(n, n) root S with S S' = C; what rounding made negative is zero."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def banded_blocks(
+    model: TorqueModel, base: BaseParameters, root: Array, levels: Array, observations: Observations
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Predicted joint torque and its deviation at a log's own stamps, in blocks: (n,), (n, n_joints), (n, n_joints).
+
+    Args:
+        model: The robot with its values.
+        base: Base parameters whose covariance is given.
+        root: (n, n) root of that covariance.
+        levels: (n_joints,) residual level of each output.
+        observations: The log.
+    """
+    regressor = BaseRegressor.of(base.robot, base.terms)
+    torque, course = model.start(), regressor.course(model.reference)
+    outputs = [(list(columns), lines) for columns, lines in zip(regressor.columns, regressor.lines(), strict=True)]
+    # Joint torques are sums of those at the outputs; without couplings the sums have one part.
+    sums = joint_torque(base.robot, np.eye(len(base.robot.joint_names))).T  # (n_joints, n_outputs)
+    for stamps, pieces in motion_at_stamps(observations, base.terms):
+        torques, deviations = [], []
+        for samples in pieces:
+            torques.append(torque.torque(samples) @ sums.T)
+            rows = regressor.columns_first_along(samples, course)
+            spreads = np.stack([root[columns].T @ rows[lines] for columns, lines in outputs])
+            joint = np.einsum("jr,rkn->jkn", sums, spreads)
+            deviations.append(np.sqrt((joint**2).sum(1).T + sums**2 @ levels**2))
+        yield stamps, np.concatenate(torques), np.concatenate(deviations)

@@ -1,0 +1,222 @@
+"""Friction in the words of simulators and controllers: plain viscous and Coulomb coefficients of each joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array
+from dynident.dynamics.evaluate import joint_torque, regressor
+from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.dynamics.terms.friction import ElementLaw
+from dynident.dynamics.terms.term import MotionSamples
+from dynident.errors import InputError
+from dynident.estimate.fit import Fit
+from dynident.estimate.friction_parts import FixedLoad, Parts, only_friction
+from dynident.information.parameter_estimate import text_table
+from dynident.logs.read import short_names
+
+REMARK = (
+    "coefficients of friction terms that overlap trade against each other, and none of them alone is the friction of "
+    "the joint; these equivalents are of all of them together, and what simulators and controllers want"
+)
+DRIFT = 0.03  # difference of the friction level between logs that is worth a word
+_SURE = 3.1  # deviations of a chance of one in a thousand
+
+
+@dataclass(frozen=True)
+class JointFriction:
+    """Plain friction that comes closest to what was identified: viscous v + coulomb sign(v) + offset.
+
+    Attributes:
+        joint: Name.
+        viscous: [N·m·s/rad or N·s/m].
+        coulomb: [N·m or N], at the median load of the training data.
+        offset: [N·m or N].
+        lost: RMS of what the plain form leaves of the friction, as a share of its RMS.
+        fastest: Speed up to which it holds [rad/s or m/s].
+        unit: Of torque.
+    """
+
+    joint: str
+    viscous: float | None
+    coulomb: float | None
+    offset: float
+    lost: float | None
+    fastest: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class FrictionSummary:
+    """Friction of a robot, joint by joint.
+
+    Attributes:
+        joints: One each.
+        drift: Remarks on joints whose friction differs between logs by more than noise.
+        remark: What the numbers are, and are not.
+    """
+
+    joints: tuple[JointFriction, ...]
+    drift: tuple[str, ...]
+    remark: str = REMARK
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Plain data, one mapping for each joint; what is not known is None."""
+        return [dict(vars(one)) for one in self.joints]
+
+    def table(self) -> str:
+        """The joints as text."""
+        head = ("joint", "viscous", "Coulomb", "offset", "lost", "up to", "unit of torque")
+        lines = [
+            (
+                *(one.joint, _shown(one.viscous), _shown(one.coulomb), _shown(one.offset)),
+                *("" if one.lost is None else f"{100.0 * one.lost:.2g} %", f"{one.fastest:.3g}", one.unit),
+            )
+            for one in self.joints
+        ]
+        return text_table(head, lines, head[1:6])
+
+
+def _shown(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.4g}"
+
+
+def friction_summary(fit: Fit) -> FrictionSummary:
+    """Equivalent plain friction of each joint, over the speeds that occurred.
+
+    The identified friction of a joint in steady motion, all terms together at the median load, is projected by least
+    squares onto Fv v + Fc sign(v) + Fo, at the speeds of the training data.
+
+    Raises:
+        InputError: For a fit without friction, or stored before fits kept what this needs.
+    """
+    view = fit.friction_view
+    if view is None:
+        raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
+    robot, found = fit.robot, []
+    kinds = [robot.joints[robot.active[i]].kind for i in robot.moving]
+    for joint, (name, kind) in enumerate(zip(robot.joint_names, kinds, strict=True)):
+        speeds = view.points[0, joint]
+        speeds = speeds[np.isfinite(speeds)]
+        viscous, coulomb, beside, lost = _plain(speeds, view.speed[joint], view.curve[joint])
+        offset = float(view.offset[joint]) + beside
+        fastest = float(np.abs(speeds).max(initial=0.0))
+        found.append(
+            JointFriction(name, viscous, coulomb, offset, lost, fastest, "N" if kind == "prismatic" else "N·m")
+        )
+    return FrictionSummary(tuple(found), drift_notes(fit))
+
+
+def _plain(speeds: Array, grid: Array, curve: Array) -> tuple[float | None, float | None, float, float | None]:
+    """Viscous, Coulomb, offset, and the share that they leave."""
+    if len(np.unique(np.abs(speeds))) < 3:
+        return None, None, 0.0, None
+    torque = np.interp(speeds, grid, curve)
+    columns = np.stack([speeds, np.sign(speeds), np.ones(len(speeds))], axis=1)
+    found = np.linalg.lstsq(columns, torque, rcond=1e-9)[0]
+    left = float(np.linalg.norm(torque - columns @ found) / max(float(np.linalg.norm(torque)), 1e-300))
+    viscous, coulomb, offset = (float(x) for x in found)
+    return viscous, coulomb, offset, left
+
+
+def drift_notes(fit: Fit) -> tuple[str, ...]:
+    """A sentence for each joint whose friction differs between training logs by more than noise."""
+    view = fit.friction_view
+    if view is None or len(view.logs) < 2:
+        return ()
+    notes = []
+    short = short_names([*fit.data, *fit.held_out])
+    logs = [short.get(label, label) for label in view.logs]
+    for joint, name in enumerate(fit.robot.joint_names):
+        level, std = view.level[:, joint], view.level_std[:, joint]
+        if disagree(level, std):
+            known = np.flatnonzero(np.isfinite(level))
+            low, high = known[np.argmin(level[known])], known[np.argmax(level[known])]
+            notes.append(
+                f"{name}: friction differs between logs by more than noise, from {100.0 * level[low]:.0f} % of the "
+                f"model's ({logs[low]}) to {100.0 * level[high]:.0f} % ({logs[high]})"
+            )
+    return tuple(notes)
+
+
+def disagree(values: Array, std: Array) -> bool:
+    """Whether values differ by more than their deviations explain, and by enough to matter."""
+    told = np.isfinite(values) & np.isfinite(std) & (std > 0.0)
+    own, weight = values[told], 1.0 / std[told] ** 2
+    d = len(own) - 1
+    if d < 1 or np.ptp(own) < DRIFT:
+        return False
+    mean = float(weight @ own / weight.sum())
+    # The quantile of chi square by Wilson & Hilferty 1931.
+    bound = d * (1.0 - 2.0 / (9.0 * d) + _SURE * np.sqrt(2.0 / (9.0 * d))) ** 3
+    return bool(weight @ (own - mean) ** 2 > bound)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Plain friction of robots whose motors turn with several joints: viscous and Coulomb coefficients of every element.
+#
+# `friction_summary` looks at one joint after the other. Where elements act along several joints, what belongs to which
+# of
+# them shows only when all joints move.
+
+N_STATES = 600
+_SLOW = 0.01  # [rad/s or m/s] faster than this, all springs slip
+
+
+def plain_elements(fit: Fit, seed: int = 0) -> tuple[dict[str, float], float]:
+    """Viscous and Coulomb coefficients, none negative, nearest to all friction of a fit in steady motion.
+
+    Speeds of the joints are drawn from the training data, each by itself; friction that grows with load is taken at the
+    median load.
+
+    Args:
+        fit: The estimate.
+        seed: Of the draws.
+
+    Returns:
+        Values by name (Fv1, .., Fcm6), and the RMS of what they leave as a share of that of the friction.
+
+    Raises:
+        InputError: For a fit that keeps no view of its friction.
+    """
+    from scipy.optimize import nnls  # takes a while to load
+
+    if fit.friction_view is None:
+        raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
+    robot, points = fit.robot, fit.friction_view.points
+    rng = np.random.default_rng(seed)
+    dq = np.stack([rng.choice(_known(own), N_STATES) for own in points[0]], axis=1)  # (N_STATES, n_joints)
+    load = np.array([np.median(np.abs(_known(own))) for own in points[4]])
+    torque = _steady_friction(fit, dq, load)
+    terms = resolve_terms("Fv,Fc")
+    still = np.zeros_like(dq)
+    rows = regressor(robot, still, dq, still, terms)  # (N_STATES, n_rows, n_columns)
+    columns = joint_torque(robot, np.eye(dq.shape[1])).T @ rows
+    # Every joint counts alike, or the small ones would be left to chance.
+    size = np.maximum(np.sqrt(np.mean(torque**2, axis=0)), 1e-12)
+    A = (columns / size[:, None]).reshape(-1, columns.shape[2])
+    y = (torque / size).ravel()
+    found, left = nnls(A, y)
+    names = [column.name for column in all_columns(robot, terms)]
+    return dict(zip(names, found.tolist(), strict=True)), float(left / max(float(np.linalg.norm(y)), 1e-300))
+
+
+def _known(values: Array) -> Array:
+    known = values[np.isfinite(values)]
+    return known if len(known) else np.zeros(1)
+
+
+def _steady_friction(fit: Fit, dq: Array, load: Array) -> Array:
+    """Friction at the joints with all springs slipping, (n_samples, n_joints)."""
+    own = only_friction(fit.model)
+    radii = [x for term in own.terms if term.name == "stop" and isinstance(term, ElementLaw) for x in term.scales]
+    n, n_joints = dq.shape
+    # Every state comes right behind one that lies so far back that springs are wound up on the way.
+    q, speed = np.zeros((2 * n, n_joints)), np.zeros((2 * n, n_joints))
+    q[0::2], speed[1::2] = -dq * 2.0 * max(radii, default=0.0) / _SLOW, dq
+    still = np.zeros_like(q)
+    samples = MotionSamples.of_stretch(q, speed, still)
+    return np.asarray(Parts(own, FixedLoad(fit.robot, load)).of_groups(samples, still).sum(0)[1::2])

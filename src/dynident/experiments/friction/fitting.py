@@ -1,0 +1,282 @@
+"""Friction as a linear function of its parameters at given speeds: eq. (7) for one joint, eq. (8) for two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.arrays import Array
+from dynident.dynamics.terms import resolve_terms
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN, SMOOTHING, Moving, PointwiseLaw
+from dynident.errors import InputError
+from dynident.experiments.friction.groups import Group
+from dynident.experiments.friction.links import Links
+from dynident.experiments.friction.points import Point, noise_floor
+
+SHAPES = ("stribeck", "sign", "quadratic", "cubic")  # laws of speed that constant velocities can tell
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The parameters of a group and what each adds to torque.
+
+    Attributes:
+        names: Of the parameters.
+        units: Of the parameters.
+        values: (n_points, n, n_columns) torque at the actuated coordinates per unit of each parameter.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Array
+
+
+def shapes(text: str | Sequence[str] | None) -> tuple[PointwiseLaw, ...]:
+    """Laws beside viscous and Coulomb friction from their names, such as "stribeck(0.2)"."""
+    if not text:
+        return ()
+    found = []
+    for law in resolve_terms(text):
+        if law.name not in SHAPES or not isinstance(law, PointwiseLaw):
+            raise InputError(f"{law.name} does not show at constant velocity; expected among {', '.join(SHAPES)}")
+        found.append(law)
+    return tuple(found)
+
+
+def friction_columns(
+    group: Group, speed: Array, odd: Array, laws: Sequence[PointwiseLaw] = (), *, offset: bool = True
+) -> Columns:
+    """What each parameter adds to the friction at given speeds.
+
+    Viscous and Coulomb friction of every element, an offset of every actuated coordinate, and further laws.
+
+    Args:
+        group: The joints.
+        speed: (n_points, n) joint speeds.
+        odd: (n_points,) whether offsets have cancelled.
+        laws: Further laws.
+        offset: Whether there are offsets at all.
+    """
+    names, units, values = [], [], []
+    for element, direction, push in zip(group.elements, group.directions, group.pushes, strict=True):
+        v = speed @ direction
+        sliding = element.prismatic
+        kinds = [("Fv", v, "N·s/m" if sliding else "N·m·s/rad"), ("Fc", np.sign(v), "N" if sliding else "N·m")]
+        # The offset of an element that acts on two motors is the sum of theirs.
+        if offset and np.count_nonzero(push) == 1 and not odd.all():
+            kinds.append(("Fo", 1.0 - odd, "N" if sliding else "N·m"))
+        for symbol, phi, unit in kinds:
+            if symbol in element.names:
+                names.append(element.names[symbol])
+                units.append(unit)
+                values.append(np.outer(phi, push))
+        for law in laws:
+            for name, unit, phi in _law_columns(law, element.label, v, sliding=sliding):
+                names.append(name)
+                units.append(unit)
+                values.append(np.outer(phi, push))
+    return Columns(tuple(names), tuple(units), np.stack(values, axis=-1))
+
+
+def _law_columns(law: PointwiseLaw, label: str, v: Array, *, sliding: bool) -> list[tuple[str, str, Array]]:
+    nothing = np.zeros((0, len(v)))
+    moving = Moving(np.zeros((1, len(v))), v[None], nothing, nothing, restart=True)
+    radian = METRES_PER_RADIAN if sliding else 1.0
+    found = law.at(moving, np.array([[radian]]))
+    if law.name == "stribeck":
+        # Its sign is smoothed about standstill for filtered logs; a joint that keeps its speed slips for certain.
+        found = [phi / np.abs(np.tanh(v / radian / SMOOTHING)) for phi in found]
+    kinds = law.kinds()
+    return [
+        (f"{kind.symbol}_{label}", kind.sliding_unit if sliding else kind.unit, phi[0])
+        for kind, phi in zip(kinds, found, strict=True)
+    ]
+
+
+def stacked(points: Sequence[Point]) -> tuple[Array, Array, Array, Array]:
+    """Speeds (m, n), torques (m, n), deviations of the means (m, n), and whether points are odd (m,)."""
+    speed = np.array([point.speed for point in points])
+    torque = np.array([point.torque for point in points])
+    return speed, torque, np.array([point.std for point in points]), np.array([float(point.odd) for point in points])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Least squares of friction at constant velocities: values, what is not determined, and what the model misses.
+
+SAME = 0.01  # singular value over the largest below which columns count as alike: speeds that differ by one per cent
+_FLOOR = 1e-4  # share of the friction below which scatter is not believed
+
+
+@dataclass(frozen=True, eq=False)
+class Misfit:
+    """What the model misses, against the scatter of the points.
+
+    Attributes:
+        rms: (n,) residual of each output [N·m or N].
+        scatter: (n,) deviation of a point's mean.
+        friction: (n,) RMS friction.
+        ratio: Mean square of the residuals over that of the scatter: 1 for a model that misses nothing.
+        chance: Probability of such a ratio, or a larger one, where the model misses nothing; None without spare points.
+    """
+
+    rms: Array
+    scatter: Array
+    friction: Array
+    ratio: float
+    chance: float | None
+
+    @property
+    def matters(self) -> bool:
+        """Whether it is no chance, and more than half a per cent of the friction."""
+        return self.chance is not None and self.chance < 1e-3 and bool(np.any(self.rms > 0.005 * self.friction))
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "rms": self.rms.tolist(),
+            "scatter": self.scatter.tolist(),
+            "ratio": self.ratio,
+            "chance": self.chance,
+            "matters": self.matters,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityFit:
+    """Friction of one group of joints.
+
+    Attributes:
+        group: The joints.
+        points: What was measured, without the torque of the links.
+        laws: Laws beside viscous and Coulomb friction.
+        names: Of the parameters.
+        units: Of the parameters.
+        values: (p,); the least ones that fit where parameters are not determined.
+        covariance: (p, p).
+        open: (p, k) changes of the parameters that leave the torque as it is; k = 0 where all are determined.
+        residual: (m, n) measured friction minus that of the model [N·m or N].
+        misfit: What the model misses.
+        inertia: (n, n) of the joints at each output, about the pose of the runs; with standard deviations.
+    """
+
+    group: Group
+    points: tuple[Point, ...]
+    laws: tuple[PointwiseLaw, ...]
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Array
+    covariance: Array
+    open: Array
+    residual: Array
+    misfit: Misfit
+    inertia: tuple[Array, Array]
+
+    @property
+    def rank(self) -> int:
+        """Number of combinations that the points determine."""
+        return len(self.names) - int(self.open.shape[1])
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Parameters that the points leave open."""
+        size = np.abs(self.open).max(axis=1, initial=0.0)
+        return tuple(name for name, one in zip(self.names, size, strict=True) if one > SAME)
+
+    @property
+    def std(self) -> Array:
+        """(p,) deviations; infinite for what is not determined."""
+        open_ = np.isin(self.names, self.undetermined)
+        return np.where(open_, np.inf, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
+    def __getitem__(self, name: str) -> float:
+        return float(self.values[self.names.index(name)])
+
+    def friction(self, speed: Array, *, offset: bool = False) -> Array:
+        """Friction of the model at joint speeds (m, n), (m, n) at the actuated coordinates."""
+        even = np.zeros(len(speed)) if offset else np.ones(len(speed))
+        columns = friction_columns(self.group, speed, even, self.laws)
+        values = dict(zip(self.names, self.values, strict=True))
+        return np.asarray(columns.values @ np.array([values.get(name, 0.0) for name in columns.names]))
+
+
+def fit_friction(
+    group: Group, points: Sequence[Point], laws: Sequence[PointwiseLaw] = (), links: Links | None = None
+) -> VelocityFit:
+    """Least squares over all points; each output counts by the scatter of its points.
+
+    Standard deviations come from the scatter or, where the model misses more than that, from the residual; that of the
+    links whose torque was taken off is added.
+
+    Args:
+        group: The joints.
+        points: What was measured.
+        laws: Laws beside viscous and Coulomb friction.
+        links: What is known of the links beforehand; default that joints have an inertia.
+    """
+    links = Links.free(len(group.places)) if links is None else links
+    chi, root = links.estimated(points)
+    points = [point.without(chi, root) for point in points]
+    speed, torque, std, odd = stacked(points)
+    columns = friction_columns(group, speed, odd, laws)
+    size = np.sqrt(np.mean(torque**2, axis=0))
+    scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), noise_floor(points, _FLOOR))
+    rows = (columns.values / scatter[:, None]).reshape(-1, len(columns.names))
+    solve, spread, open_ = _solved(rows)
+    values = solve @ (torque / scatter).ravel()
+    residual = torque - columns.values @ values
+    misfit = _misfit(residual, scatter, size, rows.shape[1] - open_.shape[1], [len(one.blocks) for one in points])
+    covariance = spread * max(misfit.ratio, 1.0)
+    doubts = [np.zeros((*one.speed.shape, 0)) if one.doubt is None else one.doubt for one in points]
+    change = np.einsum("pmr,mrk->pk", solve.reshape(len(values), *torque.shape) / scatter, np.array(doubts))
+    covariance = covariance + change @ change.T
+    inertia, deviations = links.inertia @ chi, np.linalg.norm(links.inertia @ root, axis=2)
+    return VelocityFit(
+        group=group,
+        points=tuple(points),
+        laws=tuple(laws),
+        names=columns.names,
+        units=columns.units,
+        values=values,
+        covariance=covariance,
+        open=open_,
+        residual=residual,
+        misfit=misfit,
+        inertia=(inertia, deviations),
+    )
+
+
+def _solved(rows: Array) -> tuple[Array, Array, Array]:
+    """What makes values of a target, covariance for unit noise, and directions left open (largest entry one)."""
+    size = np.linalg.norm(rows, axis=0)
+    size[size == 0.0] = 1.0
+    left, singular, right = np.linalg.svd(rows / size, full_matrices=True)
+    kept = int(np.sum(singular > SAME * singular[0]))
+    back = right[:kept].T / singular[:kept]
+    covariance = (back @ back.T) / np.outer(size, size)
+    return back @ left[:, :kept].T / size[:, None], covariance, _readable(right[kept:].T / size[:, None])
+
+
+def _readable(directions: Array) -> Array:
+    """The same space with as many zeros as there are directions, each with largest entry one."""
+    found = np.array(directions)
+    for k in range(found.shape[1]):
+        pivot = int(np.argmax(np.abs(found[:, k])))
+        found[:, k] /= found[pivot, k]
+        for other in range(found.shape[1]):
+            if other != k:
+                found[:, other] -= found[pivot, other] * found[:, k]
+    return np.where(np.abs(found) < SAME, 0.0, found)
+
+
+def _misfit(residual: Array, scatter: Array, size: Array, rank: int, blocks: Sequence[int]) -> Misfit:
+    from scipy.special import fdtrc  # scipy.stats would take seconds to import
+
+    spare = residual.size - rank
+    rms = np.sqrt(np.mean(residual**2, axis=0))
+    if spare < 1:
+        return Misfit(rms, scatter, size, 1.0, None)
+    ratio = float(np.sum((residual / scatter) ** 2) / spare)
+    chance = float(fdtrc(spare, sum(n - 1 for n in blocks) * residual.shape[1], ratio))
+    return Misfit(rms, scatter, size, ratio, chance)

@@ -1,0 +1,225 @@
+"""`velocity_friction_from_logs`: the same from logs, where joints hold their speeds or sweep through them slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynident.arrays import Array
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN
+from dynident.estimate.fit import Fit
+from dynident.experiments.friction.fitting import fit_friction, shapes
+from dynident.experiments.friction.groups import Group, joint_groups
+from dynident.experiments.friction.links import acceleration_columns
+from dynident.experiments.friction.points import (
+    BLOCKS,
+    Gravity,
+    Known,
+    Point,
+    Stretch,
+    both_ways,
+    known_torque,
+    one_way,
+    words,
+)
+from dynident.experiments.friction.result import VelocityFriction
+from dynident.experiments.protocol import ExperimentError
+from dynident.logs.log import LogSource
+from dynident.robot.model import Robot
+from dynident.signals.observations import observe
+
+Samples = NDArray[np.intp]  # numbers of samples
+REST = 0.01  # [rad/s] below which a joint rests and its friction has no sign
+_AVERAGE = 0.2  # [s] over which the change of speed is looked at
+_CHANGE = 0.2  # [1/s] share of the speed by which it may change in a second to count as held
+_TRIM = 0.1  # [s] left out at either end of a stretch
+_SHORTEST = 0.25  # [s] of a stretch that is used
+_HELD_SHARE = 0.25  # share of the moving time from which a log is one of held speeds
+_OPPOSITE = 0.05  # share by which two speeds may differ to be each other's opposite
+_WOUND = 0.01  # [rad] from a reversal within which gears wind up and filters mix both directions
+_BINS = 8  # of speed, in each direction, for logs that sweep
+_FEWEST = 3  # samples of a bin in a pass, and passes of a bin
+
+
+@dataclass(frozen=True, eq=False)
+class _Track:
+    """A stretch of a log without gaps, (m, n_moving) each but `time` (m,); `rest` is torque without what is known."""
+
+    log: str
+    time: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    rest: Array
+
+
+def velocity_friction_from_logs(
+    robot: Robot,
+    logs: Sequence[LogSource],
+    joints: Sequence[str] | None = None,
+    *,
+    fit: Fit | None = None,
+    gravity: Gravity = "cancel",
+    friction: str | Sequence[str] | None = None,
+) -> VelocityFriction:
+    """Friction of joints from logs in which they move alone.
+
+    A joint counts while all others rest. Where it holds its speed, stretches are used as in `velocity_friction`; where
+    it sweeps slowly through its speeds, torque is averaged over bins of speed, pass by pass, which needs to know
+    gravity and inertia (from `fit`, or gravity="model").
+
+    Args:
+        robot: The robot.
+        logs: Logs with position and torque.
+        joints: Joints by name or variable; None for all that move alone somewhere.
+        fit: An estimate of the robot, which then tells gravity and inertia.
+        gravity: Without a fit: "cancel", "model" or "none".
+        friction: Laws beside viscous and Coulomb friction.
+
+    Raises:
+        ExperimentError: When no log shows a joint moving alone in a way that can be used.
+    """
+    laws, known = shapes(friction), known_torque(robot, gravity, fit)
+    tracks = [track for log in logs for track in _tracks(log, robot, fit, known)]
+    fits, left_out, notes = [], [], []
+    for group in joint_groups(robot, joints):
+        found = [_points(group, one, known is not None) for one in tracks]
+        points = [point for own, _ in found for point in own]
+        notes += [note for own, note in found if note and own]
+        left_out += [note for _, note in found if note and not points]
+        if points:
+            fits.append(fit_friction(group, points, laws))
+        elif joints is not None:
+            left_out.append(f"{' and '.join(group.joints)}: no log shows it moving alone at speeds that can be used")
+    if not fits:
+        reasons = "; ".join(list(dict.fromkeys(left_out))[:2]) or "no joint moves alone in them"
+        raise ExperimentError(f"the logs tell no friction at constant velocity: {reasons}")
+    without, told = (tuple(dict.fromkeys(one)) for one in (left_out, notes))
+    return VelocityFriction(robot.name, words(gravity, fit), tuple(fits), (), without, told)
+
+
+def _tracks(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) -> list[_Track]:
+    """The log filtered, stretch by stretch, with the torque that is not known."""
+    observed = observe(log, robot) if fit is None else fit.observe(log)
+    found, parts = [], []
+    for motion in observed.motion():
+        parts.append([motion.time, motion.q, motion.dq, motion.ddq, motion.tau[0], motion.inner])
+        if motion.last:
+            time, q, dq, ddq, tau, inner = (np.concatenate(own) for own in zip(*parts, strict=True))
+            rest = tau if known is None else tau - known(q, dq, ddq)
+            inside = np.asarray(inner, dtype=bool)
+            found.append(_Track(Path(log.label).name, *(x[inside] for x in (time, q, dq, ddq, rest))))
+            parts = []
+    return [track for track in found if len(track.time) > BLOCKS]
+
+
+def _points(group: Group, track: _Track, known: bool) -> tuple[list[Point], str]:
+    """What a track tells of a group, and a word on how or why not."""
+    passes = _passes(group, track)
+    if not passes:
+        return [], ""
+    held = [one for own in passes for one in _held(group, track, own)]
+    moving = sum(len(own) for own in passes)
+    name = " and ".join(group.joints)
+    if sum(len(one) for one in held) >= _HELD_SHARE * moving:
+        stretches = [_stretch(group, track, one, known=known) for one in held]
+        points = [one_way(one) for one in stretches] if known else _paired(stretches)
+        alone = f"{track.log}: {name} holds no speed in both directions, so gravity must be known: give a fit (--fit)"
+        return points, "" if points else alone
+    if len(group.places) > 1:
+        return [], f"{track.log}: {name} do not hold their speeds; two coupled joints must"
+    if not known:
+        return [], f"{track.log}: {name} does not hold its speeds, so inertia must be known: give a fit (--fit)"
+    points = _swept(group, track, passes)
+    note = f"{track.log}: {name} sweeps through its speeds; torque without links and rotor is averaged in bins of speed"
+    return points, note if points else f"{track.log}: {name} makes too few passes at each speed"
+
+
+def _passes(group: Group, track: _Track) -> list[Samples]:
+    """Sample numbers of stretches in which the group moves alone, every element in one direction."""
+    units = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
+    own = track.dq[:, list(group.places)]
+    others = np.delete(track.dq, list(group.places), axis=1)
+    elements = own @ group.directions.T
+    alone = np.all(np.abs(others) < REST, axis=1) & np.all(np.abs(elements) > REST * units.min(), axis=1)
+    kind = np.where(alone, 1 + ((elements > 0) @ (2 ** np.arange(elements.shape[1]))), 0)
+    cuts = np.flatnonzero(np.diff(kind)) + 1
+    runs = np.split(np.arange(len(kind)), cuts)
+    return [run for run in runs if kind[run[0]] and len(run) > BLOCKS]
+
+
+def _held(group: Group, track: _Track, samples: Samples) -> list[Samples]:
+    """Parts of a pass in which the speed is held, without their ends."""
+    step = float(np.median(np.diff(track.time)))
+    width = max(1, round(_AVERAGE / step))
+    speed, change = (x[samples][:, list(group.places)] for x in (track.dq, track.ddq))
+    if len(samples) < 2 * width:
+        return []
+    smooth = np.stack([np.convolve(x, np.full(width, 1.0 / width), mode="same") for x in change.T], axis=1)
+    steady = np.all(np.abs(smooth) < _CHANGE * np.abs(speed) + 1e-12, axis=1)
+    cuts = np.flatnonzero(np.diff(steady)) + 1
+    trim = round(_TRIM / step)
+    parts = [part[trim : len(part) - trim] for part in np.split(np.arange(len(steady)), cuts) if steady[part[0]]]
+    least = max(BLOCKS * 2, round(_SHORTEST / step))
+    return [samples[part] for part in parts if len(part) >= least]
+
+
+def _stretch(group: Group, track: _Track, samples: Samples, *, known: bool) -> Stretch:
+    """Samples of a group; what is known of the torque holds that of inertia already."""
+    q, rest, ddq = (x[samples][:, list(group.places)] for x in (track.q, track.rest, track.ddq))
+    return Stretch(
+        track.log, track.time[samples], q, rest, None if known else np.stack([acceleration_columns(ddq)] * 2)
+    )
+
+
+def _paired(stretches: Sequence[Stretch]) -> list[Point]:
+    """Each stretch with the next one in the opposite direction over the same positions."""
+    left, points = list(stretches), []
+    while left:
+        one = left.pop(0)
+        for other in left:
+            apart = np.linalg.norm(one.speed + other.speed)
+            if apart > _OPPOSITE * np.linalg.norm(one.speed):
+                continue
+            point = both_ways(one, other, fewest=2)
+            if point is not None:
+                points.append(point)
+                left.remove(other)
+                break
+    return points
+
+
+def _swept(group: Group, track: _Track, passes: Sequence[Samples]) -> list[Point]:
+    """Friction in bins of speed, each direction by itself, one number per pass."""
+    (place,) = group.places
+    top = max(float(np.abs(track.dq[own, place]).max()) for own in passes)
+    edges = top * (np.arange(_BINS + 1) / _BINS) ** 1.5  # finer where friction bends
+    edges[0] = REST
+    step = float(np.median(np.diff(track.time)))
+    found: dict[tuple[float, int], list[tuple[float, float, int]]] = {}
+    for whole in passes:
+        own = _slipping(track.q[:, place], whole, _WOUND * (METRES_PER_RADIAN if group.units[0] == "m/s" else 1.0))
+        speed = track.dq[own, place]
+        bins = np.searchsorted(edges, np.abs(speed), side="right") - 1
+        for k in range(_BINS):
+            inside = own[bins == k]
+            if len(inside) >= _FEWEST:
+                means = (float(track.dq[inside, place].mean()), float(track.rest[inside, place].mean()), len(inside))
+                found.setdefault((float(np.sign(means[0])), k), []).append(means)
+    points = []
+    for key in sorted(found):
+        rows = np.array(found[key])
+        if len(rows) >= _FEWEST:
+            mean = np.average(rows[:, 0], weights=rows[:, 2])
+            points.append(Point(track.log, np.array([mean]), rows[:, 1:2], False, float(rows[:, 2].sum() * step)))
+    return points
+
+
+def _slipping(q: Array, samples: Samples, far: float) -> Samples:
+    """The samples of a pass that are this far from either end of it."""
+    own = q[samples]
+    return np.asarray(samples[(np.abs(own - own[0]) > far) & (np.abs(own - own[-1]) > far)])

@@ -1,0 +1,287 @@
+"""Runs there and back at constant speed, within the joint limits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.arrays import Array, frozen
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN
+from dynident.errors import InputError
+from dynident.experiments.bench import Bounds
+from dynident.experiments.friction.groups import Group
+
+SHARES = (0.03, 0.08, 0.2, 0.4, 0.65, 0.9)  # of the fastest speed, for one joint
+COUPLED_SHARES = ((0.25, 0.55, 0.9), (0.15, 0.4, 0.75))  # of the slower one's, for two: every pair, and none alike
+USED_SPEED = 0.95  # share of a speed limit that a run may ask for
+_MARGIN = 0.02  # share of a joint's range that is kept free at either end
+_FREE_RANGE = 3.0  # [rad or m] of a joint without limits, about zero
+_UNLIKE = 0.05  # share of the largest speed below which two elements count as resting against each other
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How a run goes in time.
+
+    Attributes:
+        ramp: From rest to the speed [s].
+        settle: At the speed before it is measured, on either way [s].
+        cruise: Time at the speed [s]; less where the range is short, more where a slow joint needs longer to settle.
+        least: Shortest time that is measured [s].
+        rest: Before each way [s].
+        wind: Way over which the feedback winds up against friction before a joint follows [rad; a tenth in m].
+    """
+
+    ramp: float = 0.3
+    settle: float = 0.2
+    cruise: float = 1.0
+    least: float = 0.2
+    rest: float = 0.1
+    wind: float = 0.04
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0.0):
+                raise InputError(f"{name} is {value}; expected a positive number")
+        if self.cruise < self.shortest:
+            raise InputError(
+                f"cruise is {self.cruise:g} s; at least {self.shortest:g} s, twice settle and least, must be at speed"
+            )
+
+    @property
+    def shortest(self) -> float:
+        """Least time at speed that leaves something to measure."""
+        return 2.0 * self.settle + self.least
+
+    def settling(self, slowness: float) -> float:
+        """Time to settle of joints that take so long for a radian [s/rad]."""
+        return max(self.settle, self.wind * slowness)
+
+
+class ThereAndBack:
+    """A straight line in joint space, there and back at one speed, with smooth ramps.
+
+    Args:
+        start: (n,) position [rad or m].
+        speed: (n,) speed on the way there; zero for joints that are held.
+        cruise: Time at that speed [s].
+        timing: Ramps and rests.
+        settle: Time at that speed before it is measured [s]; None for that of the timing.
+    """
+
+    def __init__(
+        self, start: ArrayLike, speed: ArrayLike, cruise: float, timing: Timing, settle: float | None = None
+    ) -> None:
+        self.start, self.speed, self.cruise, self.timing = frozen(start), frozen(speed), cruise, timing
+        self.settle = timing.settle if settle is None else settle
+        self._way = 2.0 * timing.ramp + cruise
+        self.duration = 3.0 * timing.rest + 2.0 * self._way
+
+    @property
+    def windows(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """When the velocity is constant and should have settled, there and back [s]; both share most positions."""
+        first = self.timing.rest + self.timing.ramp
+        back = first + self._way + self.timing.rest
+        # To the very end: a joint that lags behind passes the positions of the other way later than wanted.
+        inside = (self.settle, self.cruise)
+        return (first + inside[0], first + inside[1]), (back + inside[0], back + inside[1])
+
+    def sample(self, t: ArrayLike, /) -> tuple[Array, Array, Array]:
+        """Positions, speeds and accelerations at times (m,), (m, n) each."""
+        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
+        there = self._progress(times - self.timing.rest)
+        back = self._progress(times - 2.0 * self.timing.rest - self._way)
+        along, rate, change = (a - b for a, b in zip(there, back, strict=True))
+        return self.start + np.outer(along, self.speed), np.outer(rate, self.speed), np.outer(change, self.speed)
+
+    def _progress(self, t: Array) -> tuple[Array, Array, Array]:
+        """Way in units of the speed, and its derivatives, from rest at 0 to rest at the end of the way."""
+        ramp, t = self.timing.ramp, np.clip(t, 0.0, self._way)
+        late = t > 0.5 * self._way
+        s = np.where(late, self._way - t, t)  # the second half mirrors the first
+        phase = np.pi * np.minimum(s, ramp) / ramp
+        way = 0.5 * np.minimum(s, ramp) - ramp / (2.0 * np.pi) * np.sin(phase) + np.maximum(s - ramp, 0.0)
+        rate, change = 0.5 * (1.0 - np.cos(phase)), np.pi / (2.0 * ramp) * np.sin(phase)
+        return np.where(late, ramp + self.cruise - way, way), rate, np.where(late, -change, change)
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One run: the joints of a group at one set of speeds, there and back.
+
+    Attributes:
+        label: Name of the run.
+        speed: (n,) joint speeds on the way there [rad/s or m/s].
+        motion: Of all moving joints.
+    """
+
+    label: str
+    speed: Array
+    motion: ThereAndBack
+
+
+def joint_range(group: Group, bounds: Bounds, given: Mapping[str, tuple[float, float]] | None = None) -> Array:
+    """(n, 2) positions between which each joint may be, a little within its limits or as given."""
+    found = []
+    for variable, name, place in zip(group.variables, group.joints, group.places, strict=True):
+        low, high = float(bounds.lower[place]), float(bounds.upper[place])
+        chosen = (given or {}).get(variable) or (given or {}).get(name)
+        if chosen is not None:
+            if not low <= chosen[0] < chosen[1] <= high:
+                raise InputError(
+                    f"range of {variable} is {chosen[0]:g} to {chosen[1]:g}; expected a lower and an upper position "
+                    f"within {low:g} to {high:g}"
+                )
+            found.append(chosen)
+            continue
+        if np.isinf(low) and np.isinf(high):
+            low, high = -0.5 * _FREE_RANGE, 0.5 * _FREE_RANGE
+        low = high - _FREE_RANGE if np.isinf(low) else low
+        high = low + _FREE_RANGE if np.isinf(high) else high
+        free = _MARGIN * (high - low)
+        found.append((low + free, high - free))
+    return np.array(found)
+
+
+def fastest(group: Group, bounds: Bounds, span: Array, timing: Timing) -> Array:
+    """(n,) fastest speed of each joint that its limit and its range allow."""
+    limits = USED_SPEED * np.asarray(bounds.speed)[list(group.places)]
+    return np.asarray(np.minimum(limits, (span[:, 1] - span[:, 0]) / (timing.ramp + timing.shortest)))
+
+
+def plan_levels(
+    group: Group,
+    bounds: Bounds,
+    pose: Array,
+    *,
+    speeds: Sequence[Sequence[float]] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    timing: Timing,
+) -> tuple[list[Level], list[str]]:
+    """The runs of a group, slow ones first, and what was left out.
+
+    Args:
+        group: The joints.
+        bounds: Limits of the moving joints.
+        pose: (n_moving,) where the other joints are held.
+        speeds: For each joint its speeds, of the motor on the joint side where two are coupled; None for shares of
+            the fastest. Two coupled joints get every pair, in either sense.
+        ranges: Positions between which joints may move, by variable; default their limits.
+        timing: Of the runs.
+
+    Raises:
+        InputError: For a speed beyond the limit, or one that the range is too short for.
+    """
+    span = joint_range(group, bounds, ranges)
+    most = fastest(group, bounds, span, timing)
+    limits = USED_SPEED * np.asarray(bounds.speed)[list(group.places)]
+    if not np.isfinite(most).all():
+        raise InputError(f"{group.joints[int(np.argmax(most))]} has no speed limit and no range; give one of them")
+    wanted = _wanted(group, most, speeds)
+    levels, left_out = [], []
+    for speed in wanted:
+        problem = _problem(group, speed, limits, most, span, timing)
+        if problem and speeds is not None and len(group.places) == 1:
+            raise InputError(problem)
+        if problem:
+            left_out.append(problem)
+            continue
+        levels.append(_level(group, speed, span, pose, timing))
+    if not levels:
+        raise InputError(f"no speed can be run: {left_out[0] if left_out else 'none was given'}")
+    return levels, left_out
+
+
+def _wanted(group: Group, most: Array, speeds: Sequence[Sequence[float]] | None) -> list[Array]:
+    """Joint speeds on the way there, slow ones first."""
+    n = len(group.places)
+    if speeds is None:
+        shares = (SHARES,) if n == 1 else COUPLED_SHARES
+        given: list[list[float]] = [[share * float(most.min()) for share in own] for own in shares]
+    else:
+        given = [sorted({float(one) for one in own}) for own in speeds]
+    for own, name in zip(given, group.joints, strict=True):
+        for one in own:
+            if not (np.isfinite(one) and one > 0.0):
+                raise InputError(f"speed {one:g} of {name}; expected positive numbers, each is run in both directions")
+    if n == 1:
+        return [np.array([one]) for one in given[0]]
+    inverse = np.linalg.inv(group.coupling)
+    pairs = [np.array([a, sign * b]) for a, b in itertools.product(*given) for sign in (1.0, -1.0)]
+    return sorted((inverse @ pair for pair in pairs), key=lambda speed: float(np.abs(speed).max()))
+
+
+def _problem(group: Group, speed: Array, limits: Array, most: Array, span: Array, timing: Timing) -> str:
+    """Why a set of speeds cannot be run; empty if it can."""
+    at = ", ".join(f"{name} {one:.3g}" for name, one in zip(group.variables, speed, strict=True))
+    elements = np.abs(group.directions @ speed)
+    still = elements < _UNLIKE * np.abs(speed).max()
+    if still.any():
+        return f"{at}: element {group.elements[int(np.argmax(still))].label} would rest, and its friction have no sign"
+    for k, name in enumerate(group.joints):
+        if abs(speed[k]) > limits[k] * (1.0 + 1e-9):
+            return f"{at}: {name} would be faster than {USED_SPEED:.0%} of its limit, {limits[k]:.4g} {group.units[k]}"
+        if abs(speed[k]) > most[k] * (1.0 + 1e-9):
+            return (
+                f"{at}: the range of {name} is too short to reach this speed and hold it for {timing.shortest:g} s; at "
+                f"most {most[k]:.4g} {group.units[k]}, or widen the range, or shorten ramp and settle"
+            )
+    settle = _settle(group, speed, timing)
+    if _longest(speed, span, timing) < 2.0 * settle + timing.least:
+        return f"{at}: the range is too short to settle, which takes {settle:.3g} s so slowly; widen the range"
+    return ""
+
+
+def _settle(group: Group, speed: Array, timing: Timing) -> float:
+    """Time to settle at a speed [s]."""
+    radian = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
+    return timing.settling(float(np.max(radian / np.abs(speed))))
+
+
+def _longest(speed: Array, span: Array, timing: Timing) -> float:
+    """Time at a speed that the range allows [s]."""
+    return float(np.min((span[:, 1] - span[:, 0]) / np.abs(speed))) - timing.ramp
+
+
+def _level(group: Group, speed: Array, span: Array, pose: Array, timing: Timing) -> Level:
+    settle = _settle(group, speed, timing)
+    cruise = min(timing.cruise + 2.0 * (settle - timing.settle), _longest(speed, span, timing))
+    start, whole = np.array(pose), np.zeros(len(pose))
+    whole[list(group.places)] = speed
+    start[list(group.places)] = span.mean(axis=1) - 0.5 * speed * (cruise + timing.ramp)
+    label = "-".join(f"{name}_{one:+.3g}" for name, one in zip(group.variables, speed, strict=True))
+    return Level(label, frozen(speed), ThereAndBack(start, whole, cruise, timing, settle))
+
+
+def prolonged(
+    group: Group, level: Level, span: Array, timing: Timing, settle: float, *, slower: bool
+) -> tuple[Level | None, str]:
+    """A run again, with more time to settle.
+
+    Args:
+        group: The joints.
+        level: The run that was too short.
+        span: (n, 2) positions between which each joint may be.
+        timing: As planned.
+        settle: Time to settle [s].
+        slower: Whether the velocity may be less, where the range is too short for it.
+
+    Returns:
+        The run, None where there is no room for it; and the lower velocity or the lack of room in words.
+    """
+    more = replace(timing, settle=settle, cruise=timing.cruise + 2.0 * max(settle - timing.settle, 0.0))
+    room = _longest(level.speed, span, more) + more.ramp
+    share = min(room / (more.ramp + more.shortest), 1.0)
+    if share < 1.0 and not slower:
+        return None, (
+            f"it takes {settle:.2g} s to settle, for which the range is too short; widen the range (--range), take a "
+            f"lower velocity (--speeds, at most {share:.2g} times this one) or a stiffer feedback (--bandwidth)"
+        )
+    note = f"run at {share:.2g} times its velocity, for the range is too short to settle in {settle:.2g} s"
+    again = _level(group, share * level.speed, span, level.motion.start, more)
+    return again, "" if share == 1.0 else note

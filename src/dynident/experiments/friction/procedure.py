@@ -1,0 +1,266 @@
+"""`velocity_friction`: run a plant at stepped constant velocities and fit its friction."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dynident.arrays import Array
+from dynident.dynamics.evaluate import regressor
+from dynident.estimate.fit import Fit
+from dynident.experiments.bench import Bench, Bounds, Run
+from dynident.experiments.friction.fitting import VelocityFit, fit_friction, shapes
+from dynident.experiments.friction.groups import Group, check_held, check_tested, joint_groups, quiet_pose
+from dynident.experiments.friction.links import TERMS, Links, acceleration_columns
+from dynident.experiments.friction.plan import Level, ThereAndBack, Timing, joint_range, plan_levels, prolonged
+from dynident.experiments.friction.points import (
+    Gravity,
+    Known,
+    Point,
+    Stretch,
+    both_ways,
+    derivatives,
+    known_torque,
+    motion_between,
+    one_way,
+    settling,
+    smoothed,
+    unsteady,
+    words,
+)
+from dynident.experiments.friction.result import VelocityFriction
+from dynident.experiments.protocol import ExperimentError
+from dynident.plant.controllers import BANDWIDTH, ComputedTorque, Motion
+from dynident.plant.protocol import Plant
+from dynident.robot.model import Robot
+
+HELD = 0.1  # [rad or m] by which a joint that is held may give way
+_LEFT = 0.5  # share of the time that was to be measured that must be left of it
+_TRIES = 3  # runs at a velocity, each longer than the one before, until joints settle
+_NEVER = (
+    "{} has not settled after {:.2g} s at this velocity; hold the velocity longer (--cruise), or give the feedback "
+    "another --bandwidth"
+)
+Speeds = Sequence[float] | Mapping[str, Sequence[float]]
+
+
+def velocity_friction(
+    plant: Plant | Bench,
+    joints: Sequence[str] | None = None,
+    *,
+    speeds: Speeds | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    at: Mapping[str, float] | None = None,
+    gravity: Gravity = "cancel",
+    fit: Fit | None = None,
+    friction: str | Sequence[str] | None = None,
+    timing: Timing | None = None,
+    bandwidth: float = BANDWIDTH,
+) -> VelocityFriction:
+    """Friction of joints from runs at constant velocities (Gautier, Khalil, Restrepo 1995, section 3).
+
+    Each joint, or two coupled ones together, goes there and back at each speed while the others are held; runs are
+    prolonged until it has settled. Half the difference of torque there and back, position by position, is friction:
+    gravity cancels. What does not, since held joints give way and velocities still change, is taken off by the links'
+    parameters, which are estimated along around the robot's description.
+
+    Args:
+        plant: The machine, or a bench with its bounds and folder.
+        joints: Joints by name or variable; None for all with friction.
+        speeds: Speeds for every joint, or by joint [rad/s or m/s]; for two coupled joints those of the motors, on the
+            joint side. Each is run in both directions. None for shares of the fastest that limits and range allow.
+        ranges: Positions between which joints may move, by joint; default their limits.
+        at: Where other joints are held, by joint; the rest stand where gravity does least, by the robot's own values.
+        gravity: "cancel" by both directions; "model" for the robot's own values, "none" where there is none: with
+            these two, each direction is a point of its own and offsets are found too.
+        fit: An estimate of the robot, which then tells gravity.
+        friction: Laws beside viscous and Coulomb friction: stribeck(0.2), sign(0.2), quadratic, cubic.
+        timing: Of the runs.
+        bandwidth: Natural frequency of the feedback [rad/s].
+
+    Raises:
+        InputError: For joints, speeds and ranges that cannot be.
+        ExperimentError: When no run could be used, with the reasons.
+    """
+    bench = plant if isinstance(plant, Bench) else Bench(plant)
+    laws, known = shapes(friction), known_torque(bench.robot, gravity, fit)
+    groups, timing = joint_groups(bench.robot, joints), timing or Timing()
+    check_tested(groups, ranges or (), "a range")
+    check_tested(groups, speeds if isinstance(speeds, Mapping) else (), "speeds")
+    check_held(groups, at or ())
+    steps = _Steps(bench, known, bandwidth, timing)
+    tasks, notes = [], []
+    for group in groups:  # all are planned before anything moves
+        span = joint_range(group, bench.bounds, ranges)
+        pose = quiet_pose(group, bench.bounds, span, at)
+        wanted = _speeds(group, speeds)
+        levels, skipped = plan_levels(group, bench.bounds, pose, speeds=wanted, ranges=ranges, timing=timing)
+        tasks.append(_Task(group, pose, span, levels, wanted is None))
+        notes += skipped
+    steps.total = sum(len(task.levels) for task in tasks)
+    fits: list[VelocityFit] = []
+    poses: list[Array] = []
+    for task in tasks:
+        points = steps.measure(task)
+        if points:
+            links = None if known is not None else Links.of(task.group, task.pose)
+            fits.append(fit_friction(task.group, points, laws, links))
+            poses.append(task.pose)
+    if not fits:
+        raise ExperimentError(f"no run could be used; {'; '.join(steps.left_out[:3])}")
+    return VelocityFriction(
+        bench.robot.name, words(gravity, fit), tuple(fits), tuple(poses), tuple(steps.left_out), (*notes, *steps.notes)
+    )
+
+
+def _speeds(group: Group, given: Speeds | None) -> list[Sequence[float]] | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        return [given] * len(group.places)
+    found = [given.get(v, given.get(j, ())) for v, j in zip(group.variables, group.joints, strict=True)]
+    if not any(found):
+        return None
+    for own, name in zip(found, group.variables, strict=True):
+        if not own:
+            raise ExperimentError(
+                f"{name} is coupled with {', '.join(group.variables)} and has no speeds; give them too"
+            )
+    return found
+
+
+class _Follow(ComputedTorque):
+    """Inverse dynamics of the links, so that every joint settles alike; friction is what the test is to find."""
+
+    def __init__(self, robot: Robot, motion: Motion, bandwidth: float) -> None:
+        links = {name: x for name, x in robot.value_set().items() if not name.startswith(("Fv", "Fc", "Fo"))}
+        super().__init__(robot, motion, bandwidth=bandwidth, values=links)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Task:
+    """The runs of one group: where the others are held, the range, and whether velocities may be lowered."""
+
+    group: Group
+    pose: Array
+    span: Array
+    levels: list[Level]
+    slower: bool
+
+
+class _Steps:
+    """The runs, and what came of them."""
+
+    def __init__(self, bench: Bench, known: Known | None, bandwidth: float, timing: Timing) -> None:
+        self.bench, self.known, self.bandwidth, self.timing = bench, known, bandwidth, timing
+        self.left_out: list[str] = []
+        self.notes: list[str] = []
+        self.total = self._done = 0
+
+    def measure(self, task: _Task) -> list[Point]:
+        """Run all levels of a group; those that are faster than one that ended early are not tried."""
+        points: list[Point] = []
+        failed: list[Level] = []
+        for level in task.levels:
+            self._done += 1
+            self.bench.progress("velocity steps", self._done, self.total)
+            slower = next((one for one in failed if _faster(level, one)), None)
+            if slower is not None:
+                self.left_out.append(f"{level.label}: not run, for {slower.label} ended early and is slower")
+                continue
+            found, problem, whole = self._level(task, level)
+            points += found
+            if not whole:
+                failed.append(level)
+            if problem:
+                self.left_out.append(f"{level.label}: {problem}")
+        return points
+
+    def _level(self, task: _Task, level: Level) -> tuple[list[Point], str, bool]:
+        """Points of a run that is prolonged until its joints settle, why there are none, and if it went to its end."""
+        bounds, wanted, note = _watch(self.bench.bounds, task.group, task.pose), level, ""
+        for tries in range(_TRIES):
+            motion = level.motion
+            controller = _Follow(self.bench.robot, motion, self.bandwidth)
+            run = self.bench.run(controller, motion.duration, motion.start, label=level.label, bounds=bounds)
+            if not run.whole:
+                return [], run.why, False
+            settle, swings = _settling(task.group, motion, run)
+            left = motion.cruise - sum(settle)
+            if not swings and left > max(motion.timing.least, _LEFT * (motion.cruise - 2.0 * motion.settle)) - 1e-9:
+                break
+            if tries == _TRIES - 1 and swings:
+                return [], _NEVER.format(" and ".join(task.group.joints), motion.cruise), True
+            if tries == _TRIES - 1:
+                # A velocity that changes with the position, which no time settles.
+                settle = settle if left > motion.timing.least else (motion.settle, motion.settle)
+                break
+            longer = motion.cruise if swings else 1.1 * max(settle)
+            again, note = prolonged(task.group, wanted, task.span, self.timing, longer, slower=task.slower)
+            if again is None:
+                return [], note, True
+            level = again
+        if note:
+            self.notes.append(f"{wanted.label}: {note}")
+        ways = [(stop - motion.cruise + x, stop) for x, (_, stop) in zip(settle, motion.windows, strict=True)]
+        return *self._points(task.group, level, run, ways), True
+
+    def _points(
+        self, group: Group, level: Level, run: Run, ways: Sequence[tuple[float, float]]
+    ) -> tuple[list[Point], str]:
+        stretches = []
+        for window, sense in zip(ways, (1.0, -1.0), strict=True):
+            stretch = _stretch(group, run, window, self.known)
+            problem = unsteady(stretch, sense * level.speed, group.joints)
+            if problem:
+                return [], problem
+            stretches.append(stretch)
+        if self.known is not None:
+            return [one_way(one) for one in stretches], ""
+        point = both_ways(stretches[0], stretches[1])
+        return ([], "the ways there and back share no positions") if point is None else ([point], "")
+
+
+def _settling(group: Group, motion: ThereAndBack, run: Run) -> tuple[tuple[float, float], bool]:
+    """Time to settle there and back [s], not less than planned; and whether the velocity still dies away on both ways.
+
+    What goes with the position and not with time is met in reverse on the way back, and dies away on one way at most.
+    """
+    dq, _ = derivatives(run.time, run.q[:, list(group.places)])
+    found = []
+    for _, stop in motion.windows:
+        inside = (run.time >= stop - motion.cruise - 1e-9) & (run.time <= stop + 1e-9)
+        found.append(settling(run.time[inside], dq[inside]))
+    (there, calm), (back, calm_back) = found
+    return (max(there, motion.settle), max(back, motion.settle)), not (calm or calm_back)
+
+
+def _stretch(group: Group, run: Run, window: tuple[float, float], known: Known | None) -> Stretch:
+    inside = (run.time >= window[0] - 1e-9) & (run.time <= window[1] + 1e-9)
+    time, places = run.time[inside], list(group.places)
+    q, tau = (smoothed(run.time, x)[inside] for x in (run.q, run.tau))
+    dq = derivatives(run.time, run.q)[0][inside]
+    motions = [motion_between(run.time, run.q, inside, first) for first in (0, 1)]
+    if known is None:
+        rigid = np.stack([regressor(group.robot, *motion, TERMS)[:, places] for motion in motions])
+        return Stretch(run.label, time, q[:, places], tau[:, places], rigid, dq[:, places])
+    inertia = np.stack([acceleration_columns(ddq[:, places]) for _, _, ddq in motions])
+    found = Stretch(run.label, time, q[:, places], tau[:, places], inertia, dq[:, places])
+    if len(time) < 2:
+        return found
+    dq = np.zeros_like(q)
+    dq[:, places] = found.speed
+    return dataclasses.replace(found, tau=found.tau - known(q, dq, np.zeros_like(q))[:, places])
+
+
+def _watch(bounds: Bounds, group: Group, pose: Array) -> Bounds:
+    """Bounds of the bench for the joints under test; the others must stay where they are held."""
+    reach = np.full(len(pose), HELD)
+    reach[list(group.places)] = np.inf
+    return bounds.within(pose, reach)
+
+
+def _faster(level: Level, other: Level) -> bool:
+    return bool(np.all(np.abs(level.speed) >= np.abs(other.speed) * (1.0 - 1e-9)))

@@ -1,0 +1,241 @@
+"""Which law the residual of viscous and Coulomb friction looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array
+from dynident.errors import UnknownNameError
+from dynident.experiments.friction.fitting import VelocityFit, fit_friction, shapes
+from dynident.experiments.protocol import Quantity, answer, quantity_table
+
+_SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.5)  # [rad/s] that Stribeck and smoothed friction are tried with
+_CANDIDATES = (
+    *(f"{name}({speed:g})" for name in ("stribeck", "sign") for speed in _SPEEDS),
+    "quadratic",
+    "cubic",
+)
+_EXPLAINS = 0.5  # share of the squared residual that a law must explain to be worth a word
+_WORDS = {
+    "stribeck": "friction falls as motion sets in (Stribeck)",
+    "sign": "friction comes up more slowly than Coulomb's",
+    "quadratic": "friction bends with the square of the speed",
+    "cubic": "friction bends with the cube of the speed",
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A law that explains what viscous and Coulomb friction miss.
+
+    Attributes:
+        law: As `identify --friction` takes it.
+        explains: Share of the squared residual.
+        low: Residual at the slowest point, in the sense of its friction: positive where friction is above the line.
+        speed: Speed of that point.
+    """
+
+    law: str
+    explains: float
+    low: float
+    speed: float
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        name = self.law.partition("(")[0]
+        side = "above" if self.low > 0.0 else "below"
+        return (
+            f"{_WORDS[name]}: at {self.speed:.3g} it is {abs(self.low):.3g} {side} the line; {self.law} explains "
+            f"{100.0 * self.explains:.0f} % of it, so identify with --friction '{self.law}'"
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {"law": self.law, "explains": self.explains, "low": self.low, "speed": self.speed}
+
+
+def residual_shape(fit: VelocityFit) -> Shape | None:
+    """The law that explains most of a misfit; None where there is none worth a word, or too few points."""
+    if not fit.misfit.matters or fit.laws:
+        return None
+    before = _square(fit)
+    slowest, row = _slowest(fit)
+    sense = np.sign(fit.points[slowest].torque[row])
+    best: Shape | None = None
+    for candidate in _CANDIDATES:
+        laws = shapes(candidate)
+        if fit.residual.size <= len(fit.names) + len(fit.group.elements) * len(laws):
+            return None
+        tried = fit_friction(fit.group, fit.points, laws)
+        if tried.rank < len(tried.names) or not _sensible(tried):  # as when no point is slow enough to see it
+            continue
+        explains = 1.0 - _square(tried) / before
+        if explains > max(_EXPLAINS, 0.0 if best is None else best.explains):
+            speed = float(np.abs(fit.points[slowest].speed[row]))
+            best = Shape(candidate, explains, float(sense * fit.residual[slowest, row]), speed)
+    return best
+
+
+def _square(fit: VelocityFit) -> float:
+    return float(np.sum((fit.residual / fit.misfit.scatter) ** 2))
+
+
+def _slowest(fit: VelocityFit) -> tuple[int, int]:
+    """The slowest point, and the output whose residual there is largest."""
+    speeds = [float(np.abs(point.speed).min()) for point in fit.points]
+    slowest = int(np.argmin(speeds))
+    return slowest, int(np.argmax(np.abs(fit.residual[slowest] / fit.misfit.scatter)))
+
+
+def _sensible(fit: VelocityFit) -> bool:
+    """Whether Stribeck friction falls and smoothed friction rises with speed; the other laws bend either way."""
+    if fit.laws[0].name not in ("stribeck", "sign"):
+        return True
+    return sum(fit[name] for name in fit.names if name.startswith(fit.laws[0].name)) > 0.0
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `VelocityFriction`: what constant velocities tell of friction, and what a reader should know about it.
+
+_ALIKE = 0.02  # share by which speeds differ that count as one
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityFriction:
+    """Friction of joints from constant velocities.
+
+    Attributes:
+        robot: Name of the robot.
+        gravity: How gravity was dealt with, in words.
+        fits: One for each joint, or for two coupled ones.
+        poses: Where the other joints were held, (n_moving,) for each fit; empty for logs.
+        left_out: Runs that were not used, with the reason.
+        notes: What was decided on the way.
+        true: Values that a simulated machine has, by name.
+    """
+
+    robot: str
+    gravity: str
+    fits: tuple[VelocityFit, ...]
+    poses: tuple[Array, ...] = ()
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    true: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def estimates(self) -> tuple[Quantity, ...]:
+        """The parameters of all fits."""
+        return tuple(
+            Quantity(name, float(value), float(std), unit, self.true.get(name))
+            for fit in self.fits
+            for name, value, std, unit in zip(fit.names, fit.values, fit.std, fit.units, strict=True)
+        )
+
+    def __getitem__(self, name: str) -> Quantity:
+        """A parameter by name."""
+        found = {one.name: one for one in self.estimates}
+        if name not in found:
+            raise UnknownNameError("parameter", name, found)
+        return found[name]
+
+    @property
+    def shapes(self) -> tuple[Shape | None, ...]:
+        """The law that each misfit looks like, where there is one."""
+        return tuple(residual_shape(fit) for fit in self.fits)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know."""
+        found = [f"left out: {one}" for one in self.left_out]
+        for fit, shape in zip(self.fits, self.shapes, strict=True):
+            found += _doubts(fit, shape)
+        return tuple(found)
+
+    def table(self) -> str:
+        """The parameters as text."""
+        return quantity_table(self.estimates)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data: estimates, warnings, and for each fit its points, rank and misfit."""
+        fits = []
+        for fit, shape in zip(self.fits, self.shapes, strict=True):
+            fits.append(
+                {
+                    "joints": list(fit.group.joints),
+                    "outputs": list(fit.group.outputs),
+                    "parameters": list(fit.names),
+                    "rank": fit.rank,
+                    "undetermined": list(fit.undetermined),
+                    "misfit": fit.misfit.as_dict(),
+                    "inertia": fit.inertia[0].tolist(),
+                    "inertia_std": fit.inertia[1].tolist(),
+                    "shape": None if shape is None else shape.as_dict(),
+                    "points": [point.as_dict() for point in fit.points],
+                }
+            )
+        more = {"left_out": list(self.left_out), "notes": list(self.notes), "poses": [x.tolist() for x in self.poses]}
+        return answer(self.estimates, self.warnings, robot=self.robot, gravity=self.gravity, fits=fits, **more)
+
+
+def _doubts(fit: VelocityFit, shape: Shape | None) -> list[str]:
+    found = []
+    where = " and ".join(fit.group.joints)
+    if fit.undetermined:
+        found.append(_open_words(fit, where))
+    misfit = fit.misfit
+    if misfit.matters:
+        worst = int(np.argmax(misfit.rms / misfit.scatter))
+        text = (
+            f"{where}: the model misses {misfit.rms[worst]:.2g} of {misfit.friction[worst]:.3g} (RMS, "
+            f"{fit.group.outputs[worst]}), {misfit.rms[worst] / misfit.scatter[worst]:.2g} times the scatter of a point"
+        )
+        found.append(f"{text}; {shape.words}" if shape is not None else text)
+    drives = _driving(fit)
+    if drives:
+        found.append(drives)
+    return found
+
+
+def _open_words(fit: VelocityFit, where: str) -> str:
+    """Which parameters are open, why, and what changes without being felt."""
+    changes = []
+    for direction in fit.open.T:
+        parts = [f"{name} {x:+.3g}" for name, x in zip(fit.names, direction, strict=True) if x]
+        changes.append(", ".join(parts))
+    names = ", ".join(fit.undetermined)
+    return (
+        f"{where}: {names} not determined (rank {fit.rank} of {len(fit.names)}), {_reason(fit)}; nothing changes with "
+        + ", nor with ".join(changes)
+    )
+
+
+def _reason(fit: VelocityFit) -> str:
+    speed = np.array([point.speed for point in fit.points])
+    v, ways = np.abs(speed), np.sign(speed)
+    if len(fit.group.places) == 2 and np.all(ways[:, 0] * ways[:, 1] == ways[0, 0] * ways[0, 1]):
+        a, b = fit.group.variables
+        return f"for the speeds of {a} and {b} have the same product sign in all runs; both signs are needed"
+    if not any(point.odd for point in fit.points) and np.all(ways == ways[0]):
+        return "for all runs go in one direction, in which Coulomb friction and offset look alike; run both"
+    if np.all(np.ptp(v, axis=0) < _ALIKE * v.max(axis=0)):
+        return "for all runs have one speed; at least two are needed"
+    return "for the speeds do not tell them apart; run more of them"
+
+
+def _driving(fit: VelocityFit) -> str:
+    """A warning where friction drives instead of braking: a sign is wrong, or gravity is."""
+    for point in fit.points:
+        power = point.torque * (fit.group.coupling @ point.speed)
+        noise = float(np.sum(np.abs(point.std * (fit.group.coupling @ point.speed))))
+        if point.odd and float(power.sum()) < -3.0 * noise:
+            at = ", ".join(f"{x:.3g}" for x in point.speed)
+            return (
+                f"{' and '.join(fit.group.joints)}: friction would drive the machine at speeds {at}; check the sign of "
+                "the torque (drive_gains) and its channels"
+            )
+    return ""

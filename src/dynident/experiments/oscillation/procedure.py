@@ -1,0 +1,289 @@
+"""The searches of the paper: creeping down from above until the arm falls, and a descent by random steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.arrays import Array, as_samples
+from dynident.errors import InputError, UnknownNameError
+from dynident.experiments.bench import Bench
+from dynident.experiments.oscillation.gravity_stage import ADVICE, GravitySearch, gravity_stage
+from dynident.experiments.oscillation.inertia_stage import inertia_stage
+from dynident.experiments.oscillation.model import SwingModel, local, swing_model
+from dynident.experiments.oscillation.stage import StageOptions, StageResult, refuse, step_of
+from dynident.experiments.oscillation.swings import Law, NoTopError, Swing, slow_start, swing, top
+from dynident.experiments.protocol import ExperimentError, Quantity, answer, quantity_table
+from dynident.plant.protocol import Plant
+
+FINEST = 1e-3  # step of a factor at which creeping ends: that of the paper's tables
+_FALL = 4.0  # times its start: an arm that gets there falls
+_PATIENCE = 8.0  # e-foldings, of a weight too low by a step, that a run waits for: a tenth of the step still falls
+_BELOW = 0.9  # of what is sent: where a walk takes the weights to be, for the length of its runs
+_SHRINK = 0.6  # of the steps after a fall or a step that did not help
+
+
+def creep(
+    bench: Bench,
+    model: SwingModel,
+    options: StageOptions | None = None,
+    *,
+    pose: Array | None = None,
+    finest: float = FINEST,
+) -> StageResult:
+    """The paper's search: lower one weight after the other until the arm falls, then by finer steps.
+
+    The others stay over-estimated meanwhile, so that only the one that is lowered can make it fall. That is exact for
+    an upright chain, whose weights do not mix; on other robots it is near at best.
+
+    Args:
+        bench: The machine.
+        model: The model.
+        options: How; amplitude, reach and factor are used.
+        pose: Where to look for the upright pose.
+        finest: Step of the factor at which it ends.
+
+    Raises:
+        ExperimentError: As `gravity_stage`.
+    """
+    if not 0.0 < finest < 0.1:
+        raise InputError(f"finest is {finest}; expected a step of a factor between 0 and 0.1")
+    how = options or StageOptions()
+    search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
+    values = search.begin()
+    found, std = values.copy(), np.full(len(values), np.inf)
+    about = local(model, search.pose)
+    for k in range(len(values)):
+        if not (values[k] and search.felt(about, k)):
+            continue
+        low, high = _crept(search, values, k, finest)
+        found[k] = 0.5 * (low + high) * values[k]
+        std[k] = 0.5 * (high - low) * abs(values[k])  # a fall that is slower than a run had patience for widens it
+    return _result(search, "creep", found, std)
+
+
+def _crept(search: GravitySearch, values: Array, k: int, finest: float) -> tuple[float, float]:
+    """The factor at which the arm falls and the last one at which it did not."""
+    high, step = search.how.factor, 0.1
+
+    def falls(factor: float) -> bool:
+        sent = search.how.factor * values
+        sent[k] = factor * values[k]
+        one = _slow_swing(search, sent, values, k, step)
+        if one.state in ("saturated", "limit"):  # not "held": a run is shorter than a slow swing
+            raise refuse("gravity", one, ADVICE[one.state])
+        return one.state == "falls"
+
+    while True:
+        while high > step and not falls(high - step):
+            high -= step
+        if step <= finest * 1.001 or high <= step:
+            return high - step, high
+        step *= 0.1
+        while high < search.how.factor and falls(high):  # which takes longer than the coarse steps had patience for
+            high += step
+
+
+def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step: float) -> Swing:
+    """A swing in the mode that is about to fall, for as long as a fall takes if the weight is too low by a step."""
+    model, bench = search.model, search.bench
+    target = search.balance(sent, values) + search.offset
+    about = local(model, target)
+    mass = about.mass @ model.chi
+    stiffness = about.stiffness @ (model.weight(values) - model.weight(sent))
+    lower = sent.copy()
+    lower[k] -= step * values[k]
+    change = about.stiffness @ (model.weight(sent) - model.weight(lower))
+    start = slow_start(mass, stiffness, search.amplitude)
+    rate = abs(float(start @ change @ start) / float(start @ mass @ start))
+    length = float(np.clip(_PATIENCE / np.sqrt(max(rate, 1e-9)), 1.0, 120.0))
+    law = Law(model, model.weight(sent), model.chi, 0.0, target)
+    name = model.gravity[k].name
+    label = f"creep-{name}-{sent[k] / values[k]:.4f}"
+    one = swing(bench, law, start, length, label=label, fastest=100.0, reach=_FALL * search.amplitude, count=1)
+    search.steps.append(step_of(one, sent))
+    return one
+
+
+def random_walk(
+    bench: Bench,
+    model: SwingModel,
+    options: StageOptions | None = None,
+    *,
+    pose: Array | None = None,
+    finest: float = 5e-3,
+    runs: int = 80,
+    seed: int = 0,
+) -> StageResult:
+    """The descent by random steps that the paper suggests: lower one weight or another while the swing gets slower.
+
+    Args:
+        bench: The machine.
+        model: The model.
+        options: How.
+        pose: Where to look for the upright pose.
+        finest: Size of the steps, relative, at which it ends.
+        runs: At most so many runs.
+        seed: Of the steps.
+
+    Raises:
+        ExperimentError: As `gravity_stage`.
+    """
+    if not 0.0 < finest < 0.1 or runs < 1:
+        raise InputError(f"finest is {finest}, runs is {runs}; expected a step between 0 and 0.1 and at least one run")
+    how = options or StageOptions()
+    search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
+    begun = search.begin()
+    rng, sizes = np.random.default_rng(seed), np.where(begun != 0.0, 0.25, 0.0)
+    sent, best = how.factor * begun, np.inf
+    for number in range(runs):
+        if not (sizes >= finest).any():
+            break
+        k = int(rng.choice(np.flatnonzero(sizes >= finest)))
+        trial = sent.copy()
+        trial[k] *= 1.0 - sizes[k] * abs(rng.standard_normal())
+        one = search.swing(trial, _BELOW * trial, f"walk-{number + 1}")
+        value = one.modes.log_product if one.modes is not None and one.state == "swings" else np.inf
+        if value < best:
+            sent, best = trial, value
+        else:  # it fell, or nothing could be told: more careful with this weight
+            sizes[k] *= _SHRINK
+    std = np.where(sent != 0.0, np.abs(sent) * np.maximum(sizes, finest) / _SHRINK, np.inf)
+    return _result(search, "walk", sent, std)
+
+
+def _result(search: GravitySearch, name: str, values: Array, std: Array) -> StageResult:
+    groups = search.model.gravity
+    left = [one.name for one, s in zip(groups, std, strict=True) if not np.isfinite(s)]
+    warnings = [f"gravity stage: a search by {name} cannot find {', '.join(left)}, which the description has at zero"]
+    if name == "walk":
+        warnings.append(
+            "gravity stage: a walk ends above the weights, by as much as it had left; its deviation is a guess"
+        )
+    kept = warnings if left else warnings[1:]
+    fell = sum(step.state == "falls" for step in search.steps)
+    notes = (f"{len(search.steps)} swings, of which {fell} fell",)
+    steps = tuple(search.steps)
+    return StageResult("gravity", name, groups, values, std, steps, notes, tuple(kept), search.pose[None])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `oscillate`: weights, then inertias, of a machine from its natural oscillations.
+
+StageName = Literal["both", "gravity", "inertia"]
+SearchName = Literal["extrapolate", "creep", "walk"]
+STAGES = ("both", "gravity", "inertia")
+SEARCHES = {"extrapolate": gravity_stage, "creep": creep, "walk": random_walk}
+
+
+@dataclass(frozen=True)
+class Oscillation:
+    """What the natural oscillations of a machine told.
+
+    Attributes:
+        model: The model and its groups.
+        stages: What each stage found, in order.
+        truth: Value set of the simulated machine, to show beside; None where nobody knows.
+    """
+
+    model: SwingModel
+    stages: tuple[StageResult, ...]
+    truth: str | Mapping[str, float] | None = None
+    known: bool = False
+
+    @property
+    def estimates(self) -> list[Quantity]:
+        """Every number with its deviation."""
+        found = []
+        for stage in self.stages:
+            true = self.model.true_values(stage.groups, self.truth) if self.known else None
+            found += stage.quantities(true)
+        return found
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know."""
+        return [warning for stage in self.stages for warning in stage.warnings]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data: estimates, warnings, stages with every swing."""
+        stages = [stage.as_dict() for stage in self.stages]
+        return answer(self.estimates, self.warnings, robot=self.model.robot.name, stages=stages)
+
+    def table(self) -> str:
+        """The numbers as text."""
+        return quantity_table(self.estimates)
+
+
+def oscillate(
+    machine: Bench | Plant,
+    *,
+    stage: StageName = "both",
+    search: SearchName = "extrapolate",
+    nominal: str | Mapping[str, float] | None = None,
+    options: StageOptions | None = None,
+    pose: ArrayLike | None = None,
+    kp: float = 100.0,
+    set_points: Sequence[ArrayLike] | None = None,
+) -> Oscillation:
+    """Identify a machine through its natural oscillations.
+
+    In the gravity stage only the model's weight, Coriolis and centrifugal torque are sent: over-estimates swing,
+    under-estimates fall. In the inertia stage a proportional control is added: squared frequencies equal kp when the
+    inertia is right. It estimates weights as well: with the gravity stage's result as prior, or alone, also where the
+    weight of a joint has no slope that could swing (a slide, a vertical axis).
+
+    Args:
+        machine: A plant, or a bench with one.
+        stage: Both, or one of them.
+        search: Of the gravity stage: "extrapolate", or the paper's "creep" and "walk".
+        nominal: What is known before, a value set or a mapping; default the robot's own values.
+        options: Over-estimate, amplitude, bounds and lengths of the runs.
+        pose: (n_moving,) where to look for the pose in which the weight stands upright [rad or m].
+        kp: Gain of the inertia stage [1/s²].
+        set_points: Of the inertia stage, (n_moving,) each [rad or m]; default poses that tell most.
+
+    Raises:
+        ExperimentError: When the machine cannot be swung; what was recorded is on the bench.
+
+    References:
+        Jamisola, Dadios, Ang: Dynamics parameters identification of rigid-body manipulators through natural
+        oscillations.
+    """
+    if stage not in STAGES:
+        raise UnknownNameError("stage", str(stage), STAGES)
+    if search not in SEARCHES:
+        raise UnknownNameError("search", str(search), SEARCHES)
+    bench = machine if isinstance(machine, Bench) else Bench(machine)
+    robot = bench.robot
+    if robot.closure is not None:
+        raise InputError(f"robot {robot.name}: its loops are closed numerically, for which this is not offered")
+    model = swing_model(robot, nominal)
+    where = None if pose is None else as_samples(pose, "pose", robot.joint_names, 1)[0]
+    points = None if set_points is None else [as_samples(x, "set-point", robot.joint_names, 1)[0] for x in set_points]
+    found: list[StageResult] = []
+    skipped = ""
+    if stage != "inertia" and model.gravity:
+        try:
+            found.append(SEARCHES[search](bench, model, options, pose=where))
+        except NoTopError as error:
+            if stage == "gravity":
+                raise
+            skipped = str(error)
+    elif stage == "gravity":
+        raise InputError(f"robot {robot.name}: gravity acts on none of its joints; use stage='inertia'")
+    if stage != "gravity":
+        weights = found[0] if found else None
+        try:
+            last = inertia_stage(bench, model, options, weights=weights, kp=kp, set_points=points)
+        except ExperimentError as error:
+            if not skipped:
+                raise
+            raise ExperimentError(f"{skipped}; here it did not go on: {error}") from None
+        more = (f"gravity stage left out, the inertia stage found the weights: {skipped}",) if skipped else ()
+        found.append(replace(last, warnings=(*more, *last.warnings)))
+    return Oscillation(model, tuple(found))

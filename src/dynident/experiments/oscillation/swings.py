@@ -1,0 +1,376 @@
+"""The control law that lets a machine swing: the model's torque, and a spring that scales with the model's inertia."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynident.arrays import Array, frozen
+from dynident.dynamics.evaluate import energy_regressor, gravity_torque
+from dynident.dynamics.kernels import torque_law
+from dynident.dynamics.terms import TermsLike
+from dynident.experiments.bench import Bench, Bounds, Run
+from dynident.experiments.oscillation.model import SwingModel, local
+from dynident.experiments.oscillation.modes import Modes, fit_modes
+from dynident.experiments.protocol import ExperimentError
+from dynident.plant.controllers import Quantity
+from dynident.plant.protocol import Reading
+from dynident.robot.model import Robot
+
+# Of the acceleration times the squared sample time: 1/2 gets to the next sample, and 1/12 less makes up for torque that
+# goes there in a straight line, which is the mean of neighbours and so too small by that where it is curved.
+AHEAD = 1 / 2 - 1 / 12
+
+
+class NaturalControl:
+    r"""Torque of the model and nothing that brakes, eq. (14) and (20).
+
+    .. math:: \tau = \tilde A(q)\,u + \tilde c(q, \dot q) + \tilde g(q), \qquad u = -k_p (q - q_d)
+
+    With kp = 0 it is the open loop of the gravity stage. A torque that acts late feeds energy into the swing (a delay d
+    of a spring k is a damper of -k d), so the law is worked out for the state that the machine will have when the
+    torque is reached: one sample ahead, with the speed as measured and the acceleration u.
+
+    Args:
+        robot: The robot.
+        terms: Terms of the model.
+        weight: (n_columns,) parameters of the model's gravity.
+        motion: (n_columns,) parameters of its inertia, Coriolis and centrifugal torque.
+        kp: Proportional gain [1/s²], a number or a matrix (n_moving, n_moving); 0 for the open loop.
+        target: (n_moving,) q_d [rad or m]; needed with kp only.
+        ahead: Predict the state at the next sample; False for the plain law of the paper.
+    """
+
+    quantity: Quantity = "torque"
+
+    def __init__(
+        self,
+        robot: Robot,
+        terms: TermsLike,
+        weight: Array,
+        motion: Array,
+        kp: float | Array = 0.0,
+        target: ArrayLike | None = None,
+        *,
+        ahead: bool = True,
+    ) -> None:
+        self._law = torque_law(robot, terms, weight, motion)
+        self._target = frozen(np.zeros(len(robot.moving)) if target is None else target)
+        self.kp, self._ahead, self._step = kp, ahead, 0.0
+
+    def start(self, sample_time: float) -> None:
+        """Know how far ahead the torque is reached."""
+        self._step = sample_time if self._ahead else 0.0
+
+    def command(self, time: float, reading: Reading) -> Array:
+        """The torque for the state at the next sample."""
+        h, q, dq = self._step, reading.q, reading.dq
+        if not np.any(self.kp):
+            return np.array(self._law(*(q + h * dq).tolist(), *dq.tolist(), *[0.0] * len(q)))
+        push = self._push(q)
+        later, speed = q + h * dq + AHEAD * h * h * push, dq + h * push
+        return np.array(self._law(*later.tolist(), *speed.tolist(), *self._push(later).tolist()))
+
+    def _push(self, q: Array) -> Array:
+        """u, the acceleration that is asked for."""
+        return np.asarray(-np.dot(self.kp, q - self._target))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Where to swing and how to begin: the top of the model's weight, its modes, starts of a slow mode or of all.
+
+SMALL = np.radians(0.3)  # [rad or m] amplitude at which a sine is straight to 2e-6
+_COUNTS = 100  # steps of the encoder that a swing should have
+_LARGEST = np.radians(3.0)
+_TRIES = 16
+_FLAT = 1e-6  # curvature of the weight over its largest below which a joint has none
+
+
+class NoTopError(ExperimentError):
+    """A robot whose weight does not swing in every joint, wherever it stands."""
+
+
+def amplitude_for(quantum: float, wished: float | None = None) -> float:
+    """Amplitude of a start [rad or m]: small, but many steps of the encoder."""
+    if wished is not None:
+        return wished
+    return float(np.clip(_COUNTS * quantum, SMALL, _LARGEST))
+
+
+def quantum_of(q: Array) -> float:
+    """The step of the encoders as a record shows it [rad or m]; next to nothing for exact positions."""
+    moves = np.abs(np.diff(q, axis=0))
+    steps = [float(column[column > 1e-12].min(initial=np.inf)) for column in moves.T]
+    found = max((step for step in steps if np.isfinite(step)), default=0.0)
+    repeated = float(np.mean(moves <= 1e-12))  # exact positions hardly ever repeat
+    return found if repeated > 0.02 else 0.0
+
+
+def top(model: SwingModel, bounds: Bounds, near: Array | None = None) -> Array:
+    """The pose at which the model's weight stands upright in every joint: over-compensated, it swings there.
+
+    Args:
+        model: The model.
+        bounds: Where the joints may go.
+        near: (n_moving,) where to look; default everywhere within the bounds.
+
+    Raises:
+        NoTopError: When the weight of a joint has no slope, or no such pose lies within the bounds.
+    """
+    robot, n = model.robot, len(model.robot.moving)
+    lower, upper = np.maximum(bounds.lower, -np.pi), np.minimum(bounds.upper, np.pi)
+    rng = np.random.default_rng(0)
+    middle = np.clip(np.zeros(n), lower, upper)
+    starts = [middle, *rng.uniform(lower, upper, (_TRIES, n))] if near is None else [near]
+    _check_felt(model, rng.uniform(lower, upper, (_TRIES, n)))
+    found = [pose for pose in (_uphill(model, start) for start in starts) if pose is not None]
+    inside = [pose for pose in found if np.all((pose > bounds.lower) & (pose < bounds.upper))]
+    if not inside:
+        remedy = "; lock joints that cannot stand upright (--locked)" if n > 1 else ""
+        raise NoTopError(
+            f"robot {robot.name}: no pose within its limits at which the weight stands upright in all joints, where "
+            f"alone over-compensated gravity swings{remedy}; dynident oscillate --stage inertia finds weights as well"
+        )
+    height = [float(_height(model, pose)) for pose in inside]
+    # Among equally high ones the nearest to the middle: a turn more or less is the same pose.
+    best = max(height) - 1e-6 * max(1.0, abs(max(height)))
+    return min((pose for pose, h in zip(inside, height, strict=True) if h >= best), key=lambda p: float(p @ p))
+
+
+def _check_felt(model: SwingModel, poses: Array) -> None:
+    """Refuse joints whose weight cannot swing: there is none, or it is the same wherever the joint stands.
+
+    Raises:
+        NoTopError: Naming them, with what to do.
+    """
+    about = [local(model, pose) for pose in poses]
+    torque = np.max([np.abs(one.weight @ model.chi) for one in about], axis=0)
+    slope = np.max([np.abs(np.diag(one.stiffness @ model.chi)) for one in about], axis=0)
+    which = dict(zip(model.robot.joint_names, model.robot.position_names, strict=True))
+    names = list(which)
+    silent = [names[j] for j in np.flatnonzero(torque <= _FLAT * max(torque.max(), 1e-9))]
+    flat = [names[j] for j in np.flatnonzero(slope <= _FLAT * max(slope.max(), 1e-9)) if names[j] not in silent]
+    if not silent and not flat:
+        return
+    reasons = [f"gravity has no effect on {', '.join(silent)}"] if silent else []
+    if flat:
+        reasons.append(
+            f"the weight of {', '.join(flat)} is the same at every position, as of any slide: it has no slope"
+        )
+    held = ",".join(f"{which[name]}=0" for name in names if name in silent or name in flat)
+    some = len(silent) + len(flat) < len(names)
+    lock = f"; lock such joints for the gravity stage (--locked {held})" if some else ""
+    ways = "dynident oscillate --stage inertia finds weights as well, from the positions that the joints swing about"
+    more = "; or use dynident gravity or identify" if flat else ""
+    raise NoTopError(f"robot {model.robot.name}: {', and '.join(reasons)}, so nothing swings there{lock}; {ways}{more}")
+
+
+def _by_name(model: SwingModel) -> dict[str, float]:
+    from dynident.dynamics.evaluate import columns
+
+    names = [column.name for column in columns(model.robot, model.terms)]
+    return dict(zip(names, model.chi.tolist(), strict=True))
+
+
+def _height(model: SwingModel, pose: Array) -> float:
+    row = energy_regressor(model.robot, pose[None], np.zeros((1, len(pose))), model.terms, kind="potential")
+    return float(row[0] @ model.chi)
+
+
+def _uphill(model: SwingModel, start: Array) -> Array | None:
+    """Newton's way to a place where the weight is balanced and every joint stands upright; None where it does not."""
+    from scipy.optimize import minimize
+
+    names = _by_name(model)
+
+    def slope(pose: Array) -> Array:
+        return np.asarray(-gravity_torque(model.robot, pose[None], names)[0])
+
+    found = minimize(lambda pose: -_height(model, pose), start, jac=slope, method="BFGS", options={"gtol": 1e-6})
+    pose = np.asarray(found.x)
+    for _ in range(5):
+        about = local(model, pose)
+        K = about.stiffness @ model.chi
+        if np.linalg.eigvalsh(0.5 * (K + K.T)).max() > -_FLAT * max(np.abs(K).max(), 1e-9):
+            return None
+        pose = pose - np.linalg.solve(K, about.weight @ model.chi)
+    return np.asarray((pose + np.pi) % (2.0 * np.pi) - np.pi)
+
+
+def natural_modes(mass: Array, stiffness: Array) -> tuple[Array, Array]:
+    """Squared frequencies (n,), rising, and shapes (n, n) in columns, each with its largest joint at one."""
+    squares, shapes = np.linalg.eig(np.linalg.solve(mass, stiffness))
+    order = np.argsort(squares.real)
+    real = shapes.real[:, order]
+    return squares.real[order], real / np.abs(real).max(axis=0)
+
+
+def slow_start(mass: Array, stiffness: Array, amplitude: float) -> Array:
+    """Displacement in the slowest mode alone, (n,): all joints share one frequency."""
+    return np.asarray(amplitude * natural_modes(mass, stiffness)[1][:, 0])
+
+
+def mixed_start(mass: Array, stiffness: Array, amplitude: float) -> Array:
+    """Displacement with every mode in it, (n,); neither a joint nor a mode goes beyond the amplitude."""
+    shapes = natural_modes(mass, stiffness)[1]
+    signs = [np.array([1.0 if i >> j & 1 == 0 else -1.0 for j in range(shapes.shape[1])]) for i in range(2**4)]
+    mixed = [shapes @ sign for sign in signs]
+    chosen = min(mixed, key=lambda x: float(np.abs(x).max()))  # so that as much as possible of each fits in
+    return np.asarray(amplitude * chosen / max(1.0, np.abs(chosen).max()))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# One swing: a run under the natural control, and what its modes are.
+
+REACH = np.radians(12.0)  # [rad or m] a swing that goes this far from where it should is a fall
+_BAND = 0.03  # share of the start: what moves less about its end is at rest
+_TURNS = 3  # changes of side that make a swing
+_ROUNDED = 0.1  # of a rounding step over the amplitude: what rounded positions do to a logarithm, by trial
+_SAMPLED = 0.2  # of the squared sample time in radians of the fastest mode, by trial
+_LEAST = 4e-5  # deviation of a logarithm that no swing betters
+
+
+@dataclass(frozen=True)
+class Law:
+    """What is sent to the machine.
+
+    Attributes:
+        model: The model.
+        weight: (n_columns,) parameters of its gravity.
+        motion: (n_columns,) parameters of its inertia.
+        kp: Proportional gain [1/s²], a number or a matrix (n_moving, n_moving); 0 for the open loop.
+        target: (n_moving,) set-point [rad or m].
+    """
+
+    model: SwingModel
+    weight: Array
+    motion: Array
+    kp: float | Array
+    target: Array
+
+    def __post_init__(self) -> None:
+        for name in ("weight", "motion", "target"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def control(self) -> NaturalControl:
+        """The controller."""
+        return NaturalControl(self.model.robot, self.model.terms, self.weight, self.motion, self.kp, self.target)
+
+
+@dataclass(frozen=True)
+class Swing:
+    """A run and its modes.
+
+    Attributes:
+        law: What was sent.
+        run: What came back.
+        start: (n_moving,) displacement from the target at the start.
+        modes: Its natural modes; None of a swing that fell, was held, or is not clear.
+        state: "swings", "falls", "limit" where it meets one of the machine, "held" by friction, "saturated", "unclear".
+    """
+
+    law: Law
+    run: Run
+    start: Array
+    modes: Modes | None
+    state: str
+
+    @property
+    def tilt(self) -> float:
+        """Largest angle by which the last link may tilt [rad]: that of all joints and all modes together."""
+        assert self.modes is not None
+        return float(self.modes.size.sum())
+
+    @property
+    def why(self) -> str:
+        """What became of it, in words."""
+        return {
+            "swings": "swings",
+            "falls": f"falls: {self.run.why}",
+            "limit": f"meets a limit of its own: {self.run.why}",
+            "held": "comes to rest without swinging: friction or a brake holds it",
+            "saturated": f"needs more torque than there is: {self.run.why}",
+            "unclear": "swings, but not in as many clear modes as there are joints",
+        }[self.state]
+
+
+def swing(
+    bench: Bench,
+    law: Law,
+    start: Array,
+    duration: float,
+    *,
+    label: str,
+    fastest: float,
+    slowest: float = 0.0,
+    reach: float = REACH,
+    count: int | None = None,
+) -> Swing:
+    """Let the machine swing and look at its modes.
+
+    Args:
+        bench: The machine.
+        law: What to send.
+        start: (n_moving,) displacement from the law's target [rad or m].
+        duration: Length of the run [s].
+        label: Name of the run.
+        fastest: A frequency that no mode exceeds [rad/s].
+        slowest: A frequency that every mode exceeds [rad/s].
+        reach: Distance from the target at which the run is stopped [rad or m].
+        count: Number of modes; default one per joint.
+    """
+    bounds = bench.bounds.within(law.target, reach)
+    run = bench.run(law.control(), duration, law.target + start, label=label, bounds=bounds)
+    if run.end == "saturated":
+        return Swing(law, run, start, None, "saturated")
+    if not run.whole:
+        # One that becomes too fast falls: a swing within its reach is slow.
+        own = run.end == "bound" and bench.bounds.broken(run.q[-1], run.dq[-1]) is not None
+        return Swing(law, run, start, None, "limit" if own else "falls")
+    if _held(run, start):
+        return Swing(law, run, start, None, "held")
+    modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest, slowest)
+    clear = modes is not None and modes.clear
+    return Swing(law, run, start, modes, "swings" if clear else "unclear")
+
+
+def _held(run: Run, start: Array) -> bool:
+    """Whether no joint goes to and fro about where it ends up, by more than a small part of its start."""
+    last = run.q[3 * len(run.q) // 4 :]
+    middle = 0.5 * (last.max(axis=0) + last.min(axis=0))
+    return max(turns(run.q[:, j] - middle[j], _BAND * float(np.abs(start).max())) for j in range(len(start))) < _TURNS
+
+
+def turns(x: Array, band: float) -> int:
+    """How often a signal changes sides, counted only beyond a band about zero."""
+    sides = np.sign(x[np.abs(x) > band])
+    return int(np.count_nonzero(np.diff(sides)))
+
+
+def systematic(one: Swing, amplitude: float) -> float:
+    """What may be wrong with the logarithm of a squared frequency, or of their product, beyond noise.
+
+    A swing of finite size is slower than a small one by its square over 16, each mode by the size of all of them;
+    rounded positions come back as torque, and what sampling does is corrected up to a small part.
+    """
+    assert one.modes is not None
+    bend = len(one.modes.poles) * one.tilt**2 / 8.0
+    rounded = _ROUNDED * quantum_of(one.run.q) / amplitude
+    step = float(one.run.time[1] - one.run.time[0])
+    sampled = _SAMPLED * float(one.modes.square.max()) * step**2
+    return float(np.linalg.norm([bend, rounded, sampled, _LEAST]))
+
+
+def mean_spread(one: Swing, amplitude: float) -> Array:
+    """(n,) what may be wrong with the mean positions [rad or m].
+
+    Besides noise, a spring that is not straight shifts the mean by the square of the swing, and rounding to steps d of
+    a sinusoid of amplitude A by up to d / (2 pi) * sqrt(d / (pi² A)), the mean of the saw tooth that rounding is.
+    """
+    assert one.modes is not None
+    bend = 0.5 * one.tilt**2 * amplitude
+    step = quantum_of(one.run.q)
+    rounded = step / (2.0 * np.pi) * np.sqrt(step / (np.pi**2 * np.maximum(one.modes.size.max(axis=0), step)))
+    return np.asarray(one.modes.mean_std + bend + rounded + 1e-9)

@@ -1,0 +1,394 @@
+"""Identified values in the user's own URDF: inertials, joint friction and, if wanted, limits; nothing else changes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dynident._version import __version__
+from dynident.arrays import Array
+from dynident.dynamics.terms import TermsLike
+from dynident.export.source_files import check_export_target, check_same_tree, edited_file, origin_files
+from dynident.export.values import (
+    Holding,
+    Share,
+    beside_the_tree,
+    classical,
+    link_rows,
+    merged_words,
+    on_joints,
+    same,
+    shared,
+    standard_values,
+    text,
+    unlocked,
+)
+from dynident.export.verification import (
+    Agreement,
+    Exported,
+    ExportError,
+    agreement,
+    own_torque,
+    states_within_limits,
+    write_proved,
+)
+from dynident.export.xml_edit import Edits, Span, comment, parse_spans, quoteattr
+from dynident.robot.algebra import rpy_matrix
+from dynident.robot.load import robot_from_urdf
+from dynident.robot.model import BASE, Joint, Limits, Robot, Transform
+from dynident.robot.parameters import in_frame
+from dynident.robot.physicality import link_label, sentences, violations
+from dynident.robot.urdf import UrdfReader
+
+_INERTIA = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+
+
+@dataclass(frozen=True)
+class UrdfFile:
+    """A URDF that is to be kept.
+
+    Attributes:
+        content: Its bytes.
+        robot: The robot in it.
+        links: (10,) own parameters of every link, in its own frame.
+        carrier: The moving joint that carries each link (None for the base), and its frame in that joint's link.
+    """
+
+    content: bytes
+    robot: Robot
+    links: Mapping[str, Array]
+    carrier: Mapping[str, tuple[str | None, Transform]]
+
+
+def read_urdf_file(content: bytes, source: str) -> UrdfFile:
+    """A URDF's bytes with what dynident reads in them."""
+    try:
+        words = content.decode()
+    except UnicodeDecodeError:
+        raise ExportError(f"{source}: is not UTF-8 text; convert it first") from None
+    robot = robot_from_urdf(words, source)
+    return UrdfFile(content, robot, *UrdfReader(words, source).parts())
+
+
+def edited_urdf(
+    file: UrdfFile, robot: Robot, chi: Array, holding: Holding, *, limits: bool, head: str
+) -> tuple[bytes, list[str]]:
+    """The user's URDF with identified values.
+
+    Args:
+        file: The file.
+        robot: The robot.
+        chi: (n_links, 10) standard parameters of its links.
+        holding: Friction of its joints.
+        limits: Whether to write its limits as well.
+        head: Comment for the top.
+
+    Returns:
+        The bytes, and warnings.
+    """
+    root, edits, warnings = parse_spans(file.content), Edits(file.content), []
+    edits.head(root, head)
+    links = {span.attributes.get("name", ""): span for span in root.all("link")}
+    joints = {span.attributes.get("name", ""): span for span in root.all("joint")}
+    old = file.robot.link_parameters()
+    for place, joint in enumerate(robot.joints):
+        if same(chi[place], old[place]):
+            continue
+        label = link_label(joint)
+        share = shared(chi[place], _fixed_to(file, joint.name, joint.link), label)
+        _write_body(edits, links[joint.link], share, label)
+        for name in share.emptied:
+            for inertial in links[name].all("inertial"):  # a second one would take the place of the first
+                edits.remove(inertial)
+        warnings += [merged_words(label, share.emptied)] if share.emptied else []
+    known = file.robot.value_set()
+    for i, j in enumerate(robot.active):
+        joint = robot.joints[j]
+        before = (known.get(f"Fv{joint.number}", 0.0), known.get(f"Fc{joint.number}", 0.0))
+        _write_friction(edits, joints[joint.name], (holding.viscous[i], holding.coulomb[i]), before)
+    if limits:
+        for there, here in zip(file.robot.joints, robot.joints, strict=True):
+            _write_limits(edits, joints[here.name], here.limits, there.limits)
+    return edits.result(), warnings
+
+
+def _fixed_to(file: UrdfFile, joint: str, link: str) -> dict[str, Array]:
+    """Parameters of the links fixed to that of a moving joint, in its frame."""
+    return {
+        name: in_frame(file.links[name], frame.rotation, frame.translation)
+        for name, (on, frame) in file.carrier.items()
+        if on == joint and name != link
+    }
+
+
+def _write_body(edits: Edits, link: Span, share: Share, label: str) -> None:
+    """New numbers in an `<inertial>`, whose frame keeps its orientation; or a new one."""
+    mass, centre, inertia = classical(share.own, label, "URDF")
+    inertial = link.first("inertial")
+    if inertial is None:
+        if mass:
+            edits.insert(link, inertial_xml(mass, centre, inertia))
+        return
+    origin = inertial.first("origin")
+    rpy = [float(x) for x in (origin.attributes.get("rpy", "0 0 0") if origin else "0 0 0").split()]
+    rotation = rpy_matrix(*rpy)
+    turned = rotation.T @ inertia @ rotation
+    if origin is not None:
+        edits.set(origin, xyz=text(*centre))
+    elif np.any(centre):
+        edits.insert(inertial, f'<origin xyz="{text(*centre)}" rpy="0 0 0"/>')
+    mass_node, inertia_node = inertial.first("mass"), inertial.first("inertia")
+    assert mass_node is not None
+    assert inertia_node is not None
+    edits.set(mass_node, value=text(mass))
+    edits.set(inertia_node, **{key: text(turned[place]) for key, place in _INERTIA.items()})
+
+
+def inertial_xml(mass: float, centre: Array, inertia: Array) -> str:
+    """An `<inertial>` whose frame is parallel to the link's."""
+    entries = " ".join(f'{key}="{text(inertia[place])}"' for key, place in _INERTIA.items())
+    return (
+        f'<inertial><origin xyz="{text(*centre)}" rpy="0 0 0"/><mass value="{text(mass)}"/>'
+        f"<inertia {entries}/></inertial>"
+    )
+
+
+def _write_friction(edits: Edits, joint: Span, new: tuple[float, float], old: tuple[float, float]) -> None:
+    """Damping [N·m·s/rad or N·s/m] and dry friction [N·m or N] of a joint."""
+    keys = ("damping", "friction")
+    changed = {key: text(a) for key, a, b in zip(keys, new, old, strict=True) if a != b}
+    dynamics = joint.first("dynamics")
+    if not changed:
+        return
+    if dynamics is not None:
+        edits.set(dynamics, **changed)
+    else:
+        edits.insert(joint, f'<dynamics damping="{text(new[0])}" friction="{text(new[1])}"/>', last=True)
+
+
+def _write_limits(edits: Edits, joint: Span, new: Limits, old: Limits) -> None:
+    keys = ("velocity", "effort") if joint.attributes.get("type") == "continuous" else _LIMITS
+    changed = {key: text(getattr(new, key)) for key in keys if getattr(new, key) not in (None, getattr(old, key))}
+    limit = joint.first("limit")
+    if not changed:
+        return
+    if limit is not None:
+        edits.set(limit, **changed)
+    else:
+        words = " ".join(f'{key}="{value}"' for key, value in changed.items())
+        edits.insert(joint, f"<limit {words}/>", last=True)
+
+
+_LIMITS = ("lower", "upper", "velocity", "effort")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A URDF made from a robot's tree, for robots that did not come from one.
+
+_NO_LIMIT = 1e16  # what exporters write where a URDF must have a number and the joint has no limit
+_ON_AXIS = 1e-12  # [m]
+
+
+def what_urdf_cannot_move(robot: Robot) -> list[str]:
+    """Why no URDF could give the robot's torque; empty where one can."""
+    reasons = []
+    if robot.closure is not None:
+        names = ", ".join(loop.name for loop in robot.closure.loops)
+        reasons.append(f"its loops ({names}) are closed, and a URDF is a tree")
+        return reasons
+    for j, joint in enumerate(robot.joints):
+        along = [robot.joints[robot.active[i]].variable for i in np.flatnonzero(robot.follow[j])]
+        if j not in robot.active and len(along) != 1:
+            moves = f"follows {' and '.join(along)} together" if along else "is held at a position"
+            reasons.append(f"joint {joint.name} {moves}, and <mimic> follows one joint")
+    if reasons and robot.closes:
+        reasons.append(f"the loop {', '.join(robot.closes)} is closed by it, and a URDF is a tree")
+    return reasons
+
+
+def new_urdf(robot: Robot, chi: Array, holding: Holding, head: str) -> str:
+    """A robot as URDF text; links keep their frames where the joint's axis passes through them.
+
+    Args:
+        robot: The robot, a tree whose passive joints follow one other each.
+        chi: (n_links, 10) standard parameters.
+        holding: Friction of the joints.
+        head: Comment for the top.
+    """
+    links = _link_names(robot)
+    frames = [_own_frame(joint) for joint in robot.joints]
+    lines = ['<?xml version="1.0"?>', head, f"<robot name={quoteattr(robot.name)}>", f"  <link name={links[-1]}/>"]
+    for j, joint in enumerate(robot.joints):
+        back = frames[j].inverse()
+        own = in_frame(chi[j], back.rotation, back.translation)
+        mass, centre, inertia = classical(own, link_label(joint), "URDF")
+        body = f"    {inertial_xml(mass, centre, inertia)}" if mass else ""
+        lines += [f"  <link name={links[j]}>", body, "  </link>"] if body else [f"  <link name={links[j]}/>"]
+        lines += _joint_lines(robot, j, frames, links, holding)
+    return "\n".join([*lines, "</robot>", ""])
+
+
+def _own_frame(joint: Joint) -> Transform:
+    """The URDF link frame in the robot's: the same if the axis of a turning joint passes through its origin."""
+    off = joint.after.inverse().translation  # a point on the axis, in the link frame
+    axis = joint.after.rotation[2]
+    aside = float(np.linalg.norm(np.cross(axis, off)))
+    return Transform.identity() if joint.kind == "prismatic" or aside < _ON_AXIS else joint.after.inverse()
+
+
+def _joint_lines(
+    robot: Robot, j: int, frames: Sequence[Transform], links: Sequence[str], holding: Holding
+) -> list[str]:
+    joint = robot.joints[j]
+    to_parent = Transform.identity() if joint.parent == BASE else frames[joint.parent].inverse()
+    moved = joint.after @ frames[j]  # the URDF link frame in the joint frame
+    origin = to_parent @ joint.before @ moved
+    kind, limit = _kind_and_limit(joint)
+    return [
+        f"  <joint name={quoteattr(joint.name)} type={quoteattr(kind)}>",
+        f"    <parent link={links[joint.parent]}/>",
+        f"    <child link={links[j]}/>",
+        f'    <origin xyz="{text(*origin.translation)}" rpy="{text(*roll_pitch_yaw(origin.rotation))}"/>',
+        f'    <axis xyz="{text(*moved.rotation[2])}"/>',
+        *([f"    {limit}"] if limit else []),
+        *_motion_lines(robot, j, holding),
+        "  </joint>",
+    ]
+
+
+def _kind_and_limit(joint: Joint) -> tuple[str, str]:
+    """The joint's type, and its limits as other readers want them: all four numbers, or a continuous joint."""
+    limits = joint.limits
+    endless = joint.kind == "revolute" and limits.lower is None and limits.upper is None
+    numbers = {
+        "lower": -_NO_LIMIT if limits.lower is None else limits.lower,
+        "upper": _NO_LIMIT if limits.upper is None else limits.upper,
+        "velocity": _NO_LIMIT if limits.velocity is None else limits.velocity,
+        "effort": _NO_LIMIT if limits.effort is None else limits.effort,
+    }
+    if endless and limits.velocity is None and limits.effort is None:
+        return "continuous", ""
+    keys = ("velocity", "effort") if endless else tuple(numbers)
+    words = " ".join(f'{key}="{text(numbers[key])}"' for key in keys)
+    return "continuous" if endless else joint.kind, f"<limit {words}/>"
+
+
+def _motion_lines(robot: Robot, j: int, holding: Holding) -> list[str]:
+    """Friction of a joint with a motor, the relation of one that follows."""
+    if j in robot.active:
+        i = robot.active.index(j)
+        return [f'    <dynamics damping="{text(holding.viscous[i])}" friction="{text(holding.coulomb[i])}"/>']
+    i = int(np.flatnonzero(robot.follow[j])[0])
+    other = quoteattr(robot.joints[robot.active[i]].name)
+    numbers = f'multiplier="{text(robot.follow[j, i])}" offset="{text(robot.follow_offset[j])}"'
+    return [f"    <mimic joint={other} {numbers}/>"]
+
+
+def _link_names(robot: Robot) -> list[str]:
+    """Quoted names of the links, and that of the base last, where index -1 finds it."""
+    names = [f"link{joint.link}" if joint.link.isdigit() else joint.link for joint in robot.joints]
+    if len(set(names)) < len(names):
+        names = [f"link{joint.number}" for joint in robot.joints]
+    base = "base"
+    while base in names:
+        base += "_link"
+    return [quoteattr(name) for name in (*names, base)]
+
+
+def roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
+    """Angles of fixed axes whose matrix Rz(yaw) Ry(pitch) Rx(roll) is `rotation`, exact also where they are not unique.
+
+    Yaw is taken first and turned back, so that what is left of it near a pitch of a quarter turn goes to roll.
+    """
+    r = np.asarray(rotation)
+    yaw = math.atan2(r[1, 0], r[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    rest = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ r
+    return math.atan2(-rest[1, 2], rest[1, 1]), math.atan2(-rest[2, 0], rest[0, 0]), yaw
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `export_urdf`: identified values as a URDF, the user's own kept where there is one.
+
+
+def export_urdf(
+    robot: Robot,
+    values: Mapping[str, float],
+    path: str | Path,
+    *,
+    source: str | Path | None = None,
+    fresh: bool = False,
+    limits: bool = False,
+    terms: TermsLike = None,
+    note: str = "",
+) -> Exported:
+    """Write a URDF with identified values and prove it by reading it back.
+
+    A robot that was read from a URDF keeps that file byte for byte but for `<inertial>`, `<dynamics>` and a comment on
+    top; for others a URDF is made from the tree. Links fixed to another keep their inertials, and the link that carries
+    them gets the rest; where that would be no body, it gets all.
+
+    Args:
+        robot: The robot.
+        values: Values by parameter name: standard ones, and those of `terms`. Absent ones are zero.
+        path: Where to, ending in .urdf.
+        source: The URDF to keep, where the robot does not tell.
+        fresh: Make a new file even where there is one to keep.
+        limits: Write the robot's limits as well, such as those of an overlay.
+        terms: Terms of the fit, where it has more than rigid, Ia, Fv, Fc, Fo.
+        note: For the top of the file, such as the prior that settled what the data does not determine.
+
+    Raises:
+        ExportError: When no URDF can give the robot's torque, or this one does not; nothing is written then.
+        InputError: When the target cannot be written, or is a file the robot came from.
+    """
+    kept = edited_file(robot, "robot", source, fresh)
+    target = check_export_target(path, (".urdf", ".xml"), (*origin_files(robot), *([kept] if kept else [])))
+    locked, robot = robot.locked, unlocked(robot)
+    reasons = what_urdf_cannot_move(robot)
+    if reasons:
+        raise ExportError(f"robot {robot.name} cannot be a URDF: {'; '.join(reasons)}. Export MJCF, YAML or C instead")
+    standard, beyond = standard_values(robot, values, terms)
+    holding, chi = on_joints(robot, standard, "URDF", rotors=False), link_rows(robot, standard)
+    file = None if kept is None else read_urdf_file(kept.read_bytes(), str(kept))
+    tree = beside_the_tree(robot, "URDF", None if file is None else file.robot, locked)
+    lost = (*holding.lost, *beyond, *tree)
+    head = head_comment(robot, lost, note)
+    warnings = sentences(
+        v for joint, own in zip(robot.joints, chi, strict=True) for v in violations(own, link_label(joint))
+    )
+    if file is None:
+        content = new_urdf(robot, chi, holding, head).encode()
+    else:
+        check_same_tree(file.robot, robot, str(kept))
+        content, more = edited_urdf(file, robot, chi, holding, limits=limits, head=head)
+        warnings += [*more, *moved_files(file.content, kept, target)]
+    states = states_within_limits(robot)
+
+    def prove(trial: Path) -> Agreement:
+        return agreement(robot, holding.values, standard, own_torque(trial, robot, states), states, "dynident")
+
+    return Exported(target, "URDF", write_proved(target, content, prove), lost, tuple(warnings))
+
+
+def head_comment(robot: Robot, lost: tuple[str, ...], note: str) -> str:
+    """The comment on top of a file: where its numbers come from and what it does not hold."""
+    lines = [f"dynident: {__version__}, identified values of {robot.name}, SI units."]
+    lines += [" ".join(note.split())] if note.strip() else []
+    lines += [f"Not in this file: {words}." for words in lost]
+    return comment(lines)
+
+
+def moved_files(content: bytes, source: Path | None, target: Path) -> list[str]:
+    """A warning for meshes named relative to a folder that the new file is not in."""
+    if source is None or source.resolve().parent == target.resolve().parent:
+        return []
+    names = re.findall(rb"""(?:filename|file)\s*=\s*["'](?![a-z]+:|/)([^"']+)["']""", content)
+    return (
+        [f"meshes such as {names[0].decode(errors='replace')} are named relative to {source.parent}"] if names else []
+    )

@@ -1,0 +1,186 @@
+"""`Table`: a file with named columns of numbers, read in parts."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from dynident.arrays import Array
+from dynident.logs.log import LogError
+
+PART = 1 << 20  # bytes of a file read at a time
+
+
+class Table(Protocol):
+    """What the file formats have in common.
+
+    Attributes:
+        headers: Name of each column as written, perhaps with a unit in brackets.
+        units: Unit row, or empty.
+        others: Columns that do not hold numbers, with their type: `stamp (timestamp[ns])`.
+        warnings: What a reader of results should know about the file, such as how much of it could be read.
+    """
+
+    headers: list[str]
+    units: list[str]
+    others: list[str]
+    warnings: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
+
+    def fits(self, n_columns: int) -> bool:
+        """Whether so many of its columns are small enough to be kept in memory."""
+
+    def parts(self, places: Sequence[int]) -> Iterator[Array]:
+        """The columns at these places, (n_places, n) with any n, one part of the rows after the other."""
+
+
+def regroup(parts: Iterable[Array], n_columns: int, size: int) -> Iterator[Array]:
+    """The same columns in fresh (n_columns, size) arrays; the last may be shorter."""
+    block, filled = np.empty((n_columns, size)), 0
+    for part in parts:
+        taken = 0
+        while taken < part.shape[1]:
+            n = min(size - filled, part.shape[1] - taken)
+            block[:, filled : filled + n] = part[:, taken : taken + n]
+            taken, filled = taken + n, filled + n
+            if filled == size:
+                yield block
+                block, filled = np.empty((n_columns, size)), 0
+    if filled:
+        yield block[:, :filled]
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(PART):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def file_stamp(path: Path) -> tuple[int, int] | None:
+    """Size and time of change of a file, None if there is none: another stamp is another content."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):  # a ValueError for a path with a null character
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Tables of formats that are read whole: their columns in memory, and how large they may unpack.
+
+LARGEST_MEMORY = 2_000_000_000  # bytes of numbers after unpacking: a day of six joints at 1 kHz is streamed instead
+LARGEST_RATIO = 200  # unpacked to packed: numbers never shrink this much
+_HARMLESS = 1 << 26  # bytes that may unpack at any ratio, such as a short log of zeros
+
+
+class LogWarning(UserWarning):
+    """A log that could be read only in part, or was put together from parts; the message says how."""
+
+
+class MemoryTable:
+    """Columns in memory.
+
+    Args:
+        headers: Name of each column, perhaps with a unit in brackets.
+        columns: The numbers, (n_samples,) each.
+        others: What else the file holds.
+        digest: SHA-256 of the content.
+        warnings: What a reader of results should know about it.
+    """
+
+    def __init__(
+        self,
+        headers: Sequence[str],
+        columns: Sequence[Array],
+        others: Sequence[str],
+        digest: str,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        self.headers = list(headers)
+        self.units: list[str] = []
+        self.others = list(others)
+        self.digest = digest
+        self.warnings = tuple(warnings)
+        self._columns = list(columns)
+
+    def fits(self, n_columns: int) -> bool:
+        """True: it is in memory already."""
+        return True
+
+    def parts(self, places: Sequence[int]) -> Iterator[Array]:
+        """The columns at these places, (n_places, n_samples)."""
+        yield np.array([self._columns[place] for place in places], dtype=np.float64)
+
+
+def refuse_size(path: Path, size: int) -> None:
+    """Refuse `size` bytes of numbers, or more, if they are too many to be read at once.
+
+    Raises:
+        LogError: Beyond `LARGEST_MEMORY`.
+    """
+    if size > LARGEST_MEMORY:
+        limit = f"{LARGEST_MEMORY / 1e9:g} GB are read at once; write a long log as Parquet or CSV, which are streamed"
+        raise LogError(str(path), f"unpacks to {size / 1e9:.3g} GB or more; at most {limit}")
+
+
+def refuse_bomb(path: Path, size: int) -> None:
+    """Refuse a file that unpacks to `size` bytes or more, if that is no log.
+
+    Raises:
+        LogError: Beyond `LARGEST_MEMORY`, or beyond `LARGEST_RATIO` times the size of the file.
+    """
+    packed = path.stat().st_size
+    refuse_size(path, size)
+    if size > _HARMLESS and size > LARGEST_RATIO * packed:
+        raise LogError(str(path), f"unpacks to more than {size} bytes from {packed}; that is no log")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Logs as NumPy archives.
+
+
+def npz_table(path: Path) -> MemoryTable:
+    """One array per column, or (n_samples, n) arrays named q, dq, tau, ... for columns 1 to n.
+
+    Raises:
+        LogError: If it is no npz file, unpacks beyond reason, or its arrays differ in length.
+    """
+    others: list[str] = []
+    headers: list[str] = []
+    columns: list[Array] = []
+    arrays = _arrays(path)
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiu" or array.ndim not in (1, 2):
+            others.append(f"{name} ({array.dtype}, {array.ndim} dimensions)")
+            continue
+        for i in range(1 if array.ndim == 1 else array.shape[1]):
+            headers.append(name if array.ndim == 1 else f"{name}{i + 1}")
+            columns.append(array if array.ndim == 1 else array[:, i])
+    if len({len(column) for column in columns}) != 1:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise LogError(str(path), f"its arrays must have one length (it has {shapes or 'none'})")
+    return MemoryTable(headers, columns, others, file_digest(path))
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise LogError(str(path), "no such file; check the path") from None
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+        raise LogError(str(path), f"cannot be read as npz ({error})") from None

@@ -1,0 +1,424 @@
+r"""Square-root information with a memory: stretches of rows, forgetting, and a floor under the deviations.
+
+A stretch holds the triangular factor [R | z] of its rows. Old information Y = R'R and that of a new stretch C are
+compared in the coordinates in which Y is the identity, :math:`R^{-T} C R^{-1} = V \operatorname{diag}(c) V'`:
+
+.. math:: R \leftarrow \operatorname{diag}(\sqrt{\lambda_i})\, V' R, \qquad
+          1 - \lambda_i = \min(1 - \lambda,\; c_i)
+
+In a direction that the new rows say nothing about, c_i = 0 and nothing is forgotten; no direction ever loses more than
+it gains, so information cannot wind down; and where motion is rich the rule is exponential forgetting.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from dynident.arrays import Array, Mask, on_one_thread
+from dynident.errors import InputError, UnknownNameError
+from dynident.information.factor import absorb
+from dynident.information.solution import RANK_SHARE, solve_weighted
+from dynident.online.rows import absorber
+
+Kind = Literal["none", "exponential", "directional"]
+_FAINT = 1e-12  # share of the largest entry below which a diagonal entry of a factor is no information
+
+
+@dataclass(frozen=True)
+class Forgetting:
+    """How old information makes room for new.
+
+    Attributes:
+        kind: "none", "exponential" or "directional".
+        memory: Time of motion after which old rows count 1/e [s].
+    """
+
+    kind: Kind = "directional"
+    memory: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise UnknownNameError("kind of forgetting", self.kind, get_args(Kind))
+        if not 0.0 < self.memory < np.inf:
+            raise InputError(f"memory is {self.memory} s; expected a positive time, or forgetting='none'")
+
+
+class Stretch:
+    """Rows of a stretch of motion, compressed.
+
+    Attributes:
+        R: (k + 1, k + 1) factor of the rows, the torque last; its last entry is the norm of what no values explain.
+        rows: Rows behind it; not whole after forgetting.
+        cross: (k, n) sum of rows over unknowns times rows over base parameters, or (0, 0) where the two are the same.
+        instants: Instants of motion in it.
+        start: Time of the first [s].
+        stop: Time of the last [s].
+        alike: Rows that weighed as much as one independent row by its end; a change makes errors alike later on.
+    """
+
+    def __init__(self, k: int, n_cross: int = 0) -> None:
+        self.R = np.zeros((k + 1, k + 1))
+        self.cross = np.zeros((k, n_cross)) if n_cross else np.zeros((0, 0))
+        self.rows, self.instants = 0.0, 0
+        self.start, self.stop, self.alike = np.inf, -np.inf, 1.0
+
+    def add(self, other: Stretch) -> None:
+        """The rows of another stretch as well."""
+        absorb(self.R, np.array(other.R.T, order="C"))
+        self.rows += other.rows
+        self.cross += other.cross
+        self.instants += other.instants
+        self.start, self.stop = min(self.start, other.start), max(self.stop, other.stop)
+        self.alike = other.alike
+
+    def copy(self) -> Stretch:
+        """An independent copy."""
+        twin = Stretch(len(self.R) - 1, self.cross.shape[1])
+        twin.restore(self.as_arrays())
+        return twin
+
+    @property
+    def residual_square(self) -> float:
+        """Squared norm of what no values explain, in squared weights."""
+        return float(self.R[-1, -1] ** 2)
+
+    def clear(self) -> None:
+        """Forget everything, keeping the arrays in place."""
+        self.R[:], self.cross[:] = 0.0, 0.0
+        self.rows, self.instants, self.start, self.stop, self.alike = 0.0, 0, np.inf, -np.inf, 1.0
+
+    def as_arrays(self) -> dict[str, Array]:
+        """Plain arrays, for checkpoints."""
+        counts = np.array([self.rows, self.instants, self.start, self.stop, self.alike], dtype=np.float64)
+        return {"R": self.R.copy(), "cross": self.cross.copy(), "counts": counts}
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        """Continue from what `as_arrays` gave."""
+        self.R[:], self.cross[:] = arrays["R"], arrays["cross"]
+        rows, instants, self.start, self.stop, self.alike = (float(x) for x in arrays["counts"])
+        self.rows, self.instants = rows, int(instants)
+
+
+def together(parts: list[Stretch], k: int, n_cross: int = 0) -> Stretch:
+    """All rows of some stretches; without `n_cross` their cross products are left out, which is faster."""
+    filled = [part for part in parts if part.instants]
+    whole = Stretch(k, n_cross)
+    if not filled:
+        return whole
+    # At once: a call costs more than rows do.
+    absorb(whole.R, np.concatenate([part.R.T for part in filled], axis=1))
+    if n_cross:
+        whole.cross += np.sum([part.cross for part in filled], axis=0)
+    whole.rows = sum(part.rows for part in filled)
+    whole.instants = sum(part.instants for part in filled)
+    whole.start, whole.stop = min(part.start for part in filled), max(part.stop for part in filled)
+    whole.alike = filled[-1].alike
+    return whole
+
+
+@on_one_thread
+def make_room(old: Stretch, new: Stretch, forgetting: Forgetting, seconds: float) -> None:
+    """Let old information go before new comes; `seconds` is the time of motion that the new stretch took."""
+    share = float(np.exp(-seconds / forgetting.memory))
+    if forgetting.kind == "none" or not old.instants:
+        return
+    if forgetting.kind == "exponential":
+        old.R *= np.sqrt(share)
+    else:
+        _directional(old, new, share)
+    old.rows *= share
+    old.cross *= share
+
+
+def _directional(old: Stretch, new: Stretch, share: float) -> None:
+    upper = old.R[:-1, :-1]
+    size = np.abs(np.diag(upper))
+    if not (size > _FAINT * max(size.max(initial=0.0), 1e-300)).all():
+        return  # some direction is not known at all yet: there is nothing to spare
+    relative = np.linalg.solve(upper.T, new.R[:-1, :-1].T)  # (C's factor R^-1)'
+    gain, V = np.linalg.eigh(relative @ relative.T)
+    keep = np.sqrt(1.0 - np.minimum(1.0 - share, np.maximum(gain, 0.0)))
+    left = np.sqrt(share) * old.R[-1, -1]
+    turned = keep[:, None] * (V.T @ old.R[:-1])
+    old.R[:] = 0.0
+    absorb(old.R, np.array(turned.T, order="C"))
+    last = np.zeros((len(old.R), 1))
+    last[-1, 0] = left
+    absorb(old.R, last)
+
+
+@on_one_thread
+def raise_deviations(part: Stretch, floor: Array, variance: float) -> int:
+    """Let deviations grow to a floor, as if the parameters had moved at random since; how many were below it.
+
+    With x' = x + w and w of variance Q in the parameters concerned, P' = P + Q; on factors, w is eliminated from the
+    rows [Q^-1/2 w = 0; R (x' - w) = z].
+
+    Args:
+        part: Changed.
+        floor: (k,) smallest deviations, zero for none.
+        variance: Of a row of weight one.
+    """
+    k = len(part.R) - 1
+    size = np.abs(np.diag(part.R)[:k])
+    if not (floor > 0.0).any() or not (size > _FAINT * max(size.max(initial=0.0), 1e-300)).all():
+        return 0
+    own = np.sum(np.linalg.inv(part.R[:k, :k]) ** 2, axis=1)
+    missing = floor**2 / max(variance, 1e-300) - own
+    low = np.flatnonzero((floor > 0.0) & (missing > 1e-9 * own))
+    if not len(low):
+        return 0
+    m = len(low)
+    rows = np.zeros((m + k + 1, m + k + 1))
+    rows[range(m), range(m)] = 1.0 / np.sqrt(missing[low])
+    rows[m : m + k, :m], rows[m:, m:] = -part.R[:k, low], part.R
+    turned = np.zeros_like(rows)
+    absorb(turned, np.array(rows.T, order="C"))
+    part.R[:] = np.triu(turned[m:, m:])
+    return m
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The rows so far, from old to new: a part that forgets, a recent part, stretches, and the stretch in the making.
+
+RECENT_SHARE = 0.25  # of the memory
+
+
+class Track:
+    """Everything the rows say about the unknowns.
+
+    Args:
+        k: Unknowns.
+        n_cross: Base parameters beside them, 0 where they are the unknowns.
+        slab: (k + 1, padded n_joints) that single instants come in.
+        forgetting: How the old part forgets.
+        per_stretch: Instants of motion in a stretch.
+        in_ring: Instants that are kept in stretches of their own, for the detection of changes.
+        seconds: Time of motion that an instant stands for [s].
+
+    Attributes:
+        old: What forgets.
+        recent: What comes next. It makes room for itself when it is a good part of the memory long: a second of motion
+            shows but a few directions, and what one stretch does not show is not forgotten for it.
+        ring: The last stretches, oldest first.
+        now: The stretch in the making.
+    """
+
+    def __init__(
+        self,
+        k: int,
+        n_cross: int,
+        slab: Array,
+        forgetting: Forgetting,
+        per_stretch: int,
+        in_ring: int,
+        seconds: float,
+    ) -> None:
+        self.k, self.n_cross = k, n_cross
+        self.forgetting, self.per_stretch, self.in_ring, self.seconds = forgetting, per_stretch, in_ring, seconds
+        self.old, self.recent, self.now = (Stretch(k, n_cross) for _ in range(3))
+        self.ring: deque[Stretch] = deque()
+        self._absorb = absorber(self.now.R, slab)
+
+    def take(self, time: float, beside: Array | None, slab: Array, n_rows: int) -> bool:
+        """The instant in the slab; True when that completes a stretch.
+
+        Args:
+            time: Its time [s].
+            beside: (n_base + 1, padded n_joints) the same rows over base parameters, or None.
+            slab: The rows over the unknowns; destroyed.
+            n_rows: Rows in it.
+        """
+        now = self.now
+        if beside is not None:
+            now.cross += slab[:-1] @ beside[:-1].T
+        self._absorb()
+        now.rows += n_rows
+        now.instants += 1
+        now.start, now.stop = min(now.start, time), time
+        return now.instants >= self.per_stretch
+
+    def take_many(self, time: Array, beside: Array | None, slab: Array, n_rows: Array) -> None:
+        """Instants of one stretch at once: slab (k + 1, n, n_joints); they must fit the stretch in the making."""
+        now = self.now
+        flat = slab.reshape(len(slab), -1)
+        if beside is not None:
+            now.cross += flat[:-1] @ beside.reshape(len(beside), -1)[:-1].T
+        absorb(now.R, np.array(flat, order="C"))
+        now.rows += float(n_rows.sum())
+        now.instants += len(time)
+        now.start, now.stop = min(now.start, float(time[0])), float(time[-1])
+
+    @property
+    def room(self) -> int:
+        """Instants that the stretch in the making still takes."""
+        return self.per_stretch - self.now.instants
+
+    def close(self, alike: float = 1.0) -> None:
+        """The stretch in the making is complete: into the ring, and what is old enough into the old part.
+
+        Args:
+            alike: Rows that weigh as much as one independent row, as it is known now.
+        """
+        if not self.now.instants:
+            return
+        self.now.alike = alike
+        self.ring.append(self.now.copy())
+        self.now.clear()
+        held = sum(part.instants for part in self.ring)
+        while self.ring and held - self.ring[0].instants >= self.in_ring:
+            part = self.ring.popleft()
+            held -= part.instants
+            self.recent.add(part)
+        if self.recent.instants * self.seconds >= self.forgetting.memory * RECENT_SHARE:
+            make_room(self.old, self.recent, self.forgetting, self.recent.instants * self.seconds)
+            self.old.add(self.recent)
+            self.recent.clear()
+
+    @property
+    def instants(self) -> int:
+        """Instants of all rows."""
+        return sum(part.instants for part in (self.old, self.recent, *self.ring, self.now))
+
+    def cut(self, place: int) -> None:
+        """Drop all but the ring, and of the ring the first stretches."""
+        self.old.clear()
+        self.recent.clear()
+        for _ in range(place):
+            self.ring.popleft()
+
+    def drop(self, time: float) -> int:
+        """Drop the stretches that begin before some time, where nothing older is kept; how many [s]."""
+        place = 0 if self.old.instants or self.recent.instants else sum(part.start < time for part in self.ring)
+        for _ in range(place):
+            self.ring.popleft()
+        return place
+
+    def before_ring(self) -> Stretch:
+        """All rows that are older than the ring, without cross products."""
+        return together([self.old, self.recent], self.k)
+
+    def whole(self, cross: bool = True) -> Stretch:
+        """All rows, with their cross products if these are wanted."""
+        parts = [self.old, self.recent, *self.ring, self.now]
+        return together(parts, self.k, self.n_cross if cross else 0)
+
+    @property
+    def _parts(self) -> dict[str, Stretch]:
+        own = {"old": self.old, "recent": self.recent, "now": self.now}
+        return own | {f"ring{i}": part for i, part in enumerate(self.ring)}
+
+    def as_arrays(self) -> dict[str, Any]:
+        """Plain arrays, for checkpoints."""
+        found: dict[str, Any] = {}
+        for name, part in self._parts.items():
+            found |= {f"{name}.{key}": value for key, value in part.as_arrays().items()}
+        return found
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Continue from what `as_arrays` gave."""
+        count = sum(name.startswith("ring") and name.endswith(".R") for name in arrays)
+        self.ring = deque(Stretch(self.k, self.n_cross) for _ in range(count))
+        for name, part in self._parts.items():
+            part.restore({key: arrays[f"{name}.{key}"] for key in ("R", "cross", "counts")})
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Values and deviations from a stretch of rows, with or without rows that hold them near known values.
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A solution.
+
+    Attributes:
+        values: (k,) of the unknowns.
+        inverse: (k, k) inverse of the information, regularisation included, for rows of variance one.
+        covariance: (k, k) of the values.
+        data_covariance: (k, k) by the data alone, over the directions it determines.
+        determined: (k,) whether the data alone determines each unknown.
+        rank: Directions that the data determines.
+        variance: Of a row of weight one.
+        open_directions: (k, k - rank) directions that the data leaves open, as unit vectors in units of `sizes`.
+        sizes: (k,) norms of the data's columns.
+    """
+
+    values: Array
+    inverse: Array
+    covariance: Array
+    data_covariance: Array
+    determined: Mask
+    rank: int
+    variance: float
+    open_directions: Array
+    sizes: Array
+
+    @property
+    def std(self) -> Array:
+        """(k,) deviations; infinite where neither data nor anything else says anything."""
+        std = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        return np.where(std > 0.0, std, np.inf)
+
+
+def row_variance(part: Stretch, rank: int) -> float:
+    """Variance of a row of weight one: by the residual, or one while there are hardly more rows than unknowns."""
+    freedom = part.rows - rank
+    if freedom < rank:
+        return 1.0
+    return max(part.residual_square / freedom, 1e-24)
+
+
+@on_one_thread
+def solved(part: Stretch, lean: Array, inflation: float = 1.0, tolerance: float | None = None) -> Solved:
+    """The least-squares solution.
+
+    Args:
+        part: The rows.
+        lean: (m, k + 1) rows of unit deviation that hold values near known ones; none for least squares alone.
+        inflation: Rows that weigh as much as one independent row.
+        tolerance: Share of the largest singular value below which one counts as zero.
+    """
+    k = len(part.R) - 1
+    tolerance = RANK_SHARE * k if tolerance is None else tolerance
+    data = solve_weighted([part.R], np.ones(1), tolerance)
+    variance = row_variance(part, data.rank)
+    found = data
+    if len(lean):
+        rows = np.vstack([part.R, lean * np.sqrt(variance * inflation)])
+        found = solve_weighted([rows], np.ones(1), RANK_SHARE * k)
+    sizes = np.linalg.norm(part.R[:, :k], axis=0)
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    opened = np.linalg.svd(part.R[:k, :k] / sizes)[2][data.rank :].T if data.rank < k else np.zeros((k, 0))
+    scale = variance * inflation
+    return Solved(
+        values=found.x,
+        inverse=found.inverse,
+        covariance=found.inverse * scale,
+        data_covariance=data.inverse * scale,
+        determined=data.determined,
+        rank=data.rank,
+        variance=variance,
+        open_directions=np.asarray(opened),
+        sizes=sizes,
+    )
+
+
+def quick_values(part: Stretch, lean: Array, inflation: float) -> Array | None:
+    """(k,) the values alone, or None while they are not determined; a fraction of the work of `solved`."""
+    from scipy.linalg import solve_triangular  # takes a while to load
+
+    k = len(part.R) - 1
+    if not part.instants:
+        return None
+    rows = part.R
+    if len(lean):
+        rows = rows.copy()
+        absorb(rows, np.array((lean * np.sqrt(row_variance(part, k) * inflation)).T, order="C"))
+    size = np.linalg.norm(rows[:, :k], axis=0)
+    if not (size > 0.0).all() or not (np.abs(np.diag(rows)[:k]) > 1e-9 * size).all():
+        return None
+    return np.asarray(solve_triangular(rows[:k, :k], rows[:k, k], check_finite=False))

@@ -1,0 +1,1 @@
+"""The papers' own tables, reproduced beside the printed values."""

@@ -1,0 +1,1 @@
+"""Jamisola, Dadios, Ang: masses and inertias from natural oscillations; Tables I to VI."""

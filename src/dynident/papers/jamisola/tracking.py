@@ -1,0 +1,186 @@
+"""How well a candidate controls the machine: the check that the paper leaves to the robot's response."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.arrays import Array, frozen
+from dynident.dynamics.evaluate import regressor
+from dynident.dynamics.kernels import torque_law
+from dynident.experiments.bench import Bench, Bounds
+from dynident.experiments.oscillation.modal_equations import told
+from dynident.experiments.oscillation.model import Group, SwingModel, local
+from dynident.experiments.oscillation.swings import AHEAD
+from dynident.plant.controllers import Quantity
+from dynident.plant.protocol import Reading
+
+REACH = np.radians(30.0)  # [rad or m] of the motion of each joint, there and back
+PERIOD = 2.0  # [s]
+BANDWIDTH = 5.0  # [rad/s] of the feedback: soft, so that errors of the model show
+CHANGE = 0.1  # relative error of a parameter by which motions and candidates are compared
+_PATTERNS = 64  # at most so many motions are compared
+_FEW = 5  # joints of which every pattern of signs is compared
+_SHARE = 0.7  # of the torque limits that the model may need: candidates that are wrong need more
+_SAMPLES = 100  # of a motion that is looked at in the model
+
+
+@dataclass(frozen=True)
+class CheckMotion:
+    """Every joint there and back along a cosine, once or twice in a period.
+
+    Attributes:
+        start: (n_moving,) where it begins and ends [rad or m].
+        way: (n_moving,) half of the way with its sign.
+        turns: (n_moving,) how often it goes there.
+    """
+
+    start: Array
+    way: Array
+    turns: Array
+
+    def __post_init__(self) -> None:
+        for name in ("start", "way", "turns"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def wanted(self, time: float) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration."""
+        w = 2.0 * np.pi / PERIOD * self.turns
+        c, s = np.cos(w * time), np.sin(w * time)
+        return self.start + self.way * (1.0 - c), self.way * w * s, self.way * w * w * c
+
+    @property
+    def text(self) -> str:
+        """What the joints do, in words."""
+        each = [f"{np.degrees(2.0 * way):+.0f} x{turns:.0f}" for way, turns in zip(self.way, self.turns, strict=True)]
+        return f"{', '.join(each)} deg in {PERIOD:g} s"
+
+
+class ComputedTorqueSwing:
+    """Computed torque, eq. (9) and (10), along a motion.
+
+    Args:
+        model: The model's equations.
+        weight: (n_columns,) parameters of its gravity.
+        motion: (n_columns,) parameters of its inertia.
+        wanted: The motion.
+    """
+
+    quantity: Quantity = "torque"
+
+    def __init__(self, model: SwingModel, weight: Array, motion: Array, wanted: CheckMotion) -> None:
+        self._law = torque_law(model.robot, model.terms, weight, motion)
+        self._wanted, self._step = wanted, 0.0
+
+    def start(self, sample_time: float) -> None:
+        """Know how far ahead the torque is reached."""
+        self._step = sample_time
+
+    def command(self, time: float, reading: Reading) -> Array:
+        """Torque for the state at the next sample."""
+        h = self._step
+        target, speed, push = self._wanted.wanted(time + h)
+        later, fast = reading.q + h * reading.dq + AHEAD * h * h * push, reading.dq + h * push
+        u = push + 2.0 * BANDWIDTH * (speed - fast) + BANDWIDTH**2 * (target - later)
+        return np.array(self._law(*later.tolist(), *fast.tolist(), *u.tolist()))
+
+
+def tracking_errors(
+    bench: Bench, model: SwingModel, weight: Array, motion: Array, wanted: CheckMotion, label: str
+) -> Array | None:
+    """Position errors of the motion, (n_samples, n_moving) [rad or m]; None when it does not get to its end."""
+    run = bench.run(ComputedTorqueSwing(model, weight, motion, wanted), PERIOD, wanted.start, label=label)
+    if not run.whole:
+        return None
+    return np.asarray(run.q - np.array([wanted.wanted(t)[0] for t in run.time]))
+
+
+def choose_motion(model: SwingModel, groups: Sequence[Group], start: Array, bounds: Bounds) -> CheckMotion:
+    """The motion whose error shows an error of every group, and of every combination of them, most.
+
+    A motion that keeps a link upright shows nothing of its weight, however wrong it is. So signs and numbers of turns
+    of the joints are compared by the response of the model's tracking error to an error of each group; motions that
+    leave the limits of position, velocity or torque do not count, and all are made smaller until one is left.
+    """
+    for share in (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1):
+        motions = [one for one in _motions(start, share * REACH) if _fits(model, one, bounds)]
+        if motions:
+            break
+    return max(motions or _motions(start, 0.1 * REACH)[:1], key=lambda one: told(_responses(model, groups, one)))
+
+
+def _motions(start: Array, reach: float) -> list[CheckMotion]:
+    """Signs and turns of the joints, the plainest first and the others in no order."""
+    n = len(start)
+    signs = list(itertools.product((1.0, -1.0), repeat=n - 1))
+    turns = list(itertools.product((1.0, 2.0), repeat=n))
+    pairs = list(itertools.product(signs, turns))
+    order = np.random.default_rng(0).permutation(len(pairs) - 1) + 1
+    chosen = [pairs[0], *(pairs[k] for k in order)][:_PATTERNS]
+    return [CheckMotion(start, 0.5 * reach * np.array((1.0, *sign)), np.array(turn)) for sign, turn in chosen]
+
+
+def _fits(model: SwingModel, motion: CheckMotion, bounds: Bounds) -> bool:
+    """Whether a motion stays within the limits of position and velocity, and its torque within a part of the limits."""
+    q, dq, ddq = _sampled(motion)[1:]
+    if not np.all((q > bounds.lower) & (q < bounds.upper) & (np.abs(dq) < bounds.speed)):
+        return False
+    robot = model.robot
+    efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+    limits = np.array([np.inf if one is None else one for one in efforts])
+    torque = regressor(robot, q, dq, ddq, model.terms) @ model.chi
+    return bool(np.all(np.abs(torque) < _SHARE * limits))
+
+
+def _sampled(motion: CheckMotion) -> tuple[Array, Array, Array, Array]:
+    """Times, positions, velocities and accelerations of a motion."""
+    times = np.linspace(0.0, PERIOD, _SAMPLES)
+    q, dq, ddq = (np.array(x) for x in zip(*(motion.wanted(t) for t in times), strict=True))
+    return times, q, dq, ddq
+
+
+def _responses(model: SwingModel, groups: Sequence[Group], motion: CheckMotion) -> Array:
+    """Tracking errors to a relative error of each group, (n_samples n, n_groups), over the reach of the motion.
+
+    Critically damped feedback under a torque error obeys ``x'' + 2 b x' + b² x = M^-1 torque``.
+    """
+    times, q, dq, ddq = _sampled(motion)
+    rest, n = np.zeros_like(q), q.shape[1]
+
+    def rows(dq: Array, ddq: Array) -> Array:
+        return np.asarray(regressor(model.robot, q, dq, ddq, model.terms))
+
+    heavy = rows(rest, rest)
+    moving = rows(dq, ddq) - heavy
+    mass = np.stack([(rows(rest, rest + unit) - heavy) @ model.chi for unit in np.eye(n)], axis=2)
+    torque = [
+        (heavy if any(group is one for one in model.gravity) else moving) @ (CHANGE * group.nominal * group.direction)
+        for group in groups
+    ]
+    pushes = np.linalg.solve(mass, np.stack(torque, axis=2))  # (n_samples, n, n_groups)
+    x, v, found = np.zeros(pushes.shape[1:]), np.zeros(pushes.shape[1:]), []
+    for push in pushes:
+        v = v + times[1] * (push - 2.0 * BANDWIDTH * v - BANDWIDTH**2 * x)
+        x = x + times[1] * v
+        found.append(x)
+    return np.asarray(np.concatenate(found) / REACH)
+
+
+def choose_start(model: SwingModel, groups: Sequence[Group], pose: Array, size: float) -> Array:
+    """Displacement of up to `size` in every joint, (n,), in which an error of every group shows in the swing."""
+    about, n = local(model, pose), len(pose)
+    mass = about.mass @ model.chi
+    if n <= _FEW:
+        patterns = np.array([x for x in itertools.product((1.0, 0.0, -1.0), repeat=n) if any(x)])
+    else:
+        patterns = np.random.default_rng(0).integers(-1, 2, (3**_FEW, n)).astype(float)
+
+    def score(x: Array) -> float:
+        parts = [about.stiffness if any(one is g for g in model.gravity) else about.mass for one in groups]
+        pushes = [(part @ (one.nominal * one.direction)) @ x for part, one in zip(parts, groups, strict=True)]
+        return told(np.asarray(np.linalg.solve(mass, np.stack(pushes, axis=1)), dtype=np.float64))
+
+    return np.asarray(size * max(patterns, key=score))

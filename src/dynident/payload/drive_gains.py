@@ -1,0 +1,446 @@
+r"""Drive gains from runs without and with a load of which one mass is known, by total least squares.
+
+Torque is a gain times what was logged, so runs alone tell parameters and gains only up to one common factor; a known
+mass fixes that. With the torque y_j that nominal gains give, the factors k_j that correct them, and the load's unknown
+standard parameters chi_u beside the known ones,
+
+.. math:: W_j \beta - k_j y_j = 0, \qquad W_j (\beta + K_u \chi_u) + W_j K_k \chi_k - k_j y_j = 0
+
+without and with the load. The noise is in y, which stands on the side of the unknowns: least squares would draw the
+gains to zero. Total least squares looks for the smallest change of y, beside its noise, that makes the equations agree,
+
+.. math:: \min \sum_j \| y_j - (W_j \beta_j + b_j) / k_j \|^2 / s_j^2
+
+with s_j the standard deviation of that change in channel j, found on the way. It starts at the direction of k in which
+least is left when the exact columns are eliminated. (After Gautier, Briot 2014, Global identification of joint drive
+gains and dynamic parameters of robots.)
+
+That takes the columns for exact. Columns made of positions in steps of an encoder are not: their noise draws inertias,
+and with them the gains, aside by percents. Experiments know the logs they were made of; their rows are then seen
+through instruments (`instruments.py`), which such noise does not reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.arrays import Array, frozen, on_one_thread
+from dynident.errors import InputError, SingularError, UnknownNameError
+from dynident.estimate.stages import Experiment
+from dynident.information.factor import triangular
+from dynident.information.information import Information
+from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.information.solution import RANK_SHARE
+from dynident.payload.instruments import InstrumentedChannel, instrumented
+from dynident.payload.known_payload import Load, tool_link
+from dynident.robot.model import Robot
+from dynident.robot.parameters import LINK_SYMBOLS
+
+_ROUNDS = 500
+_SETTLED = 1e-9
+_REWEIGHTED = 4  # rounds in which the noise of each channel is measured anew
+_MOST_DAMPING = 1e6  # beyond it, a step that does not help is as good as none
+_WORST = 0.5  # relative deviation of a gain from which it is not found at all
+_LEAST_NOISE = 1e-10  # share of a channel's torque below which its noise is rounding
+_POSITIVE = ("ZZ", "Ia", "Fv", "Fc")  # no body or drive has these negative, regrouped or not
+_TOLD_APART = 1e-9  # share of the load's known part that its unknown part must not explain
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Drive gains, and what else had to be found with them.
+
+    Attributes:
+        joints: Joints in the order of the gains.
+        factors: (n_joints,) by which the torques used must be multiplied.
+        covariance: (n_joints, n_joints) of the factors.
+        nominal: (n_joints,) gains that the torques used were made with; ones where they were raw signals.
+        parameters: Base parameters without the load, on the corrected scale.
+        load: Load parameters that were not known, and those that were, by name.
+        sigma: (n_joints,) noise of each channel on the corrected scale [N·m or N].
+        condition: Condition of all unknown columns, scaled to unit norm.
+        iterations: Rounds of weighting.
+        warnings: What a reader should know.
+    """
+
+    joints: tuple[str, ...]
+    factors: Array
+    covariance: Array
+    nominal: Array
+    parameters: ParameterEstimate
+    load: Mapping[str, float]
+    sigma: Array
+    condition: float
+    iterations: int
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("factors", "covariance", "nominal", "sigma"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def gains(self) -> Array:
+        """(n_joints,) drive gains."""
+        return self.factors * self.nominal
+
+    @property
+    def std(self) -> Array:
+        """(n_joints,) their deviations."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0)) * np.abs(self.nominal)
+
+    def table(self) -> str:
+        """Joint, gain, deviation and the factor on the nominal gain."""
+        lines = [("joint", "gain", "std", "factor")]
+        for joint, gain, std, factor in zip(self.joints, self.gains, self.std, self.factors, strict=True):
+            lines.append((joint, f"{gain:.5g}", f"{std:.2g}", f"{factor:.4f}"))
+        widths = [max(len(line[i]) for line in lines) for i in range(4)]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+@on_one_thread
+def identify_drive_gains(
+    robot: Robot,
+    unloaded: Information | Experiment,
+    loaded: Information | Experiment,
+    known: Load | Mapping[str, float],
+    *,
+    nominal: Sequence[float] | Array | None = None,
+    known_std: float = 0.0,
+    inflation: Sequence[float] | Array | None = None,
+) -> DriveGains:
+    """Drive gains from unloaded and loaded runs.
+
+    Args:
+        robot: The robot; its tool link carries the load.
+        unloaded: Data without the load, with torque by nominal gains (as logs with currents have it) or raw signals.
+            Give the experiment of `di.experiment` where the data comes from logs; information alone takes positions,
+            velocities and accelerations for exact.
+        loaded: Data with the load, torque made in the same way.
+        known: The load if all of it is known, else what is known of its standard parameters in the frame of the tool
+            link, such as {"M": 10.9}.
+        nominal: (n_joints,) gains that the torque was made with; default one.
+        known_std: Deviation of the known values as a share of them, all off by the same share.
+        inflation: (n_joints,) rows that weigh as much as one independent row; default that of experiments, else one.
+
+    Raises:
+        SingularError: When the known part of the load does not fix the scale.
+    """
+    runs = [one if isinstance(one, Experiment) else Experiment("", one) for one in (unloaded, loaded)]
+    unloaded, loaded = (one.information for one in runs)
+    if loaded.channels != unloaded.channels:
+        raise InputError(
+            f"the loaded data has channels {', '.join(loaded.channels)}, the unloaded {', '.join(unloaded.channels)}; "
+            "use the same in both"
+        )
+    if isinstance(known_std, str | bool) or not 0.0 <= known_std < np.inf:
+        raise InputError(f"known_std is {known_std!r}; expected a finite share that is not negative, such as 0.01")
+    for label, data in (("unloaded", unloaded), ("loaded", loaded)):
+        _check_data(robot, data, label)
+    m = len(unloaded.channels)
+    scale = _vector(nominal, m, "nominal")
+    spread = _vector(_inflation(runs) if inflation is None else inflation, m, "inflation")
+    instruments = _instruments(runs)
+    loaded = loaded.over(unloaded)
+    columns = _Columns.of(robot, unloaded, known)
+    problem = _Problem(unloaded, loaded, columns, instruments)
+    theta, covariance, sigma, condition, rounds = problem.solve(spread)
+    n, u = unloaded.coordinates.n, columns.free.shape[1]
+    covariance = covariance + known_std**2 * np.outer(theta, theta)
+    factors = theta[n + u :]
+    return DriveGains(
+        joints=unloaded.channels,
+        factors=factors,
+        covariance=covariance[n + u :, n + u :],
+        nominal=scale,
+        parameters=ParameterEstimate.of(unloaded.coordinates, theta[:n], covariance[:n, :n], np.ones(n, dtype=bool)),
+        load=columns.load(theta[n : n + u]),
+        sigma=sigma,
+        condition=condition,
+        iterations=rounds,
+        warnings=_swapped(unloaded.names, theta[:n], factors if nominal is not None else None),
+    )
+
+
+def _inflation(runs: Sequence[Experiment]) -> Array | None:
+    """(n_joints,) that of the experiments, by their rows; None where neither knows it."""
+    if all(one.inflation is None for one in runs):
+        return None
+    rows = np.array([[factor.n_rows for factor in one.information.channel_factors()] for one in runs])
+    each = [np.ones(rows.shape[1]) if one.inflation is None else one.inflation for one in runs]
+    return np.asarray(np.sum(rows * each, axis=0) / np.maximum(rows.sum(0), 1.0))
+
+
+def _instruments(runs: Sequence[Experiment]) -> list[list[InstrumentedChannel]] | None:
+    """The rows of both experiments through instruments, channel by channel; None where they were not made of logs."""
+    rows = [one.rows for one in runs if one.rows is not None]
+    if len(rows) < len(runs):
+        return None
+    if rows[0].coordinates.names != rows[1].coordinates.names:
+        raise InputError(
+            "the experiments without and with the load have other base parameters; lock the same joints and use the "
+            "same terms in both"
+        )
+    found = [instrumented(one) for one in rows]
+    return [[seen[name] for name in run.information.channels] for seen, run in zip(found, runs, strict=True)]
+
+
+def _check_data(robot: Robot, data: Information, label: str) -> None:
+    """Refuse data of another robot; locked joints do not make another one."""
+    free = replace(robot, locked={})
+    for name in data.channels:
+        if name not in free.joint_names:
+            raise InputError(
+                f"the {label} data has a channel {name}, robot {robot.name} has joints {', '.join(free.joint_names)}; "
+                "give torque rows of this robot"
+            )
+    for column, meaning in zip(data.coordinates.columns, data.definitions, strict=True):
+        if meaning.startswith("robot ") and not meaning.startswith(f"robot {free.fingerprint},"):
+            raise InputError(
+                f"the {label} data is not that of robot {robot.name}: its column {column.name} was made with another "
+                "robot; accumulate both data sets with the robot given"
+            )
+
+
+def _swapped(names: Sequence[str], values: Array, factors: Array | None) -> tuple[str, ...]:
+    """Words for a load that was taken off, not put on: everything is found with its sign turned.
+
+    Gains of raw signals may have either sign; what a body or friction cannot have negative tells then.
+    """
+    positive = [x for name, x in zip(names, values, strict=True) if name.startswith(_POSITIVE)]
+    tell = np.asarray(positive if factors is None else factors)
+    if 2 * int(np.sum(tell < 0.0)) <= len(tell):
+        return ()
+    found = "inertia and friction" if factors is None else "the factors on the nominal gains"
+    return (f"most of {found} came out negative; are the loaded and the unloaded data swapped?",)
+
+
+def _vector(given: Sequence[float] | Array | None, m: int, name: str) -> Array:
+    values = np.ones(m) if given is None else np.asarray(given, dtype=np.float64)
+    if values.shape != (m,) or not np.isfinite(values).all() or not values.all():
+        raise InputError(f"{name} must be {m} finite numbers other than zero, one per joint; got {given!r}")
+    return values
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What a load adds to the base parameters.
+
+    Attributes:
+        free: (n, u) independent directions of its unknown part.
+        fixed: (n,) its known part.
+        back: (n_unknown, u) unknown standard parameters from the directions.
+        names: Names of the unknown standard parameters.
+        known: Known ones by name.
+    """
+
+    free: Array
+    fixed: Array
+    back: Array
+    names: tuple[str, ...]
+    known: Mapping[str, float]
+
+    @staticmethod
+    def of(robot: Robot, information: Information, given: Load | Mapping[str, float]) -> _Columns:
+        number, _ = tool_link(robot)
+        if isinstance(given, Load):
+            known = given.at(robot)
+        else:
+            for name in given:
+                if name not in LINK_SYMBOLS:
+                    raise UnknownNameError("standard parameter of a load", name, LINK_SYMBOLS)
+                if isinstance(given[name], str | bool) or not np.isfinite(given[name]):
+                    raise InputError(f"{name} of the load is {given[name]!r}; expected a finite number")
+            if given.get("M", 1.0) <= 0.0:
+                raise InputError(f"mass of the load is {given['M']:g} kg; expected more than zero")
+            known = {f"{name}{number}": float(value) for name, value in given.items()}
+        K, standard = information.coordinates.K, [column.name for column in information.coordinates.columns]
+        place = {name: j for j, name in enumerate(standard)}
+        own = [f"{symbol}{number}" for symbol in LINK_SYMBOLS]
+        absent = [name for name in own if name not in place]
+        if absent:
+            raise InputError(f"the data has no column {absent[0]}; use the term rigid")
+        fixed = sum((K[:, place[name]] * value for name, value in known.items()), start=np.zeros(len(K)))
+        names = tuple(name for name in own if name not in known and K[:, place[name]].any())
+        felt = K[:, [place[name] for name in names]]
+        size = np.linalg.norm(felt, axis=0)
+        left, singular, right = np.linalg.svd(felt / size, full_matrices=False)
+        rank = int(np.sum(singular > 1e-9)) if len(singular) else 0
+        rest = fixed - left[:, :rank] @ (left[:, :rank].T @ fixed)
+        if np.linalg.norm(rest) <= _TOLD_APART * max(float(np.linalg.norm(fixed)), 1e-300):
+            raise SingularError(
+                "the known part of the load changes nothing that its unknown part could not change as well; the mass "
+                "must be known"
+            )
+        back = (right[:rank].T / singular[:rank]) / size[:, None]
+        return _Columns(left[:, :rank], fixed, back, names, known)
+
+    def load(self, directions: Array) -> dict[str, float]:
+        """All parameters of the load that have an effect, by name."""
+        return {**dict(zip(self.names, (self.back @ directions).tolist(), strict=True)), **self.known}
+
+
+class _Problem:
+    """Rows over base parameters, load directions, the known load and the factors, channel by channel.
+
+    Attributes:
+        channels: Of each channel all rows, compressed: what they leave is its noise.
+        through: The equations to solve: the same rows, or those through instruments.
+        rows: (m,) how many rows there are.
+    """
+
+    def __init__(
+        self,
+        unloaded: Information,
+        loaded: Information,
+        columns: _Columns,
+        instruments: Sequence[Sequence[InstrumentedChannel]] | None = None,
+    ) -> None:
+        n, u, m = unloaded.coordinates.n, columns.free.shape[1], len(unloaded.channels)
+        self.n_exact, self.m, self.instruments = n + u, m, instruments is not None
+
+        def stacked(j: int, empty: Array, full: Array) -> Array:
+            parts = []
+            for dense, has_load in ((empty, 0.0), (full, 1.0)):
+                W = dense[:, :n]
+                signals = np.zeros((len(dense), m))
+                signals[:, j] = -dense[:, n]
+                known = has_load * W @ columns.fixed
+                parts.append(np.column_stack([W, has_load * W @ columns.free, known, signals]))
+            return np.vstack(parts)
+
+        if instruments is None:
+            pairs = list(zip(unloaded.channel_factors(), loaded.channel_factors(), strict=True))
+            self.channels = [stacked(j, *(one.dense(n) for one in pair)) for j, pair in enumerate(pairs)]
+            self.through = self.channels
+            self.rows = np.array([sum(one.n_rows for one in pair) for pair in pairs])
+        else:
+            both = list(zip(*instruments, strict=True))
+            self.channels = [stacked(j, *(one.rows for one in pair)) for j, pair in enumerate(both)]
+            self.through = [stacked(j, *(one.projected for one in pair)) for j, pair in enumerate(both)]
+            self.rows = np.array([float(sum(one.n_rows for one in pair)) for pair in both])
+        for j, part in enumerate(self.channels):
+            if not part[:, n + u + 1 + j].any():
+                raise InputError(f"channel {unloaded.channels[j]} has no torque at all; leave it out with `outputs`")
+
+    def solve(self, inflation: Array) -> tuple[Array, Array, Array, float, int]:
+        """Unknowns (base, load directions, factors), covariance, noise per channel, condition and rounds."""
+        e = self.n_exact
+        signal = np.array([np.linalg.norm(part[:, e + 1 + j]) for j, part in enumerate(self.channels)])
+        floors = _LEAST_NOISE * signal
+        x, c = self._start(signal)
+        if not self.instruments:
+            x, c, found, rounds, settled = self._settle(x, c, floors)
+        for _ in range(
+            _REWEIGHTED if self.instruments else 0
+        ):  # the noise is that of the rows, not of their projection
+            x, c, found, rounds, settled = self._settle(x, c, floors, self._noise(x, c, floors))
+        covariance, condition = found.spread(inflation)
+        relative = np.sqrt(np.diag(covariance)[e:]) / np.abs(c)
+        if not settled or not relative.max() < _WORST:
+            raise SingularError(
+                "the runs do not tell the gains: in some channel there is more noise than torque, or no other channel "
+                "feels its parameters; lower the band of the signals, record livelier motion, or use a heavier load"
+            )
+        back = np.concatenate([np.ones(e), -1.0 / c**2])  # factors are the inverse of c
+        covariance = covariance * np.outer(back, back)
+        return np.concatenate([x, 1.0 / c]), covariance, found.noise / np.abs(c), condition, rounds
+
+    def _settle(
+        self, x: Array, c: Array, floors: Array, noise: Array | None = None
+    ) -> tuple[Array, Array, _Look, int, bool]:
+        """Gauss-Newton to where the merit is least: the unknowns, the last look, rounds, whether it settled."""
+        e, found = self.n_exact, self._look(x, c, floors, noise)
+        damping, rounds, settled = 1e-3, 0, False
+        while not settled and rounds < _ROUNDS:
+            rounds += 1
+            step, size = found.step(damping)
+            after = self._look(x + step[:e], c + step[e:], floors, noise)
+            small = float(np.abs(step[e:] / c).max()) < _SETTLED or size < _SETTLED
+            if np.isfinite(after.merit) and after.merit <= found.merit + 1e-9 * max(abs(found.merit), 1.0):
+                x, c, found, damping = x + step[:e], c + step[e:], after, max(damping / 10.0, 1e-12)
+                settled = small and damping <= 1e-6
+            else:
+                damping *= 10.0
+                settled = damping > _MOST_DAMPING and small
+        return x, c, found, rounds, settled
+
+    def _start(self, signal: Array) -> tuple[Array, Array]:
+        """A first guess: exact columns eliminated, factors in the direction in which least is left of the torque."""
+        e = self.n_exact
+        stacked = np.vstack([part / size for part, size in zip(self.through, signal, strict=True)])
+        size = np.linalg.norm(stacked, axis=0)
+        if not size[: e + 1].all():
+            raise SingularError("some columns are zero throughout: restrict the data to parameters that it feels")
+        R = triangular(stacked / size)
+        exact, mixed, rest = R[: e + 1, : e + 1], R[: e + 1, e + 1 :], R[e + 1 :, e + 1 :]
+        if np.abs(np.diag(exact)).min() < RANK_SHARE * (e + 1) * np.abs(np.diag(exact)).max():
+            raise SingularError(
+                "the runs do not tell the load from the robot; move all joints in both, with and without the load"
+            )
+        k = np.linalg.svd(rest)[2][-1]
+        others = -np.linalg.solve(exact, mixed @ k)
+        if abs(others[-1]) < 1e-9 * float(np.abs(others).max()) or not k.all():
+            raise SingularError(
+                "the loaded runs do not show the known load; were they made with it, is it heavy enough?"
+            )
+        whole = np.concatenate([others, k]) / size
+        whole = whole / whole[e]
+        return whole[:e], 1.0 / whole[e + 1 :]
+
+    def _noise(self, x: Array, c: Array, floors: Array) -> Array:
+        """(m,) standard deviation of the rows' residuals y_j - c_j (E_j x + b_j)."""
+        e = self.n_exact
+        left = [part[:, e + 1 + j] + c[j] * (part[:, :e] @ x + part[:, e]) for j, part in enumerate(self.channels)]
+        return np.asarray(np.maximum([np.linalg.norm(one) for one in left], floors) / np.sqrt(self.rows))
+
+    def _look(self, x: Array, c: Array, floors: Array, given: Array | None) -> _Look:
+        """Residuals y_j - c_j (E_j x + b_j) and their derivatives, each channel over its own noise, or a given one."""
+        e, noise = self.n_exact, self._noise(x, c, floors) if given is None else given
+        residuals, slopes = [], []
+        for j, part in enumerate(self.through):
+            torque = part[:, :e] @ x + part[:, e]
+            residual = -part[:, e + 1 + j] - c[j] * torque
+            slope = np.zeros((len(part), e + self.m))
+            slope[:, :e] = c[j] * part[:, :e]
+            slope[:, e + j] = torque
+            residuals.append(residual / noise[j])
+            slopes.append(slope / noise[j])
+        merit = self.rows @ np.log(noise) if given is None else sum(float(one @ one) for one in residuals)
+        return _Look(residuals, slopes, noise, float(merit))
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A point on the way: weighted residuals and derivatives of each channel, its noise, and what is to be small.
+
+    Attributes:
+        merit: sum_j n_j log s_j, the likelihood of normal noise of unknown size in each channel; or, where the noise
+            is given, the sum of squares.
+    """
+
+    residuals: list[Array]
+    slopes: list[Array]
+    noise: Array
+    merit: float
+
+    def step(self, damping: float) -> tuple[Array, float]:
+        """Gauss-Newton step with Marquardt's damping, and its size in deviations."""
+        J, r = np.vstack(self.slopes), np.concatenate(self.residuals)
+        size = np.linalg.norm(J, axis=0)
+        scale = np.where(size > 0.0, size, 1.0)
+        held = np.sqrt(damping) * np.eye(len(scale))
+        step = np.linalg.lstsq(np.vstack([J / scale, held]), np.concatenate([r, np.zeros(len(scale))]), rcond=None)[0]
+        return step / scale, float(np.linalg.norm(J / scale @ step))
+
+    def spread(self, inflation: Array) -> tuple[Array, float]:
+        """Covariance of the unknowns, and the condition of their columns scaled to unit norm."""
+        J = np.vstack(self.slopes)
+        size = np.linalg.norm(J, axis=0)
+        _, singular, right = np.linalg.svd(J / size, full_matrices=False)
+        half = right.T / singular / size[:, None]
+        meat = np.vstack([np.sqrt(f) * part for f, part in zip(inflation, self.slopes, strict=True)]) @ half
+        spread = half @ meat.T
+        return spread @ spread.T, float(singular[0] / singular[-1])

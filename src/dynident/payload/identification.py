@@ -1,0 +1,364 @@
+"""Which friction loaded runs have of their own, decided by parts of them that are left out.
+
+Friction drifts between sessions, and a robot that was identified without load says little about how friction grows with
+it. What is freed costs certainty about the payload, so it is freed only where it predicts better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array, frozen, on_one_thread, place_of
+from dynident.errors import InputError, UnknownNameError
+from dynident.estimate.covariance import common_inflation, correlated_covariance, gain_covariance, residual_correlation
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.fit import Fit
+from dynident.estimate.linearization import RANK_TOLERANCE, needs_linearization
+from dynident.estimate.records import LogRecord
+from dynident.information.information import Information
+from dynident.information.parameter_estimate import text_table
+from dynident.information.solution import dense_channels, solve_weighted
+from dynident.logs.log import LogSource, as_logs, log_warnings, torque_kind
+from dynident.payload.known_payload import Load
+from dynident.payload.problem import (
+    SESSIONS,
+    PayloadData,
+    PayloadProblem,
+    gain_spread,
+    open_directions,
+    problem_of,
+    robot_covariance,
+    tool_matrix,
+)
+from dynident.payload.quantities import NUMBER_NAMES, PayloadNumber, payload_advice, payload_numbers
+from dynident.signals.observations import Observations
+
+FOLDS = 5
+LEAST_GAIN = 0.01  # share of the squared error; less is not worth the certainty that it costs
+_WORDS = {
+    "none": "friction is that of the robot without payload",
+    "load": "how friction grows with load is estimated anew in the loaded runs",
+    "friction": "offsets, Coulomb, viscous and load friction are estimated anew in the loaded runs",
+}
+
+
+@dataclass(frozen=True)
+class SessionChoice:
+    """What was decided.
+
+    Attributes:
+        session: A key of `SESSIONS`.
+        errors: Squared error on the parts left out of each candidate, in variances of the noise, mean per equation.
+        reason: In words.
+    """
+
+    session: str
+    errors: dict[str, float]
+    reason: str
+
+
+def chosen_session(problem: PayloadProblem, wanted: str = "auto") -> SessionChoice:
+    """The friction that the loaded runs have of their own.
+
+    Args:
+        problem: The problem.
+        wanted: auto, or a key of `SESSIONS`.
+
+    Raises:
+        UnknownNameError: For another word.
+    """
+    if wanted != "auto":
+        if wanted not in SESSIONS:
+            raise UnknownNameError("session friction", wanted, ("auto", *SESSIONS))
+        return SessionChoice(wanted, {}, f"{_WORDS[wanted]}, as asked for")
+    if len(problem.loaded.segments) < 2:
+        return SessionChoice("none", {}, f"{_WORDS['none']}; the loaded runs are too short to ask them")
+    candidates = _different(problem)
+    sigma = np.maximum(candidates[-1].solve().sigma_, 1e-150)
+    errors = {one.session: _left_out(one, sigma) for one in candidates}
+    chosen = candidates[0].session
+    for one in candidates[1:]:
+        gain = errors[chosen] - errors[one.session]
+        doubt = float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
+        if gain.mean() > max(doubt, LEAST_GAIN * errors[chosen].mean()):
+            chosen = one.session
+    means = {name: float(error.mean()) for name, error in errors.items()}
+    shown = ", ".join(f"{name} {100.0 * mean / means['none']:.0f} %" for name, mean in means.items())
+    return SessionChoice(chosen, means, f"{_WORDS[chosen]} (squared error on parts left out: {shown})")
+
+
+def _different(problem: PayloadProblem) -> list[PayloadProblem]:
+    """The candidates that free something more than the one before."""
+    result: list[PayloadProblem] = []
+    for session in SESSIONS:
+        one = replace(problem, session=session)
+        if not result or one.freed != result[-1].freed:
+            result.append(one)
+    return result
+
+
+@on_one_thread
+def _left_out(problem: PayloadProblem, sigma: Array) -> Array:
+    """(n_folds,) squared error on each part of the loaded runs when the rest is learnt from, mean per equation."""
+    data, n_loaded = problem.information, len(problem.loaded.segments)
+    errors = []
+    for fold in np.array_split(np.arange(n_loaded), min(FOLDS, n_loaded)):
+        found = solve_weighted(dense_channels(data.without(fold.tolist()))[0], sigma, RANK_TOLERANCE)
+        errors.append(_error(data.select(fold.tolist()), found.x, sigma))
+    return np.array(errors)
+
+
+def _error(data: Information, values: Array, sigma: Sequence[float] | Array) -> float:
+    channels, counts = dense_channels(data)
+    squares = [np.sum((rows[:, :-1] @ values - rows[:, -1]) ** 2) for rows in channels]
+    return float(np.sum(np.array(squares) / np.asarray(sigma) ** 2) / max(counts.sum(), 1.0))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `identify_payload`: mass, centre of mass and inertia of what the tool carries.
+#
+# From loaded runs and the identified robot, or from loaded and unloaded runs together; see `payload_fit` for the model.
+
+PASSES = 12  # with load-dependent friction re-evaluated; two or three usually do
+_SETTLED = 0.01  # deviations that a pass may still move the payload by
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadEstimate:
+    """What a tool carries, as evidence.
+
+    Attributes:
+        numbers: mass, cx, cy, cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz; in the tool frame, inertia about the centre of mass as
+            entries of the matrix with their sign. What the motion does not support has no value.
+        standard: (10,) XX XY XZ YY YZ ZZ MX MY MZ M about the origin of the tool frame.
+        covariance: (10, 10) of them: noise whose neighbouring values are alike, the identified robot, drive gains.
+        robot_std: (10,) the part of their deviations that is the identified robot's; zero where it was estimated along.
+        method: "loaded" (robot as identified) or "joint" (robot estimated along, from unloaded runs too).
+        session: Which friction the loaded runs have of their own.
+        channels: Output channels.
+        sigma: (n_channels,) deviation of the residuals [N·m or N].
+        inflation: (n_channels,) rows that weigh as much as one independent row.
+        passes: Times that load-dependent friction was evaluated with the payload.
+        notes: What was decided on the way, in words.
+        warnings: What a reader should know.
+    """
+
+    numbers: tuple[PayloadNumber, ...]
+    standard: Array
+    covariance: Array
+    robot_std: Array
+    method: str
+    session: str
+    channels: tuple[str, ...]
+    sigma: Array
+    inflation: Array
+    passes: int
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> PayloadNumber:
+        """One of the ten numbers by name."""
+        return self.numbers[place_of(name, NUMBER_NAMES, "number of a payload")]
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """Names of the numbers that the motion does not support."""
+        return tuple(one.name for one in self.numbers if one.value is None)
+
+    @property
+    def load(self) -> Load:
+        """The body, for `compare_load` and `Load.at`.
+
+        Raises:
+            InputError: When a number is withheld; zero in its place would be an answer.
+        """
+        if self.withheld:
+            raise InputError(f"{', '.join(self.withheld)} of the payload are withheld, so it is no whole body")
+        mass, cx, cy, cz, xx, yy, zz, xy, xz, yz = (one.value for one in self.numbers)
+        assert mass is not None
+        return Load(mass, (cx, cy, cz), (xx, xy, xz, yy, yz, zz), strict=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; what is withheld is None."""
+        return {"estimates": [one.as_dict() for one in self.numbers], "warnings": list(self.warnings)}
+
+    def table(self) -> str:
+        """The numbers as text: name, value, deviation, unit."""
+        lines = [
+            (one.name, "withheld", "", one.unit)
+            if one.value is None or one.std is None
+            else (one.name, f"{one.value:.5g}", f"{one.std:.2g}", one.unit)
+            for one in self.numbers
+        ]
+        return text_table(("number", "value", "std", "unit"), lines, ("value", "std"))
+
+
+def identify_payload(
+    fit: Fit,
+    loaded: LogSource | Sequence[LogSource],
+    *,
+    unloaded: LogSource | Sequence[LogSource] = (),
+    session: str = "auto",
+    band: float | None = None,
+) -> PayloadEstimate:
+    """Identify a body that is fixed to the tool.
+
+    Args:
+        fit: The robot, identified without the payload.
+        loaded: Runs with the payload.
+        unloaded: Runs without it, best of the same motion and day. With them the robot is estimated along and only the
+            fit's terms count, so training logs may serve; without them the robot is taken as identified.
+        session: Friction that the loaded runs have of their own: "none", "load", "friction", or "auto" to let parts of
+            them that are left out decide.
+        band: Band of the rows [Hz]; default that of the fit.
+
+    Raises:
+        InputError: When the robot has no tool, a loaded log was trained on or shows too little motion.
+        LogError: When a log has no torque.
+    """
+    tool_matrix(fit.base)  # a robot without a tool is refused before any log is looked at
+    data = _observed(fit, as_logs(loaded), as_logs(unloaded), band)
+    problem = problem_of(data)
+    choice = chosen_session(_with_load(problem), session)
+    problem = replace(problem, session=choice.session)
+    problem, fitted, passes, moved = _settled(problem)
+    inflation = _inflation(problem, fitted)
+    robot = _robot_part(problem, fitted)
+    covariance = correlated_covariance(fitted, inflation) + robot + _gain_part(problem, fitted)
+    open_ones, units = open_directions(fitted)
+    numbers, warnings = payload_numbers(
+        fitted.values_[:10],
+        covariance[:10, :10],
+        open_ones[:10],
+        units[:10],
+        payload_advice(fit.base, fitted.sigma_),
+    )
+    logs = [one.log for one in (*data.loaded, *data.unloaded)]
+    return PayloadEstimate(
+        numbers=numbers,
+        standard=frozen(fitted.values_[:10]),
+        covariance=frozen(covariance[:10, :10]),
+        robot_std=frozen(np.sqrt(np.maximum(np.diag(robot)[:10], 0.0))),
+        method="joint" if data.joint else "loaded",
+        session=choice.session,
+        channels=fitted.channels_,
+        sigma=fitted.sigma_,
+        inflation=frozen(inflation),
+        passes=passes,
+        notes=(choice.reason, *_gain_note(data)),
+        warnings=(*log_warnings(logs), *_remarks(problem, moved), *warnings),
+    )
+
+
+def _observed(fit: Fit, loaded: Sequence[LogSource], unloaded: Sequence[LogSource], band: float | None) -> PayloadData:
+    """A first look at every log; what cannot serve is refused."""
+    if not loaded:
+        raise InputError("there is no loaded log; give at least one run with the payload")
+    for log in (*loaded, *unloaded):
+        torque_kind(next(iter(log.blocks())), fit.robot)  # a log without torque is refused before anything is done
+    found = [_filtered(fit, log, band) for log in (*loaded, *unloaded)]
+    own, bare = found[: len(loaded)], found[len(loaded) :]
+    for one in own:
+        if any(record.overlaps(one) for record in fit.data):
+            raise InputError(
+                f"{one.log.label}: the robot was identified from this log, so its payload, if any, is part of the "
+                "robot; identify the robot from unloaded logs alone"
+            )
+        if any(LogRecord.of(other).overlaps(one) for other in bare):
+            raise InputError(f"{one.log.label}: is given as loaded and as unloaded; it can only be one of them")
+    for group in (own, bare):
+        for number, one in enumerate(group):
+            if any(LogRecord.of(other).overlaps(one) for other in group[:number]):
+                raise InputError(f"{one.log.source}: is given twice; data that counts twice looks too certain")
+    return PayloadData(fit, tuple(own), tuple(bare))
+
+
+def _filtered(fit: Fit, log: LogSource, band: float | None) -> Observations:
+    return fit.observe(log).with_options(band=fit.band) if band is None else fit.observe(log, band)
+
+
+def _with_load(problem: PayloadProblem) -> PayloadProblem:
+    """The problem with load-dependent terms evaluated around a first guess of the payload, most friction being free."""
+    if not needs_linearization(problem.data.fit.base.terms):
+        return problem
+    first = replace(problem, session="friction").solve()
+    return problem.around(first.values_[:10])
+
+
+def _settled(problem: PayloadProblem) -> tuple[PayloadProblem, Estimator, int, float]:
+    """The solution with load-dependent terms evaluated around itself; passes, and what the last one moved.
+
+    How far a pass moves the payload is measured in its deviations, over all ten at once.
+    """
+    fitted, moved = problem.solve(), 0.0
+    if not needs_linearization(problem.data.fit.base.terms):
+        return problem, fitted, 0, moved
+    passes = 0
+    while passes < PASSES and (passes == 0 or moved >= _SETTLED):
+        passes += 1
+        before = fitted.values_[:10]
+        problem = problem.around(before)
+        fitted = problem.solve()
+        std = np.sqrt(np.maximum(np.diag(fitted.covariance_)[:10], 1e-300))
+        moved = float(np.max(np.abs(fitted.values_[:10] - before) / std))
+    return problem, fitted, passes, moved
+
+
+def _inflation(problem: PayloadProblem, fitted: Estimator) -> Array:
+    """(n_channels,) how much neighbouring residuals are alike, over all logs."""
+    loaded, bare = problem.base_values(fitted)
+    found = [residual_correlation(problem.rows, loaded)]
+    if problem.data.joint:
+        found.append(residual_correlation(problem.data.bare_rows, bare))
+    return common_inflation(found)
+
+
+def _robot_part(problem: PayloadProblem, fitted: Estimator) -> Array:
+    n = len(fitted.values_)
+    return np.zeros((n, n)) if problem.data.joint else robot_covariance(problem, fitted)
+
+
+def _gain_part(problem: PayloadProblem, fitted: Estimator) -> Array:
+    """What the tolerance of drive gains adds, where torque comes from currents."""
+    data, n = problem.data, len(fitted.values_)
+    robot, logs = data.fit.robot, (*data.loaded, *data.unloaded)
+    by_current = {one.log.label for one in logs if torque_kind(next(iter(one.log.blocks())), robot) == "i"}
+    gains, given = robot.drive.gains, robot.drive.gain_tolerances
+    if not by_current or gains is None or given is None or not given.any():
+        return np.zeros((n, n))
+    tolerances = np.abs(given / gains)[list(robot.moving)]
+    if data.joint:
+        return gain_covariance(fitted, tolerances, by_current)
+    return gain_spread(problem, fitted, tolerances)
+
+
+def _gain_note(data: PayloadData) -> list[str]:
+    """A robot's covariance does not say which part of it is due to the gains that loaded runs were measured with."""
+    if data.joint or "drive gains" not in data.fit.covariance_kind:
+        return []
+    return [
+        "deviations take the gains' tolerance of the identified robot and of the loaded runs as independent, which is "
+        "too cautious; with unloaded runs it counts once"
+    ]
+
+
+def _remarks(problem: PayloadProblem, moved: float) -> list[str]:
+    """What a reader should know beside the numbers."""
+    found = []
+    if moved > 1.0:
+        found.append(
+            f"friction that depends on the load did not settle in {PASSES} passes (the last moved the payload by "
+            f"{moved:.1f} deviations); identify the robot with less friction, such as --friction basic"
+        )
+    unknown = problem.data.fit.undetermined
+    if unknown and not problem.data.joint:
+        shown = ", ".join(unknown[:6]) + (", .." if len(unknown) > 6 else "")
+        found.append(
+            f"the fit leaves {len(unknown)} parameters of the robot open ({shown}); they are estimated along from the "
+            "loaded runs, which costs certainty"
+        )
+    return found

@@ -1,0 +1,250 @@
+r"""The payload's ten standard parameters as unknowns of a linear model, with the identified robot known or beside them.
+
+A body on the tool adds L pi to the base parameters, L = K X, with X from the tool frame to the link that carries it and
+K the regrouping (Khosla & Kanade 1987, section on payloads; Gautier et al. 1995, section 4.4). So
+
+.. math:: \tau - W \hat\beta = W L \pi + W F \varphi
+
+holds in loaded runs when the robot is known, where F picks friction that a session has of its own. With unloaded runs
+the robot is unknown in both, and what its model gets wrong in the same way in both goes into the robot, not into pi.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.arrays import Array, frozen, on_one_thread
+from dynident.errors import InputError
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.fit import Fit
+from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.estimate.linearization import RANK_TOLERANCE
+from dynident.identifiability.base import BaseParameters
+from dynident.information.information import Information
+from dynident.information.row_source import accumulate_source
+from dynident.robot.parameters import LINK_SYMBOLS, LINK_UNITS, in_frame
+from dynident.signals.observations import Observations
+from dynident.signals.rows import ObservedRows
+
+PAYLOAD_NAMES = tuple(f"payload {symbol}" for symbol in LINK_SYMBOLS)
+_LOAD = ("load_", "loadv_")  # a robot without load says little about how friction grows with it
+SESSIONS: dict[str, tuple[str, ...]] = {"none": (), "load": _LOAD, "friction": ("Fo", "Fc", "Fv", *_LOAD)}
+LEAST_EQUATIONS = 5  # per unknown: with fewer, the fit follows the noise
+
+
+def tool_matrix(base: BaseParameters) -> Array:
+    """X: what a body adds to the rigid columns from its standard parameters in the tool frame, (10 n_links, 10).
+
+    Raises:
+        InputError: When the robot has no tool, or the model no free link to carry it.
+    """
+    robot = base.robot
+    if robot.tool is None:
+        raise InputError(
+            f"robot {robot.name} has no tool: it has several branches; say in its file which link carries the payload "
+            "(tool: {joint: ..}) and identify again"
+        )
+    index, frame = robot.tool
+    own = [f"{symbol}{robot.joints[index].number}" for symbol in LINK_SYMBOLS]
+    rigid = [column for column in base.columns if column.term == "rigid"]
+    if not rigid:
+        raise InputError("the fit has no term rigid, so it knows no links that a payload could hang on; identify again")
+    fixed = [column.name for column in rigid if column.name in own and column.fixed is not None]
+    if fixed:
+        raise InputError(
+            f"robot {robot.name} fixes {', '.join(fixed)} of the link that carries the tool, so a payload there is no "
+            "part of its model; identify with these free"
+        )
+    X = np.zeros((len(rigid), 10))
+    X[[[column.name for column in rigid].index(name) for name in own]] = in_frame(
+        np.eye(10), frame.rotation, frame.translation
+    ).T
+    return X
+
+
+def payload_matrix(base: BaseParameters) -> Array:
+    """L = K X: what a body on the tool adds to the base parameters, (n, 10)."""
+    rigid = [column.term == "rigid" for column in base.columns]
+    return np.asarray(base.K[:, rigid] @ tool_matrix(base))
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadData:
+    """The logs of one payload, and the robot's model.
+
+    Attributes:
+        fit: The identified robot.
+        loaded: Logs with the payload.
+        unloaded: Logs without it that the robot is estimated from beside the payload; empty to take it as identified.
+    """
+
+    fit: Fit
+    loaded: tuple[Observations, ...]
+    unloaded: tuple[Observations, ...] = ()
+
+    @property
+    def joint(self) -> bool:
+        """Whether robot and payload are estimated together."""
+        return bool(self.unloaded)
+
+    def rows(self, payload: Array | None) -> ObservedRows:
+        """Rows of the loaded logs.
+
+        Args:
+            payload: (10,) standard parameters in the tool frame that load-dependent terms see beside the links.
+        """
+        base, reference = self.fit.base, self.fit.reference
+        if reference is not None and payload is not None:
+            reference = frozen(reference + tool_matrix(base) @ payload)
+        return ObservedRows(self.loaded, base, reference)
+
+    @property
+    def bare_rows(self) -> ObservedRows:
+        """Rows of the unloaded logs."""
+        return ObservedRows(self.unloaded, self.fit.base, self.fit.reference)
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadProblem:
+    """What is to be solved, apart from solving it.
+
+    Attributes:
+        data: Logs and robot.
+        rows: Rows of the loaded logs, around the payload as it was known.
+        loaded: Their information.
+        bare: Information of the unloaded logs, over the base parameters; None without such.
+        session: Which friction the loaded runs have of their own, a key of `SESSIONS`.
+    """
+
+    data: PayloadData
+    rows: ObservedRows
+    loaded: Information
+    bare: Information | None
+    session: str = "none"
+
+    def around(self, payload: Array) -> PayloadProblem:
+        """The same with load-dependent terms evaluated with the payload included."""
+        rows = self.data.rows(payload)
+        return replace(self, rows=rows, loaded=_gathered(rows))
+
+    @property
+    def freed(self) -> list[int]:
+        """Base parameters that the loaded runs estimate anew: those of the session, and what the fit does not know."""
+        fit = self.data.fit
+        symbols = SESSIONS[self.session]
+        own = [fit.base.columns[j].symbol in symbols for j in fit.base.independent]
+        unknown = [not (self.data.joint or known) for known in fit.determined]
+        return [i for i in range(fit.base.n) if own[i] or unknown[i]]
+
+    @property
+    def chart(self) -> Array:
+        """(n, n_unknowns) from the unknowns to the base parameters in loaded runs, the payload's ten first."""
+        base = self.data.fit.base
+        parts = [payload_matrix(base), np.eye(base.n)[:, self.freed]]
+        return np.hstack([*parts, np.eye(base.n)] if self.data.joint else parts)
+
+    @property
+    def information(self) -> Information:
+        """All data over the unknowns, loaded segments first."""
+        base, chart = self.data.fit.base, self.chart
+        names = [*PAYLOAD_NAMES, *(f"session {base.names[i]}" for i in self.freed)]
+        units = [*LINK_UNITS, *(base.units[i] for i in self.freed)]
+        if self.bare is None:
+            return self.loaded.around(self.data.fit.beta).transformed(chart, names, units)
+        alone = chart.copy()
+        alone[:, : len(names)] = 0.0
+        names, units = [*names, *base.names], [*units, *base.units]
+        return self.loaded.transformed(chart, names, units) + self.bare.transformed(alone, names, units)
+
+    def solve(self) -> Estimator:
+        """The unknowns, channels weighted by their residuals."""
+        return WeightedLeastSquares(rank_tolerance=RANK_TOLERANCE).fit(self.information)
+
+    def base_values(self, fitted: Estimator) -> tuple[Array, Array]:
+        """Base values of the robot with the payload, and without, (n,) each."""
+        loaded = self.chart @ fitted.values_
+        if self.data.joint:
+            return loaded, np.asarray(fitted.values_[-self.data.fit.base.n :])
+        return self.data.fit.beta + loaded, self.data.fit.beta
+
+
+def problem_of(data: PayloadData) -> PayloadProblem:
+    """The problem before anything is known about the payload."""
+    rows = data.rows(None)
+    problem = PayloadProblem(data, rows, _gathered(rows), _gathered(data.bare_rows) if data.joint else None)
+    for part, unknowns in ((problem.loaded, len(PAYLOAD_NAMES)), (problem.bare, data.fit.rank)):
+        if part is not None and part.n_rows < LEAST_EQUATIONS * unknowns:
+            labels = ", ".join(dict.fromkeys(segment.label for segment in part.segments))
+            raise _too_little(labels, f"{part.n_rows:g} equations in motion for {unknowns} unknowns")
+    return problem
+
+
+def _gathered(rows: ObservedRows) -> Information:
+    """The information of some logs; too little motion is said of the log."""
+    labels = [one.log.label for one in rows.observations]
+    try:
+        return accumulate_source(rows)
+    except InputError as error:
+        if any(label in str(error) for label in labels):
+            raise
+        raise _too_little(", ".join(labels), str(error)) from None
+
+
+def _too_little(labels: str, why: str) -> InputError:
+    return InputError(
+        f"{labels}: too little motion to tell a payload ({why}); record all joints in motion, best the same motion "
+        "with and without the payload"
+    )
+
+
+@on_one_thread
+def robot_covariance(problem: PayloadProblem, fitted: Estimator) -> Array:
+    r"""What the uncertainty of the identified robot adds to that of the unknowns, (n_unknowns, n_unknowns).
+
+    The unknowns move by S = -C \sum_j w_j A_j' W_j with an error of the base parameters, A_j = W_j chart.
+    """
+    fit, chart = problem.data.fit, problem.chart
+    n = chart.shape[1]
+    S = np.zeros((n, fit.base.n))
+    for factor, weight in zip(problem.loaded.channel_factors(), fitted.channel_weights_, strict=True):
+        W = factor.dense(fit.base.n)[:, :-1]
+        S -= weight * fitted.inverse_ @ ((W @ chart).T @ W)
+    covariance = np.where(np.outer(fit.determined, fit.determined), fit.covariance, 0.0)
+    return np.asarray(S @ covariance @ S.T)
+
+
+def gain_spread(problem: PayloadProblem, fitted: Estimator, tolerances: Array) -> Array:
+    """What uncertain drive gains add when the robot was identified with the same gains, (n_unknowns, n_unknowns).
+
+    A gain that is off scales the torque of robot and payload alike, and the robot's share is in the fit already.
+
+    Args:
+        problem: The problem, with the robot known.
+        fitted: Its solution.
+        tolerances: (n_channels,) relative deviation of each gain.
+    """
+    n = len(fitted.values_)
+    total = np.zeros((n, n))
+    parts = zip(problem.loaded.channel_factors(), fitted.channel_weights_, tolerances, strict=True)
+    for factor, weight, tolerance in parts:
+        A = factor.dense(problem.data.fit.base.n)[:, :-1] @ problem.chart
+        moved = tolerance * weight * (fitted.inverse_ @ (A.T @ (A[:, :10] @ fitted.values_[:10])))
+        total += np.outer(moved, moved)
+    return total
+
+
+@on_one_thread
+def open_directions(fitted: Estimator) -> tuple[Array, Array]:
+    """Directions of the unknowns that the data leaves open, and the units in which they are unit vectors.
+
+    Returns:
+        (n_unknowns, n_open) orthonormal, and (n_unknowns,) norms of the columns: unknowns change by direction / norm.
+    """
+    n = len(fitted.names_)
+    parts = zip(fitted.information_.channel_factors(), fitted.channel_weights_, strict=True)
+    rows = np.vstack([factor.dense(n)[:, :n] * np.sqrt(weight) for factor, weight in parts])
+    size = np.linalg.norm(rows, axis=0)
+    size = np.where(size > 0.0, size, 1.0)
+    return np.asarray(np.linalg.svd(rows / size)[2][fitted.rank_ :].T), size

@@ -1,0 +1,242 @@
+r"""When friction takes energy: conditions on the friction as a whole, not on the sign of each coefficient.
+
+Friction elements act along directions s with laws of speeds e · v, where v are the speeds of the joints. The power
+they take is
+
+.. math:: P(v) = \sum_k (s_k \cdot v)\, F_k\, \varphi_k(e_k \cdot v)
+
+Where two motors turn one joint, a single coefficient may have either sign as long as P is never negative (Gautier,
+Khalil, Restrepo 1995: Fv6 alone would feed energy). So:
+
+- viscous friction: the matrix sum F_k (s_k e_k' + e_k s_k') / 2 is positive semidefinite;
+- dry friction: P is linear between the planes e_k · v = 0, so it is nowhere negative if it is not on the lines where
+  these planes meet. That is finitely many linear conditions. With laws that depend on the speed (a falling or smoothed
+  sign), they hold at a range of speeds; with friction that winds up, for motion to and fro of any amplitude.
+- what grows with the load must not feed energy under any load: each coefficient for itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynident.arrays import Array
+from dynident.dynamics.terms import Column, Coulomb, Term
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN, Moving, PointwiseLaw, Stop
+from dynident.physical.cones import Kind, triangle
+from dynident.robot.model import Element, Robot
+
+SPEEDS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # [rad/s] at which curves must take energy
+FAST = 1e3  # [rad/s] where every sign has reached one
+_DRY = ("stribeck", "sign", "asymmetric")
+_GROWING = ("quadratic", "cubic")
+_LOADED = ("load", "loadv")
+_NEAR = 1e-9
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that friction must fulfil.
+
+    Attributes:
+        place: Which friction, in words.
+        kind: "nonnegative" or "semidefinite".
+        columns: (k,) indices of the columns that take part.
+        rows: (m, k): rows @ x must not be negative, or be the stacked triangle of a positive semidefinite matrix.
+    """
+
+    place: str
+    kind: Kind
+    columns: NDArray[np.intp]
+    rows: Array
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Elements that share joints.
+
+    Attributes:
+        elements: The elements.
+        speed: (n_elements, d) directions e over the joints they share.
+        torque: (n_elements, d) directions s.
+    """
+
+    elements: tuple[Element, ...]
+    speed: Array
+    torque: Array
+
+    @property
+    def place(self) -> str:
+        return "friction of " + ", ".join(element.label for element in self.elements)
+
+
+def dissipation(robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) -> list[Condition]:
+    """The conditions under which the friction of a model takes energy.
+
+    Args:
+        robot: The robot.
+        columns: All columns of the model.
+        terms: Its terms.
+    """
+    found: list[Condition] = []
+    for part in _parts(robot):
+        viscous = {e.label: _index(columns, "Fv", e) for e in part.elements}
+        own = [(k, place) for k, e in enumerate(part.elements) if (place := viscous[e.label]) is not None]
+        if own:
+            outer = [np.outer(part.torque[k], part.speed[k]) for k, _ in own]
+            rows = triangle(np.array([0.5 * (one + one.T) for one in outer])).T
+            kind: Kind = "semidefinite" if len(rows) > 1 else "nonnegative"
+            found.append(Condition(f"viscous {part.place}", kind, np.array([i for _, i in own]), rows))
+        found += _curves(part, robot, columns, terms)
+        found += _loads(part, columns)
+    return found
+
+
+def _parts(robot: Robot) -> list[_Part]:
+    """Elements with friction, those together that share joints.
+
+    A joint that a loop is solved for moves as the pose wants; it counts as a direction of its own.
+    """
+    elements = [e for e in robot.elements if {"Fv", "Fc"} & set(e.names)]
+    moving, solved = list(robot.moving), max((len(e.solved) for e in elements), default=0)
+    if not elements:
+        return []
+
+    def both(direction: Array, element: Element) -> Array:
+        more = np.zeros(solved)
+        more[: len(element.solved)] = element.solved
+        return np.concatenate([direction @ robot.coupling[:, moving], more])
+
+    speed = np.array([both(e.velocity, e) for e in elements])
+    torque = np.array([both(e.torque, e) for e in elements])
+    touched = (np.abs(speed) > _NEAR) | (np.abs(torque) > _NEAR)
+    rest, result = [k for k in range(len(elements)) if touched[k].any()], []
+    while rest:
+        group = [rest.pop(0)]
+        joints = touched[group[0]]
+        while more := [k for k in rest if (touched[k] & joints).any()]:
+            group += more
+            rest = [k for k in rest if k not in more]
+            joints = joints | touched[more].any(0)
+        group.sort()
+        shared = np.flatnonzero(joints)
+        result.append(_Part(tuple(elements[k] for k in group), speed[group][:, shared], torque[group][:, shared]))
+    return result
+
+
+def _index(columns: Sequence[Column], symbol: str, element: Element) -> int | None:
+    """Place of an element's own column of a state term."""
+    name = element.names.get(symbol)
+    return next((i for i, column in enumerate(columns) if column.name == name and column.term == symbol), None)
+
+
+def _curves(part: _Part, robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) -> list[Condition]:
+    """Dry friction, and friction that grows with powers of the speed, along the lines where planes meet."""
+    places = {(c.term, c.place): [] for c in columns}  # type: dict[tuple[str, str], list[int]]
+    for i, column in enumerate(columns):
+        places[column.term, column.place].append(i)
+    result = []
+    for names, what in (((*_DRY, "Fc", "stop"), "dry"), ((*_GROWING, "Fv"), "viscous")):
+        laws = [term for term in terms if term.name in names]
+        shaped = any(term.name in (*_DRY, *_GROWING) for term in laws)
+        if what == "viscous" and not shaped:
+            continue
+        speeds = SPEEDS if shaped else (FAST,)
+        signs = (1.0, -1.0) if any(term.name == "asymmetric" for term in laws) else (1.0,)
+        rows: list[Array] = []
+        for ray in meeting_lines(part.speed):
+            for speed, sign, amplitude in itertools.product(speeds, signs, _amplitudes(laws)):
+                row = np.zeros(len(columns))
+                for k, element in enumerate(part.elements):
+                    rate = sign * float(part.speed[k] @ ray)
+                    lever = sign * float(part.torque[k] @ ray)
+                    for law in laws:
+                        own = places.get((law.name, _place(law, element)), [])
+                        if own:
+                            row[own] += lever * _values(law, element, speed * rate, amplitude)
+                rows.append(row)
+        result += _inequalities(f"{what} {part.place}", rows)
+    return result
+
+
+def _place(law: Term, element: Element) -> str:
+    name = element.names.get(law.name)
+    return element.label if name is None else name.removeprefix(law.name)
+
+
+def _values(law: Term, element: Element, speed: float, amplitude: float) -> Array:
+    """Values of a law's columns on one element that moves to and fro at a speed."""
+    unit = METRES_PER_RADIAN if element.prismatic else 1.0
+    if abs(speed) < _NEAR:
+        return np.zeros(1)
+    if isinstance(law, Stop):  # the share of its energy that a spring wound over an amplitude does not give back
+        return np.array([np.sign(speed) * max(0.0, 1.0 - radius / amplitude) for radius in law.scales])
+    if isinstance(law, Coulomb):
+        width = law.width(element)
+        return np.array([np.tanh(speed * unit / width) if width else np.sign(speed)])
+    if isinstance(law, PointwiseLaw):
+        still, at = np.zeros((1, 1)), np.array([[speed * unit]])
+        return np.array([one[0, 0] for one in law.at(Moving(still, at, still, still, True), np.array([[unit]]))])
+    return np.array([speed * unit])
+
+
+def _amplitudes(laws: Sequence[Term]) -> list[float]:
+    """Amplitudes between which what wound-up friction takes changes one way only [rad]."""
+    radii = sorted(radius for law in laws if isinstance(law, Stop) for radius in law.scales)
+    return [*radii, np.inf] if radii else [np.inf]
+
+
+def _inequalities(place: str, rows: Sequence[Array]) -> list[Condition]:
+    """Rows over all columns as one condition; those that repeat another or are empty are left out."""
+    found: dict[tuple[float, ...], Array] = {}
+    for row in rows:
+        size = float(np.abs(row).max(initial=0.0))
+        if size > 0.0:
+            found.setdefault(tuple(np.round(row / size, 9)), row / size)
+    if not found:
+        return []
+    stacked = np.array(list(found.values()))
+    own = np.flatnonzero(np.abs(stacked).max(0) > _NEAR)
+    return [Condition(place, "nonnegative", own, stacked[:, own])]
+
+
+def meeting_lines(planes: Array) -> list[Array]:
+    """Directions of the lines where planes e_k · v = 0 meet, one of each pair v, -v.
+
+    Args:
+        planes: (n_planes, d) normals that span all d dimensions, or fewer: directions that no plane sees are left out.
+    """
+    d = planes.shape[1]
+    if d == 1:
+        return [np.ones(1)]
+    _, singular, vt = np.linalg.svd(planes)
+    rank = int(np.sum(singular > _NEAR * singular[0]))
+    if rank == 1:
+        return [vt[0]]
+    seen = vt[:rank]
+    inner = planes @ seen.T
+    lines: list[Array] = []
+    for chosen in itertools.combinations(range(len(planes)), rank - 1):
+        _, found, turned = np.linalg.svd(inner[list(chosen)])
+        line = turned[-1] @ seen
+        fresh = not any(abs(abs(float(line @ other)) - 1.0) < _NEAR for other in lines)
+        if np.sum(found > _NEAR) == rank - 1 and fresh:
+            lines.append(line)
+    return lines
+
+
+def _loads(part: _Part, columns: Sequence[Column]) -> list[Condition]:
+    """Friction per load: the sign with which an element takes energy."""
+    result = []
+    for k, element in enumerate(part.elements):
+        sign = np.sign(float(part.torque[k] @ part.speed[k])) or 1.0
+        for i, column in enumerate(columns):
+            if column.term in _LOADED and column.place == element.label:
+                result.append(
+                    Condition(f"load-dependent {part.place}", "nonnegative", np.array([i]), np.array([[sign]]))
+                )
+    return result

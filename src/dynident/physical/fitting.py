@@ -1,0 +1,292 @@
+"""What a fit knows about standard parameters, as rows: ||A chi - y|| is the distance to the fit in deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.arrays import Array, on_one_thread
+from dynident.errors import InputError
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.fit import Fit
+from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.identifiability.base import BaseParameters
+from dynident.information.information import Information
+from dynident.information.solution import RANK_SHARE
+from dynident.physical.bounds import Bound
+from dynident.physical.prior import PriorLike, lean_towards
+from dynident.physical.problem import FLOOR, Nearest, PhysicalProblem, link_columns
+from dynident.physical.result import Contradiction, LinkBody, PhysicalParameters, link_body
+from dynident.robot.physicality import link_label, pseudo_inertia
+
+_UNSEEN = 1e-11  # eigenvalue of a correlation, as a share of the largest, that rounding makes of zero
+_ROUNDING = 1e-10
+Evidence = Fit | Estimator | Information
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a fit.
+
+    Attributes:
+        base: What the base parameters are, over which terms of which robot.
+        beta: (n,) unconstrained values.
+        covariance: (n, n) of them.
+        R: (m, n): ||R (beta' - beta)|| is how far beta' is from the fit, in deviations.
+        rank: Directions that the data determines.
+        channels: Names of the output channels; empty where nothing is known about them.
+        factors: Dense rows of each channel over base parameters and torque, (k + 1, n + 1) each.
+        reference: What load-dependent terms are linear around, or None.
+        notes: What a reader should know.
+    """
+
+    base: BaseParameters
+    beta: Array
+    covariance: Array
+    R: Array
+    rank: int
+    channels: tuple[str, ...] = ()
+    factors: tuple[Array, ...] = ()
+    reference: Array | None = None
+    notes: tuple[str, ...] = ()
+
+    def relative_errors(self, beta: Array) -> Array:
+        """||tau - W beta|| / ||tau|| of each channel, (n_channels,)."""
+        errors = np.array([np.linalg.norm(rows[:, -1] - rows[:, :-1] @ beta) for rows in self.factors])
+        sizes = np.array([np.linalg.norm(rows[:, -1]) for rows in self.factors])
+        return np.asarray(errors / np.maximum(sizes, 1e-300))
+
+
+def rows_of(
+    fit: Evidence,
+    base: BaseParameters | None = None,
+    inflation: Array | None = None,
+    reference: Array | None = None,
+) -> Rows:
+    """The rows of a fit.
+
+    Args:
+        fit: An estimate, a fitted estimator, or data, which is then fitted by weighted least squares.
+        base: The base parameters with their robot; needed only where the data has lost them (a file of factors).
+        inflation: (n_channels,) rows that weigh as much as one independent row, for a fitted estimator; an estimate
+            knows its own.
+        reference: (10 n_links,) what load-dependent terms of a fitted estimator are linear around.
+    """
+    if isinstance(fit, Fit):
+        if base is not None or inflation is not None or reference is not None:
+            raise InputError("base, inflation and reference go with a fitted estimator; an estimate has its own")
+        return _of_estimate(fit)
+    if isinstance(fit, Information):
+        fit = WeightedLeastSquares().fit(fit)
+    if not isinstance(fit, Estimator):
+        raise InputError(f"a {type(fit).__name__} is no fit; expected a Fit, a fitted estimator or an Information")
+    return replace(_of_estimator(fit, base, inflation), reference=reference)
+
+
+def _of_estimator(fit: Estimator, base: BaseParameters | None, inflation: Array | None) -> Rows:
+    information = fit.information_
+    owner = information.coordinates if base is None else base
+    if not isinstance(owner, BaseParameters):
+        raise InputError("the data does not know its robot; give base=base_parameters(robot, terms)")
+    if owner.names != information.names or not np.allclose(owner.K, information.coordinates.K):
+        raise InputError("the base parameters given are not those of the data; use the terms of the fit")
+    n = owner.n
+    more = np.ones(len(fit.channels_)) if inflation is None else np.maximum(np.asarray(inflation, dtype=float), 1.0)
+    if more.shape != (len(fit.channels_),):
+        raise InputError(f"inflation must be {len(fit.channels_)} numbers, one per channel; got shape {more.shape}")
+    factors = tuple(factor.dense(n) for factor in information.channel_factors())
+    weights = np.sqrt(fit.channel_weights_ / more)
+    # Ordinary least squares weighs all channels by one; its deviations are those of the residuals.
+    if np.ptp(fit.channel_weights_) == 0.0:
+        weights = 1.0 / (np.maximum(fit.sigma_, 1e-150) * np.sqrt(more))
+    stacked = np.vstack([rows[:, :n] * weight for rows, weight in zip(factors, weights, strict=True)])
+    R, rank = _triangular(stacked)
+    covariance = fit.covariance_ if inflation is None else _inverse(R)
+    return Rows(owner, fit.values_, covariance, R, rank, fit.channels_, factors)
+
+
+def _triangular(stacked: Array) -> tuple[Array, int]:
+    """Square-root information of determined directions, (rank, n), columns scaled while that is decided."""
+    n = stacked.shape[1]
+    size = np.linalg.norm(stacked, axis=0)
+    scale = np.where(size > 0.0, size, 1.0)
+    _, singular, vt = np.linalg.svd(np.linalg.qr(stacked / scale)[1])
+    rank = int(np.sum(singular > max(RANK_SHARE * n, 1e-10) * singular[0]))
+    return np.asarray(singular[:rank, None] * vt[:rank] * scale), rank
+
+
+def _inverse(R: Array) -> Array:
+    half = np.linalg.pinv(R)
+    return np.asarray(half @ half.T)
+
+
+def _of_estimate(fit: Fit) -> Rows:
+    """From values and covariance.
+
+    Parameters without a deviation (eliminated, or zero by declaration) tell nothing. Of those that are not determined
+    an estimate of old files knows values and deviations within what the data sees, but not along which directions it
+    sees nothing; so they stay within these deviations, lest the torque changes.
+    """
+    if fit.open_directions is not None:
+        R = _beside(fit.open_directions, fit.covariance)
+        settled = f"the data leaves open {', '.join(fit.undetermined)}; where it does, the prior settled them"
+        return Rows(fit.base, fit.beta, fit.covariance, R, len(R), reference=fit.reference, notes=(settled,))
+    std = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
+    own = np.flatnonzero(std > 0.0)
+    if not len(own):
+        raise InputError("the estimate determines no parameter; there is nothing to make physical")
+    scale = std[own]
+    values, vectors = np.linalg.eigh(fit.covariance[np.ix_(own, own)] / np.outer(scale, scale))
+    values = np.where(values < _UNSEEN * values[-1], 1.0, values)
+    R = np.zeros((len(own), fit.base.n))
+    R[:, own] = (vectors / np.sqrt(values)).T / scale
+    notes: tuple[str, ...] = ()
+    if fit.undetermined:
+        notes = (
+            f"the data leaves open {', '.join(fit.undetermined)}; they were kept near the values of the fit, for its "
+            "file does not tell along which combinations they are free: identify again to let them go",
+        )
+    return Rows(fit.base, fit.beta, fit.covariance, R, min(fit.rank, len(own)), reference=fit.reference, notes=notes)
+
+
+def _beside(directions: Array, covariance: Array) -> Array:
+    """Square-root information of what lies beside open directions, (n - k, n), from a covariance (n, n)."""
+    std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale = np.where(std > 0.0, std, 1.0)
+    n, k = directions.shape
+    # In units of deviations; what is orthogonal to the open directions there is what rows can be made of.
+    seen = np.linalg.qr(directions / scale[:, None], mode="complete")[0][:, k:]
+    seen[np.linalg.norm(seen, axis=1) < _ROUNDING] = 0.0  # a parameter that is open by itself, not almost so
+    values, vectors = np.linalg.eigh(seen.T @ (covariance / np.outer(scale, scale)) @ seen)
+    values = np.maximum(values, _UNSEEN * values[-1]) if n > k else values
+    return np.asarray((seen @ vectors / np.sqrt(values)).T / scale)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# From base parameters to bodies: the physical parameters nearest to a fit.
+
+GIVE = 1.0  # standard deviations of all together that the prior may move; noise moves a fit by the root of its rank
+RARE = 1e-3  # share of fits in which noise alone is farther from physical
+_TOLD = 3  # contradictions that are worked out
+_MATTERS = 0.05  # share of the squared distance below which a condition is not named
+
+
+@on_one_thread
+def physical_fit(
+    fit: Evidence,
+    base: BaseParameters | None = None,
+    *,
+    prior: PriorLike = None,
+    bounds: Sequence[Bound] = (),
+    inflation: Array | None = None,
+    reference: Array | None = None,
+    floor: float = FLOOR,
+) -> PhysicalParameters:
+    """The physical parameters nearest to a fit.
+
+    Minimises the weighted residual over standard parameters such that every link is a body (pseudo-inertia positive
+    definite), rotor inertias are not negative and friction takes energy as a whole. See `physical_problem`.
+
+    Args:
+        fit: An estimate, a fitted estimator, or data, which is then fitted by weighted least squares. Only the latter
+            two know the error of each joint.
+        base: The base parameters with their robot; needed only where the data has lost them (a file of factors).
+        prior: What settles directions that the data leaves open: None for the robot's own values, the name of one of
+            its value sets, a mapping by parameter name, or "plausible" for bodies from geometry alone.
+        bounds: Bounds on masses and centres of mass.
+        inflation: (n_channels,) rows that weigh as much as one independent row, for a fitted estimator.
+        reference: (10 n_links,) what load-dependent terms of a fitted estimator are linear around; for predictions.
+        floor: Share of the body it leans towards that each link keeps.
+
+    Raises:
+        ConflictError: When bounds contradict physics or each other, naming them.
+    """
+    if not 0.0 < floor < 0.1:
+        raise InputError(f"floor is {floor}; expected a small positive share, such as {FLOOR:g}")
+    if isinstance(bounds, Bound) or not all(isinstance(one, Bound) for one in bounds):
+        raise InputError("bounds must be a sequence of MassBound, TotalMassBound, CenterBox or CenterEllipsoid")
+    rows = rows_of(fit, base, inflation, reference)
+    base, A, y = rows.base, rows.R @ rows.base.K, rows.R @ rows.beta
+    link_columns(base.robot, base.columns)
+    lean = lean_towards(base.robot, base.columns, A, y, prior)
+    problem = PhysicalProblem(base.robot, base.columns, base.terms, A, y, lean, tuple(bounds), GIVE, floor)
+    found = problem.solve()
+    beta = base.K @ found.chi
+    distance = float(np.linalg.norm(A @ found.chi - y))
+    usual = usual_distance(rows.rank)
+    return PhysicalParameters(
+        base=base,
+        chi=found.chi,
+        unconstrained=rows.beta,
+        covariance=rows.covariance,
+        chi_std=standard_deviations(A, found.chi),
+        distance=distance,
+        usual=usual,
+        strains=found.strains,
+        contradictions=_contradictions(problem, found) if found.least > usual else (),
+        prior=lean.words,
+        give=found.give,
+        links=bodies_of(problem, found),
+        channels=rows.channels,
+        errors=rows.relative_errors(beta) if rows.channels else np.zeros(0),
+        errors_unconstrained=rows.relative_errors(rows.beta) if rows.channels else np.zeros(0),
+        seconds=found.seconds,
+        reference=rows.reference,
+        notes=rows.notes,
+    )
+
+
+def usual_distance(rank: int) -> float:
+    """Distance that noise alone exceeds once in a thousand fits, if the deviations are right and the truth physical.
+
+    The truth is physical, so the nearest physical parameters are no farther than it; and its square is distributed as
+    chi-square with as many degrees of freedom as the data determines directions.
+    """
+    from scipy.special import chdtri  # takes a while to load
+
+    return float(np.sqrt(chdtri(rank, RARE)))
+
+
+def bodies_of(problem: PhysicalProblem, found: Nearest) -> tuple[LinkBody, ...]:
+    """The bodies of a solution."""
+    places = link_columns(problem.robot, problem.columns)
+    result = []
+    for joint, place, body in zip(problem.robot.joints, places, problem.lean.bodies, strict=True):
+        margin = smallest_share(found.chi[place], body)
+        result.append(link_body(link_label(joint), found.chi[place], margin, problem.floor))
+    return tuple(result)
+
+
+def smallest_share(chi: Array, body: Array) -> float:
+    """Smallest eigenvalue of a link's pseudo-inertia in axes where that of a body is one."""
+    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
+    return float(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0])
+
+
+def standard_deviations(A: Array, chi: Array) -> Array:
+    """Deviations of standard parameters from rows of unit deviation, (n_columns,); infinite where rows leave them open.
+
+    Args:
+        A: (m, n_columns) of full row rank.
+        chi: (n_columns,), only its length counts.
+    """
+    size = np.linalg.norm(A, axis=0)
+    scale = np.where(size > 0.0, size, 1.0)
+    _, singular, vt = np.linalg.svd(A / scale, full_matrices=False)
+    kept = singular > 1e-12 * singular[0]
+    half = vt[kept].T / singular[kept]
+    seen = np.sum(vt[kept] ** 2, axis=0) > 1.0 - 1e-9  # the unit vector of the parameter lies in what rows can see
+    return np.where(seen, np.linalg.norm(half, axis=1) / scale, np.inf)
+
+
+def _contradictions(problem: PhysicalProblem, found: Nearest) -> tuple[Contradiction, ...]:
+    """The conditions that cause most of the distance, and what it would be without each."""
+    total = max(sum(max(strain, 0.0) for strain in found.strains.values()), 1e-300)
+    worst = sorted(found.strains, key=lambda name: -found.strains[name])[:_TOLD]
+    return tuple(
+        Contradiction(name, found.strains[name] / total, found.least, problem.distance_without(name))
+        for name in worst
+        if found.strains[name] > _MATTERS * total
+    )

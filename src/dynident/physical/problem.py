@@ -1,0 +1,424 @@
+r"""The convex problem behind everything physical: nearest to given rows, among parameters that belong to bodies.
+
+Two solves. The first finds the least distance,
+
+.. math:: \min \|A \chi - y\|^2 \quad\text{such that}\quad J_j(\chi) \succeq \varphi B_j,\; I_a \ge 0,\;
+    \text{friction takes energy},\; \text{bounds hold}
+
+with J_j the pseudo-inertia of link j and B_j that of a body to lean towards. The rows leave directions open; the second
+settles them by the log-det distance to those bodies, without giving up more than a small share of what was reached,
+
+.. math:: \min \sum_j \operatorname{tr} B_j^{-1} J_j - \log\det B_j^{-1} J_j \quad\text{such that}\quad
+    \|A (\chi - \chi_1)\| \le \delta
+
+so no weight has to be balanced and what the rows determine cannot drift. Links are written in the axes of their own
+body, where B_j is the identity: masses of kilogrammes and inertias of milligrammes then weigh alike.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynident.arrays import Array, Mask, on_one_thread
+from dynident.dynamics.terms import Column, Term
+from dynident.errors import InputError
+from dynident.physical.bounds import Bound
+from dynident.physical.cones import (
+    ConeProblem,
+    InfeasibleError,
+    Optimum,
+    Part,
+    SolveError,
+    from_triangle,
+    log_determinant,
+    triangle,
+)
+from dynident.physical.dissipative_friction import Condition, dissipation
+from dynident.robot.model import Robot
+from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.robot.physicality import link_label, pseudo_inertia, without_body
+
+FLOOR = 1e-4  # share of its body that each link keeps
+_UNIT = 0.1
+_WIDER = 5.0  # times: room for the second solve after it failed
+HOLD = 1e-6  # weight of the size of links, in that of their bodies, in the first solve: keeps open directions finite
+
+
+class ConflictError(InputError):
+    """Bounds that no physical robot can fulfil together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lean:
+    """What parameters lean towards where nothing else settles them.
+
+    Attributes:
+        bodies: (n_links, 10) standard parameters of physical bodies.
+        others: (n_columns,) values of all that is no link; those of rotors are positive.
+        scales: (n_columns,) typical size of all that is no link; for rotors, their value.
+        words: In words.
+    """
+
+    bodies: Array
+    others: Array
+    scales: Array
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class PhysicalProblem:
+    """Rows, conditions and what to lean towards.
+
+    Attributes:
+        robot: The robot.
+        columns: Standard parameters.
+        terms: Terms they belong to.
+        rows: (m, n_columns) A.
+        target: (m,) y.
+        lean: What open directions lean towards.
+        bounds: What the user knows.
+        give: How far the second solve may move away from the first, in the unit of the rows.
+        floor: Share of its body that each link keeps.
+    """
+
+    robot: Robot
+    columns: tuple[Column, ...]
+    terms: tuple[Term, ...]
+    rows: Array
+    target: Array
+    lean: Lean
+    bounds: tuple[Bound, ...] = ()
+    give: float = 0.01
+    floor: float = FLOOR
+
+    @functools.cached_property
+    def axes(self) -> list[Array]:
+        """Of the bodies."""
+        return [body_axes(body) for body in self.lean.bodies]
+
+    @functools.cached_property
+    def friction(self) -> list[Condition]:
+        """When its friction takes energy."""
+        return dissipation(self.robot, self.columns, self.terms)
+
+    @on_one_thread
+    def solve(self) -> Nearest:
+        """Both solves.
+
+        Raises:
+            ConflictError: When bounds contradict physics or each other, naming them.
+        """
+        unit = min(self.give / _UNIT, 1.0)  # the solver sees rows in which what may be given away is never tiny
+        found = replace(self, rows=self.rows / unit, target=self.target / unit, give=self.give / unit)._solve()
+        strains = {name: unit**2 * strain for name, strain in found.strains.items()}
+        return replace(found, strains=strains, least=unit * found.least, give=unit * found.give)
+
+    def _solve(self) -> Nearest:
+        first = _Build(self)
+        first.near_rows()
+        try:
+            nearest = first.problem.solve()
+        except InfeasibleError:
+            raise self._conflict() from None
+        chi = first.chi(nearest.x)
+        least = float(np.linalg.norm(self.rows @ chi - self.target))
+        settled, seconds, give = self._lean_from(chi, max(self.give, 1e-6 * least))
+        return Nearest(self._signed(settled), first.strains(nearest), nearest.seconds + seconds, least, give)
+
+    def _signed(self, chi: Array) -> Array:
+        """Zero where the solver left a rounding error on the wrong side of it: for readers that check signs."""
+        signs = {i: 1.0 for i, column in enumerate(self.columns) if column.term == "Ia" and column.fixed is None}
+        alone = (one for one in self.friction if one.rows.shape == (1, 1))
+        signs.update({int(one.columns[0]): float(one.rows[0, 0]) for one in alone})
+        wrong = [i for i, sign in signs.items() if sign * chi[i] < 0.0]
+        chi = chi.copy()
+        chi[wrong] = 0.0
+        return chi
+
+    def _lean_from(self, chi: Array, give: float) -> tuple[Array, float, float]:
+        """The second solve; where rows leave next to no room it is given some more, which the result states."""
+        for wider in (1.0, _WIDER, _WIDER**2):
+            build = _Build(self, settled=chi)
+            build.near_bodies(chi, wider * give)
+            try:
+                found = build.problem.solve()
+            except SolveError:
+                continue
+            if build.margin(found.x) > 0.5 * self.floor:
+                return build.chi(found.x), found.seconds, wider * give
+        raise SolveError(
+            "no physical parameters were found near the least distance; bound the masses of links, or give a prior"
+        )
+
+    @on_one_thread
+    def distance_without(self, group: str) -> float:
+        """The least distance if one condition did not have to hold."""
+        build = _Build(self, without=group)
+        build.near_rows()
+        chi = build.chi(build.problem.solve().x)
+        return float(np.linalg.norm(self.rows @ chi - self.target))
+
+    def _conflict(self) -> ConflictError:
+        """Which bounds contradict each other: those that strain when all may give way."""
+        if not self.bounds:
+            return ConflictError("values that the robot file fixes belong to no physical robot; inspect names them")
+        build = _Build(self, soft=True)
+        build.give_way()
+        found = build.problem.solve()
+        size = max(float(np.abs(found.multipliers[label]).max(initial=0.0)) for label in build.bound_labels)
+        parts = []
+        for bound, label in zip(self.bounds, build.bound_labels, strict=True):
+            if np.abs(found.multipliers[label]).max(initial=0.0) > 1e-3 * size:
+                parts.append(str(bound))
+        return ConflictError(
+            f"no physical robot has {' and '.join(parts)}; widen {'one of them' if len(parts) > 1 else 'it'}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """What solving found.
+
+    Attributes:
+        chi: (n_columns,).
+        strains: How much of the squared distance each condition causes, by its name.
+        seconds: Of the solver [s].
+        least: The least distance, in the unit of the rows.
+        give: How far the second solve was allowed to move, in the same unit.
+    """
+
+    chi: Array
+    strains: Mapping[str, float]
+    seconds: float
+    least: float
+    give: float
+
+
+def link_columns(robot: Robot, columns: Sequence[Column]) -> NDArray[np.intp]:
+    """(n_links, 10) index of each link's columns.
+
+    Raises:
+        InputError: When some of a link's ten columns are not there.
+    """
+    places = {column.name: i for i, column in enumerate(columns) if column.term == "rigid"}
+    lacking = [
+        f"{symbol}{joint.number}"
+        for joint in robot.joints
+        for symbol in LINK_SYMBOLS
+        if f"{symbol}{joint.number}" not in places
+    ]
+    if lacking:
+        raise InputError(
+            f"standard parameter {lacking[0]} is not among the columns; physical bodies need the term rigid and all "
+            "ten parameters of each link (fix known values in the robot file, not with `known`)"
+        )
+    return np.array([[places[f"{symbol}{joint.number}"] for symbol in LINK_SYMBOLS] for joint in robot.joints])
+
+
+def seen_alone(rows: Array) -> Mask:
+    """(n_columns,) whether rows determine each parameter by itself, whatever the others are."""
+    size = np.linalg.norm(rows, axis=0)
+    _, singular, vt = np.linalg.svd(rows / np.where(size > 0.0, size, 1.0), full_matrices=False)
+    kept = vt[singular > 1e-12 * singular[0]]
+    return np.asarray(np.sum(kept**2, axis=0) > 1.0 - 1e-9)
+
+
+def body_axes(body: Array) -> Array:
+    """(10, 10) T of a physical body: chi = T y, y the triangle of the pseudo-inertia in axes where the body is one."""
+    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
+    units = inverse @ pseudo_inertia(np.eye(10)) @ inverse.T
+    return np.asarray(np.linalg.inv(triangle(units).T))
+
+
+class _Build:
+    """A cone problem for a physical one."""
+
+    def __init__(
+        self, given: PhysicalProblem, *, without: str = "", soft: bool = False, settled: Array | None = None
+    ) -> None:
+        self.given, self.problem = given, ConeProblem()
+        robot, columns, lean = given.robot, given.columns, given.lean
+        every = link_columns(robot, columns)
+        own = [i for i in range(len(every)) if i not in without_body(robot)]
+        self.every, self.links, self.joints = every.ravel(), every[own], [robot.joints[i] for i in own]
+        self.constant = np.array([0.0 if column.fixed is None else column.fixed for column in columns])
+        open_ = np.array([column.fixed is None for column in columns])
+        if settled is not None:  # what the rows determine by itself is found; friction mostly
+            found = seen_alone(given.rows)
+            self.constant, open_ = np.where(found & open_, settled, self.constant), open_ & ~found
+        open_[self.every] = False
+        self.constant[self.every] = 0.0
+        self.others = np.flatnonzero(open_)
+        self.axes = [given.axes[i] for i in own]
+        self.unit = triangle(np.eye(4))
+        self.y = [self.problem.variables(10) for _ in self.links]
+        self.e = self.problem.variables(len(self.others))
+        self.scales = lean.scales[self.others]
+        self.groups: dict[str, list[str]] = {}
+        self.bound_labels: list[str] = []
+        self._fixed()
+        self._bodies(without)
+        self._elements(without)
+        self.reach = np.arange(self.problem.n)  # the variables that parameters are made of
+        self.size, self.r = 1.0, np.zeros(0, dtype=int)
+        self.slack = self.problem.variables(len(given.bounds) if soft else 0)
+        for number in range(len(given.bounds)):
+            self._bound(number)
+
+    def chi(self, x: Array) -> Array:
+        """Standard parameters of a solution, (n_columns,)."""
+        chi = self.constant.copy()
+        for link, axes, y in zip(self.links, self.axes, self.y, strict=True):
+            chi[link] = axes @ x[y]
+        chi[self.others] = self.scales * x[self.e]
+        for i, column in enumerate(self.given.columns):
+            if column.fixed is not None:
+                chi[i] = column.fixed  # exactly, not as near as the solver came
+        return chi
+
+    def margin(self, x: Array) -> float:
+        """Smallest share of its body that a link has."""
+        return min(float(np.linalg.eigvalsh(from_triangle(x[y]))[0]) for y in self.y)
+
+    def parts(self, A: Array) -> list[Part]:
+        """Rows over standard parameters, (m, n_columns), as rows over the variables."""
+        links = zip(self.links, self.axes, self.y, strict=True)
+        found = [(y, A[:, link] @ axes) for link, axes, y in links if A[:, link].any()]
+        if len(self.others):
+            found.append((self.e, A[:, self.others] * self.scales))
+        return found
+
+    def near_rows(self) -> None:
+        """The objective of the first solve."""
+        given = self.given
+        A, y = given.rows, given.target - given.rows @ self.constant
+        if len(A) > A.shape[1]:
+            Q, A = np.linalg.qr(A)
+            y = Q.T @ y
+        # Distances of a million deviations and of none are both to be found well.
+        size = self.size = max(1.0, 1e-3 * float(np.linalg.norm(y)))
+        r = self.r = self.problem.variables(len(y))
+        parts = [(where, matrix / size) for where, matrix in self.parts(A)]
+        self.problem.require("rows", "zero", [*parts, (r, -np.eye(len(y)))], -y / size)
+        self.problem.squares.update(dict.fromkeys(r.tolist(), 1.0))
+        self._hold()
+
+    def near_bodies(self, chi: Array, give: float) -> None:
+        """The objective of the second solve, within a distance of the first."""
+        own = [*self.links.ravel(), *self.others]
+        A = np.zeros((min(len(self.given.rows), len(own)), len(chi)))
+        A[:, own] = np.linalg.qr(self.given.rows[:, own])[1]
+        r = self.problem.variables(len(A))
+        self.problem.require("moved", "zero", [*self.parts(A), (r, -give * np.eye(len(A)))], -A @ chi)
+        ball = np.vstack([np.zeros(len(A)), np.eye(len(A))])
+        self.problem.require("hold", "second order", [(r, ball)], np.eye(len(A) + 1)[0])
+        for number, y in enumerate(self.y):
+            logs = log_determinant(self.problem, f"body {number}", [(y, np.eye(10))], np.zeros(10))
+            self.problem.linear.update(dict.fromkeys(logs.tolist(), -1.0))
+            self.problem.linear.update(zip(y.tolist(), self.unit, strict=True))
+        for i, x, column in zip(self.e.tolist(), self._elsewhere(), self.others, strict=True):
+            if self.given.columns[column].term == "Ia":  # a body of one dimension
+                where = np.array([i])
+                logs = log_determinant(self.problem, f"rotor {i}", [(where, np.eye(1))], np.zeros(1))
+                self.problem.linear.update({i: 1.0, int(logs[0]): -1.0})
+            else:
+                self.problem.squares[i], self.problem.linear[i] = 1.0, -float(x)
+
+    def give_way(self) -> None:
+        """The objective that tells which bounds contradict each other."""
+        self.problem.linear.update(dict.fromkeys(self.slack.tolist(), 1.0))
+        self.problem.require("slack", "nonnegative", [(self.slack, np.eye(len(self.slack)))], np.zeros(len(self.slack)))
+        self._hold()
+
+    def _hold(self) -> None:
+        """Keep small what nothing else keeps: the trace of bodies, which cannot be negative, and squares elsewhere."""
+        for joint, y in zip(self.joints, self.y, strict=True):
+            if link_label(joint) in self.groups:
+                self.problem.linear.update(zip(y.tolist(), HOLD * self.unit, strict=True))
+            else:
+                self.problem.squares.update(dict.fromkeys(y.tolist(), HOLD**2))
+        for i, x, column in zip(self.e.tolist(), self._elsewhere(), self.others, strict=True):
+            rotor = self.given.columns[column].term == "Ia"
+            if rotor and f"rotor inertia {self.given.columns[column].name}" in self.groups:
+                self.problem.linear[i] = HOLD
+            else:
+                self.problem.squares[i], self.problem.linear[i] = HOLD, -HOLD * float(x)
+
+    def _elsewhere(self) -> Array:
+        """What the variables that are no link lean towards."""
+        return np.asarray(self.given.lean.others[self.others] / self.scales)
+
+    def strains(self, found: Optimum) -> dict[str, float]:
+        """How much of the squared distance each group of conditions causes; they add up to all of it.
+
+        With multipliers z and the step d that would meet the rows exactly, the condition b + A x causes -z · A d.
+        """
+        rows, size = self.problem.blocks["rows"], self.size
+        free = rows.dense(len(self.reach))
+        missed = rows.times(found.x) + rows.b + found.x[self.r]  # the rows themselves, without their residual
+        step = np.zeros(self.problem.n)
+        step[: len(self.reach)] = np.linalg.lstsq(free, -missed, rcond=1e-12)[0]
+        return {
+            group: size**2
+            * float(sum(-found.multipliers[one] @ self.problem.blocks[one].times(step) for one in labels))
+            for group, labels in self.groups.items()
+        }
+
+    def _fixed(self) -> None:
+        """Values that the robot file fixes for links; others are no variables."""
+        fixed = [int(i) for i in self.links.ravel() if self.given.columns[i].fixed is not None]
+        if fixed:
+            rows = np.zeros((len(fixed), len(self.given.columns)))
+            rows[range(len(fixed)), fixed] = 1.0
+            values = np.array([self.given.columns[i].fixed for i in fixed], dtype=np.float64)
+            self.problem.require("fixed", "zero", self.parts(rows), -values)
+
+    def _bodies(self, without: str) -> None:
+        for joint, y in zip(self.joints, self.y, strict=True):
+            label = link_label(joint)
+            if label != without:
+                self.groups[label] = [label]
+                self.problem.require(label, "semidefinite", [(y, np.eye(10))], -self.given.floor * self.unit)
+
+    def _elements(self, without: str) -> None:
+        """Rotor inertia and friction."""
+        for place, i in enumerate(self.others):
+            column = self.given.columns[i]
+            label = f"rotor inertia {column.name}"
+            if column.term == "Ia" and label != without:
+                self.groups[label] = [label]
+                self.problem.require(label, "nonnegative", [(self.e[[place]], np.eye(1))], np.zeros(1))
+        for number, condition in enumerate(self.given.friction):
+            if condition.place != without:
+                self._condition(f"{condition.place} #{number}", condition)
+
+    def _condition(self, label: str, condition: Condition) -> None:
+        """Friction, or the part of it that is still open."""
+        open_ = np.isin(condition.columns, self.others)
+        if open_.any():
+            places = np.searchsorted(self.others, condition.columns[open_])
+            rest = condition.rows[:, ~open_] @ self.constant[condition.columns[~open_]]
+            size = float(self.scales[places].max())
+            rows = condition.rows[:, open_] * self.scales[places] / size
+            self.groups.setdefault(condition.place, []).append(label)
+            self.problem.require(label, condition.kind, [(self.e[places], rows)], rest / size)
+
+    def _bound(self, number: int) -> None:
+        bound, label = self.given.bounds[number], f"bound {number}"
+        kind, A, b = bound.cone(self.given.robot)
+        wide = np.zeros((len(b), len(self.given.columns)))
+        wide[:, self.every] = A.reshape(len(b), -1)
+        size = max(float(np.abs(b).max(initial=0.0)), float(self.given.lean.bodies[:, 9].mean()))
+        parts = [(where, matrix / size) for where, matrix in self.parts(wide)]
+        if len(self.slack):
+            # Along the cone's own axis, so that enough slack fulfils any bound.
+            way = np.eye(len(b))[0] if kind == "second order" else np.ones(len(b))
+            parts.append((self.slack[[number]], way[:, None]))
+        self.bound_labels.append(label)
+        self.groups[str(bound)] = [label]
+        self.problem.require(label, kind, parts, b / size)

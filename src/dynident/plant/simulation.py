@@ -1,0 +1,359 @@
+"""`simulate`: a motion on the MuJoCo plant, as a log that a real controller could have written."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN
+from dynident.errors import InputError, UnknownNameError
+from dynident.logs.log import Log
+from dynident.logs.read import read_log
+from dynident.motion.limits import AT_LIMIT, check_locked
+from dynident.motion.trajectory import SampledMotion
+from dynident.payload.body import Payload
+from dynident.plant.controllers import BANDWIDTH, TRACKING, Motion
+from dynident.plant.effects import Breakaway
+from dynident.plant.mujoco_plant import MujocoPlant
+from dynident.plant.protocol import UnstableError
+from dynident.plant.recording import KINDS, measure, record
+from dynident.plant.sensors import Sensors, Truth
+from dynident.robot.expressions import robot_file_reader
+from dynident.robot.model import Robot
+from dynident.schema import parse_yaml
+
+CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
+FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
+RUNAWAY = 5.0  # times the fastest velocity that was asked for, off which a joint has left its motion
+LEAST_FAST = 1.0  # [rad/s] the same, where hardly any velocity was asked for; a slide's radian is METRES_PER_RADIAN
+FLIPS = 10  # jumps of a torque from one effort limit to the other between two samples that no motion asks for
+MOST_SAMPLES = 1e7  # steps of the controller: hours of motion
+TURN = 2.0 * math.pi
+ENCODER = 2**17  # counts per turn; per metre of a joint that slides
+
+
+@dataclass(frozen=True)
+class SimulateOptions:
+    """What shapes a simulated log; the defaults are those of an ordinary industrial arm.
+
+    Attributes:
+        values: What the machine really is: a parameter set of the robot, or given values; None for the robot's own.
+        rate: Rate of the log [Hz].
+        controller: "feedforward" (with feedback), "computed-torque" or "pd".
+        bandwidth: Of the feedback [rad/s].
+        noise: Deviation of the torque noise, as a share of each joint's effective (RMS) torque.
+        encoder: Counts per turn (or metre) of the joints' encoders; 0 for exact positions.
+        delay: Time by which torque is stamped late [s].
+        jitter: Readings are taken up to this much before their time; stamps say when [s].
+        bias: Constant torque error, as a share of each joint's effective torque.
+        breakaway: Static to kinetic friction.
+        effects: Further friction, tilt and joint offsets by parameter name; see `MujocoPlant`.
+        payload: Body on the tool.
+        payload_at: Time at which it is attached [s].
+        kinds: Channels of the log; default q and i where the robot has drive gains, else tau.
+        seed: Of the noise.
+    """
+
+    values: str | Mapping[str, float] | None = None
+    rate: float = 500.0
+    controller: str = "feedforward"
+    bandwidth: float = BANDWIDTH
+    noise: float = 0.01
+    encoder: float = ENCODER
+    delay: float = 0.0
+    jitter: float = 0.0
+    bias: float = 0.0
+    breakaway: float = 1.0
+    effects: Mapping[str, float] | None = None
+    payload: Payload | None = None
+    payload_at: float = 0.0
+    kinds: Sequence[str] | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A simulated run.
+
+    Attributes:
+        log: What the controller logged.
+        truth: The true signals at the controller's samples.
+        tracking: (n_moving,) largest distance from the motion [rad or m].
+        loop_gap: Largest gap of a loop [rad or m].
+        warnings: What a user should know.
+    """
+
+    log: Log
+    truth: Truth
+    tracking: Array
+    loop_gap: float
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Numbers about the run."""
+        return {
+            "samples": len(self.log),
+            "duration": self.log.duration,
+            "rate": self.log.rate,
+            "tracking": self.tracking.tolist(),
+            "loop_gap": self.loop_gap,
+            "peak_torque": np.abs(self.truth.tau).max(axis=0).tolist(),
+            "warnings": list(self.warnings),
+        }
+
+
+def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
+    """Let a robot follow a motion on the MuJoCo plant.
+
+    Args:
+        robot: The robot; its controller knows its own values, the machine has `values`.
+        motion: Any object with `duration` and `sample(t) -> (q, dq, ddq)`.
+        **options: See `SimulateOptions`.
+
+    Raises:
+        UnstableError: With time and joint, when the simulation runs away or the robot leaves its motion.
+    """
+    unknown = [name for name in options if name not in SimulateOptions.__dataclass_fields__]
+    if unknown:
+        raise UnknownNameError("option", unknown[0], SimulateOptions.__dataclass_fields__)
+    chosen = SimulateOptions(**options)
+    _check(chosen)
+    _check_motion(robot, motion, chosen)
+    every = max(1, math.ceil(CONTROL_RATE / chosen.rate - 1e-9))
+    if chosen.jitter >= 1.0 / chosen.rate:
+        raise InputError(f"jitter is {chosen.jitter:g} s; expected less than the time between samples")
+    prismatic = np.array([robot.joints[robot.active[i]].kind == "prismatic" for i in robot.moving])
+    counts = np.where(prismatic, 1.0, TURN) / chosen.encoder if chosen.encoder else np.zeros(len(prismatic))
+    plant = MujocoPlant(
+        robot,
+        chosen.values,
+        sample_time=1.0 / (every * chosen.rate),
+        breakaway=None if chosen.breakaway == 1.0 else Breakaway(chosen.breakaway),
+        effects=chosen.effects,
+        sensors=Sensors(resolution=counts, delay=chosen.delay, jitter=chosen.jitter),
+        payload=chosen.payload,
+        payload_at=chosen.payload_at,
+        seed=chosen.seed,
+    )
+    # Gains are tuned on the machine; a description without rotors would leave the feedback far too soft.
+    make = TRACKING[chosen.controller]
+    controller = make(robot, motion, bandwidth=chosen.bandwidth, tuned_to=chosen.values)
+    record(plant, controller, every=every)
+    truth = plant.truth()
+    # Torque noise is known once the torque is; the controller does not look at it.
+    effective = np.sqrt(np.mean(truth.tau**2, axis=0))
+    sensors = replace(plant.sensors, torque_noise=chosen.noise * effective, torque_bias=chosen.bias * effective)
+    log = measure(plant, sensors, every=every, kinds=chosen.kinds)
+    wanted, velocity, _ = (np.asarray(x) for x in motion.sample(np.minimum(truth.time, motion.duration)))
+    seen = replace(truth, q=truth.q - plant.position_offset)  # as far as encoders can tell
+    _check_tracking(robot, seen, wanted, velocity, plant.saturated)
+    _check_torque(robot, truth, chosen.bandwidth)
+    warnings = _warnings(robot, wanted, seen, plant.saturated)
+    return Simulation(log, truth, np.abs(seen.q - wanted).max(axis=0), plant.loop_gap, warnings)
+
+
+def _check(options: SimulateOptions) -> None:
+    if options.controller not in TRACKING:
+        raise UnknownNameError("controller", options.controller, TRACKING)
+    for name in ("rate", "bandwidth"):
+        value = getattr(options, name)
+        if not (value > 0.0 and math.isfinite(value)):
+            raise InputError(f"{name} is {value}; expected a positive number")
+    for name in ("noise", "encoder", "delay", "jitter", "payload_at"):
+        value = getattr(options, name)
+        if not (value >= 0.0 and math.isfinite(value)):
+            raise InputError(f"{name} is {value}; expected zero or a positive number")
+    if not math.isfinite(options.bias):
+        raise InputError(f"bias is {options.bias}; expected a number")
+    if isinstance(options.seed, bool) or not isinstance(options.seed, int) or options.seed < 0:
+        raise InputError(f"seed is {options.seed}; expected a whole number, zero or more")
+    for kind in options.kinds or ():
+        if kind not in KINDS:
+            raise UnknownNameError("kind of channel", kind, KINDS)
+
+
+def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> None:
+    """Refuse a motion of other joints, one that starts where the robot cannot be, and times that it does not have."""
+    check_locked(robot)
+    names = tuple(getattr(motion, "joints", ())) or robot.joint_names
+    start = np.asarray(motion.sample(np.zeros(1))[0])[0]
+    if names != robot.joint_names or len(start) != len(names):
+        whose = f"joints {', '.join(names)}" if len(start) == len(names) else f"{len(start)} joints"
+        raise InputError(
+            f"the motion is for {whose}; robot {robot.name} moves {', '.join(robot.joint_names)}: give a motion that "
+            "was made for it, with the same joints locked"
+        )
+    length = motion.duration
+    samples = length * max(options.rate, CONTROL_RATE)
+    if length * options.rate < 1.0:
+        raise InputError(f"rate is {options.rate:g} Hz, which gives no sample in the {length:g} s of the motion")
+    if samples > MOST_SAMPLES:
+        raise InputError(
+            f"{length:g} s at {max(options.rate, CONTROL_RATE):g} Hz are {samples:.2g} steps of the controller, more "
+            f"than {MOST_SAMPLES:.0e}; lower the rate or shorten the motion"
+        )
+    for name in ("delay", "payload_at"):
+        if getattr(options, name) >= length:
+            raise InputError(f"{name} is {getattr(options, name):g} s, but the motion lasts only {length:g} s")
+    for k, i in enumerate(robot.moving):
+        limits, name = robot.joints[robot.active[i]].limits, robot.joint_names[k]
+        low = -math.inf if limits.lower is None else limits.lower
+        high = math.inf if limits.upper is None else limits.upper
+        beyond = max(low - start[k], start[k] - high)
+        if beyond > AT_LIMIT:
+            raise InputError(
+                f"the motion starts outside the limits: joint {name} at {start[k]:.4g} {joint_unit(robot, k)}, "
+                f"{beyond:.3g} beyond {low:.4g} to {high:.4g}; shift the motion or mend the limits"
+            )
+
+
+def joint_unit(robot: Robot, place: int) -> str:
+    """Unit of a moving joint's position."""
+    return "m" if robot.joints[robot.active[robot.moving[place]]].kind == "prismatic" else "rad"
+
+
+def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: frozenset[str]) -> None:
+    """A run that leaves its motion logs something else than was asked for.
+
+    A joint has left it when it moves several times as fast as any joint was asked to, or is farther from its place than
+    if it had stood in the middle of its way all the time; with an effort limit reached, when it is `FARTHEST` away.
+
+    Args:
+        robot: The robot.
+        seen: The run, (n_samples, n_moving).
+        q: Positions that were asked for, (n_samples, n_moving).
+        dq: Velocities that were asked for.
+        saturated: Joints that reached their effort limit.
+    """
+    apart, faster = np.abs(seen.q - q), np.abs(seen.dq - dq)
+    kinds = [robot.joints[robot.active[i]].kind for i in robot.moving]
+    units = np.array([METRES_PER_RADIAN if kind == "prismatic" else 1.0 for kind in kinds])
+    far = np.maximum(FARTHEST, 0.0 if saturated else 0.5 * np.ptp(q, axis=0))
+    fast = units * max(LEAST_FAST, RUNAWAY * float((np.abs(dq) / units).max()))
+    lost = (apart > far) | (faster > fast)
+    if not lost.any():
+        return
+    first = int(np.argmax(lost.any(axis=1)))
+    joint = int(np.argmax(np.maximum(apart[first] / far, faster[first] / fast)))
+    name, unit = robot.joint_names[joint], joint_unit(robot, joint)
+    if faster[first, joint] > fast[joint]:
+        what = f"joint {name} moves at {seen.dq[first, joint]:.3g} {unit}/s where {dq[first, joint]:.2g} was asked for"
+    else:
+        what = f"joint {name} is {apart[first, joint]:.2g} {unit} away"
+    if saturated:
+        what += f", and {', '.join(sorted(saturated))} reached the effort limit"
+        remedy = "slow the motion down or lower the bandwidth"
+    elif faster[first, joint] > fast[joint]:
+        remedy = "lower the bandwidth, or choose another controller"
+    else:
+        remedy = "raise the bandwidth, choose another controller, or give the controller values nearer to the machine's"
+    time = float(seen.time[first])
+    raise UnstableError(time, name, f"the robot lost its motion at t = {time:.4g} s: {what}; {remedy}")
+
+
+def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:
+    """A loop that is too fast for its samples does not run away where effort is limited: it jumps between limits."""
+    efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+    limits = np.array([math.inf if effort is None else effort for effort in efforts])
+    side = np.where(np.abs(truth.tau) >= (1.0 - 1e-6) * limits, np.sign(truth.tau), 0.0)
+    flips = side[1:] * side[:-1] < 0.0
+    if flips.sum(axis=0).max(initial=0) < FLIPS:
+        return
+    unstable = np.flatnonzero(flips.sum(axis=0) >= FLIPS)
+    firsts = np.argmax(flips[:, unstable], axis=0)
+    joint, first = int(unstable[np.argmin(firsts)]), int(firsts.min())
+    name, time = robot.joint_names[joint], float(truth.time[first + 1])
+    raise UnstableError(
+        time,
+        name,
+        f"the simulation became unstable at t = {time:.4g} s: joint {name} jumps between its effort limits from sample "
+        f"to sample; lower the bandwidth, {bandwidth:g} rad/s",
+    )
+
+
+def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[str]) -> tuple[str, ...]:
+    found = []
+    for k, i in enumerate(robot.moving):
+        joint, unit = robot.joints[robot.active[i]], joint_unit(robot, k)
+        low, high = joint.limits.lower, joint.limits.upper
+        beyond = [] if low is None else [low - float(wanted[:, k].min())]
+        beyond += [] if high is None else [float(wanted[:, k].max()) - high]
+        if max(beyond, default=0.0) > 1e-9:
+            found.append(f"joint {joint.name}: the motion leaves its position limits by {max(beyond):.3g} {unit}")
+        speed, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
+        if limit is not None and speed > limit * (1.0 + 1e-6):
+            found.append(f"joint {joint.name}: reaches {speed:.3g}, above its velocity limit {limit:.3g} {unit}/s")
+        away = float(np.abs(truth.q[:, k] - wanted[:, k]).max())
+        if away > FAR:
+            found.append(f"joint {joint.name}: is up to {away:.2g} {unit} away from its motion; raise the bandwidth")
+        if joint.name in saturated:
+            found.append(f"joint {joint.name}: its torque reached the effort limit {joint.limits.effort:.4g}")
+    return tuple(found)
+
+
+def read_motion(path: str | PathLike[str], robot: Robot) -> Motion:
+    """A motion from a file: a trajectory (.yaml), or a table with t, q1.. and perhaps dq1.., ddq1.. (.csv, ..)."""
+    if Path(path).suffix.lower() in (".yaml", ".yml"):
+        try:
+            load = import_module("dynident.motion").load_trajectory
+        except (ImportError, AttributeError):
+            raise InputError(f"{path}: trajectories in YAML are not known; give a table with t, q1, ..") from None
+        trajectory: Motion = load(path)
+        return trajectory
+    return SampledMotion.from_log(read_log(path, robot), robot)
+
+
+def parse_payload(text: str) -> Payload:
+    """A payload from `mass`, `mass,cx,cy,cz` or those and `Ixx,Ixy,Ixz,Iyy,Iyz,Izz`."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 4, 10):
+        raise InputError(f"--payload {text}: expected MASS, MASS,CX,CY,CZ or those and six inertias")
+    padded = [*numbers, *([0.0] * (10 - len(numbers)))]
+    return Payload(padded[0], tuple(padded[1:4]), tuple(padded[4:]))  # type: ignore[arg-type]
+
+
+def parse_effects(text: str) -> dict[str, float]:
+    """Effects from `stop0.3_1=4,load_2=0.05`, or from a YAML file of such names and values."""
+    if "=" not in text:
+        path = Path(text)
+        if not path.is_file():
+            raise InputError(f"--effects {text}: no such file; expected a YAML file, or stop0.3_1=4,load_2=0.05")
+        reader = robot_file_reader(text)
+        return {name: reader.number(value, name) for name, value in parse_yaml(path.read_text(), text).items()}
+    found: dict[str, float] = {}
+    for part in filter(None, (item.strip() for item in text.split(","))):
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name in found:
+            raise InputError(f"--effects {part}: {name} is given twice")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise InputError(f"--effects {part}: expected name=number, such as stop0.3_1=4") from None
+    return found
+
+
+def options_of(arguments: Namespace) -> dict[str, Any]:
+    """The options that were given on the command line; defaults stay where they are defined."""
+    names = [name for name in SimulateOptions.__dataclass_fields__ if name not in ("payload", "kinds", "effects")]
+    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    if arguments.payload is not None:
+        given["payload"] = parse_payload(arguments.payload)
+    elif arguments.payload_at is not None:
+        raise InputError("--payload-at needs --payload")
+    if arguments.effects is not None:
+        given["effects"] = parse_effects(arguments.effects)
+    if arguments.kinds is not None:
+        given["kinds"] = [part.strip() for part in arguments.kinds.split(",")]
+    return given

@@ -1,0 +1,192 @@
+"""`gravity_html`: gravity moments as one HTML file, torque against angle with the fit as in the paper."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dynident.experiments.gravity.comparison import Comparison
+from dynident.experiments.gravity.fourier import frictions
+from dynident.experiments.gravity.result import GravityMoments, JointRun
+from dynident.report.charts import Curve, chart
+from dynident.report.experiments import experiment_html
+from dynident.report.html import Head, Html, bullets, element, paragraphs, table
+from dynident.report.text import number
+from dynident.robot.model import Robot
+
+_POINTS = 200
+
+
+def gravity_html(found: GravityMoments, command: str = "") -> str:
+    """The page: moments, torque against angle, friction, coefficients, and the comparison with a fit."""
+    robot = found.robot
+    sections: dict[str, list[Html]] = {
+        "Torque against angle": [
+            paragraphs(
+                "Torque of each joint while it sweeps slowly there and back, the others held. Half the sum of both "
+                "ways holds the weight; the line is its Fourier series."
+            ),
+            *(_torque_chart(robot, one, k) for k, one in enumerate(found.runs)),
+            _coefficients(found),
+        ],
+        "Friction": [
+            paragraphs("Half the difference of both ways: what the averages took away."),
+            *(_friction_chart(robot, one, k) for k, one in enumerate(found.runs)),
+            _friction(found),
+        ],
+    }
+    if found.comparison is not None:
+        sections["Beside the fit"] = _comparison(found.comparison)
+    sections["What the moments stand for"] = [_expressions(found)]
+    remarks = [*found.notes, *(f"Left out: joint {name} {why}." for name, why in found.skipped.items())]
+    if remarks:
+        sections["Notes"] = [bullets(remarks)]
+    return experiment_html(
+        f"{robot.name}: gravity moments",
+        _verdict(found),
+        _facts(found),
+        sections,
+        estimates=found.estimates,
+        warnings=found.warnings,
+        command=command,
+    )
+
+
+def _verdict(found: GravityMoments) -> str:
+    told = f"{len(found.estimates)} mass moments from {len(found.runs)} slow runs"
+    if found.comparison is None:
+        return f"{told}."
+    if found.comparison.agrees:
+        return f"{told}; they agree with the fit."
+    count = sum(not one.agrees for one in found.comparison.links)
+    return f"{told}; {count} of {len(found.comparison.links)} links disagree with the fit."
+
+
+def _facts(found: GravityMoments) -> list[str]:
+    facts = [
+        "From the tip inwards: when a joint is swept, the moments of the links beyond it are known already and only "
+        "those of its own link are new."
+    ]
+    if found.true is not None and len(found.estimates):
+        off = max(abs(one.value - (one.true or 0.0)) for one in found.estimates)
+        facts.append(
+            f"The simulated machine's own values are shown beside; the largest difference is {number(off, 2)}."
+        )
+    return facts
+
+
+def _degrees(robot: Robot, one: JointRun, values: np.ndarray) -> tuple[np.ndarray, str]:
+    """Positions of the swept joint as they are drawn, and their unit."""
+    return (np.degrees(values), "degrees") if one.fit.order else (values, "m")
+
+
+def _title(robot: Robot, one: JointRun) -> str:
+    run = one.fit.run
+    others = zip(robot.position_names, run.pose, strict=True)
+    held = ", ".join(f"{name} {number(float(x), 3)}" for i, (name, x) in enumerate(others) if i != run.joint)
+    return f"{robot.joint_names[run.joint]}" + (f" with {held}" if held else "")
+
+
+def _unit(one: JointRun) -> str:
+    return "N·m" if one.fit.order else "N"
+
+
+def _torque_chart(robot: Robot, one: JointRun, k: int) -> Html:
+    run = one.fit.run
+    places, unit = _degrees(robot, one, run.angles)
+    line = np.linspace(*run.range, _POINTS)
+    curves = [
+        Curve("each way", places, run.mean(run.tau, ahead=True), "measured"),
+        Curve("each way", places, run.mean(run.tau, ahead=False), "measured"),
+        Curve("mean of both ways", places, run.half_sum(run.tau), "dots"),
+        Curve(
+            f"Fourier series of order {one.fit.order}", _degrees(robot, one, line)[0], one.fit.torque(line), "predicted"
+        ),
+    ]
+    return chart(_title(robot, one), curves, x_unit=unit, y_unit=_unit(one), key=f"torque{k}")
+
+
+def _friction_chart(robot: Robot, one: JointRun, k: int) -> Html:
+    run = one.fit.run
+    friction = frictions(one.fit)
+    places, unit = _degrees(robot, one, run.angles)
+    flat = np.full(2, one.friction.level)
+    curves = [
+        Curve("half the difference of both ways", places, friction, "dots"),
+        Curve("its mean", places[[0, -1]], flat, "residual"),
+    ]
+    return chart(f"Friction of {_title(robot, one)}", curves, x_unit=unit, y_unit=_unit(one), key=f"friction{k}")
+
+
+def _coefficients(found: GravityMoments) -> Html:
+    heads = [
+        Head("Joint"),
+        Head("Range"),
+        *(Head(name, True) for name in ("a0", "a1", "b1", "Deviation", "Largest at")),
+    ]
+    heads += [Head("Residual", True), Head("Condition", True), Head("Harmonics 2, 3")]
+    rows = []
+    for one in found.runs:
+        fit = one.fit
+        ends, unit = _degrees(found.robot, one, np.array(fit.run.range))
+        cells: list[object] = [
+            found.robot.joint_names[fit.run.joint],
+            f"{ends[0]:.0f} to {ends[1]:.0f} {unit}" if fit.order else f"{ends[0]:.3g} to {ends[1]:.3g} {unit}",
+        ]
+        if fit.order:
+            cells += [number(float(x), 4) for x in fit.coefficients[:3]]
+            cells += [number(float(max(fit.std[1:3])), 2), f"{math.degrees(fit.harmonic(1)[2]):.1f}°"]
+        else:
+            cells += [number(float(fit.coefficients[0]), 4), "", "", number(float(fit.std[0]), 2), ""]
+        sizes = [
+            f"{number(one.harmonic(one.order)[0], 2)} ± {number(one.harmonic(one.order)[1], 2)}"
+            for one in one.orders[1:]
+        ]
+        rows.append([*cells, number(fit.rms, 2), number(fit.condition, 3), "; ".join(sizes)])
+    caption = "Coefficients of torque = a0 + a1 sin q + b1 cos q [N·m]; a0 is an offset, no weight"
+    return table(caption, heads, rows)
+
+
+def _friction(found: GravityMoments) -> Html:
+    heads = [
+        Head("Joint"),
+        Head("Friction", True),
+        Head("Per load", True),
+        Head("Depends on the load"),
+        Head("Stood still", True),
+    ]
+    rows = []
+    for one in found.runs:
+        mine = one.friction
+        slope = f"{number(mine.slope, 2)} ± {number(mine.slope_std, 2)}" if math.isfinite(mine.slope_std) else ""
+        stuck = f"{100.0 * one.fit.run.sticking:.1f} %"
+        name = found.robot.joint_names[one.fit.run.joint]
+        rows.append([name, f"{number(mine.level, 4)} {_unit(one)}", slope, "yes" if mine.loaded else "no", stuck])
+    return table("Friction at the speed of the sweeps", heads, rows)
+
+
+def _comparison(compared: Comparison) -> list[Html]:
+    heads = [
+        Head("Parameter"),
+        *(Head(x, True) for x in ("Gravity", "Deviation", "Fit", "Fit's deviation", "Difference")),
+    ]
+    rows = [
+        [name, number(own, 5), number(std, 2), number(other, 5), number(more, 2), number(own - other, 2)]
+        for name, own, std, other, more in compared.rows()
+    ]
+    parts = [table("Mass moments of both methods, as Table 5 of the paper", heads, rows)]
+    turns = []
+    for one in compared.links:
+        angle = "" if one.angle is None else f"{math.degrees(one.angle):.2f}°"
+        ratio = "" if one.ratio is None else f"{one.ratio:.4f}"
+        turns.append([", ".join(one.names), angle, ratio, "yes" if one.agrees else "no"])
+    heads = [Head("Link's moments"), Head("Angle between", True), Head("Ratio of lengths", True), Head("Agree")]
+    parts.append(table("The two moment vectors of each link", heads, turns))
+    told = [*(one.reason for one in compared.links if one.reason), *compared.notes]
+    return [*parts, *([bullets(told)] if told else [])]
+
+
+def _expressions(found: GravityMoments) -> Html:
+    rows = [[name, element("code", text)] for name, text in zip(found.names, found.base.expressions, strict=True)]
+    return table("Over the standard parameters of the links", [Head("Moment"), Head("Stands for")], rows)

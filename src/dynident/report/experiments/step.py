@@ -1,0 +1,233 @@
+"""The page of a step voltage test: measured and computed answers, configurations, payload, feedforward check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynident.arrays import Array
+from dynident.experiments.protocol import Quantity
+from dynident.experiments.step.analysis import StepPayload
+from dynident.experiments.step.response import displacement
+from dynident.experiments.step.result import Configuration, StepResult
+from dynident.experiments.step.tracking import Tracking
+from dynident.information.parameter_estimate import text_table
+from dynident.plant.drives import Motors
+from dynident.report.charts import Curve, Look, chart
+from dynident.report.experiments import experiment_html
+from dynident.report.html import Head, Html, paragraphs, table
+from dynident.report.text import counted, number, percent, sentence
+from dynident.robot.model import Robot
+
+_LOOKS: dict[str, Look] = {"computed": "measured", "identified": "predicted"}
+
+
+def step_html(
+    result: StepResult,
+    estimates: Sequence[Quantity],
+    warnings: Sequence[str],
+    tracks: Sequence[Tracking],
+    payload: StepPayload | None,
+    motors: Motors,
+    *,
+    command: str = "",
+) -> str:
+    """The page, to be written as UTF-8."""
+    sections: dict[str, list[Html]] = {"Answers": _answers(result, motors)}
+    sections["Configurations"] = [_configurations(result)]
+    if result.combinations is not None:
+        sections["Combinations"] = [_combinations(result)]
+    if payload is not None:
+        sections["Payload"] = [_payload(payload)]
+    if tracks:
+        sections["Feedforward check"] = _tracking(result.robot, tracks)
+    return experiment_html(
+        f"{result.robot.name}: step voltage",
+        _verdict(result, payload),
+        [sentence(note) for note in (*_facts(result), *result.notes)],
+        sections,
+        estimates=estimates,
+        warnings=warnings,
+        command=command,
+    )
+
+
+def _verdict(result: StepResult, payload: StepPayload | None) -> str:
+    joints = len({one.motor for one in result.configurations})
+    if payload is not None:
+        mass = payload.numbers[0]
+        shown = "a mass that is withheld" if mass.value is None else f"{number(mass.value, 4)} kg"
+        return f"The tool carries {shown}, from steps with and without it."
+    if result.combinations is None:
+        return f"A and U of {counted(joints, 'joint')} from one voltage; inertia and friction need a second."
+    told = result.combinations
+    # One that is zero within its deviation has no share of itself that would tell anything.
+    shares = [s / abs(x) for x, s, ok in zip(told.beta, told.std, told.told, strict=True) if ok and abs(x) > 2.0 * s]
+    zero = sum(told.told) - len(shares)
+    worst = f", the least certain to {percent(max(shares))}" if shares else ""
+    worst += f", {zero} of them zero within two deviations" if zero else ""
+    return (
+        f"Friction of {counted(joints, 'joint')} and {sum(told.told)} of {told.base.n} combinations of inertial "
+        f"parameters that steps can tell{worst}."
+    )
+
+
+def _facts(result: StepResult) -> list[str]:
+    steps = sum(len(one.records) for one in result.configurations)
+    how = "the exact solution" if result.terms is None else f"Taylor's series with {result.terms} terms"
+    facts = [f"{counted(steps, 'step')} in {counted(len(result.configurations), 'configuration')}, fitted by {how}"]
+    lags = [(one.lag, one.lag / one.record) for one in result.friction if one.lag > 0.0]
+    if lags:
+        slow, share = max(lags)
+        facts.append(f"the current follows within L/R = {number(1e3 * slow, 3)} ms, {percent(share)} of the record")
+    return facts
+
+
+def _answers(result: StepResult, motors: Motors) -> list[Html]:
+    """Fig. 4 of the paper: position against time for each joint, at the first pose in which it was tested."""
+    own = motors.for_joints(result.robot.joint_names)
+    gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
+    charts: list[Html] = []
+    for motor in sorted({one.motor for one in result.configurations}):
+        config = next(one for one in result.configurations if one.motor == motor)
+        unit, scale = _unit(result.robot, motor)
+        curves = []
+        for k, (record, fit) in enumerate(zip(config.records, config.responses, strict=True)):
+            t = record.time - record.step
+            curves.append(Curve("measured", t, scale * (record.position - fit.start), "measured"))
+            computed = (
+                config.curves[k] - fit.start
+                if config.curves
+                else _computed(config, float(gains[motor]) * record.voltage, record.time - fit.onset, fit.A, fit.U)
+            )
+            curves.append(Curve("computed from the identified numbers", t, scale * computed, "predicted"))
+        curves.sort(key=lambda one: one.look)
+        volts = " and ".join(dict.fromkeys(f"{record.voltage:.3g} V" for record in config.records))
+        title = f"{result.robot.joint_names[motor]}, {volts}"
+        charts.append(chart(title, curves, x_unit="s", y_unit=unit, key=f"step{motor}"))
+    text = "Position after the step of voltage. The wide line is what the encoder said, the thin one what inertia, "
+    text += "damping and Coulomb friction give."
+    return [paragraphs(text), *charts]
+
+
+def _computed(config: Configuration, torque: float, s: Array, A: float, U: float) -> Array:
+    if config.numbers is not None:
+        told = config.numbers
+        A = told.damping / told.inertia
+        U = (torque - told.coulomb * math.copysign(1.0, U) - told.offset) / told.inertia
+    return displacement(np.maximum(s, 0.0), A, U)
+
+
+def _configurations(result: StepResult) -> Html:
+    robot = result.robot
+    heads = [Head("Joint"), *(Head(f"{name}", True) for name in robot.position_names)]
+    heads += [Head("Steps [V]"), Head("Inertia", True), Head("Deviation", True), Head("Record [s]", True)]
+    heads.append(Head("Residual over noise", True))
+    rows = []
+    for one in result.configurations:
+        told = one.numbers
+        places = ["driven" if j == one.motor else number(float(x), 3) for j, x in enumerate(one.pose)]
+        left = max(fit.rms / max(fit.noise, 1e-15) for fit in one.responses)
+        rows.append(
+            [
+                robot.joint_names[one.motor],
+                *places,
+                ", ".join(dict.fromkeys(f"{record.voltage:.3g}" for record in one.records)),
+                "" if told is None else number(told.inertia, 5),
+                "" if told is None else number(float(told.std[0]), 2),
+                number(min(fit.duration for fit in one.responses), 3),
+                number(left, 2),
+            ]
+        )
+    return table("Where the others were locked, and the inertia that the driven motor felt", heads, rows)
+
+
+def inertia_text(result: StepResult) -> str:
+    """The configurations as text."""
+    robot = result.robot
+    rows = []
+    for k, one in enumerate(result.configurations, start=1):
+        places = ["driven" if j == one.motor else f"{x:.3g}" for j, x in enumerate(one.pose)]
+        told = ("", "") if one.numbers is None else (f"{one.numbers.inertia:.5g}", f"{one.numbers.std[0]:.2g}")
+        rows.append((str(k), robot.joint_names[one.motor], *places, *told))
+    head = ("", "joint", *robot.position_names, "inertia", "std")
+    return text_table(head, rows, (*robot.position_names, "inertia", "std"))
+
+
+def _combinations(result: StepResult) -> Html:
+    told = result.combinations
+    assert told is not None
+    rows = [
+        [name, text, "yes" if ok else "no"]
+        for name, text, ok in zip(told.base.names, told.base.expressions, told.told, strict=True)
+    ]
+    return table("What the combinations are", [Head("Name"), Head("Over standard parameters"), Head("Told")], rows)
+
+
+def _payload(payload: StepPayload) -> Html:
+    rows = [
+        [one.name, "withheld" if one.value is None else number(one.value, 4), number(one.std, 2), one.unit]
+        for one in payload.numbers
+    ]
+    heads = [Head("Number"), Head("Value", True), Head("Deviation", True), Head("Unit")]
+    return table(f"What the tool carries, from {counted(payload.pairs, 'pair')} of inertias", heads, rows)
+
+
+def payload_text(payload: StepPayload) -> str:
+    """The payload as text."""
+    rows = []
+    for one in payload.numbers:
+        value = "withheld" if one.value is None else f"{one.value:.4g}"
+        rows.append((one.name, value, "" if one.std is None else f"{one.std:.2g}", one.unit))
+    return text_table(("payload", "value", "std", "unit"), rows, ("value", "std"))
+
+
+def _unit(robot: Robot, motor: int) -> tuple[str, float]:
+    slides = robot.joints[robot.active[robot.moving[motor]]].kind == "prismatic"
+    return ("mm", 1e3) if slides else ("deg", math.degrees(1.0))
+
+
+def _moved(robot: Robot, one: Tracking) -> str:
+    alone = robot.joint_names[one.joints[0]]
+    return f"{alone} alone" if len(one.joints) == 1 else "together"
+
+
+def tracking_rows(robot: Robot, tracks: Sequence[Tracking]) -> list[tuple[str, ...]]:
+    """Model, motion, and the largest error of each joint that moved."""
+    rows: list[tuple[str, ...]] = []
+    for one in tracks:
+        worst = [
+            f"{_unit(robot, j)[1] * x:.3g} {_unit(robot, j)[0]}" for j, x in zip(one.joints, one.worst, strict=True)
+        ]
+        rows.append((_moved(robot, one), one.model, ", ".join(worst)))
+    return rows
+
+
+def tracking_text(robot: Robot, tracks: Sequence[Tracking]) -> str:
+    """The feedforward check as text."""
+    return text_table(("feedforward check", "parameters", "largest error"), tracking_rows(robot, tracks), ())
+
+
+def _tracking(robot: Robot, tracks: Sequence[Tracking]) -> list[Html]:
+    """Figures 5 and 6 of the paper: errors of position and speed, each joint alone and all together."""
+    text = "A cubic motion of 30 degrees in 0.3 s without any feedback: what is left is what the parameters got wrong."
+    heads = [Head("Motion"), Head("Parameters"), Head("Largest position error")]
+    parts: list[Html] = [paragraphs(text), table("Feedforward alone", heads, tracking_rows(robot, tracks))]
+    motions = list(dict.fromkeys(one.joints for one in tracks))
+    for joints in motions:
+        own = [one for one in tracks if one.joints == joints]
+        own.sort(key=lambda one: one.model != "computed")  # the wide line below
+        for j in joints:
+            unit, scale = _unit(robot, j)
+            for what, name in (("error", "position error"), ("speed_error", "speed error")):
+                curves = [
+                    Curve(one.model, one.time, scale * getattr(one, what)[:, j], _LOOKS.get(one.model, "residual"))
+                    for one in own
+                ]
+                title = f"{robot.joint_names[j]}{' alone' if len(joints) == 1 else ', all together'}: {name}"
+                key = f"track{'-'.join(map(str, joints))}-{j}-{what}"
+                y_unit = unit if what == "error" else f"{unit}/s"
+                parts.append(chart(title, curves, x_unit="s", y_unit=y_unit, key=key))
+    return parts

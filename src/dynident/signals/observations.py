@@ -1,0 +1,367 @@
+"""`Observations`: a log that can be gone through as filtered motion and torque, in bounded memory, again and again.
+
+Positions are low-passed and differentiated at twice the band by kernels that share one response, torque is low-passed
+with the same kernel, and both are brought to a lower rate. `rows.py` makes equations of them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from dynident.arrays import Array, Mask
+from dynident.dynamics.terms.term import AlongTerm, MotionSamples
+from dynident.errors import InputError, UnknownNameError
+from dynident.identifiability.excitation_quality import REST_SPEED
+from dynident.logs.log import Log, LogError, LogSource, joint_positions, joint_speeds, row_torques
+from dynident.robot.model import Robot
+from dynident.signals.bandwidth import STANDSTILL, BandChoice, choose_by_noise
+from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turning_band
+from dynident.signals.fir import FilterStream
+from dynident.signals.grid import fresh_blocks, uniform_chunks
+from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
+from dynident.signals.log_survey import Survey, survey_log
+
+WIDEST_SHARE = 0.9 / (2.0 * KINEMATIC_FACTOR)  # of the rate: the widest band, as positions are derived at twice it
+_LOOKED_THROUGH = 16  # times what is looked at, in search of the fastest part of a motion
+_PEAK = 2.0  # times their effective velocities that joints turn at their fastest, all together
+_LARGEST_DELAY = 0.5  # [s] that anybody can mean
+KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
+_PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
+Speed = Literal["position", "measured"]
+Differentiator = Literal["low-pass", "five-point", "five-point causal", "central", "savitzky-golay"]
+_DIFFERENTIATORS = {
+    "five-point": FIVE_POINT,
+    "five-point causal": FIVE_POINT_CAUSAL,
+    "central": CENTRAL,
+    "savitzky-golay": NINE_POINT,
+}
+
+
+@dataclass(frozen=True)
+class SignalOptions:
+    """How logs become observations.
+
+    Attributes:
+        band: Frequency up to which motion and torque are compared [Hz]; None chooses it from motion and noise.
+        delay: Time by which torque is stamped late against position [s].
+        rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s or m/s].
+        speed: Speeds by differentiating positions, or as the log has them.
+        differentiator: What differentiates the low-passed signals; "low-pass" differentiates the kernel itself.
+        jerk: Whether some term looks at the third derivative of position.
+    """
+
+    band: float | None = None
+    delay: float = 0.0
+    rest_speed: float = REST_SPEED
+    speed: Speed = "position"
+    differentiator: Differentiator = "low-pass"
+    jerk: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("band", self.band), ("rest_speed", self.rest_speed), ("delay", self.delay)):
+            if value is not None and (isinstance(value, str) or not np.isfinite(value)):
+                raise InputError(f"{name} is {value!r}; expected a finite number")
+        if self.band is not None and self.band <= 0.0:
+            raise InputError(f"band is {self.band:g} Hz; expected a positive frequency")
+        if abs(self.delay) > _LARGEST_DELAY:
+            raise InputError(f"delay is {self.delay:g} s; expected at most {_LARGEST_DELAY:g} s (it is in seconds)")
+        if self.rest_speed < 0.0:
+            raise InputError(f"rest_speed is {self.rest_speed:g}; expected zero or a positive speed")
+        for what, choice, valid in (
+            ("source of speed", self.speed, get_args(Speed)),
+            ("differentiator", self.differentiator, get_args(Differentiator)),
+        ):
+            if choice not in valid:
+                raise UnknownNameError(what, choice, valid)
+
+
+@dataclass(frozen=True, eq=False)
+class MotionBlock(MotionSamples):
+    """A block of filtered motion; blocks of one stretch follow each other without a gap.
+
+    Arrays are what the filters give, seen samples first: in Fortran order, the samples of a joint contiguous. The
+    motion restarts where a stretch begins, at its sample number 0.
+
+    Attributes:
+        tau: (n_delays, n_samples, n_joints) torque at the actuated coordinates for each delay asked for [N·m or N].
+        inner: (n_samples,), whether the filters saw measured samples alone; near the ends of a stretch they did not.
+        last: Whether the stretch ends with this block.
+        start: Time of the stretch's first sample [s].
+        first: Number of the block's first sample within the stretch.
+        rate: Samples per second.
+    """
+
+    tau: Array
+    inner: Mask
+    last: bool
+    start: float
+    first: int
+    rate: float
+
+    @property
+    def time(self) -> Array:
+        """(n_samples,) stamps of the samples [s]."""
+        return self.start + (self.first + np.arange(len(self))) / self.rate
+
+    def part(self, first: int, end: int) -> MotionBlock:
+        """Samples from one of the block's to before another one."""
+        own, n = slice(first, min(end, len(self))), len(self)
+        return MotionBlock(
+            self.q[own],
+            self.dq[own],
+            self.ddq[own],
+            self.dddq[own],
+            restart=self.restart and first == 0,
+            tau=self.tau[:, own],
+            inner=self.inner[own],
+            last=self.last and own.stop == n,
+            start=self.start,
+            first=self.first + first,
+            rate=self.rate,
+        )
+
+
+class _Tape:
+    """Filtered motion that is made once: whoever comes later goes on where the others stopped."""
+
+    def __init__(self, source: Iterator[MotionBlock]) -> None:
+        self._source, self._made = source, list[MotionBlock]()
+
+    def __iter__(self) -> Iterator[MotionBlock]:
+        place = 0
+        while True:
+            if place == len(self._made):
+                block = next(self._source, None)
+                if block is None:
+                    return
+                self._made.append(block)
+            yield self._made[place]
+            place += 1
+
+
+class _Shelf:
+    """Filtered motion of a log, kept for the next time while there is room over all logs."""
+
+    room = KEPT_BYTES
+
+    def __init__(self) -> None:
+        self._tapes: dict[tuple[object, ...], _Tape] = {}
+
+    def motion(
+        self, key: tuple[object, ...], size: float, make: Callable[[], Iterator[MotionBlock]]
+    ) -> Iterable[MotionBlock]:
+        """The motion of a key, which is made where it is not there.
+
+        Args:
+            key: All that shapes it.
+            size: Bytes that it takes.
+            make: Makes it.
+        """
+        if key not in self._tapes:
+            if size > _Shelf.room:
+                return make()
+            _Shelf.room -= size
+            weakref.finalize(self, _give_back, size)
+            self._tapes[key] = _Tape(make())
+        return self._tapes[key]
+
+
+def _give_back(size: float) -> None:
+    _Shelf.room += size
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """A log after its survey, ready to be filtered; `observe` makes it, and every other filtering comes from that one.
+
+    Attributes:
+        log: The log.
+        robot: The robot.
+        options: What shapes the filtering.
+        survey: What the first look found.
+        band: Band in use [Hz].
+        choice: The band that motion and noise ask for, whatever is in use, and why.
+    """
+
+    log: LogSource
+    robot: Robot
+    options: SignalOptions
+    survey: Survey
+    band: float
+    choice: BandChoice
+    _kept: _Shelf = field(default_factory=_Shelf, repr=False)
+
+    @property
+    def step(self) -> int:
+        """Samples of the log for each sample of the motion."""
+        return max(1, int(self.survey.grid.rate / (_PER_BAND * self.band) + 1e-9))
+
+    @property
+    def reach(self) -> float:
+        """Time from the ends of a stretch in which the filters lack measured samples [s]."""
+        kernels = [k for _, own in self._groups((self.options.delay,), False, 1) for k in own]
+        return max(max(k.centre, len(k.taps) - 1 - k.centre) for k in kernels) / self.survey.grid.rate
+
+    def with_options(self, **changes: object) -> Observations:
+        """The same log, filtered otherwise; a band is at most what the rate allows."""
+        options = replace(self.options, **changes)  # type: ignore[arg-type]
+        band = self.choice.band if options.band is None else min(options.band, widest_band(self.survey))
+        return Observations(self.log, self.robot, options, self.survey, band, self.choice, self._kept)
+
+    def decided(self, choice: BandChoice) -> Observations:
+        """The same log in a band that its torque has decided on."""
+        return Observations(self.log, self.robot, self.options, self.survey, choice.band, choice, self._kept)
+
+    def for_terms(self, along: Sequence[AlongTerm]) -> Observations:
+        """The same log with all that terms which follow a motion look at."""
+        if self.options.jerk or not any(term.needs_jerk for term in along):
+            return self
+        return self.with_options(jerk=True)
+
+    def motion(self, delays: Sequence[float] | None = None) -> Iterator[MotionBlock]:
+        """The log as filtered motion. Filtered motion of moderate size is kept, and not made again.
+
+        Args:
+            delays: Delays of the torque to undo [s]; default that of the options. An empty one leaves torque alone:
+                prediction uses position and time only.
+        """
+        wanted = (self.options.delay,) if delays is None else tuple(delays)
+        options = self.options
+        n_signals = 3 + options.jerk + len(wanted)
+        size = 8.0 * sum(self.survey.stretches) / self.step * len(self.robot.joint_names) * n_signals
+        key = (self.band, options.speed, options.differentiator, options.jerk, wanted)
+        yield from self._kept.motion(key, size, lambda: self._filtered(wanted))
+
+    def _filtered(self, wanted: tuple[float, ...]) -> Iterator[MotionBlock]:
+        """Filter the log."""
+        measured = self.options.speed == "measured"
+        grid, n = self.survey.grid, len(self.robot.joint_names)
+        still = self.survey.highest - self.survey.lowest <= STANDSTILL * self.robot.radians
+        middle = 0.5 * (self.survey.highest + self.survey.lowest)
+        stream: FilterStream | None = None
+        signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))
+        for chunk in uniform_chunks(signals, grid):
+            stream = stream or FilterStream(self._groups(wanted, measured, n), grid.rate, self.step, "polynomial")
+            results, inner, first = stream.push(chunk.values, chunk.last)
+            if len(inner):
+                q, dq, ddq, *jerk = (*results[0], *results[1]) if measured else results[0]
+                # What a joint at a standstill shows is noise and rounding.
+                q[still] = middle[still, None]
+                for rate_of_change in (dq, ddq, *jerk):
+                    rate_of_change[still] = 0.0
+                dddq = jerk[0] if jerk else np.zeros((0, len(inner)))
+                tau = results[-1] if wanted else np.zeros((0, n, len(inner)))
+                yield MotionBlock(
+                    *(q.T, dq.T, ddq.T, dddq.T, first == 0),
+                    tau=tau.transpose(0, 2, 1),
+                    inner=inner,
+                    last=chunk.last,
+                    start=chunk.start,
+                    first=first,
+                    rate=grid.rate / self.step,
+                )
+            if chunk.last:
+                stream = None
+
+    def _signals(self, block: Log, measured: bool, torque: bool) -> tuple[Array, Array]:
+        """Stamps, and the signals to filter one above the other."""
+        parts = [joint_positions(block, self.robot)]
+        if measured:
+            speeds = joint_speeds(block, self.robot)
+            parts.append(block.array("dq", self.robot) if speeds is None else speeds)
+        if torque:
+            parts.append(row_torques(block, self.robot))
+        values = np.hstack(parts)
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values).all(1)))
+            raise LogError(self.log.source, f"has a number that is not finite at {block.time[row]:g} s; repair the log")
+        return block.time, np.ascontiguousarray(values.T)
+
+    def _groups(self, delays: Sequence[float], measured: bool, n: int) -> list[tuple[int, Sequence[Kernel]]]:
+        """Which kernels the signals pass."""
+        smooth, *derivatives = self._position_kernels()
+        groups: list[tuple[int, Sequence[Kernel]]] = [(n, [smooth, *derivatives])]
+        if measured:
+            groups = [(n, [smooth]), (n, [smooth, *derivatives[:-1]])]
+        if delays:
+            cutoff, rate = KINEMATIC_FACTOR * self.band, self.survey.grid.rate
+            groups.append((n, [low_pass_kernel(cutoff, rate, shift=delay) for delay in delays]))
+        return groups
+
+    def _position_kernels(self) -> list[Kernel]:
+        """Low-pass, and the derivatives of what it lets through: first, second and perhaps third."""
+        cutoff, rate, orders = KINEMATIC_FACTOR * self.band, self.survey.grid.rate, range(3 + self.options.jerk)
+        if self.options.differentiator == "low-pass":
+            return [low_pass_kernel(cutoff, rate, order) for order in orders]
+        kernels = [low_pass_kernel(cutoff, rate)]
+        for _ in orders[1:]:
+            kernels.append(kernels[-1].then(_DIFFERENTIATORS[self.options.differentiator]))
+        return kernels
+
+
+def observe(
+    log: LogSource, robot: Robot, options: SignalOptions | None = None, *, survey: Survey | None = None
+) -> Observations:
+    """Survey a log and choose its band.
+
+    Args:
+        log: The log, in memory or streamed.
+        robot: The robot.
+        options: Band, delay, rest speed, source of speed.
+        survey: Of this log, robot and rest speed, where there is one already; else the log is surveyed.
+
+    Raises:
+        LogError: Naming the file and what is wrong with it.
+    """
+    options = options or SignalOptions()
+    found = survey or survey_log(log, robot, rest_speed=options.rest_speed, channels=False)
+    found.require_usable()
+    widest = widest_band(found)
+    if options.band is not None and options.band > widest:
+        raise LogError(
+            log.source,
+            f"a band of {options.band:g} Hz is too wide for its rate of {found.grid.rate:.4g} Hz; "
+            f"at most {widest:.4g} Hz can be used",
+        )
+    if options.band is not None:
+        asked = BandChoice(options.band, "as asked for")
+        return Observations(log, robot, options, found, options.band, asked)
+    choice = choose_by_noise(found.evidence, widest)
+    one = Observations(log, robot, options, found, choice.band, choice)
+    room = choose_by_noise(found.evidence, widest, np.inf).band
+    if room <= choice.band or turning_band(_PEAK * found.evidence.turning) <= choice.band:
+        return one  # noise or rate leave no room for what columns need, or joints turn too slowly for them to need it
+    columns = _columns_need(one)
+    if columns <= choice.band:
+        return one
+    choice = choose_by_noise(found.evidence, widest, columns)
+    return Observations(log, robot, options, found, choice.band, choice)
+
+
+def widest_band(found: Survey) -> float:
+    """The widest band that a log's rate allows: positions are derived at twice the band [Hz]."""
+    return WIDEST_SHARE * found.grid.rate
+
+
+def _columns_need(one: Observations) -> float:
+    """The band that columns of the regressor need in the fastest part of the first minutes of a log [Hz]."""
+    blocks: list[MotionBlock] = []
+    for block in one.motion(()):
+        blocks.append(block)
+        if block.last or sum(len(other) for other in blocks) > 2 * _LOOKED_THROUGH * COLUMN_SAMPLES:
+            break
+    if not blocks:
+        return 0.0
+    # Every second sample: four times the band is fast enough for what a regressor makes of a motion within it.
+    q, dq = (np.concatenate([getattr(block, name) for block in blocks])[::2] for name in ("q", "dq"))
+    energy = np.concatenate([[0.0], np.cumsum((dq**2).sum(1))])
+    length = min(COLUMN_SAMPLES, len(dq))
+    first = int(np.argmax(energy[length:] - energy[:-length]))
+    own = slice(first, first + length)
+    # Noise of the acceleration would pass for fast columns; without acceleration they turn as fast.
+    return column_bandwidth(one.robot, q[own], dq[own], np.zeros_like(q[own]), 0.5 * blocks[0].rate)

@@ -1,0 +1,426 @@
+"""`parameter_changes`: the parameters of several runs, aligned by name, and how far they are apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.errors import InputError
+from dynident.estimate.covariance import half_width
+from dynident.estimate.fit import Fit
+from dynident.estimate.records import LogRecord
+from dynident.estimate.torque_errors import TorqueErrors, together
+from dynident.identifiability.base import column_scales
+from dynident.logs.log import LogSource, as_logs
+from dynident.validation.held_out import validate
+
+_SAME_SHARE = 1e-4  # of a column's torque: lengths rounded to 0.1 mm, 1.5708 for pi/2; more is another geometry
+
+
+@dataclass(frozen=True)
+class ParameterChange:
+    """A parameter in several runs; what a run does not have or know is None.
+
+    Attributes:
+        name: Of the parameter.
+        unit: Of its values.
+        values: Of each run.
+        stds: Their deviations; None also where the data of a run says nothing.
+        reference: Place of the first run that has it, which the others are compared with.
+        differences: Value of each run minus that of the reference.
+        deviations: The same over the deviation of the difference, sqrt(s_1^2 + s_2^2).
+        alike: Whether it stands for the same sum of standard parameters in every run that has it.
+    """
+
+    name: str
+    unit: str
+    values: tuple[float | None, ...]
+    stds: tuple[float | None, ...]
+    reference: int
+    differences: tuple[float | None, ...]
+    deviations: tuple[float | None, ...]
+    alike: bool
+
+    @property
+    def shared(self) -> bool:
+        """Whether at least two runs have it."""
+        return sum(value is not None for value in self.values) > 1
+
+    @property
+    def compared(self) -> int:
+        """Runs whose difference from the reference can be judged."""
+        return sum(z is not None for z in self.deviations)
+
+    @property
+    def largest(self) -> float:
+        """Largest distance from the reference in deviations of the difference; 0 where none is known."""
+        return max((abs(z) for z in self.deviations if z is not None), default=0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        lists = ("values", "stds", "differences", "deviations")
+        return asdict(self) | {name: list(getattr(self, name)) for name in lists}
+
+
+def parameter_changes(fits: Sequence[Fit]) -> tuple[ParameterChange, ...]:
+    """Every parameter of any run: those of the first in their order, then what others have besides."""
+    rows = [{row["name"]: row for row in fit.rows()} for fit in fits]
+    names = dict.fromkeys(name for own in rows for name in own)
+    sums = [_sums(fit) for fit in fits]
+    return tuple(
+        _change(name, [own.get(name) for own in rows], _alike([own[name] for own in sums if name in own]))
+        for name in names
+    )
+
+
+def _sums(fit: Fit) -> dict[str, dict[str, float]]:
+    """What each parameter stands for: by name of the standard parameter, the share of its torque that it takes over."""
+    base = fit.base
+    scales = column_scales(fit.robot, base.columns)
+    shares = base.K * scales[list(base.independent), None] / scales
+    names = [column.name for column in base.columns]
+    return {name: dict(zip(names, row.tolist(), strict=True)) for name, row in zip(base.names, shares, strict=True)}
+
+
+def _alike(sums: Sequence[dict[str, float]]) -> bool:
+    """Whether all sums are the first but for rounding; how a coefficient is written does not count."""
+    first, *others = sums
+    return all(
+        abs(first.get(name, 0.0) - other.get(name, 0.0)) <= _SAME_SHARE for other in others for name in first | other
+    )
+
+
+def _change(name: str, rows: Sequence[dict[str, Any] | None], alike: bool) -> ParameterChange:
+    place = next(i for i, row in enumerate(rows) if row is not None)
+    first = rows[place]
+    assert first is not None
+    differences: list[float | None] = []
+    deviations: list[float | None] = []
+    for i, row in enumerate(rows):
+        known = row is not None and i != place
+        differences.append(row["value"] - first["value"] if row is not None and known else None)
+        deviations.append(_deviations(first, row) if row is not None and known else None)
+    return ParameterChange(
+        name=name,
+        unit=first["unit"],
+        values=tuple(None if row is None else row["value"] for row in rows),
+        stds=tuple(None if row is None or not row["determined"] else row["std"] for row in rows),
+        reference=place,
+        differences=tuple(differences),
+        deviations=tuple(deviations),
+        alike=alike,
+    )
+
+
+def _deviations(first: dict[str, Any], other: dict[str, Any]) -> float | None:
+    """Distance in deviations of the difference; None where a run does not determine the parameter."""
+    if not (first["determined"] and other["determined"]) or first["std"] is None or other["std"] is None:
+        return None
+    spread = math.hypot(first["std"], other["std"])
+    # Without any deviation, as for parameters that were eliminated in both, there is nothing to measure with.
+    return float((other["value"] - first["value"]) / spread) if spread > 0.0 else None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `compare_fits`: runs side by side; what differs in their errors, parameters, data and options.
+#
+# Nothing that can be compared is refused: parameters and joints go by their names, also between different robots.
+
+CHANCE = 0.05  # probability that any of the parameters is called changed though none is
+_SAME_BAND = 1.02  # ratio of bands up to which errors are taken to be in the same one
+_Key = tuple[str, float, float]  # of the part of a file that a log is: hash, start, duration
+
+
+@dataclass(frozen=True)
+class JudgedLog:
+    """A log that every run was judged with.
+
+    Attributes:
+        label: Name of the log.
+        source: Its file.
+        errors: Of each run.
+        seen: Runs, by place, that were trained with it, for which its error proves nothing.
+    """
+
+    label: str
+    source: str
+    errors: tuple[TorqueErrors, ...]
+    seen: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class UsedLog:
+    """A log and what each run did with it.
+
+    Attributes:
+        label: Name of the log.
+        source: Its file.
+        samples: Rows.
+        roles: Of each run: "training", "held out", or "" where it was not used.
+    """
+
+    label: str
+    source: str
+    samples: int
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FitComparison:
+    """Runs side by side; the first is what the others are compared with.
+
+    Attributes:
+        names: Of the runs.
+        fits: The runs.
+        parameters: Every parameter of any run, with the differences.
+        threshold: Deviations of the difference beyond which a parameter changed; chance alone carries one of all that
+            are compared so far in one comparison of twenty.
+        judged: Logs that every run was judged with.
+        logs: Every log of any run.
+        options: What shaped each run, by name; one value per run.
+        remarks: What a reader should know, in words.
+    """
+
+    names: tuple[str, ...]
+    fits: tuple[Fit, ...]
+    parameters: tuple[ParameterChange, ...]
+    threshold: float
+    judged: tuple[JudgedLog, ...]
+    logs: tuple[UsedLog, ...]
+    options: Mapping[str, tuple[Any, ...]]
+    remarks: tuple[str, ...]
+
+    @property
+    def common(self) -> tuple[ParameterChange, ...]:
+        """Parameters that at least two runs have."""
+        return tuple(one for one in self.parameters if one.shared)
+
+    @property
+    def changed(self) -> tuple[ParameterChange, ...]:
+        """Parameters that changed by more than chance explains, the most certain first; other sums are no change."""
+        found = [one for one in self.parameters if one.alike and one.largest > self.threshold]
+        return tuple(sorted(found, key=lambda one: -one.largest))
+
+    @property
+    def differing(self) -> dict[str, tuple[Any, ...]]:
+        """Options that are not the same in all runs."""
+        return {name: values for name, values in self.options.items() if any(one != values[0] for one in values)}
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Moving joints of any run, each once."""
+        return tuple(dict.fromkeys(name for fit in self.fits for name in fit.robot.joint_names))
+
+    @property
+    def errors(self) -> tuple[TorqueErrors, ...]:
+        """Errors of each run on all logs that every run was judged with; empty without such logs."""
+        return tuple(map(together, zip(*(log.errors for log in self.judged), strict=True)))
+
+    @property
+    def one_band(self) -> bool:
+        """Whether errors on the common logs are in the same band, without which they say little beside each other."""
+        bands = [one.band for log in self.judged for one in log.errors]
+        return not bands or max(bands) <= _SAME_BAND * min(bands)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; relative errors are fractions."""
+        return {
+            "fits": [_fit_dict(name, fit) for name, fit in zip(self.names, self.fits, strict=True)],
+            "judged": [
+                {
+                    "label": log.label,
+                    "source": log.source,
+                    "errors": [{"joints": list(one.joints), **one.as_dict()} for one in log.errors],
+                    "seen_in_training": [self.names[place] for place in log.seen],
+                }
+                for log in self.judged
+            ],
+            "errors": [one.as_dict() for one in self.errors],
+            "threshold": self.threshold,
+            "changed": [one.name for one in self.changed],
+            "parameters": [one.as_dict() for one in self.parameters],
+            "logs": [dataclasses.asdict(log) | {"roles": list(log.roles)} for log in self.logs],
+            "differing_options": {name: list(values) for name, values in self.differing.items()},
+            "remarks": list(self.remarks),
+        }
+
+
+def compare_fits(
+    fits: Sequence[Fit],
+    *,
+    names: Sequence[str] = (),
+    logs: LogSource | Sequence[LogSource] = (),
+) -> FitComparison:
+    """Two runs or more side by side.
+
+    Deviations of a difference are those of independent runs, sqrt(s_1^2 + s_2^2). Where runs share training data they
+    are larger than the true ones: what is called changed then did change, what is not may have.
+
+    Args:
+        fits: The runs; the first is what the others are compared with.
+        names: Of the runs; default A, B, ..
+        logs: Logs to judge all runs with, in the widest of their bands; default the logs that all of them held out.
+
+    Raises:
+        InputError: For fewer than two runs, names that are not one for each, or a log that a run cannot predict.
+    """
+    given = tuple(fits)
+    if len(given) < 2 or not all(isinstance(fit, Fit) for fit in given):
+        raise InputError("compare_fits needs two estimates or more; read them with di.load_fit")
+    called = tuple(names) or tuple(letters(len(given)))
+    if len(called) != len(given) or len(set(called)) != len(called):
+        raise InputError(f"names are {', '.join(called)}; expected {len(given)} different ones, one for each run")
+    parameters = parameter_changes(given)
+    pairs = sum(one.compared for one in parameters)
+    judging = as_logs(logs) if logs else []
+    judged = _judged_anew(given, judging) if judging else _held_out_by_all(given)
+    options = _options(given)
+    return FitComparison(
+        names=called,
+        fits=given,
+        parameters=parameters,
+        threshold=half_width(1.0 - CHANCE / max(pairs, 1)),
+        judged=judged,
+        logs=_used(given),
+        options=options,
+        remarks=tuple(_remarks(given, called, parameters, judged)),
+    )
+
+
+def letters(n: int) -> list[str]:
+    """A, B, .. Z, then A2, B2, .."""
+    return [chr(ord("A") + i % 26) + ("" if i < 26 else str(1 + i // 26)) for i in range(n)]
+
+
+def _key(record: LogRecord) -> _Key:
+    return record.digest, round(record.start, 6), round(record.duration, 6)
+
+
+def _held_out_by_all(fits: Sequence[Fit]) -> tuple[JudgedLog, ...]:
+    """The logs that every run held out: the same part of the same file."""
+    known = [{_key(record): fit.validation[record.label] for record in fit.held_out} for fit in fits]
+    return tuple(
+        JudgedLog(record.label, record.source, tuple(one[_key(record)] for one in known))
+        for record in fits[0].held_out
+        if all(_key(record) in one for one in known)
+    )
+
+
+def _judged_anew(fits: Sequence[Fit], logs: Sequence[LogSource]) -> tuple[JudgedLog, ...]:
+    """Every run on the same logs, in the same band."""
+    band = max(fit.band for fit in fits)
+    found = [validate(fit, logs, band=band) for fit in fits]
+    return tuple(
+        JudgedLog(
+            log.label,
+            log.source,
+            tuple(one.comparisons[place].errors[0] for one in found),
+            tuple(run for run, one in enumerate(found) if log.label in one.seen),
+        )
+        for place, log in enumerate(logs)
+    )
+
+
+def _used(fits: Sequence[Fit]) -> tuple[UsedLog, ...]:
+    """Every log, with its role in each run."""
+    records: dict[_Key, LogRecord] = {}
+    roles: dict[_Key, list[str]] = {}
+    for place, fit in enumerate(fits):
+        for role, own in (("training", fit.data), ("held out", fit.held_out)):
+            for record in own:
+                records.setdefault(_key(record), record)
+                roles.setdefault(_key(record), [""] * len(fits))[place] = role
+    return tuple(
+        UsedLog(record.label, record.source, record.n_samples, tuple(roles[key])) for key, record in records.items()
+    )
+
+
+def _options(fits: Sequence[Fit]) -> dict[str, tuple[Any, ...]]:
+    """What shaped each run; None where a run does not know an option."""
+    every = [_options_of(fit) for fit in fits]
+    return {name: tuple(one.get(name) for one in every) for name in dict.fromkeys(n for one in every for n in one)}
+
+
+def _options_of(fit: Fit) -> dict[str, Any]:
+    known = fit.provenance
+    given = {} if known is None else known.options
+    signals = dataclasses.asdict(fit.signals)
+    return {
+        "robot": fit.robot.name,
+        "robot file": fit.robot.source,
+        "locked": dict(fit.robot.locked),
+        "terms": [term.key for term in fit.base.terms],
+        "friction": given.get("friction", "as in terms" if fit.selection is None else "auto"),
+        "estimator": fit.estimator.name,
+        **fit.estimator.options,
+        **signals,
+        "band": f"{fit.band:.3g} Hz" + (", from the motion" if signals["band"] is None else ""),
+        "delay": f"{1e3 * fit.signals.delay:.4g} ms",
+        "essential": given.get("essential"),
+        **({} if fit.diagnosis is None else {"verdict of the check": fit.diagnosis.verdict}),
+        **({"dynident": fit.version} if known is None or not known.versions else known.versions),
+    }
+
+
+def _remarks(
+    fits: Sequence[Fit],
+    names: Sequence[str],
+    parameters: Sequence[ParameterChange],
+    judged: Sequence[JudgedLog],
+) -> list[str]:
+    """What a reader should know before trusting a difference."""
+    found = []
+    if len({fit.robot.fingerprint for fit in fits}) > 1:
+        robots = ", ".join(f"{name} {fit.robot.name}" for name, fit in zip(names, fits, strict=True))
+        found.append(f"the robots differ ({robots}); joints and parameters are compared by name")
+    if len({tuple(term.key for term in fit.base.terms) for fit in fits}) > 1:
+        found.append("the terms of the models differ; what one model leaves out, its other parameters take over")
+    others = [one.name for one in parameters if one.shared and not one.alike]
+    if others:
+        shown = ", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else "")
+        found.append(
+            f"the same name stands for different sums: {shown}; their differences are not changes of the robot"
+        )
+    keys = [{record.digest for record in fit.data} for fit in fits]
+    if any(keys[0] & other for other in keys[1:]):
+        found.append(
+            "the runs share training data; deviations of the difference are taken as of independent runs and are then "
+            "too large: what changed did change, what agrees may still differ"
+        )
+    bands = [max(one.band for one in own) for own in zip(*(log.errors for log in judged), strict=True)]
+    if bands and max(bands) > _SAME_BAND * min(bands):
+        told = ", ".join(f"{name} {band:.3g} Hz" for name, band in zip(names, bands, strict=True))
+        found.append(
+            f"errors on the common logs are in different bands ({told}), and a narrower band has smaller errors: give "
+            "the logs themselves (--validation LOG.., logs=) to judge all runs in one band"
+        )
+    for log in judged:
+        if log.seen:
+            runs = ", ".join(names[place] for place in log.seen)
+            found.append(f"{log.label} also served for training {runs}; its error there proves nothing")
+    return found
+
+
+def _fit_dict(name: str, fit: Fit) -> dict[str, Any]:
+    crossed = fit.cross_validation
+    held_out = fit.errors.unseen
+    return {
+        "name": name,
+        "robot": fit.robot.name,
+        "parameters": len(fit.names),
+        "rank": fit.rank,
+        "condition": fit.condition if math.isfinite(fit.condition) else None,
+        "undetermined": list(fit.undetermined),
+        "train": fit.train.as_dict(),
+        "left_out": None if crossed is None else crossed.mean,
+        "held_out": None if held_out is None else held_out.as_dict(),
+        "samples": int(sum(record.n_samples for record in fit.data)),
+        "duration": float(np.sum([record.duration for record in fit.data])),
+        "command": fit.command,
+        "version": fit.version,
+    }

@@ -1,0 +1,242 @@
+"""Cross-validation on factors: whole logs left out in turn, or blocks of one log with a gap beside them.
+
+No data is read again: every fold is a sum of segments, solved anew and judged on the segments left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.arrays import Array, on_one_thread
+from dynident.estimate.covariance import LEVEL, correlated_covariance, covariance_root, half_width
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.records import CrossValidation
+from dynident.identifiability.base_regressor import RegressorBlock, RowSource
+from dynident.information.information import Information
+
+RowsOf = Callable[[set[str]], RowSource]  # rows of the logs with these labels
+MOST_BLOCKS = 5  # folds made of one log
+LEAST_FOLDS = 3  # that terms are selected by
+SELECTION_BLOCKS = 4  # made of each log where there are too few logs to select terms by
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Some data left out.
+
+    Attributes:
+        label: What was left out.
+        left_out: Indices of its segments.
+        unused: Indices of segments that neither train nor judge, because they touch what was left out.
+    """
+
+    label: str
+    left_out: tuple[int, ...]
+    unused: tuple[int, ...] = ()
+
+
+def folds_of(information: Information) -> list[Fold]:
+    """One fold per log; of a single log blocks of neighbouring segments, with the segments next to them unused."""
+    labels = [segment.label for segment in information.segments]
+    if len(set(labels)) > 1:
+        return [Fold(name, tuple(i for i, own in enumerate(labels) if own == name)) for name in dict.fromkeys(labels)]
+    n = len(labels)
+    if n < 4:
+        return []
+    edges = np.linspace(0, n, min(MOST_BLOCKS, n // 2) + 1).astype(int)
+    return [
+        Fold(
+            f"block {number}",
+            tuple(range(first, end)),
+            tuple(i for i in (first - 1, end) if 0 <= i < n),
+        )
+        for number, (first, end) in enumerate(itertools.pairwise([int(e) for e in edges]), 1)
+    ]
+
+
+def selection_folds(information: Information, views: Mapping[str, str]) -> list[Fold]:
+    """Whole experiments in turn; where there are fewer than three, blocks of each with a gap beside them.
+
+    Args:
+        information: Data in segments.
+        views: Label of each log -> that of its experiment; two views of one experiment are left out together.
+    """
+    names = [views[segment.label] for segment in information.segments]
+    experiments = list(dict.fromkeys(names))
+    if len(experiments) >= LEAST_FOLDS:
+        return [Fold(one, tuple(i for i, own in enumerate(names) if own == one)) for one in experiments]
+    folds = []
+    for one in experiments:
+        logs = [log for log in dict.fromkeys(s.label for s in information.segments) if views[log] == one]
+        own = [[i for i, s in enumerate(information.segments) if s.label == log] for log in logs]
+        for number in range(SELECTION_BLOCKS):
+            left_out, unused = [], []
+            for places in own:  # the same part of every view
+                edges = np.linspace(0, len(places), SELECTION_BLOCKS + 1).astype(int)
+                left_out += places[edges[number] : edges[number + 1]]
+                beside = (edges[number] - 1, edges[number + 1])
+                unused += [places[i] for i in beside if 0 <= i < len(places)]
+            folds.append(Fold(f"{one}, block {number + 1}", tuple(left_out), tuple(unused)))
+    return [fold for fold in folds if fold.left_out]
+
+
+@on_one_thread
+def cross_validate(
+    information: Information,
+    estimator: Estimator,
+    inflation: Array,
+    rows: RowsOf | None = None,
+    folds: Sequence[Fold] | None = None,
+) -> CrossValidation | None:
+    """Leave out each fold in turn; None when there is too little data to leave anything out.
+
+    Args:
+        information: Data in segments.
+        estimator: Method, fitted anew on a clone for every fold.
+        inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
+        rows: The rows of logs with some labels, for the coverage of torque bands.
+        folds: What to leave out; default whole logs, or blocks of a single one.
+    """
+    over = "logs" if len({segment.label for segment in information.segments}) > 1 else "blocks"
+    folds = [fold for fold in folds or folds_of(information) if rest_of(information, fold)]
+    if not folds:
+        return None
+    judged = [_judge(information, estimator, inflation, fold, rows) for fold in folds]
+    residual, torque = np.array([one.residual for one in judged]), np.array([one.torque for one in judged])
+    agreeing, compared = sum(one.agreeing for one in judged), sum(one.compared for one in judged)
+    return CrossValidation(
+        over,
+        tuple(fold.label for fold in folds),
+        np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)),
+        np.sqrt(residual.sum(1) / np.maximum(torque.sum(1), 1e-300)),
+        _levels(judged),
+        _band_coverage(judged),
+        agreeing / compared if compared else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A fold left out.
+
+    Attributes:
+        residual, torque: (n_channels,) squared norms.
+        agreeing, compared: How many parameters agree with the rest of the data, of how many.
+        errors, variances: Residuals and variance of their predictions, per channel, where rows are at hand.
+    """
+
+    residual: Array
+    torque: Array
+    agreeing: int
+    compared: int
+    errors: tuple[Array, ...] | None
+    variances: tuple[Array, ...] | None
+
+
+def _judge(
+    information: Information,
+    estimator: Estimator,
+    inflation: Array,
+    fold: Fold,
+    rows: RowsOf | None,
+) -> _Judged:
+    kept = rest_of(information, fold)
+    rest, own = estimator.clone().fit(information.select(kept)), information.select(fold.left_out)
+    residual, torque = _norms(own, rest.values_)
+    hits, compared = _agreement(own, estimator, rest, inflation)
+    if rows is None:
+        return _Judged(residual, torque, hits, compared, None, None)
+    root = covariance_root(correlated_covariance(rest, inflation))
+    errors: list[list[Array]] = [[] for _ in information.channels]
+    variances: list[list[Array]] = [[] for _ in information.channels]
+    labels = {information.segments[i].label for i in fold.left_out}
+    for segment, block in _numbered(rows(labels), information):
+        if segment not in fold.left_out:
+            continue
+        for channel, columns in enumerate(block.columns):
+            errors[channel].append(block.residual(channel, rest.values_))
+            W_first = block.usable_columns_first(channel)[:-1]
+            variances[channel].append(((root[list(columns)].T @ W_first) ** 2).sum(0))
+    joined = [tuple(np.concatenate([np.zeros(0), *parts]) for parts in one) for one in (errors, variances)]
+    return _Judged(residual, torque, hits, compared, *joined)
+
+
+def _numbered(source: RowSource, information: Information) -> Iterator[tuple[int, RegressorBlock]]:
+    """Blocks with the number of their segment in the information, which leaves out segments without rows."""
+    labels = [segment.label for segment in information.segments]
+    first = {label: labels.index(label) for label in labels}
+    current: tuple[str, int] | None = None
+    number, filled = 0, False
+    for block in source.blocks():
+        if current is None or block.log != current[0]:
+            number, filled = first.get(block.log, len(labels)), False
+        elif block.segment != current[1]:
+            number, filled = number + filled, False
+        current = (block.log, block.segment)
+        filled = filled or bool(block.usable.any())
+        yield number, block
+
+
+def _levels(judged: Sequence[_Judged]) -> Array | None:
+    """For each channel the level with which 90 % of what was left out lies in its band."""
+    if any(one.errors is None for one in judged):
+        return None
+    return np.array([_level(judged, channel) for channel in range(len(judged[0].residual))])
+
+
+def _level(judged: Sequence[_Judged], channel: int) -> float:
+    width = half_width(LEVEL)
+    excess = [((own[0][channel] / width) ** 2 - own[1][channel]) for one in judged if (own := _own(one))]
+    joined = np.concatenate(excess)
+    return float(np.sqrt(max(float(np.quantile(joined, LEVEL)), 0.0))) if len(joined) else 0.0
+
+
+def _own(one: _Judged) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    assert one.errors is not None
+    assert one.variances is not None
+    return one.errors, one.variances
+
+
+def _band_coverage(judged: Sequence[_Judged]) -> Array | None:
+    """Share of left-out residuals within their bands, (n_channels,); the level is that of the other folds."""
+    if len(judged) < 2 or any(one.errors is None for one in judged):
+        return None
+    width, shares = half_width(LEVEL), []
+    for channel in range(len(judged[0].residual)):
+        inside = total = 0
+        for number, one in enumerate(judged):
+            errors, variances = _own(one)
+            level = _level([other for k, other in enumerate(judged) if k != number], channel)
+            bound = width * np.sqrt(variances[channel] + level**2)
+            inside += int(np.count_nonzero(np.abs(errors[channel]) <= bound))
+            total += len(errors[channel])
+        shares.append(inside / total if total else np.nan)
+    return np.array(shares)
+
+
+def rest_of(information: Information, fold: Fold) -> list[int]:
+    """Segments that are learned from when a fold is left out."""
+    return [i for i in range(len(information.segments)) if i not in fold.left_out and i not in fold.unused]
+
+
+def _norms(information: Information, values: Array) -> tuple[Array, Array]:
+    """Squared norms of residual and torque of each channel."""
+    n = information.coordinates.n
+    rows = [factor.dense(n) for factor in information.channel_factors()]
+    residual = np.array([np.sum((part[:, n] - part[:, :n] @ values) ** 2) for part in rows])
+    return residual, np.array([np.sum(part[:, n] ** 2) for part in rows])
+
+
+def _agreement(own: Information, estimator: Estimator, rest: Estimator, inflation: Array) -> tuple[int, int]:
+    """How many parameters, of how many, agree between a fold's own data and the rest."""
+    alone = estimator.clone().fit(own)
+    known = alone.determined_ & rest.determined_
+    if not known.any():
+        return 0, 0
+    variance = np.diag(correlated_covariance(alone, inflation) + correlated_covariance(rest, inflation))
+    share = np.abs(alone.values_ - rest.values_)[known] / np.sqrt(np.maximum(variance[known], 1e-300))
+    return int((share <= 2.0).sum()), int(known.sum())

@@ -1,0 +1,144 @@
+"""`validate`: an estimate on logs it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array, frozen
+from dynident.errors import InputError
+from dynident.estimate.covariance import covariance_root
+from dynident.estimate.fit import Fit
+from dynident.estimate.records import FitErrors, Usefulness, usefulness
+from dynident.estimate.torque_errors import TorqueErrors, together
+from dynident.logs.log import LogSource, as_logs, log_warnings
+from dynident.signals.observations import Observations
+from dynident.signals.rows import ObservedRows
+from dynident.validation.residuals import Comparison, compare_all
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How an estimate predicts some logs.
+
+    Attributes:
+        joints: Names of the joints.
+        comparisons: One per log.
+        coverage: (n_joints,) share of the residuals within two stated deviations of the prediction (parameters and
+            noise together), at the outputs of the model; 95 % if the deviations are right, NaN without rows.
+        white: (n_joints,) whether the residual of each output is like filtered white noise in every log.
+        seen: Labels of logs that the estimate was trained on, for which errors prove nothing.
+        warnings: What a reader should know about the logs.
+    """
+
+    joints: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    coverage: Array
+    white: tuple[bool, ...]
+    seen: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def errors(self) -> TorqueErrors:
+        """Errors of each joint while it moves, over all logs."""
+        return together(one.errors[0] for one in self.comparisons)
+
+    @property
+    def whole(self) -> TorqueErrors:
+        """Errors at all times, rest included."""
+        return together(one.whole[0] for one in self.comparisons)
+
+    @property
+    def relative_error(self) -> float:
+        """||tau - tau_hat|| / ||tau||, a fraction."""
+        return self.errors.relative
+
+    @property
+    def usefulness(self) -> Usefulness:
+        """Whether the model predicts most of the torque of these logs."""
+        return usefulness(FitErrors(self.errors), [(self.errors.band, "")])
+
+    @property
+    def per_joint(self) -> Array:
+        """The same for each joint, (n_joints,)."""
+        return self.errors.per_joint
+
+    @property
+    def fit(self) -> Array:
+        """Share of each joint's torque variation that is explained, (n_joints,)."""
+        return self.errors.fit
+
+    @property
+    def rmse(self) -> Array:
+        """Root mean square error of each joint, (n_joints,) [N·m or N]."""
+        return self.errors.rmse
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; relative errors and fit are fractions."""
+        return {
+            **self.errors.as_dict(),
+            "useful": self.usefulness.useful,
+            "joints": list(self.joints),
+            "rest_included": self.whole.as_dict(),
+            "coverage": [float(x) if np.isfinite(x) else None for x in self.coverage],
+            "white_residual": list(self.white),
+            "logs": [{"label": one.label, "source": one.source, **one.errors[0].as_dict()} for one in self.comparisons],
+            "seen_in_training": list(self.seen),
+            "warnings": list(self.warnings),
+        }
+
+
+def validate(
+    fit: Fit,
+    logs: LogSource | Sequence[LogSource],
+    *,
+    band: float | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Validation:
+    """Predict the torque of logs from position and time and compare it with what was measured.
+
+    Args:
+        fit: The estimate.
+        logs: One log or several.
+        band: Band in which both are compared [Hz]; default that of the training, or what the rate of a log allows.
+        progress: Called with what is being done, and how much of it is done.
+
+    Raises:
+        InputError: When there is no log, or one has no torque.
+    """
+    given = as_logs(logs)
+    if not given:
+        raise InputError("there is no log to validate with")
+    observed = [
+        fit.observe(log).with_options(band=fit.band) if band is None else fit.observe(log, band) for log in given
+    ]
+    comparisons = compare_all([fit.model], observed, progress or (lambda what, done, total: None), "comparing")
+    return Validation(
+        joints=fit.robot.joint_names,
+        comparisons=tuple(comparisons),
+        coverage=coverage(fit, observed),
+        white=tuple(bool(x) for x in np.all([one.white for one in comparisons], axis=0)),
+        seen=tuple(one.log.label for one in observed if any(record.overlaps(one) for record in fit.data)),
+        warnings=log_warnings(given),
+    )
+
+
+def coverage(fit: Fit, observations: Sequence[Observations]) -> Array:
+    """Share of residuals within two deviations of the prediction, (n_joints,).
+
+    A prediction deviates by what the parameters are uncertain, w C w', and by the noise of the channel, sigma^2.
+    """
+    rows = ObservedRows(tuple(observations), fit.base, fit.reference)
+    root = covariance_root(fit.covariance)
+    inside, count = np.zeros(len(rows.channels)), np.zeros(len(rows.channels))
+    for block in rows.blocks():
+        for channel, columns in enumerate(block.columns):
+            residual = block.residual(channel, fit.beta)
+            spread = root[list(columns)].T @ block.usable_columns_first(channel)[:-1]
+            deviation = np.sqrt((spread**2).sum(0) + fit.sigma[channel] ** 2)
+            inside[channel] += np.count_nonzero(np.abs(residual) <= 2.0 * deviation)
+            count[channel] += len(residual)
+    return frozen(np.where(count > 0.0, inside / np.maximum(count, 1.0), np.nan))

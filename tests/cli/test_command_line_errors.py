@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from dynident.cli.command_line import main
+
+URDF = """<robot name="arm"><link name="base"/><link name="upper"/>
+<joint name="elbow" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/></joint></robot>
+"""
+TABLE = "name: arm\nconvention: modified-dh\njoints: [{name: elbow}, {name: wrist, d: 0.3}]\n"
+
+BAD_FILES = {
+    "nan mass": (
+        "r.urdf",
+        URDF.replace(
+            '<link name="upper"/>', '<link name="upper"><inertial><mass value="nan"/><inertia/></inertial></link>'
+        ),
+        "link 'upper'",
+    ),
+    "zero axis": ("r.urdf", URDF.replace("0 0 1", "0 0 0"), "joint 'elbow'"),
+    "unknown type": ("r.urdf", URDF.replace("revolute", "ball"), "joint 'elbow'"),
+    "two roots": ("r.urdf", URDF.replace("</robot>", '<link name="x"/></robot>'), "root links"),
+    "cycle": ("r.urdf", URDF.replace('parent link="base"', 'parent link="upper"'), "cycle"),
+    "broken xml": ("r.urdf", URDF[:-20], "not well-formed XML"),
+    "entities": ("r.urdf", '<!DOCTYPE r [<!ENTITY a "b">]>' + URDF, "DTD or entities"),
+    "nested": ("r.urdf", "<a>" * 20_000, "not well-formed XML"),
+    "name with escape codes": ("r.urdf", URDF.replace('"elbow"', '"a&#10;&#9;b"'), "printable"),
+    "empty": ("r.yaml", "", "must be a mapping"),
+    "broken yaml": ("r.yaml", "joints: [", "not valid YAML"),
+    "unknown key": ("r.yaml", TABLE + "gravty: 1\n", "did you mean 'gravity'?"),
+    "key of two lines": ("r.yaml", TABLE + '"a\\nb": 1\n', "is not a name"),
+    "expression": ("r.yaml", TABLE.replace("0.3", '"1 +\\n2 +\\n"'), "joint 2 d"),
+    "imaginary": ("r.yaml", TABLE + "passive: {q2: (-1)^0.5*q1}\n", "passive joint 'wrist'"),
+    "aliases": ("r.yaml", "a: &a [1]\nb: [*a, *a]\n", "aliases"),
+    "list as convention": ("r.yaml", TABLE.replace("modified-dh", "[dh]"), "convention"),
+    "number beyond floats": ("r.yaml", TABLE + f"gravity: [0, 0, {'9' * 400}]\n", "line 4"),
+    "tag": ("r.yaml", "name: !!bool x\n", "tags"),
+    "singular coupling": ("r.yaml", TABLE + "coupling: [[1, 1], [1, 1]]\n", "no inverse"),
+    "overflow in coupling": ("r.yaml", TABLE + "coupling: [[1e-320, 1e6], [0, 1]]\n", "no inverse"),
+    "missing base": ("r.yaml", "base: gone.urdf\n", "gone.urdf"),
+    "own base": ("r.yaml", "base: r.yaml\n", "circle"),
+    "not text": ("r.yaml", "\udcff\udcfe", "UTF-8"),
+    "other ending": ("r.txt", TABLE, ".urdf or .yaml"),
+    "odd file name": ("a\nb\x1b[31m.yaml", "", "must be a mapping"),
+}
+
+
+def complaint(arguments, capsys):
+    """The one line on stderr of a run that must fail."""
+    try:
+        code = main(arguments)
+    except SystemExit as stop:  # argparse
+        code = stop.code
+    captured = capsys.readouterr()
+    assert code == 2
+    assert captured.out == ""
+    assert captured.err.startswith("dynident: ")
+    assert captured.err.endswith("\n")
+    assert captured.err.count("\n") == 1
+    assert captured.err[:-1].isprintable()
+    return captured.err[:-1]
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"]], ids=["page", "json"])
+@pytest.mark.parametrize(("name", "text", "fragment"), BAD_FILES.values(), ids=BAD_FILES)
+def test_one_line_and_code_2(tmp_path, capsys, name, text, fragment, extra):
+    path = tmp_path / name
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    line = complaint(["inspect", str(path), *extra], capsys)
+    assert fragment in line
+    assert str(tmp_path) in line
+
+
+def test_the_files_are_fine_without_their_faults(tmp_path, capsys):
+    for name, text in (("r.urdf", URDF), ("r.yaml", TABLE)):
+        (tmp_path / name).write_text(text)
+        assert main(["inspect", str(tmp_path / name), "--json"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+BAD_ARGUMENTS = {
+    "unknown verb": (["inspct"], "unknown verb 'inspct'; did you mean 'inspect'?"),
+    "verb with a quote": (["it's"], "unknown verb 'it's' (valid: inspect, "),
+    "unknown option": (["inspect", "puma560", "--jsn"], "unknown argument '--jsn'; did you mean '--json'?"),
+    "options are those of the verb": (["inspect", "kr5", "--x"], "(valid: -h, --help, --list, --terms, --locked, --va"),
+    "option of another verb": (["inspect", "kr5", "--friction", "basic"], "unknown argument '--friction' (valid: "),
+    "misspelt and missing": (["identify", "r.yaml", "l.csv", "--outptu", "f"], "'--outptu'; did you mean '--output'?"),
+    "option before the verb": (["--list"], "'--list' belongs behind the verb: dynident VERB --list"),
+    "two robots": (["inspect", "puma560", "kr5"], "unknown argument 'kr5'"),
+    "empty second robot": (["inspect", "puma560", ""], "unknown argument ''"),
+    "no robot": (["inspect"], "inspect needs a ROBOT"),
+    "empty robot": (["inspect", ""], "is neither a file nor a bundled robot"),
+    "unknown robot": (["inspect", "puma650"], "did you mean 'puma560'?"),
+    "robot of two lines": (["inspect", "a\nb"], r"a\nb: is neither a file nor"),
+    "robot with an endless name": (["inspect", "a" * 5000], "is neither a file nor"),
+    "file with an endless name": (["inspect", "a" * 5000 + ".urdf"], "File name too long"),
+    "missing file": (["inspect", "/nowhere/r.urdf"], "/nowhere/r.urdf: no such file; check the path"),
+    "folder": (["inspect", "/"], "/: must end in .urdf or .yaml"),
+    "unknown term": (["inspect", "pendulum-1", "--terms", "rigid,Fx"], "unknown term 'Fx'"),
+    "no term": (["inspect", "pendulum-1", "--terms", ""], "unknown term ''"),
+    "unknown values": (["inspect", "pendulum-1", "--values", "a\nb"], r"unknown parameter set 'a\nb' (valid: plant)"),
+    "essential before a log": (
+        ["identify", "pendulum-1", "--essential", "log.csv", "-o", "out"],
+        "argument --essential: SHARE must be a number, got 'log.csv'; put --essential after the logs, or write "
+        "--essential=0.15",
+    ),
+    "tolerance word": (["inspect", "pendulum-1", "--tolerance", "x"], "argument --tolerance: invalid float value: 'x'"),
+    "tolerance nan": (["inspect", "pendulum-1", "--tolerance", "nan"], "--tolerance is nan; expected a share"),
+    "tolerance zero": (["inspect", "pendulum-1", "--tolerance", "0"], "--tolerance is 0.0; expected a share"),
+    "tolerance missing": (["inspect", "pendulum-1", "--tolerance"], "argument --tolerance: expected one argument"),
+    "locked nobody": (["inspect", "pendulum-2", "--locked", "q3=0"], "unknown joint to lock 'q3'"),
+    "locked self": (["inspect", "pendulum-2", "--locked", "self=0"], "unknown joint to lock 'self'"),
+    "locked without value": (["inspect", "pendulum-2", "--locked", "q1"], "--locked q1: expected joint=position"),
+    "locked empty": (["inspect", "pendulum-2", "--locked", "q1="], "--locked q1=: '' is not an arithmetic expression"),
+    "locked twice": (["inspect", "pendulum-2", "--locked", "q1=0,q1=1"], "--locked q1=1: q1 is locked twice"),
+    "locked infinitely": (["inspect", "pendulum-2", "--locked", "q1=1e999"], "must be a finite number"),
+    "locked imaginary": (["inspect", "pendulum-2", "--locked", "q1=(-1)^0.5"], "negative number to the power 0.5"),
+    "locked code": (["inspect", "pendulum-2", "--locked", "q1=open('x')"], "may only contain"),
+    "locked all": (["inspect", "pendulum-2", "--locked", "q1=0,q2=0"], "without a moving joint"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fragment"), BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS)
+def test_bad_arguments(capsys, arguments, fragment):
+    assert fragment in complaint(arguments, capsys)
+
+
+def test_names_are_not_markup(tmp_path, capsys):
+    path = tmp_path / "r.yaml"
+    path.write_text("name: '[bold]'\nconvention: dh\njoints: [{name: '[/red]', a: 1}, {name: ':smile:', a: 1}]\n")
+    assert main(["inspect", str(path)]) == 0
+    page = capsys.readouterr().out
+    assert "[bold]" in page
+    assert "[/red]" in page
+    assert ":smile:" in page
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "dynident.cli.command_line", *arguments],
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        env={**os.environ, **environment},
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("extra", [(), ("--json",)], ids=["page", "json"])
+def test_as_a_process(tmp_path, extra):
+    """Nothing else reaches the terminal either: no traceback, no warning of a library."""
+    path = tmp_path / "r.yaml"
+    path.write_text(TABLE + "coupling: [[1e-320, 1e6], [0, 1]]\n")
+    answer = run("inspect", str(path), *extra, PYTHONWARNINGS="always")
+    assert answer.returncode == 2
+    assert answer.stdout == ""
+    assert answer.stderr.startswith(f"dynident: {path}: coupling: the matrix has no inverse")
+    assert answer.stderr.count("\n") == 1
+
+
+def test_a_name_the_terminal_cannot_show(tmp_path):
+    path = tmp_path / "r.yaml"
+    path.write_text(TABLE.replace("elbow", "Ellenbögen"))
+    answer = run("inspect", str(path), PYTHONIOENCODING="ascii")
+    assert answer.returncode == 0
+    assert answer.stderr == ""
+    assert r"Ellenb\xf6gen" in answer.stdout

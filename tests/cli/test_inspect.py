@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import dynident as di
+from dynident.cli.command_line import main
+
+
+def test_json_has_the_promised_keys(inspect):
+    answer = inspect("puma560")
+    assert {"robot", "counts", "no_effect", "unique", "base"} <= set(answer)
+    assert {"standard", "no_effect", "base"} <= set(answer["counts"])
+    assert answer["robot"] == "puma560"
+    assert all({"name", "terms"} <= set(item) for item in answer["base"])
+
+
+@pytest.mark.parametrize("name", di.bundled_names())
+def test_the_page_fits_80_columns_and_shows_the_counts(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["inspect", name, "--terms", "rigid,Ia,Fv,Fc,Fo"]) == 0
+    page = capsys.readouterr().out
+    assert max(len(line) for line in page.splitlines()) <= 80
+    base = di.base_parameters(di.load_robot(name))
+    assert f"{base.n}  base parameters" in page
+    assert "Values 'plant' are physical." in page
+    assert "\x1b[" not in page  # no colours in a pipe
+
+
+def test_values_of_a_paper_are_judged(capsys):
+    assert main(["inspect", "kr5-planar", "--values", "table4"]) == 0
+    assert "are not physical" in capsys.readouterr().out
+    assert main(["inspect", "cmu-dd-arm-3", "--values", "table3"]) == 0
+    assert "link 3" in capsys.readouterr().out
+
+
+def test_partial_and_foreign_values_are_not_judged_beyond_what_they_say(tmp_path, capsys):
+    path = tmp_path / "part.yaml"
+    path.write_text("base: pendulum-2\nparameters: {cad: {MX1: 1}}\ndefault_parameters: cad\n")
+    assert main(["inspect", str(path)]) == 0
+    page = capsys.readouterr().out
+    assert "give links 1 only in part" in page
+    assert "Warning" not in page
+    for terms in ("rigid", "Fv", "rigid,Ia,Fv,Fc"):
+        assert main(["inspect", "sr400", "--values", "table4-loaded", "--terms", terms]) == 0
+        assert "do not contradict physics" in capsys.readouterr().out
+    assert main(["inspect", "kr5-planar", "--values", "table4", "--locked", "q1=0"]) == 2
+    assert "belong to the robot without locked joints" in capsys.readouterr().err
+    path.write_text("base: pendulum-2\nbase_parameters: {x: {NOPE9: 1}}\n")
+    assert main(["inspect", str(path), "--values", "x"]) == 2
+    assert "unknown base parameter 'NOPE9'" in capsys.readouterr().err
+
+
+def test_closed_pipes_and_full_disks():
+    command = f"{sys.executable} -m dynident.cli.command_line inspect sr400"
+    for tail in ("", " --json"):
+        answer = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {command}{tail} | head -c 1"], capture_output=True, text=True
+        )
+        assert (answer.returncode, answer.stderr) == (0, "")
+        full = subprocess.run(["bash", "-c", f"{command}{tail} > /dev/full"], capture_output=True, text=True)
+        assert full.returncode == 2
+        assert full.stderr.startswith("dynident: cannot write the answer")
+
+
+def test_list_names_the_bundled_robots(capsys):
+    assert main(["inspect", "--list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"robots": list(di.bundled_names())}
+    assert main(["inspect", "--list"]) == 0
+    assert "minnesota" in capsys.readouterr().out
+    wanted = "cylindrical cmu-dd-arm-3 cmu-dd-arm-6 sr400 minnesota kr5 kr5-planar pendulum-1 pendulum-2 pendulum-3"
+    assert set(di.bundled_names()) == {*wanted.split(), "puma560", "ur10e", "panda", "tx40"}
+
+
+def test_locked_positions_may_be_expressions(inspect):
+    assert inspect("kr5", "--locked", "q1=0, q4=pi/6, q6=0")["locked"]["q4"] == pytest.approx(0.5235987755982988)
+
+
+def test_help_and_version_work_as_installed():
+    for arguments, words in ((["--help"], "inspect"), (["--version"], di.__version__), ([], "usage")):
+        answer = subprocess.run(
+            [sys.executable, "-m", "dynident.cli.command_line", *arguments], capture_output=True, text=True, check=True
+        )
+        assert words in answer.stdout
+
+
+def test_urdf_labels_travel_along(tmp_path, inspect):
+    from tests.robots import random_urdf
+
+    path = tmp_path / "r.urdf"
+    path.write_text(random_urdf(1))
+    assert "link0" in inspect(str(path))["links"]

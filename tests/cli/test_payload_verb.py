@@ -1,0 +1,97 @@
+"""`dynident payload` on the command line: the answer, the page, and whatever a user can do wrong with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import dynident as di
+from dynident.cli.command_line import main
+from tests.cli.test_export_verb import complaint
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo"
+LOADED, UNLOADED = "loaded.csv.gz", "unloaded.csv.gz"
+NAMES = ["mass", "cx", "cy", "cz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz"]
+MASS = 2.0  # [kg] on the tool of the demo's arm, see examples/demo/make_logs.py
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A fit of the demo's arm, a log with a body on its tool and one without."""
+    place = tmp_path_factory.mktemp("payload")
+    robot = di.load_robot(DEMO / "arm.yaml")
+    di.identify(robot, di.read_log(DEMO / "fourier_1.csv.gz", robot), friction="basic").save(place / "fit")
+    shutil.copy(DEMO / "payload.csv.gz", place / LOADED)
+    shutil.copy(DEMO / "fourier_2.csv.gz", place / UNLOADED)
+    shutil.copy(DEMO / "arm.yaml", place)
+    (place / "still.csv").write_text(
+        "t,q1,q2,q3,q4,q5,q6,tau1,tau2,tau3,tau4,tau5,tau6\n"
+        + "".join(f"{0.01 * i},0,-1,1,0,0,0,0,10,5,1,0,0\n" for i in range(600))
+    )
+    (place / "short.csv").write_text("t,q1,q2,q3,tau1,tau2,tau3\n0,0,0,0,0,0,0\n")
+    return place
+
+
+@pytest.fixture
+def folder(place, monkeypatch):
+    monkeypatch.chdir(place)
+    return place
+
+
+@pytest.mark.parametrize("more", [[], ["--unloaded", UNLOADED]], ids=["loaded", "joint"])
+def test_the_answer(more, folder, capsys):
+    assert main(["payload", "fit", LOADED, *more, "--json"]) == 0
+    told = capsys.readouterr()
+    answer = json.loads(told.out)
+    assert told.err == ""
+    assert set(answer) == {"estimates", "warnings"}
+    assert [one["name"] for one in answer["estimates"]] == NAMES
+    for one in answer["estimates"]:
+        assert set(one) == {"name", "value", "std", "unit"}
+        assert (one["value"] is None) == (one["std"] is None)
+    mass = answer["estimates"][0]
+    assert mass["value"] == pytest.approx(MASS, rel=0.02)
+    assert mass["value"] == pytest.approx(MASS, abs=4.0 * mass["std"])
+
+
+def test_the_page(folder, capsys):
+    assert main(["payload", "fit", LOADED]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("Payload from loaded runs of demo-arm as identified")
+    assert [line.split()[0] for line in page.splitlines()[3:13]] == NAMES
+    assert "In the tool frame" in page
+
+
+def test_logs_without_a_load_give_no_numbers(folder, capsys):
+    assert main(["payload", "fit", UNLOADED]) == 0
+    told = capsys.readouterr()
+    assert told.out.count("withheld") == 10
+    assert "are these logs of the loaded robot?" in told.err
+    assert told.err.count("\n") == 1
+
+
+BAD = {
+    "no log": ("fit", "missing LOG; see dynident payload --help"),
+    "log not there": ("fit gone.csv", "gone.csv: no such file"),
+    "no fit": (f"gone {LOADED}", "gone/fit.yaml: no such file"),
+    "a robot": (f"arm.yaml {LOADED}", "arm.yaml: format is None; expected 'dynident fit 2'"),
+    "a log as the fit": (f"{LOADED} {LOADED}", f"{LOADED}: is no fit"),
+    "unloaded not there": (f"fit {LOADED} --unloaded gone.csv", "gone.csv: no such file"),
+    "same log twice": (f"fit {LOADED} --unloaded {LOADED}", "is given as loaded and as unloaded"),
+    "session": (f"fit {LOADED} --session warm", "unknown session friction 'warm' (valid: auto, none, load, friction)"),
+    "band": (f"fit {LOADED} --band -1", "--band is -1.0; expected a positive number"),
+    "window": (f"fit {LOADED} --window 500:600", "no sample lies between 500.0 and 600.0 s"),
+    "no window": (f"fit {LOADED} --window now", "--window now: expected START:STOP in seconds"),
+    "columns": (f"fit {LOADED} --columns gone.yaml", "gone.yaml: no such file"),
+    "a log of one row": ("fit short.csv", "short.csv: has 1 rows of numbers"),
+    "standing still": ("fit still.csv", "still.csv: too little motion to tell a payload"),
+    "unknown option": (f"fit {LOADED} --body 2", "unknown argument '--body'"),
+}
+
+
+@pytest.mark.parametrize(("words", "fragment"), BAD.values(), ids=BAD)
+def test_bad_input(words, fragment, folder, capsys):
+    assert fragment in complaint(["payload", *words.split()], capsys, folder)

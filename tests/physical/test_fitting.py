@@ -1,0 +1,315 @@
+"""The physical parameters nearest to a fit: truth recovered, cvxpy as an oracle, contradictions and conflicts named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.errors import InputError, UnknownNameError
+from dynident.physical.cones import ConeProblem, InfeasibleError, from_triangle, log_determinant, triangle
+from dynident.physical.fitting import GIVE, physical_fit, rows_of
+from dynident.physical.prior import plausible_bodies
+from dynident.physical.problem import FLOOR
+from dynident.physical.result import LinkBody, link_table
+from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.robot.physicality import pseudo_inertia, violations
+from dynident.validation.residuals import compare
+from tests.physical.physical_cases import information
+
+
+@pytest.fixture(scope="module")
+def arm():
+    """A three-joint arm, its data and the fit by weighted least squares."""
+    robot = di.load_robot("cmu-dd-arm-3")
+    data = information(robot, None, terms="rigid", noise=0.005)
+    return robot, di.WeightedLeastSquares().fit(data)
+
+
+@pytest.fixture(scope="module")
+def impossible():
+    """Data of Table 3 of Khosla & Kanade, whose third link belongs to no body."""
+    robot = di.load_robot("cmu-dd-arm-3")
+    return di.WeightedLeastSquares().fit(information(robot, "table3", terms="rigid", noise=0.005))
+
+
+def test_a_physical_truth_is_left_alone(arm):
+    _, fitted = arm
+    found = physical_fit(fitted, prior="plausible")
+    assert found.distance <= 1.05 * GIVE
+    assert not found.contradictions
+    assert np.abs(found.deviations).max() <= 1.05 * GIVE
+    assert all(not violations(chi, "link") for chi in found.link_parameters)
+    truth = fitted.information_.coordinates.base_values()
+    assert np.abs((found.beta - truth) / fitted.std_).max() < 5.0
+    assert found.errors == pytest.approx(found.errors_unconstrained, rel=5e-3)
+
+
+def test_what_is_open_is_settled_by_the_prior_and_by_nothing_else(arm):
+    robot, fitted = arm
+    nominal = physical_fit(fitted)
+    assert "values 'plant'" in nominal.prior
+    assert nominal["M1"] == pytest.approx(robot.value_set()["M1"], rel=0.02)  # no torque tells M1
+    own = robot.value_set()
+    other = physical_fit(fitted, prior={**own, "XX1": own["XX1"] + 0.3, "YY1": own["YY1"] + 0.3})
+    assert other["XX1"] - nominal["XX1"] == pytest.approx(0.3, rel=0.02)
+    # Two priors, one data set: what the data determines stays.
+    assert np.abs(other.beta - nominal.beta).max() < 2.1 * GIVE * fitted.std_.max()
+    assert "M1" in nominal.from_prior
+    again = physical_fit(fitted)
+    np.testing.assert_array_equal(again.chi, nominal.chi)
+
+
+def test_deviations_of_standard_parameters_are_those_of_the_base_where_they_are_the_same(arm):
+    _, fitted = arm
+    found = physical_fit(fitted)
+    std = dict(zip(found.values, found.chi_std, strict=True))
+    base = dict(zip(fitted.names_, fitted.std_, strict=True))
+    assert std["MX3"] == pytest.approx(base["MX3"], rel=1e-2)
+    assert std["XX3"] == np.inf
+
+
+def test_least_distance_agrees_with_cvxpy(impossible):
+    rows = rows_of(impossible)
+    base = rows.base
+    found = physical_fit(impossible, prior="plausible")
+    chi = cp.Variable(len(base.columns))
+    units = [pseudo_inertia(row) for row in np.eye(10)]
+    conditions = []
+    for number, body in enumerate(plausible_bodies(base.robot)):
+        J = sum(chi[10 * number + k] * units[k] for k in range(10))
+        conditions.append(J - FLOOR * pseudo_inertia(body) >> 0)
+    residual = rows.R @ base.K @ chi - rows.R @ rows.beta
+    problem = cp.Problem(cp.Minimize(cp.norm(residual)), conditions)
+    problem.solve(solver="SCS", eps=1e-7, max_iters=20000)
+    assert found.distance == pytest.approx(problem.value, rel=1e-2)
+    assert found.distance > 50.0
+
+
+def test_log_determinant_agrees_with_cvxpy():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4))
+    C = root @ root.T + np.eye(4)
+    problem = ConeProblem()
+    y = problem.variables(10)
+    logs = log_determinant(problem, "body", [(y, np.eye(10))], np.zeros(10))
+    problem.linear.update(dict.fromkeys(logs.tolist(), -1.0))
+    problem.linear.update(zip(y.tolist(), triangle(C), strict=True))
+    # Without the diagonal entry the minimum would be the inverse of C.
+    problem.require("entry", "nonnegative", [(y[:1], -np.eye(1))], np.array([0.05]))
+    J = from_triangle(problem.solve().x[y])
+    X = cp.Variable((4, 4), PSD=True)
+    cp.Problem(cp.Minimize(cp.trace(C @ X) - cp.log_det(X)), [X[0, 0] <= 0.05]).solve(solver="CLARABEL")
+    np.testing.assert_allclose(J, X.value, atol=2e-4)  # what it stops at by default
+    assert J[0, 0] == pytest.approx(0.05, abs=1e-6)
+
+
+def test_infeasible_cones_say_so():
+    problem = ConeProblem()
+    x = problem.variables(1)
+    problem.require("low", "nonnegative", [(x, np.eye(1))], np.array([-1.0]))
+    problem.require("high", "nonnegative", [(x, -np.eye(1))], np.array([0.0]))
+    with pytest.raises(InfeasibleError, match="contradict"):
+        problem.solve()
+
+
+def test_data_against_physics_names_the_link_and_by_how_much(impossible):
+    found = physical_fit(impossible, prior="plausible")
+    worst = found.contradictions[0]
+    assert worst.condition == "link 3"
+    assert worst.share > 0.5
+    assert worst.distance == pytest.approx(found.distance, abs=1.1 * GIVE)  # the prior may add to it
+    assert worst.without < 0.2 * found.distance
+    assert f"link 3 causes {100 * worst.share:.0f} % of the {worst.distance:.1f} standard deviations" in str(worst)
+    assert found.links[2].margin < 0.01  # next to no body, but for what the prior may move it
+    assert all(not violations(chi, "link") for chi in found.link_parameters)
+    assert np.all(found.errors > found.errors_unconstrained)
+    # What the conditions cause adds up to the squared distance, but for what the prior was allowed to take.
+    assert sum(found.strains.values()) == pytest.approx(found.distance**2, rel=0.01)
+    assert any("link 3" in line for line in found.sentences())
+
+
+def test_negative_friction_and_rotor_inertia_are_contradictions_too():
+    robot = di.load_robot("pendulum-2")
+    truth = {**robot.value_set(), "Fc1": 0.3, "Fv1": 0.2, "Fc2": -0.5, "Fv2": 0.1, "Ia2": 0.1}
+    fitted = di.WeightedLeastSquares().fit(information(robot, truth, terms="rigid,Ia,Fv,Fc"))
+    found = physical_fit(fitted, prior="plausible")
+    assert found.contradictions[0].condition == "dry friction of 2"
+    assert found["Fc2"] == pytest.approx(0.0, abs=1e-6)
+    assert min(found[name] for name in ("Ia1", "Ia2", "Fc2", "Fv1", "Fv2")) >= 0.0
+
+
+def test_coupled_friction_of_either_sign_survives():
+    robot = di.load_robot("sr400")
+    values = {**robot.value_set(), "Fv6": -0.034, "Fc6": 0.4}
+    values = {**values, "Fv5": 0.2, "Fvm6": 0.15, "Fc5": 5.0, "Fcm6": 4.0}
+    flipped = {**values, "Fv6": 0.034, "Fc6": -0.4}
+    for truth in (values, flipped):
+        found = physical_fit(information(robot, truth, noise=1e-4), prior="plausible")
+        assert found["Fv6"] == pytest.approx(truth["Fv6"], abs=0.01)
+        assert found["Fc6"] == pytest.approx(truth["Fc6"], abs=0.05)
+
+
+def test_bounds_hold(arm):
+    _, fitted = arm
+    bounds = [
+        di.MassBound(1, lower=25.0, upper=26.0),
+        di.MassBound(2, upper=7.0),
+        di.TotalMassBound(upper=36.0),
+        di.CenterBox(3, (-0.1, -0.1, 0.0), (0.1, 0.1, 0.02)),
+        di.CenterEllipsoid("2", (-0.1, 0.0, 0.0), (0.08, 0.05, 0.05)),
+    ]
+    found = physical_fit(fitted, bounds=bounds)
+    masses = [link.mass for link in found.links]
+    assert 25.0 - 1e-5 <= masses[0] <= 26.0 + 1e-5
+    assert masses[1] <= 7.0 + 1e-5
+    assert sum(masses) <= 36.0 + 1e-4
+    assert 0.0 - 1e-6 <= found.links[2].center[2] <= 0.02 + 1e-6
+    off = (np.array(found.links[1].center) - [-0.1, 0.0, 0.0]) / [0.08, 0.05, 0.05]
+    assert np.linalg.norm(off) <= 1.0 + 1e-5
+    assert physical_fit(fitted).links[2].center[2] > 0.02  # the bound has something to do
+
+
+def test_conflicting_bounds_are_named_and_others_are_not(arm):
+    _, fitted = arm
+    bounds = [di.MassBound(1, lower=20.0), di.TotalMassBound(upper=15.0), di.MassBound(3, upper=5.0)]
+    with pytest.raises(di.ConflictError) as caught:
+        physical_fit(fitted, bounds=bounds)
+    text = str(caught.value)
+    assert "mass of link 1 at least 20 kg" in text
+    assert "total mass at most 15 kg" in text
+    assert "link 3" not in text
+    with pytest.raises(di.ConflictError, match="mass of link 2 at most -1 kg; widen it"):
+        physical_fit(fitted, bounds=[di.MassBound(2, upper=-1.0), di.MassBound(3, upper=5.0)])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: di.MassBound(1), "bounds nothing"),
+        (lambda: di.MassBound(1, 3.0, 2.0), "is empty: from 3 to 2"),
+        (lambda: di.CenterBox(1, (0, 0, 0), (0, 0, -1)), "box of link 1 is empty"),
+        (lambda: di.CenterEllipsoid(1, (0, 0, 0), (1, 1, 0)), "half axis"),
+        (lambda: di.CenterBox(1, (0, 0), (1, 1, 1)), "three finite numbers"),
+    ],
+)
+def test_bounds_that_make_no_sense(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_bad_input_says_what_is_expected(arm):
+    robot, fitted = arm
+    with pytest.raises(UnknownNameError, match="link 'elbow'"):
+        physical_fit(fitted, bounds=[di.MassBound("elbow", upper=1.0)])
+    with pytest.raises(UnknownNameError, match=r"prior 'cad'.*plausible"):
+        physical_fit(fitted, prior="cad")
+    with pytest.raises(UnknownNameError, match="parameter of the prior"):
+        physical_fit(fitted, prior={"M9": 1.0})
+    with pytest.raises(InputError, match="no fit; expected a Fit"):
+        physical_fit(robot)
+    with pytest.raises(InputError, match="sequence of MassBound"):
+        physical_fit(fitted, bounds=di.MassBound(1, upper=1.0))
+    with pytest.raises(InputError, match="floor"):
+        physical_fit(fitted, floor=0.0)
+    friction = information(robot, None, terms="Fv,Fc")
+    with pytest.raises(InputError, match="term rigid and all ten"):
+        physical_fit(friction)
+
+
+def test_a_value_fixed_in_the_robot_file_keeps_it():
+    robot = di.load_robot("pendulum-2")
+    fixed = dict(zip((f"{s}2" for s in LINK_SYMBOLS), robot.link_parameters()[1], strict=True))
+    held = replace(robot, fixed={"M2": fixed["M2"], "XX1": 0.05})
+    found = physical_fit(information(held, None), prior="plausible")
+    assert found["M2"] == fixed["M2"]
+    assert found["XX1"] == 0.05
+    assert not violations(found.link_parameters[0], "link")
+
+
+def test_without_rank_the_prior_settles_more_and_says_so():
+    robot = di.load_robot("cmu-dd-arm-3")
+    data = information(robot, None, terms="rigid")
+    full = physical_fit(data)
+    part = physical_fit(data.outputs(["joint3"]))
+    assert part.usual < full.usual  # fewer directions that noise can move
+    assert part["MX2"] == pytest.approx(robot.value_set()["MX2"], rel=0.05)
+    assert part.distance <= 1.05 * part.give
+
+
+def test_correlated_residuals_make_less_of_a_contradiction(impossible):
+    plain = physical_fit(impossible, prior="plausible")
+    wide = physical_fit(impossible, prior="plausible", inflation=np.full(3, 9.0))
+    assert wide.distance == pytest.approx(plain.distance / 3.0, rel=0.02)
+    with pytest.raises(InputError, match="inflation must be 3 numbers"):
+        physical_fit(impossible, inflation=np.ones(2))
+
+
+def test_the_result_predicts_and_prints(arm):
+    robot, fitted = arm
+    found = physical_fit(fitted)
+    q = np.array([[0.3, -0.2, 0.5]])
+    torque = found.model.torque(q, q, q)
+    W = di.regressor(robot, q, q, q, "rigid")[0]
+    np.testing.assert_allclose(torque[0], W @ found.chi, rtol=1e-9)
+    again = robot.with_values("identified", found.robot_values)
+    np.testing.assert_allclose(again.link_parameters(), found.link_parameters)
+    assert found.table().count("\n") == 3
+    assert found.as_dict()["values"]["M3"] == found["M3"]
+    assert found.as_dict()["std"]["XX3"] is None
+    with pytest.raises(UnknownNameError):
+        found["M7"]
+
+
+@pytest.fixture(scope="module")
+def demo():
+    folder = Path(__file__).parents[2] / "examples" / "demo"
+    robot = di.load_robot(folder / "arm.yaml")
+    return robot, di.read_log(folder / "fourier_1.csv.gz", robot)
+
+
+def test_an_estimate_is_made_physical(demo):
+    robot, log = demo
+    fit = di.identify(robot, log, friction="basic", band=6.0, delay=0.004, speed="position")
+    found = physical_fit(fit)
+    assert not found.contradictions
+    assert found.distance < found.usual
+    assert all(not violations(chi, "link") for chi in found.link_parameters)
+    moved = found.beta - fit.beta
+    assert found.distance == pytest.approx(np.sqrt(moved @ np.linalg.solve(fit.covariance, moved)), rel=1e-3)
+    assert found.channels == ()  # an estimate has no rows to tell the error of each joint
+
+
+def test_parameters_that_were_eliminated_are_no_knowledge(demo):
+    robot, log = demo
+    fit = di.identify(robot, log, essential=0.3, band=6.0, delay=0.004, speed="position")
+    assert fit.eliminated
+    found = physical_fit(fit)
+    assert all(not violations(chi, "link") for chi in found.link_parameters)
+    assert found.distance < 3.0 * found.usual
+
+
+def test_what_an_estimate_leaves_open_does_not_change_its_torque(demo):
+    """A tilt and the first harmonic of an upright joint are one column: only their sum is known."""
+    robot, log = demo
+    fit = di.identify(robot, log, friction="tilt,harmonics(1)@1", band=6.0, delay=0.004, speed="position")
+    assert {"tiltcos_1", "harmonics1c_1"} <= set(fit.undetermined)
+    found = physical_fit(fit)
+    seen = compare([fit.model, found.model], fit.observe(log)).errors
+    assert seen[1].relative < 1.1 * seen[0].relative
+    assert any("leaves open tiltcos_1" in line for line in found.sentences())
+    with pytest.raises(InputError, match="an estimate has its own"):
+        physical_fit(fit, inflation=np.ones(6))
+
+
+@pytest.mark.parametrize("name", ["", " (forearm_with_a_long_name)"])
+def test_bodies_fit_80_columns_whatever_their_names(name):
+    links = [LinkBody(f"link {i}{name}", 12.3, (0.1, -0.2, 0.3), (1e-5, 2e-5, 0.123), 0.5, True) for i in (1, 12)]
+    lines = link_table(links).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(f"link 12{name}" in line for line in lines) == 1
+    assert sum("12.300" in line for line in lines) == 2
