@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.cli import simulate as module
 from dynident.cli.command_line import main
-from dynident.plant import Feedforward, MujocoPlant, record
+from dynident.plant import Feedforward, MujocoPlant, record, simulation as module
 from dynident.plant.simulation import simulate
 
 ARM = """name: arm

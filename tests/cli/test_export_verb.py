@@ -12,7 +12,7 @@ import pytest
 
 import dynident as di
 from dynident.cli.command_line import main
-from dynident.export import exported, urdf_file
+from dynident.export import urdf as urdf_file, verification as exported
 from dynident.export.c_export import find_compiler
 from tests.signals.made import Fourier, make_log, stamps
 

@@ -135,7 +135,12 @@ def test_each_log_is_surveyed_once(robot, logs, monkeypatch):
         surveyed.append(log.label)
         return real(log, *args, **options)
 
-    for module in ("pipeline.preprocessing", "signals.observe", "check.doctor", "check.signals", "check.preview"):
+    for module in (
+        "pipeline.preprocessing",
+        "signals.observations",
+        "diagnostics.diagnosing",
+        "diagnostics.log_preview",
+    ):
         monkeypatch.setattr(importlib.import_module(f"dynident.{module}"), "survey_log", counting)
     judge = dataclasses.replace(logs[1], role="validation", label="judge")
     found = di.identify(robot, [logs[0], judge], **{**FIXED, "check": "tell"})

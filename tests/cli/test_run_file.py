@@ -145,4 +145,4 @@ def test_the_demos_logs_are_there_and_go_into_the_wheel():
     included = shipped["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     for name in LOGS:
         assert (demo_folder() / name).is_file()
-        assert included[f"examples/demo/{name}"] == f"dynident/run/demo_logs/{name}"
+        assert included[f"examples/demo/{name}"] == f"dynident/cli/demo_logs/{name}"

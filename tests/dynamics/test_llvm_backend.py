@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics import jit
 from dynident.dynamics.equations import NumpyFunctions, make_state, regressor_entries
+from dynident.dynamics.jit import machine_code as jit
 from dynident.dynamics.jit.llvm_kernel import LlvmKernel
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel
 from dynident.dynamics.jit.program import Recorder

@@ -12,7 +12,7 @@ import pytest
 
 import dynident as di
 from dynident.errors import InputError
-from dynident.export import mjcf_file
+from dynident.export import mjcf as mjcf_file
 from dynident.export.mjcf import export_mjcf
 from dynident.export.verification import ExportError
 from dynident.robot.parameters import LINK_SYMBOLS

@@ -10,7 +10,7 @@ import pytest
 
 import dynident as di
 from dynident.errors import InputError, RobotFileError, UnknownNameError
-from dynident.export import urdf_file
+from dynident.export import urdf as urdf_file
 from dynident.export.urdf import export_urdf, roll_pitch_yaw
 from dynident.export.verification import ExportError
 from dynident.robot.algebra import rpy_matrix

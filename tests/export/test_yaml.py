@@ -9,7 +9,7 @@ import pytest
 
 import dynident as di
 from dynident.errors import InputError, UnknownNameError
-from dynident.export import yaml_file
+from dynident.export import overlay as yaml_file
 from dynident.export.overlay import export_yaml
 from dynident.export.verification import ExportError
 from tests.estimate.test_storage import estimate_of

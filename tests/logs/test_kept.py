@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.logs import kept, open_log, parquet, stream_log, text
+from dynident.logs import open_log, parquet, stream_log, text, text as kept
 from dynident.logs.text import Kept
 
 N = 3000

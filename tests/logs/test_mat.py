@@ -9,7 +9,7 @@ import pytest
 from scipy.io import savemat
 
 import dynident as di
-from dynident.logs import memory
+from dynident.logs import tables as memory
 
 N = 40
 TIME = np.arange(N) * 0.01

@@ -22,7 +22,7 @@ NAMES = ("t", "q1", "q2", "tau1")
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch):
     monkeypatch.setattr(logs.log, "BLOCK", BLOCK)
-    monkeypatch.setattr(logs.stream, "BLOCK", BLOCK)
+    monkeypatch.setattr(logs.file, "BLOCK", BLOCK)
     monkeypatch.setattr(text, "PART", 1 << 14)  # so that rows of a block come from several parts
 
 

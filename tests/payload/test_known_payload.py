@@ -116,7 +116,7 @@ def test_what_was_eliminated_is_zero_give_or_take(robot, base):
 
 
 def test_verdicts():
-    from dynident.estimate import LoadRow
+    from dynident.payload import LoadRow
 
     def verdict(gap, std=1.0):
         return LoadRow("x", "kg", 1.0, std, 2.0, 3.0 + gap, 0.0).agreement

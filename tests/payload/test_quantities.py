@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.estimate import payload_numbers as module
+from dynident.payload import quantities as module
 from dynident.payload.quantities import classical_jacobian, classical_numbers
 from tests.payload.payloads import BODY, TRUTH
 

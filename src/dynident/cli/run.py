@@ -110,7 +110,7 @@ def demo_folder() -> Path:
         InputError: Where an installation has lost them.
     """
     package = Path(str(resources.files("dynident")))
-    for folder in (package / "run" / "demo_logs", package.parents[1] / "examples" / "demo"):
+    for folder in (package / "cli" / "demo_logs", package.parents[1] / "examples" / "demo"):
         if all((folder / name).is_file() for name in LOGS):
             return folder
     raise InputError("the logs of the demo are not there; install dynident again, or take examples/demo of its source")

@@ -25,7 +25,7 @@ from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import Factor, absorb, merged
 from dynident.information.information import Information, Segment
-from dynident.information.streaming import NumpyStream, split_triangles
+from dynident.information.numpy_stream import NumpyStream, split_triangles
 from dynident.logs.log import LogError
 from dynident.logs.parquet import ParquetTable
 from dynident.logs.tables import regroup
