@@ -5,6 +5,7 @@ Sphinx calls `write_pages` before it reads; the pages themselves are not kept.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from pathlib import Path
 
@@ -35,16 +36,30 @@ HEADINGS = {
 
 
 def names_by_room() -> dict[str, list[str]]:
-    """Public names of each room, {room: names in alphabetical order}; rooms without any are left out."""
-    found: dict[str, list[str]] = {room: [] for room in HEADINGS}
+    """Public names of each room in alphabetical order: those at the top level, and what the room exports."""
+    found: dict[str, set[str]] = {room: set() for room in HEADINGS}
     for name, module in di._ROOM_OF.items():
-        found[module.split(".")[1]].append(name)
+        found[module.split(".")[1]].add(name)
+    for room in HEADINGS:
+        exported = getattr(importlib.import_module(f"dynident.{room}"), "__all__", ())
+        found[room] |= {name for name in exported if name not in di._ROOM_OF and documented(room, name)}
     return {room: sorted(names, key=str.lower) for room, names in found.items() if names}
 
 
-def kind(name: str) -> str:
+def documented(room: str, name: str) -> bool:
+    """Whether a name of a room is a class or a function, and not a constant or a type alias."""
+    value = getattr(importlib.import_module(f"dynident.{room}"), name)
+    return inspect.isclass(value) or inspect.isfunction(value)
+
+
+def value_of(room: str, name: str) -> object:
+    """What a public name means."""
+    return getattr(di, name) if name in di._ROOM_OF else getattr(importlib.import_module(f"dynident.{room}"), name)
+
+
+def kind(room: str, name: str) -> str:
     """The directive of Sphinx that documents a public name."""
-    value = getattr(di, name)
+    value = value_of(room, name)
     if not inspect.isclass(value):
         return "function"
     return "exception" if issubclass(value, BaseException) else "class"
@@ -53,12 +68,14 @@ def kind(name: str) -> str:
 def page(room: str, names: list[str]) -> str:
     """A room's page: functions first, then records, then errors and warnings."""
     title = f"{HEADINGS[room]}: ``dynident.{room}``"
-    lines = [title, "=" * len(title), "", ".. currentmodule:: dynident", ""]
+    lines = [title, "=" * len(title), ""]
     order = ("function", "class", "exception")
-    for name in sorted(names, key=lambda one: order.index(kind(one))):
-        lines += [f".. auto{kind(name)}:: {name}"]
-        lines += ["   :members:"] if kind(name) == "class" else []
-        lines += ["   :show-inheritance:"] if getattr(getattr(di, name), "__bases__", (object,)) != (object,) else []
+    for name in sorted(names, key=lambda one: order.index(kind(room, one))):
+        place = "dynident" if name in di._ROOM_OF else f"dynident.{room}"
+        lines += [f".. currentmodule:: {place}", "", f".. auto{kind(room, name)}:: {name}"]
+        lines += ["   :members:"] if kind(room, name) == "class" else []
+        bases = getattr(value_of(room, name), "__bases__", (object,))
+        lines += ["   :show-inheritance:"] if bases != (object,) else []
         lines += [""]
     return "\n".join(lines)
 
@@ -70,7 +87,8 @@ def write_pages(folder: Path) -> None:
     pages = {room: page(room, names) for room, names in rooms.items()}
     listed = "\n".join(f"   {room}" for room in rooms)
     pages["index"] = (
-        "API\n===\n\nEvery public name, ``import dynident as di`` and then ``di.NAME``, by the room it lives in.\n\n"
+        "API\n===\n\nEvery public name by the room it lives in: ``import dynident as di``, then ``di.NAME`` for those "
+        "listed as\n``dynident.NAME`` and ``di.ROOM.NAME`` for the others.\n\n"
         f".. toctree::\n   :maxdepth: 2\n\n{listed}\n"
     )
     for stale in set(folder.glob("*.rst")) - {folder / f"{name}.rst" for name in pages}:

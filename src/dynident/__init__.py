@@ -5,9 +5,13 @@
 >>> di.base_parameters(robot, terms="rigid").n
 36
 
-Names are looked up in their rooms on first use, so that importing dynident costs next to nothing.
+The names that nearly every script uses are here; the others are in namespaces, one for each room of the package
+(`di.physical`, `di.experiments`, `di.online`, ..), with `di.estimators` and `di.trajectories` beside them. All are
+looked up on first use, so that importing dynident costs next to nothing.
 """
 
+import functools
+import sys
 import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,22 +19,10 @@ from typing import TYPE_CHECKING, Any
 from dynident._version import __version__
 
 if TYPE_CHECKING:
-    from dynident.diagnostics import (
-        CheckError as CheckError,
-        Checkup as Checkup,
-        Finding as Finding,
-        check_logs as check_logs,
-        preview as preview,
-    )
+    from dynident.diagnostics import Checkup as Checkup, check_logs as check_logs, preview as preview
     from dynident.dynamics import (
-        Column as Column,
-        Coulomb as Coulomb,
-        TreeMotion as TreeMotion,
-        actuated_torque as actuated_torque,
         columns as columns,
         coriolis_torque as coriolis_torque,
-        energy as energy,
-        energy_regressor as energy_regressor,
         forward_dynamics as forward_dynamics,
         gravity_torque as gravity_torque,
         inverse_dynamics as inverse_dynamics,
@@ -38,8 +30,8 @@ if TYPE_CHECKING:
         mass_matrix as mass_matrix,
         parameters as parameters,
         regressor as regressor,
-        tree_motion as tree_motion,
     )
+    from dynident.dynamics.terms.term import Term as Term
     from dynident.errors import (
         DynidentError as DynidentError,
         InputError as InputError,
@@ -47,418 +39,230 @@ if TYPE_CHECKING:
         SingularError as SingularError,
         UnknownNameError as UnknownNameError,
     )
-    from dynident.estimate import (
-        CombinedParameters as CombinedParameters,
-        EnergyRows as EnergyRows,
-        EssentialParameters as EssentialParameters,
-        Estimator as Estimator,
-        Experiment as Experiment,
-        Fit as Fit,
-        FitFileError as FitFileError,
-        FrictionSummary as FrictionSummary,
-        NotFittedError as NotFittedError,
-        OrdinaryLeastSquares as OrdinaryLeastSquares,
-        PriorLeastSquares as PriorLeastSquares,
-        RidgeLeastSquares as RidgeLeastSquares,
-        RobustLeastSquares as RobustLeastSquares,
-        SequentialResult as SequentialResult,
-        Stage as Stage,
-        StageExperiment as StageExperiment,
-        TorqueErrorEstimate as TorqueErrorEstimate,
-        TorqueErrors as TorqueErrors,
-        TotalLeastSquares as TotalLeastSquares,
-        WeightedLeastSquares as WeightedLeastSquares,
-        energy_rows as energy_rows,
-        essential_parameters as essential_parameters,
-        experiment as experiment,
-        friction_summary as friction_summary,
-        load_fit as load_fit,
-        observed_energy as observed_energy,
-        observed_power as observed_power,
-        power_rows as power_rows,
-        sequential as sequential,
-        sequential_online as sequential_online,
-        solve_in_steps as solve_in_steps,
-        solve_together as solve_together,
-        torque_error_model as torque_error_model,
-    )
-    from dynident.experiments.friction import (
-        VelocityFriction as VelocityFriction,
-        velocity_friction as velocity_friction,
-        velocity_friction_from_logs as velocity_friction_from_logs,
-    )
-    from dynident.experiments.gravity import (
-        GravityMoments as GravityMoments,
-        gravity_from_logs as gravity_from_logs,
-        gravity_moments as gravity_moments,
-    )
-    from dynident.experiments.oscillation.procedure import Oscillation as Oscillation, oscillate as oscillate
-    from dynident.experiments.oscillation.torque_sensitivity import sensitivity as sensitivity
-    from dynident.experiments.step import StepOptions as StepOptions, StepResult as StepResult, step_test as step_test
+    from dynident.estimate import Fit as Fit, FitFileError as FitFileError, load_fit as load_fit
+    from dynident.export.c_export import export_c as export_c
     from dynident.export.mjcf import export_mjcf as export_mjcf
     from dynident.export.overlay import export_yaml as export_yaml
     from dynident.export.urdf import export_urdf as export_urdf
-    from dynident.export.verification import Exported as Exported, ExportError as ExportError
     from dynident.identifiability import (
         BaseParameters as BaseParameters,
-        Excitation as Excitation,
         base_parameters as base_parameters,
-        base_violations as base_violations,
         excitation as excitation,
     )
     from dynident.information import (
         Information as Information,
-        InformationFileError as InformationFileError,
-        MergeError as MergeError,
         ParameterEstimate as ParameterEstimate,
-        SolveRecord as SolveRecord,
         accumulate as accumulate,
-        accumulate_blocks as accumulate_blocks,
-        accumulate_parquet as accumulate_parquet,
-        accumulate_rows as accumulate_rows,
         load_information as load_information,
     )
     from dynident.logs import (
         Log as Log,
         LogError as LogError,
         LogFile as LogFile,
-        LogSource as LogSource,
-        LogWarning as LogWarning,
         open_log as open_log,
         read_log as read_log,
         write_log as write_log,
     )
-    from dynident.motion import (
-        ExciteOptions as ExciteOptions,
-        ExcitingMotion as ExcitingMotion,
-        Fourier as Fourier,
-        InfeasibleError as InfeasibleError,
-        Locked as Locked,
-        MotionFileError as MotionFileError,
-        PointToPoint as PointToPoint,
-        Sequence as Sequence,
-        Sinusoid as Sinusoid,
-        Step as Step,
-        Trajectory as Trajectory,
-        excite as excite,
-        load_trajectory as load_trajectory,
-        ros_joint_trajectory as ros_joint_trajectory,
-        save_trajectory as save_trajectory,
-        write_csv as write_csv,
-        write_ros as write_ros,
-    )
-    from dynident.online import (
-        Change as Change,
-        OnlineIdentifier as OnlineIdentifier,
-        OnlineOptions as OnlineOptions,
-        OnlineState as OnlineState,
-        ParallelStructure as ParallelStructure,
-        Sample as Sample,
-        SeriesStructure as SeriesStructure,
-    )
-    from dynident.online.sources import (
-        PlantSource as PlantSource,
-        Replay as Replay,
-        Samples as Samples,
-        Source as Source,
-        SourceError as SourceError,
-        StandardInput as StandardInput,
-        TcpSource as TcpSource,
-        UdpSource as UdpSource,
-        open_source as open_source,
-    )
-    from dynident.online.state import Counters as Counters, StreamState as StreamState
+    from dynident.motion import Trajectory as Trajectory, excite as excite, load_trajectory as load_trajectory
+    from dynident.online import OnlineIdentifier as OnlineIdentifier
+    from dynident.online.sources import open_source as open_source
     from dynident.online.streaming import stream as stream
     from dynident.payload import (
-        DriveGains as DriveGains,
-        Load as Load,
-        LoadComparison as LoadComparison,
-        PayloadEstimate as PayloadEstimate,
-        compare_load as compare_load,
+        Payload as Payload,
         identify_drive_gains as identify_drive_gains,
         identify_payload as identify_payload,
-        load_change as load_change,
     )
-    from dynident.physical import (
-        CenterBox as CenterBox,
-        CenterEllipsoid as CenterEllipsoid,
-        ConflictError as ConflictError,
-        MassBound as MassBound,
-        NearestPhysical as NearestPhysical,
-        PhysicalCheck as PhysicalCheck,
-        PhysicalParameters as PhysicalParameters,
-        TotalMassBound as TotalMassBound,
-        distance_to_physical as distance_to_physical,
-        nearest_physical as nearest_physical,
-        physical_fit as physical_fit,
-    )
+    from dynident.physical import physical_fit as physical_fit
     from dynident.pipeline.identification import identify as identify
-    from dynident.plant import MujocoPlant as MujocoPlant, UnstableError as UnstableError
+    from dynident.pipeline.options import IdentifyOptions as IdentifyOptions
+    from dynident.plant import MujocoPlant as MujocoPlant, Plant as Plant
     from dynident.plant.simulation import simulate as simulate
-    from dynident.robot import (
-        Robot as Robot,
-        bundled_names as bundled_names,
-        load_robot as load_robot,
-        robot_from_urdf as robot_from_urdf,
-    )
-    from dynident.robot.physicality import physical_violations as physical_violations
-    from dynident.signals import Observations as Observations, SignalOptions as SignalOptions, observe as observe
-    from dynident.symbolic import (
-        LagrangeModel as LagrangeModel,
-        SymbolicBase as SymbolicBase,
-        SymbolicModel as SymbolicModel,
-        lagrange_model as lagrange_model,
-        symbolic_base as symbolic_base,
-        symbolic_model as symbolic_model,
-    )
-    from dynident.validation import (
-        FitComparison as FitComparison,
-        Validation as Validation,
-        compare_fits as compare_fits,
-        validate as validate,
-    )
+    from dynident.robot import Robot as Robot, bundled_names as bundled_names, load_robot as load_robot
+    from dynident.signals import SignalOptions as SignalOptions, observe as observe
+    from dynident.validation import Validation as Validation, compare_fits as compare_fits, validate as validate
 
-
-_ROOMS = {
-    "dynident.diagnostics": (
-        "CheckError",
-        "Checkup",
-        "Finding",
-        "check_logs",
-        "preview",
-    ),
+_ROOMS = {  # in the order data flows
+    "dynident.errors": "DynidentError InputError RobotFileError SingularError UnknownNameError",
+    "dynident.robot": "Robot bundled_names load_robot",
     "dynident.dynamics": (
-        "Column",
-        "Coulomb",
-        "TreeMotion",
-        "actuated_torque",
-        "columns",
-        "coriolis_torque",
-        "energy",
-        "energy_regressor",
-        "forward_dynamics",
-        "gravity_torque",
-        "inverse_dynamics",
-        "joint_torque",
-        "mass_matrix",
-        "parameters",
-        "regressor",
-        "tree_motion",
+        "columns coriolis_torque forward_dynamics gravity_torque inverse_dynamics joint_torque "
+        "mass_matrix parameters regressor"
     ),
-    "dynident.errors": (
-        "DynidentError",
-        "InputError",
-        "RobotFileError",
-        "SingularError",
-        "UnknownNameError",
-    ),
-    "dynident.estimate": (
-        "CombinedParameters",
-        "EnergyRows",
-        "EssentialParameters",
-        "Estimator",
-        "Experiment",
-        "Fit",
-        "FitFileError",
-        "FrictionSummary",
-        "NotFittedError",
-        "OrdinaryLeastSquares",
-        "PriorLeastSquares",
-        "RidgeLeastSquares",
-        "RobustLeastSquares",
-        "SequentialResult",
-        "Stage",
-        "StageExperiment",
-        "TorqueErrorEstimate",
-        "TorqueErrors",
-        "TotalLeastSquares",
-        "WeightedLeastSquares",
-        "energy_rows",
-        "essential_parameters",
-        "experiment",
-        "friction_summary",
-        "load_fit",
-        "observed_energy",
-        "observed_power",
-        "power_rows",
-        "sequential",
-        "sequential_online",
-        "solve_in_steps",
-        "solve_together",
-        "torque_error_model",
-    ),
-    "dynident.experiments.friction": (
-        "VelocityFriction",
-        "velocity_friction",
-        "velocity_friction_from_logs",
-    ),
-    "dynident.experiments.gravity": (
-        "GravityMoments",
-        "gravity_from_logs",
-        "gravity_moments",
-    ),
-    "dynident.experiments.oscillation.procedure": (
-        "Oscillation",
-        "oscillate",
-    ),
-    "dynident.experiments.oscillation.torque_sensitivity": ("sensitivity",),
-    "dynident.experiments.step": (
-        "StepOptions",
-        "StepResult",
-        "step_test",
-    ),
-    "dynident.export.mjcf": ("export_mjcf",),
-    "dynident.export.overlay": ("export_yaml",),
-    "dynident.export.urdf": ("export_urdf",),
-    "dynident.export.verification": (
-        "ExportError",
-        "Exported",
-    ),
-    "dynident.identifiability": (
-        "BaseParameters",
-        "Excitation",
-        "base_parameters",
-        "base_violations",
-        "excitation",
-    ),
-    "dynident.information": (
-        "Information",
-        "InformationFileError",
-        "MergeError",
-        "ParameterEstimate",
-        "SolveRecord",
-        "accumulate",
-        "accumulate_blocks",
-        "accumulate_parquet",
-        "accumulate_rows",
-        "load_information",
-    ),
-    "dynident.logs": (
-        "Log",
-        "LogError",
-        "LogFile",
-        "LogSource",
-        "LogWarning",
-        "open_log",
-        "read_log",
-        "write_log",
-    ),
-    "dynident.motion": (
-        "ExciteOptions",
-        "ExcitingMotion",
-        "Fourier",
-        "InfeasibleError",
-        "Locked",
-        "MotionFileError",
-        "PointToPoint",
-        "Sequence",
-        "Sinusoid",
-        "Step",
-        "Trajectory",
-        "excite",
-        "load_trajectory",
-        "ros_joint_trajectory",
-        "save_trajectory",
-        "write_csv",
-        "write_ros",
-    ),
-    "dynident.online": (
-        "Change",
-        "OnlineIdentifier",
-        "OnlineOptions",
-        "OnlineState",
-        "ParallelStructure",
-        "Sample",
-        "SeriesStructure",
-    ),
-    "dynident.online.sources": (
-        "PlantSource",
-        "Replay",
-        "Samples",
-        "Source",
-        "SourceError",
-        "StandardInput",
-        "TcpSource",
-        "UdpSource",
-        "open_source",
-    ),
-    "dynident.online.state": (
-        "Counters",
-        "StreamState",
-    ),
-    "dynident.online.streaming": ("stream",),
-    "dynident.payload": (
-        "DriveGains",
-        "Load",
-        "LoadComparison",
-        "PayloadEstimate",
-        "compare_load",
-        "identify_drive_gains",
-        "identify_payload",
-        "load_change",
-    ),
-    "dynident.physical": (
-        "CenterBox",
-        "CenterEllipsoid",
-        "ConflictError",
-        "MassBound",
-        "NearestPhysical",
-        "PhysicalCheck",
-        "PhysicalParameters",
-        "TotalMassBound",
-        "distance_to_physical",
-        "nearest_physical",
-        "physical_fit",
-    ),
-    "dynident.pipeline.identification": ("identify",),
-    "dynident.plant": (
-        "MujocoPlant",
-        "UnstableError",
-    ),
-    "dynident.plant.simulation": ("simulate",),
-    "dynident.robot": (
-        "Robot",
-        "bundled_names",
-        "load_robot",
-        "robot_from_urdf",
-    ),
-    "dynident.robot.physicality": ("physical_violations",),
-    "dynident.signals": (
-        "Observations",
-        "SignalOptions",
-        "observe",
-    ),
-    "dynident.symbolic": (
-        "LagrangeModel",
-        "SymbolicBase",
-        "SymbolicModel",
-        "lagrange_model",
-        "symbolic_base",
-        "symbolic_model",
-    ),
-    "dynident.validation": (
-        "FitComparison",
-        "Validation",
-        "compare_fits",
-        "validate",
-    ),
+    "dynident.dynamics.terms.term": "Term",
+    "dynident.identifiability": "BaseParameters base_parameters excitation",
+    "dynident.logs": "Log LogError LogFile open_log read_log write_log",
+    "dynident.signals": "SignalOptions observe",
+    "dynident.information": "Information ParameterEstimate accumulate load_information",
+    "dynident.estimate": "Fit FitFileError load_fit",
+    "dynident.physical": "physical_fit",
+    "dynident.payload": "Payload identify_drive_gains identify_payload",
+    "dynident.diagnostics": "Checkup check_logs preview",
+    "dynident.validation": "Validation compare_fits validate",
+    "dynident.pipeline.identification": "identify",
+    "dynident.pipeline.options": "IdentifyOptions",
+    "dynident.motion": "Trajectory excite load_trajectory",
+    "dynident.plant": "MujocoPlant Plant",
+    "dynident.plant.simulation": "simulate",
+    "dynident.online": "OnlineIdentifier",
+    "dynident.online.sources": "open_source",
+    "dynident.online.streaming": "stream",
+    "dynident.export.c_export": "export_c",
+    "dynident.export.mjcf": "export_mjcf",
+    "dynident.export.overlay": "export_yaml",
+    "dynident.export.urdf": "export_urdf",
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-_RENAMED = {"BaseValues": "ParameterEstimate", "Solution": "ParameterEstimate"}  # until 0.6
-_RENAMED |= {"Estimate": "Fit", "load_estimate": "load_fit"}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_NAMESPACES = {
+    name: f"dynident.{name}"
+    for name in (
+        *("robot", "dynamics", "identifiability", "symbolic", "logs", "signals", "information", "estimate", "physical"),
+        *("payload", "diagnostics", "validation", "pipeline", "motion", "plant", "experiments", "online", "export"),
+        *("report", "papers"),
+    )
+} | {"estimators": "dynident.estimate.estimators", "trajectories": "dynident.motion"}
+_RENAMED = {  # names of before -> where they are now; until 0.6
+    "accumulate_blocks": "information.accumulate_blocks",
+    "accumulate_parquet": "information.accumulate_parquet",
+    "accumulate_rows": "information.accumulate_rows",
+    "actuated_torque": "dynamics.actuated_torque",
+    "base_violations": "identifiability.base_violations",
+    "BaseValues": "ParameterEstimate",
+    "CenterBox": "physical.CenterBox",
+    "CenterEllipsoid": "physical.CenterEllipsoid",
+    "Change": "online.Change",
+    "CheckError": "diagnostics.CheckError",
+    "Column": "dynamics.Column",
+    "CombinedParameters": "estimate.CombinedParameters",
+    "compare_load": "payload.compare_load",
+    "ConflictError": "physical.ConflictError",
+    "Coulomb": "dynamics.Coulomb",
+    "Counters": "online.Counters",
+    "distance_to_physical": "physical.distance_to_physical",
+    "DriveGains": "payload.DriveGains",
+    "energy": "dynamics.energy",
+    "energy_regressor": "dynamics.energy_regressor",
+    "energy_rows": "estimate.energy_rows",
+    "EnergyRows": "estimate.EnergyRows",
+    "essential_parameters": "estimate.essential_parameters",
+    "EssentialParameters": "estimate.EssentialParameters",
+    "Estimate": "Fit",
+    "Estimator": "estimators.Estimator",
+    "Excitation": "identifiability.Excitation",
+    "ExciteOptions": "trajectories.ExciteOptions",
+    "ExcitingMotion": "trajectories.ExcitingMotion",
+    "Experiment": "estimate.Experiment",
+    "experiment": "estimate.experiment",
+    "Exported": "export.Exported",
+    "ExportError": "export.ExportError",
+    "Finding": "diagnostics.Finding",
+    "FitComparison": "validation.FitComparison",
+    "Fourier": "trajectories.Fourier",
+    "friction_summary": "estimate.friction_summary",
+    "FrictionSummary": "estimate.FrictionSummary",
+    "gravity_from_logs": "experiments.gravity_from_logs",
+    "gravity_moments": "experiments.gravity_moments",
+    "GravityMoments": "experiments.GravityMoments",
+    "InfeasibleError": "trajectories.InfeasibleError",
+    "InformationFileError": "information.InformationFileError",
+    "lagrange_model": "symbolic.lagrange_model",
+    "LagrangeModel": "symbolic.LagrangeModel",
+    "Load": "payload.Load",
+    "load_change": "payload.load_change",
+    "load_estimate": "load_fit",
+    "LoadComparison": "payload.LoadComparison",
+    "Locked": "trajectories.Locked",
+    "LogSource": "logs.LogSource",
+    "LogWarning": "logs.LogWarning",
+    "MassBound": "physical.MassBound",
+    "MergeError": "information.MergeError",
+    "MotionFileError": "trajectories.MotionFileError",
+    "nearest_physical": "physical.nearest_physical",
+    "NearestPhysical": "physical.NearestPhysical",
+    "NotFittedError": "estimators.NotFittedError",
+    "Observations": "signals.Observations",
+    "observed_energy": "estimate.observed_energy",
+    "observed_power": "estimate.observed_power",
+    "OnlineOptions": "online.OnlineOptions",
+    "OnlineState": "online.OnlineState",
+    "OrdinaryLeastSquares": "estimators.OrdinaryLeastSquares",
+    "oscillate": "experiments.oscillate",
+    "Oscillation": "experiments.Oscillation",
+    "ParallelStructure": "online.ParallelStructure",
+    "PayloadEstimate": "payload.PayloadEstimate",
+    "physical_violations": "robot.physical_violations",
+    "PhysicalCheck": "physical.PhysicalCheck",
+    "PhysicalParameters": "physical.PhysicalParameters",
+    "PlantSource": "online.PlantSource",
+    "PointToPoint": "trajectories.PointToPoint",
+    "power_rows": "estimate.power_rows",
+    "PriorLeastSquares": "estimators.PriorLeastSquares",
+    "Replay": "online.Replay",
+    "RidgeLeastSquares": "estimators.RidgeLeastSquares",
+    "robot_from_urdf": "robot.robot_from_urdf",
+    "RobustLeastSquares": "estimators.RobustLeastSquares",
+    "ros_joint_trajectory": "trajectories.ros_joint_trajectory",
+    "Sample": "online.Sample",
+    "Samples": "online.Samples",
+    "save_trajectory": "trajectories.save_trajectory",
+    "sensitivity": "experiments.sensitivity",
+    "Sequence": "trajectories.Sequence",
+    "sequential": "estimate.sequential",
+    "sequential_online": "estimate.sequential_online",
+    "SequentialResult": "estimate.SequentialResult",
+    "SeriesStructure": "online.SeriesStructure",
+    "Sinusoid": "trajectories.Sinusoid",
+    "Solution": "ParameterEstimate",
+    "solve_in_steps": "estimate.solve_in_steps",
+    "solve_together": "estimate.solve_together",
+    "SolveRecord": "information.SolveRecord",
+    "Source": "online.Source",
+    "SourceError": "online.SourceError",
+    "Stage": "estimate.Stage",
+    "StageExperiment": "estimate.StageExperiment",
+    "StandardInput": "online.StandardInput",
+    "Step": "trajectories.Step",
+    "step_test": "experiments.step_test",
+    "StepOptions": "experiments.StepOptions",
+    "StepResult": "experiments.StepResult",
+    "StreamState": "online.StreamState",
+    "symbolic_base": "symbolic.symbolic_base",
+    "symbolic_model": "symbolic.symbolic_model",
+    "SymbolicBase": "symbolic.SymbolicBase",
+    "SymbolicModel": "symbolic.SymbolicModel",
+    "TcpSource": "online.TcpSource",
+    "torque_error_model": "estimate.torque_error_model",
+    "TorqueErrorEstimate": "estimate.TorqueErrorEstimate",
+    "TorqueErrors": "estimate.TorqueErrors",
+    "TotalLeastSquares": "estimators.TotalLeastSquares",
+    "TotalMassBound": "physical.TotalMassBound",
+    "tree_motion": "dynamics.tree_motion",
+    "TreeMotion": "dynamics.TreeMotion",
+    "UdpSource": "online.UdpSource",
+    "UnstableError": "plant.UnstableError",
+    "velocity_friction": "experiments.velocity_friction",
+    "velocity_friction_from_logs": "experiments.velocity_friction_from_logs",
+    "VelocityFriction": "experiments.VelocityFriction",
+    "WeightedLeastSquares": "estimators.WeightedLeastSquares",
+    "write_csv": "trajectories.write_csv",
+    "write_ros": "trajectories.write_ros",
+}
 __all__ = ["__version__", *_ROOM_OF]
 
 
 def __getattr__(name: str) -> Any:
     if name in _RENAMED:
-        warnings.warn(f"di.{name} is now di.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
-        return __getattr__(_RENAMED[name])
-    if name not in _ROOM_OF:
+        new = _RENAMED[name]
+        warnings.warn(f"di.{name} is now di.{new} and will be gone in 0.6", DeprecationWarning, stacklevel=2)
+        return functools.reduce(getattr, new.split("."), sys.modules[__name__])
+    if name in _NAMESPACES:
+        value = import_module(_NAMESPACES[name])
+    elif name in _ROOM_OF:
+        value = getattr(import_module(_ROOM_OF[name]), name)
+    else:
         raise AttributeError(f"module 'dynident' has no attribute '{name}'")
-    value = getattr(import_module(_ROOM_OF[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_NAMESPACES])

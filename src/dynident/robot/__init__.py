@@ -2,6 +2,7 @@
 
 from dynident.robot.load import bundled_names, load_robot, robot_from_urdf
 from dynident.robot.model import Element, Joint, Limits, Robot, Transform
+from dynident.robot.physicality import physical_violations
 
 __all__ = [
     "Element",
@@ -11,5 +12,6 @@ __all__ = [
     "Transform",
     "bundled_names",
     "load_robot",
+    "physical_violations",
     "robot_from_urdf",
 ]
