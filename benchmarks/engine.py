@@ -165,14 +165,14 @@ watcher = threading.Thread(target=watch)
 watcher.start()
 start = time.perf_counter()
 if sys.argv[1].endswith(".parquet"):
-    di.accumulate_parquet(robot, sys.argv[1]).solve()
+    di.information.accumulate_parquet(robot, sys.argv[1]).solve()
 else:
     n, block = int(sys.argv[1]), 16384
     def blocks():
         for start in range(0, n, block):
             count = min(block, n - start)
             yield tuple(np.random.default_rng(start).normal(size=(4, count, 6)))
-    di.accumulate_blocks(robot, blocks()).solve()
+    di.information.accumulate_blocks(robot, blocks()).solve()
 taken = time.perf_counter() - start
 running[0] = False
 watcher.join()

@@ -42,12 +42,12 @@ class Peer:
         options = {"starts": 1, "kicks": 0, "iterations": 1, "seed": 1, "progress": None}
         self.search = Search(self.problem, self.problem, self.demands, **options)
 
-    def promise(self, x: np.ndarray, pose: np.ndarray, seconds: float) -> di.ExcitingMotion:
+    def promise(self, x: np.ndarray, pose: np.ndarray, seconds: float) -> di.trajectories.ExcitingMotion:
         x, shortfalls = self.search._shrunk(x, pose)
         return self.job._promise(Found(x, shortfalls, 0, 1, False, seconds))
 
     @on_one_thread
-    def slsqp(self) -> tuple[float, di.ExcitingMotion, float]:
+    def slsqp(self) -> tuple[float, di.trajectories.ExcitingMotion, float]:
         """The best log det at its own samples, the best motion at 1 kHz, and the time of all runs [s]."""
         within, motions, total = [-np.inf], [], 0.0
         for pose in feasible_poses(self.demands, STARTS, np.random.default_rng(2)):
@@ -74,7 +74,7 @@ class Peer:
         return max(within), max(motions, key=lambda motion: motion.log_determinant), total
 
     @on_one_thread
-    def random(self) -> di.ExcitingMotion:
+    def random(self) -> di.trajectories.ExcitingMotion:
         """The best of many random motions."""
         poses = feasible_poses(self.demands, RANDOM, np.random.default_rng(3))
         tried = [(self.search._start(pose), pose) for pose in poses]

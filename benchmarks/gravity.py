@@ -45,7 +45,7 @@ def swept(
     sensors = Sensors(torque_noise=noise, resolution=COUNT)
     plant = MujocoPlant(robot, values, sample_time=sample_time, step=2e-3, sensors=sensors, seed=seed, effects=effects)
     true = values if isinstance(values, str) else dict(values)
-    return di.gravity_moments(plant, true=true, **how)
+    return di.experiments.gravity_moments(plant, true=true, **how)
 
 
 def off(found: Sequence[GravityMoments]) -> tuple[float, float, float]:
@@ -94,12 +94,12 @@ def sinusoids(seeds: int) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for period in (5.0, 10.0, 30.0, 60.0, 120.0):
         logs = [_sinusoid(robot, j, period) for j in range(3)]
-        clean = di.gravity_from_logs(robot, logs)
+        clean = di.experiments.gravity_from_logs(robot, logs)
         exact = np.abs(clean.values - clean.base.values()).max()
         off = []
         for _ in range(seeds):
             noisy = [_measured(log, rng) for log in logs]
-            found = di.gravity_from_logs(robot, noisy)
+            found = di.experiments.gravity_from_logs(robot, noisy)
             off.append((found.values - found.base.values()) / found.std)
         spread = f"{found.std[0]:.2f}, {found.std[1]:.2f}"
         rms, worst = np.sqrt(np.mean(np.square(off))), np.abs(off).max()
@@ -169,7 +169,7 @@ def real() -> Iterator[str]:
         fast = [di.read_log(UR10E / f"exc_{name}_12h.csv.gz", robot) for name in ("30s", "40s")]
         fit = di.identify(robot, fast, friction="basic")
         slow = [di.read_log(UR10E / f"single_joint_{j}.csv.gz", robot) for j in range(1, 7)]
-        found = di.gravity_from_logs(robot, slow).compared_to(fit)
+        found = di.experiments.gravity_from_logs(robot, slow).compared_to(fit)
     yield "| real UR10e | single-joint logs | std | fit of excitation logs | std |"
     yield "|---|---|---|---|---|"
     assert found.comparison is not None

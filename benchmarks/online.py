@@ -111,7 +111,7 @@ def update_lines(updates: int) -> Iterator[str]:
     """`OnlineIdentifier.update` as users call it."""
     robot = di.load_robot("ur10e")
     t, q, tau = stream(robot, updates)
-    samples = [di.Sample(float(t[i]), q[i], tau[i]) for i in range(updates)]
+    samples = [di.online.Sample(float(t[i]), q[i], tau[i]) for i in range(updates)]
     prior = robot.default_values
     kinds: dict[str, dict[str, object]] = {
         "update, rows at every sample": {"box": 1},

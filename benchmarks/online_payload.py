@@ -35,14 +35,14 @@ SOON = 10.0  # [s]
 BEGIN, END = "<!-- table: benchmarks/online_payload.py -->", "<!-- end of payload table -->"
 
 
-def replay(fit: di.Fit, names: Sequence[str]) -> tuple[list[float], list[di.OnlineState], float]:
+def replay(fit: di.Fit, names: Sequence[str]) -> tuple[list[float], list[di.online.OnlineState], float]:
     """Logs one after the other: where each begins, the state after each, and processor time per sample [s]."""
     found = di.OnlineIdentifier(fit.robot, prior=fit, payload=True)
     begins, states, offset, took, count = [], [], 0.0, 0.0, 0
     for name in names:
         log = di.read_log(DATA / "ur10e" / f"{name}.csv.gz", fit.robot)
         t, q, tau = log.time - log.time[0] + offset, joint_positions(log, fit.robot), row_torques(log, fit.robot)
-        samples = [di.Sample(float(t[i]), q[i], tau[i]) for i in range(len(t))]
+        samples = [di.online.Sample(float(t[i]), q[i], tau[i]) for i in range(len(t))]
         start = time.thread_time()
         for sample in samples:
             found.update(sample)

@@ -156,7 +156,7 @@ def _swing_ur10e(name: str, robot: di.Robot, values: dict, nominal: dict, option
     begin = time.process_time()
     plant = MujocoPlant(robot, values, sample_time=0.004, step=0.002)
     try:
-        found = di.oscillate(plant, nominal=nominal, options=options)
+        found = di.experiments.oscillate(plant, nominal=nominal, options=options)
     except DynidentError as error:
         print(f"\nur10e, {name}: {error}", flush=True)
         return

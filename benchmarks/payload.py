@@ -40,7 +40,7 @@ BODY = Payload(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.0
 # values belong to no body.
 PAPER2 = {"XX": 0.454, "XY": -0.02, "XZ": -0.09, "YY": 0.445, "YZ": -0.115, "ZZ": 0.07}
 PAPER2 |= {"MX": 0.48, "MY": 0.6, "MZ": 2.0, "M": 10.9}
-KNOWN = di.Load.from_standard(PAPER2)
+KNOWN = di.payload.Load.from_standard(PAPER2)
 BODIES = {
     "puma560": BODY,
     "ur10e": BODY,
@@ -73,7 +73,7 @@ def real() -> Iterator[str]:
                 yield f"| {words} | {shown} | {found.method} | {_real_cells(found)} | {found.session} |"
 
 
-def _real_cells(found: di.PayloadEstimate) -> str:
+def _real_cells(found: di.payload.PayloadEstimate) -> str:
     mass = found["mass"]
     if mass.value is None or mass.std is None:
         return "withheld | | | "
@@ -81,7 +81,7 @@ def _real_cells(found: di.PayloadEstimate) -> str:
     return f"{mass.value:.3f} | {mass.std:.3f} | {100.0 * (mass.value / MASS - 1.0):+.2f} % | {centre}"
 
 
-def _millimetres(found: di.PayloadEstimate, name: str) -> str:
+def _millimetres(found: di.payload.PayloadEstimate, name: str) -> str:
     one = found[name]
     return "-" if one.value is None or one.std is None else f"{1e3 * one.value:.1f} ± {1e3 * one.std:.1f}"
 
@@ -115,7 +115,7 @@ def known_load(seed: int = 0) -> Iterator[str]:
     for one, x in zip(found.numbers, classical_numbers(BODIES["sr400"].parameters), strict=True):
         shown = "withheld | " if one.value is None or one.std is None else f"{one.value:.4g} | {one.std:.2g}"
         yield f"| {one.name} [{one.unit}] | {x:.4g} | {shown} |"
-    compared = di.compare_load(*fits, found.load)
+    compared = di.payload.compare_load(*fits, found.load)
     count, changed = len(compared.rows), len(compared.changed)
     yield f"\nOf {count} base parameters identified without and with the load, the load changes {changed};"
     yield f"{100.0 * compared.agreeing:.0f} % of all agree with the body found within two deviations."
@@ -132,14 +132,14 @@ def _run(robot: Robot, values: dict[str, float], motion: Motion, body: Payload |
     return plant
 
 
-def _found(robot: Robot, bare: MujocoPlant, loaded: MujocoPlant, method: str, seed: int) -> di.PayloadEstimate:
+def _found(robot: Robot, bare: MujocoPlant, loaded: MujocoPlant, method: str, seed: int) -> di.payload.PayloadEstimate:
     """Identify the robot, then the body; the pair is logged with noise that the fit has not seen."""
     fit = di.identify(robot, measure(bare, seed=3 * seed, every=EVERY), friction="basic")
     unloaded = [measure(bare, seed=3 * seed + 1, every=EVERY)] if method == "joint" else []
     return di.identify_payload(fit, measure(loaded, seed=3 * seed + 2, every=EVERY), unloaded=unloaded)
 
 
-def _simulated_cells(found: Sequence[di.PayloadEstimate], body: Payload) -> str:
+def _simulated_cells(found: Sequence[di.payload.PayloadEstimate], body: Payload) -> str:
     truth = classical_numbers(body.parameters)
     off = np.array([_off(one, truth) for one in found])  # (n_seeds, 10)
     masses = [one["mass"].value for one in found if one["mass"].value is not None]
@@ -155,7 +155,7 @@ def _simulated_cells(found: Sequence[di.PayloadEstimate], body: Payload) -> str:
     return " | ".join([*cells, ", ".join(kept) or "none", f"{freed} of {len(found)}"])
 
 
-def _off(found: di.PayloadEstimate, truth: Array) -> list[float]:
+def _off(found: di.payload.PayloadEstimate, truth: Array) -> list[float]:
     """Errors in stated deviations; NaN where a number is withheld."""
     return [
         np.nan if one.value is None or one.std is None else (one.value - x) / one.std

@@ -169,12 +169,12 @@ def papers() -> Iterator[str]:
     """Printed value sets and the nearest robot that could exist."""
     for name, values in (("cmu-dd-arm-3", "table3"), ("cmu-dd-arm-6", "table4-6"), ("kr5-planar", "table4")):
         robot = di.load_robot(name)
-        near = di.nearest_physical(robot, values)
+        near = di.physical.nearest_physical(robot, values)
         yield f"{name} {values}: feasible {near.feasible}, distance {near.distance:.3f} ({near.metric})"
         causes = sorted(near.strains, key=lambda key: -near.strains[key])[:3]
         yield "    caused by " + ", ".join(f"{key} {near.strains[key] / near.distance**2:.0%}" for key in causes)
         if values in robot.values:
-            yield from (f"    {line}" for line in di.distance_to_physical(robot, values).sentences())
+            yield from (f"    {line}" for line in di.physical.distance_to_physical(robot, values).sentences())
         moved = sorted(near.moved.items(), key=lambda pair: -abs(pair[1]))[:5]
         yield "    moved most: " + ", ".join(f"{key} {value:+.4g}" for key, value in moved)
 
@@ -185,7 +185,7 @@ def speed(names: Sequence[str]) -> Iterator[str]:
 
     for name in names:
         robot = di.load_robot(name)
-        fitted = di.WeightedLeastSquares().fit(information(robot, None, noise=0.05))
+        fitted = di.estimators.WeightedLeastSquares().fit(information(robot, None, noise=0.05))
         di.physical_fit(fitted)
         spent, worked = [], []
         for _ in range(5):

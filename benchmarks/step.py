@@ -49,8 +49,8 @@ def one_joint_at_a_time(robot):
             motors = Motors(gain, 1.0, voltage_limit=10.0)
             poses = np.zeros((1, len(own.moving)))
             volts = {name: VOLTS[name]}
-            how = di.StepOptions(joints=[name], voltages=volts, duration=duration, terms=terms, poses=poses)
-            found = di.step_test(bench(own, motors, bounds=free(own)), motors, how)
+            how = di.experiments.StepOptions(joints=[name], voltages=volts, duration=duration, terms=terms, poses=poses)
+            found = di.experiments.step_test(bench(own, motors, bounds=free(own)), motors, how)
             fit = "exact" if terms is None else f"{terms} terms"
             print(
                 f"| {others} | {fit} | {duration} s | {j + 1} | {' | '.join(errors(found, found.configurations[0]))} |"
@@ -74,7 +74,7 @@ def disturbed(robot, motors):
     }
     for name, how in cases.items():
         own = how.pop("motors", motors)
-        found = di.step_test(bench(robot, own, **how), own, di.StepOptions(voltages=VOLTS))
+        found = di.experiments.step_test(bench(robot, own, **how), own, di.experiments.StepOptions(voltages=VOLTS))
         print(f"| {name} | {' | '.join(worst(found, kinds) for kinds in (('ZZ', 'XX', 'MX'), ('B',), ('Fc',)))} |")
 
 
@@ -84,7 +84,9 @@ def worst(found, kinds):
 
 
 def six_combinations(robot, motors):
-    found = di.step_test(bench(robot, motors, bounds=free(robot)), motors, di.StepOptions(voltages=VOLTS))
+    found = di.experiments.step_test(
+        bench(robot, motors, bounds=free(robot)), motors, di.experiments.StepOptions(voltages=VOLTS)
+    )
     print("\n| combination | value | deviation | true | error |\n|---|---|---|---|---|")
     for one in found.quantities("plant", simulated=True):
         print(f"| {one.name} | {one.value:.6g} | {one.std:.2g} | {one.true:.6g} | {percent(one.value, one.true)} |")
@@ -100,9 +102,13 @@ def payload(robot, motors):
         return [Inertia(c.motor, c.pose, c.numbers.inertia, float(c.numbers.std[0])) for c in found.configurations]
 
     body = Payload(2.0, (0.1, 0.02, 0.03), (0.01, 0.0, 0.0, 0.02, 0.0, 0.015))
-    empty = inertias(di.step_test(bench(robot, motors), motors, di.StepOptions(voltages=VOLTS, for_payload=True)))
-    again = di.StepOptions(voltages=VOLTS, repeat=[(one.motor, one.pose) for one in empty])
-    full = inertias(di.step_test(bench(robot, motors, payload=body), motors, again))
+    empty = inertias(
+        di.experiments.step_test(
+            bench(robot, motors), motors, di.experiments.StepOptions(voltages=VOLTS, for_payload=True)
+        )
+    )
+    again = di.experiments.StepOptions(voltages=VOLTS, repeat=[(one.motor, one.pose) for one in empty])
+    full = inertias(di.experiments.step_test(bench(robot, motors, payload=body), motors, again))
     print("\n| number | value | deviation | true |\n|---|---|---|---|")
     true = (body.mass, *body.com, *(body.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
     for one, real in zip(step_payload(robot, full, empty).numbers, true, strict=True):
@@ -119,8 +125,8 @@ def ur10e():
     }
     print("\n| known masses | joint | Me | B | Tc |\n|---|---|---|---|---|")
     for name, known in (("exact", robot), ("5 % too small", robot.with_values("rough", rough))):
-        how = di.StepOptions(poses=np.array([[0.0, -1.2, 1.4, 0.3, 0.9, 0.0]]))
-        found = di.step_test(bench(known, motors), motors, how)
+        how = di.experiments.StepOptions(poses=np.array([[0.0, -1.2, 1.4, 0.3, 0.9, 0.0]]))
+        found = di.experiments.step_test(bench(known, motors), motors, how)
         for config in reversed(found.configurations):
             print(f"| {name} | {robot.joint_names[config.motor]} | {' | '.join(errors(found, config))} |")
         for warning in found.warnings:

@@ -21,15 +21,15 @@ def main() -> None:
     for name in ("puma560", "sr400", "panda"):
         robot = di.load_robot(name)
         for what, job, limit in (
-            ("mass matrix", lambda robot=robot: di.symbolic_model(robot, "rigid,Ia").M, 10.0),
+            ("mass matrix", lambda robot=robot: di.symbolic.symbolic_model(robot, "rigid,Ia").M, 10.0),
             (
                 "regressor, as polynomials",
-                lambda robot=robot: di.symbolic_model(robot, "rigid,Ia").form.regressor,
+                lambda robot=robot: di.symbolic.symbolic_model(robot, "rigid,Ia").form.regressor,
                 10.0,
             ),
-            ("regressor, as SymPy matrix", lambda robot=robot: di.symbolic_model(robot, "rigid,Ia").W, 60.0),
-            ("base parameters", lambda robot=robot: di.symbolic_base(robot, "rigid,Ia").K, 10.0),
-            ("inverse dynamics as Python", lambda robot=robot: di.symbolic_model(robot).python("tau"), 2.0),
+            ("regressor, as SymPy matrix", lambda robot=robot: di.symbolic.symbolic_model(robot, "rigid,Ia").W, 60.0),
+            ("base parameters", lambda robot=robot: di.symbolic.symbolic_base(robot, "rigid,Ia").K, 10.0),
+            ("inverse dynamics as Python", lambda robot=robot: di.symbolic.symbolic_model(robot).python("tau"), 2.0),
         ):
             print(f"{name + ', ' + what:44}{seconds(timed(job)):>11}   (aim: {limit:g} s)")
 

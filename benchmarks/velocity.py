@@ -48,7 +48,9 @@ def sr400(seeds: int) -> None:
     for seed in range(seeds):
         sensors = Sensors(resolution=2.0 * np.pi / 2**16, torque_noise=NOISE)
         plant = MujocoPlant(robot, "plant", sensors=sensors, seed=1000 * seed)
-        found = di.velocity_friction(plant, ["q5", "q6"], speeds={"q5": [1, 2, 3], "q6": [0.8, 1.6, 2.4, 3.6]})
+        found = di.experiments.velocity_friction(
+            plant, ["q5", "q6"], speeds={"q5": [1, 2, 3], "q6": [0.8, 1.6, 2.4, 3.6]}
+        )
         fit = found.fits[0]
         cells = [f"{found[name].value:.4f} ± {found[name].std:.4f}" for name in names]
         cells += [f"{abs(_jump(fit, row, level)):.3f}" for row, level in ((0, 2.4), (1, -3.0))]
@@ -94,7 +96,7 @@ def ur10e() -> None:
         robot = robot.lock(**{key: value for key, value in held.items() if key != joint})
         sensors = Sensors(resolution=2.0 * np.pi / 2**17, torque_noise=0.5)
         plant = MujocoPlant(robot, "plant", sample_time=2e-3, sensors=sensors, effects=effects, breakaway=breakaway)
-        found = di.velocity_friction(plant, [joint], speeds=[0.03, 0.1, 0.25, 0.5, 1.0, 1.8])
+        found = di.experiments.velocity_friction(plant, [joint], speeds=[0.03, 0.1, 0.25, 0.5, 1.0, 1.8])
         number, fit = joint[1:], found.fits[0]
         values = [
             f"{found[s + number].value:.3f} ± {found[s + number].std:.3f} ({robot.value_set()[s + number]:g})"
@@ -119,7 +121,7 @@ def logs() -> None:
     train = [di.read_log(folder / f"{name}.csv.gz", robot) for name in ("exc_30s_12h", "exc_40s_12h")]
     fit = di.identify(robot, train, friction="basic")
     runs = [di.read_log(folder / f"single_joint_{j}.csv.gz", robot) for j in range(1, 7)]
-    found = di.velocity_friction_from_logs(robot, runs, fit=fit)
+    found = di.experiments.velocity_friction_from_logs(robot, runs, fit=fit)
     print(
         "| joint | Fv | Fv of the fit | Fc | Fc of the fit | Fo | residual / scatter of a point |\n" + "|---" * 7 + "|"
     )

@@ -18,7 +18,7 @@ RATE = 500.0  # [Hz]
 SPEED_NOISE, TORQUE_NOISE = 1e-3, 2e-3  # [rad/s], share of each joint's largest torque
 
 
-def three_joints() -> tuple[di.SequentialResult, di.SequentialResult]:
+def three_joints() -> tuple[di.estimate.SequentialResult, di.estimate.SequentialResult]:
     """Off-line with joints 1 and 2 locked, and on-line, around the initial values of Table 3."""
     robot = di.load_robot("cmu-dd-arm-3")
     w, t = 2.0 * np.pi, 0.02 * np.arange(25)
@@ -28,12 +28,12 @@ def three_joints() -> tuple[di.SequentialResult, di.SequentialResult]:
     locked = {"q1": 0.0, "q2": 0.0}
     own = q[:, 2:], dq[:, 2:], ddq[:, 2:]
     torque = di.inverse_dynamics(robot.lock(**locked), *own, "rigid", "table3")
-    tip = di.StageExperiment((*own, torque), locked)
-    offline = di.sequential(robot, [tip], "rigid", nominal="table3-initial")
+    tip = di.estimate.StageExperiment((*own, torque), locked)
+    offline = di.estimate.sequential(robot, [tip], "rigid", nominal="table3-initial")
     print(offline.notes[0])
 
     torque = di.inverse_dynamics(robot, q, dq, ddq, "rigid", "table3")
-    online = di.sequential_online(robot, (q, dq, ddq, torque), "rigid", nominal="table3-initial")
+    online = di.estimate.sequential_online(robot, (q, dq, ddq, torque), "rigid", nominal="table3-initial")
     print(online.table())
     return offline, online
 
@@ -54,12 +54,12 @@ def measured(robot: di.Robot, seed: int, noise: int) -> tuple[np.ndarray, ...]:
     return q, dq, ddq, tau
 
 
-def six_joints() -> dict[tuple[int, str], di.SequentialResult]:
+def six_joints() -> dict[tuple[int, str], di.estimate.SequentialResult]:
     """Two motions times two sets of initial values."""
     robot = di.load_robot("cmu-dd-arm-6")
     cases = [(motion, nominal) for motion in (1, 2) for nominal in ("table4-6-initial", "plant")]
     found = {
-        case: di.sequential_online(robot, measured(robot, case[0], number), "rigid", nominal=case[1])
+        case: di.estimate.sequential_online(robot, measured(robot, case[0], number), "rigid", nominal=case[1])
         for number, case in enumerate(cases)
     }
     truth = di.base_parameters(robot, "rigid").base_values("table4-6")

@@ -27,13 +27,13 @@ def recording(robot: di.Robot) -> tuple[np.ndarray, ...]:
     return q, dq, ddq, di.inverse_dynamics(robot, q, dq, ddq, "rigid", "plant")
 
 
-def main() -> di.SequentialResult:
+def main() -> di.estimate.SequentialResult:
     """Identify, and compare with the truth."""
     robot = di.load_robot("cylindrical")
     q, dq, ddq, tau = recording(robot)
     print("torque at sample 10 [N·m, N, N]:", np.round(tau[10], 4))
 
-    found = di.sequential_online(robot, (q, dq, ddq, tau), "rigid", nominal="nominal")
+    found = di.estimate.sequential_online(robot, (q, dq, ddq, tau), "rigid", nominal="nominal")
     print(found.table())
     for note in found.notes:
         print("-", note)

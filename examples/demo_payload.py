@@ -11,7 +11,9 @@ from pathlib import Path
 import dynident as di
 
 DEMO = Path(__file__).parent / "demo"
-LOAD = di.Load(mass=2.0, center=(0.01, 0.02, 0.06), inertia=(0.004, 0.0, 0.0, 0.004, 0.0, 0.002))  # weighed, measured
+LOAD = di.payload.Load(
+    mass=2.0, center=(0.01, 0.02, 0.06), inertia=(0.004, 0.0, 0.0, 0.004, 0.0, 0.002)
+)  # weighed, measured
 
 
 def logs(robot: di.Robot) -> tuple[list[di.Log], di.Log]:
@@ -22,25 +24,27 @@ def logs(robot: di.Robot) -> tuple[list[di.Log], di.Log]:
     return [first, second], loaded
 
 
-def side_by_side() -> di.LoadComparison:
+def side_by_side() -> di.payload.LoadComparison:
     """Identify without and with the load, and compare."""
     robot = di.load_robot(DEMO / "arm.yaml")
     without, loaded = logs(robot)
     fits = [di.identify(robot, logs, friction="basic") for logs in (without, loaded)]
-    return di.compare_load(*fits, LOAD)
+    return di.payload.compare_load(*fits, LOAD)
 
 
-def drive_gains() -> di.DriveGains:
+def drive_gains() -> di.payload.DriveGains:
     """Gains of the drives, [N·m/A], from the weight of the load alone."""
     robot = di.load_robot(DEMO / "arm.yaml")
-    runs = [di.experiment(name, robot, run) for name, run in zip(("without", "loaded"), logs(robot), strict=True)]
+    runs = [
+        di.estimate.experiment(name, robot, run) for name, run in zip(("without", "loaded"), logs(robot), strict=True)
+    ]
     return di.identify_drive_gains(robot, *runs, {"M": LOAD.mass}, nominal=robot.drive.gains)
 
 
 if __name__ == "__main__":
     found = side_by_side()
     print("What 2 kg on the tool changes:")
-    print(di.LoadComparison(found.changed).table())
+    print(di.payload.LoadComparison(found.changed).table())
     print(f"{100 * found.agreeing:.0f} % of all parameters agree within two deviations of the difference\n")
     print("Drive gains by the weight of the load, [N·m/A]; factor 1 is what the robot file says:")
     print(drive_gains().table())

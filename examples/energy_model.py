@@ -14,17 +14,19 @@ import dynident as di
 SIGNALS = di.SignalOptions(band=20.0, differentiator="central", rest_speed=0.0)
 
 
-def three_models(seed: int = 3, **options) -> tuple[di.BaseParameters, di.EnergyRows, dict[str, di.Estimator]]:
+def three_models(
+    seed: int = 3, **options
+) -> tuple[di.BaseParameters, di.estimate.EnergyRows, dict[str, di.estimators.Estimator]]:
     """The base parameters of links 5 and 6, the energy rows, and the fit of each model."""
     robot = di.load_robot("sr400")
     wrist = robot.lock(q1=0.0, q2=-1.57, q4=0.0, q7=0.0)
     log = record(wrist, loaded_values(robot, true_values(robot)), seed, **options)
     observations = di.observe(log, wrist, SIGNALS)
-    energy = di.observed_energy(observations, TERMS, length=0.4, overlap=0.5)
-    power = di.observed_power(observations, TERMS)
-    dynamic = di.experiment("dynamic", wrist, log, TERMS, signals=SIGNALS)
+    energy = di.estimate.observed_energy(observations, TERMS, length=0.4, overlap=0.5)
+    power = di.estimate.observed_power(observations, TERMS)
+    dynamic = di.estimate.experiment("dynamic", wrist, log, TERMS, signals=SIGNALS)
     data = {"energy": energy.information, "power": power.information, "dynamic": dynamic.information}
-    fits = {name: di.WeightedLeastSquares().fit(information) for name, information in data.items()}
+    fits = {name: di.estimators.WeightedLeastSquares().fit(information) for name, information in data.items()}
     return di.base_parameters(wrist, TERMS), energy, fits
 
 

@@ -60,7 +60,7 @@ def main() -> di.Fit:
         path.write_text(FILE)
         robot = di.load_robot(path)
     q, dq, ddq = motion(np.arange(20.0 * RATE) / RATE)
-    tree = di.tree_motion(robot, q, dq, ddq)
+    tree = di.dynamics.tree_motion(robot, q, dq, ddq)
     print(
         f"rocker between {tree.q[:, 2].min():.3f} and {tree.q[:, 2].max():.3f} rad, "
         f"at most {np.abs(tree.G[:, 2, 0]).max():.3f} rad per rad of the crank"

@@ -21,13 +21,13 @@ from dynident.plant import Motors, MujocoPlant, Sensors
 VOLTS = {"joint1": (0.8, 0.5), "joint2": (0.8, 0.4), "joint3": (0.4, 0.2)}  # [V]
 
 
-def main() -> di.StepResult:
+def main() -> di.experiments.StepResult:
     """Print what the steps tell, beside what the simulated machine has."""
     robot = di.load_robot("minnesota")
     motors = Motors(torque_constant=[11.8, 7.8, 5.8], resistance=1.0)  # [N·m/A], [Ohm]: K = Kt/Ra in N·m/V
     sensors = Sensors(resolution=2.0 * math.pi / 65536)
     bench = Bench(MujocoPlant(robot, "plant", sample_time=2.4e-3, motors=motors, sensors=sensors))
-    found = di.step_test(bench, motors, di.StepOptions(voltages=VOLTS))
+    found = di.experiments.step_test(bench, motors, di.experiments.StepOptions(voltages=VOLTS))
     print(quantity_table(found.quantities("plant", simulated=True)))
     for note in (*found.notes, *found.warnings):
         print(note)

@@ -7,7 +7,7 @@ of torque noise as the paper's robot has it. Half the sum of both ways is free o
 the angle tells the moments. They are put beside those of a least-squares fit, as in Table 5 of the paper; then beside
 the numbers that the paper prints, whose disagreement has a shape that tells its cause.
 
-To adapt it, put your robot file for "kr5-planar" and your own plant for `MujocoPlant`, or use `di.gravity_from_logs`.
+To adapt it, put your robot file for "kr5-planar" and your own plant for `MujocoPlant`, or use `di.experiments.gravity_from_logs`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
     """Sweeps, moments, and both comparisons."""
     robot = di.load_robot("kr5-planar")
     plant = di.MujocoPlant(robot, "plant", sample_time=STEP, step=2e-3, sensors=Sensors(torque_noise=NOISE))
-    found = di.gravity_moments(plant, speed=0.4, true="plant")
+    found = di.experiments.gravity_moments(plant, speed=0.4, true="plant")
     print("Torque = a0 + a1 sin q + b1 cos q of each joint, averaged over both ways [N·m]:")
     print(found.joint_table())
     print(f"\n{found.table()}")

@@ -71,7 +71,7 @@ def main() -> None:
     print(f"Worst error of a link's parameter: {np.abs(fit.beta - fit.base.base_values())[: base.n].max():.3f}.\n")
 
     print("Table 4 of the paper cannot belong to a real arm:")
-    for violation in di.base_violations(base, robot.base_values["table4"]):
+    for violation in di.identifiability.base_violations(base, robot.base_values["table4"]):
         print(f"  {violation}")
 
 

@@ -65,7 +65,7 @@ def main() -> None:
     mass = known.value_set()["M3"]
     print(f"\nStandard values for the whole arm that agree, near its description: M3 = {mass:.2f} kg is one choice.")
 
-    merged = di.WeightedLeastSquares().fit(sum(factors))
+    merged = di.estimators.WeightedLeastSquares().fit(sum(factors))
     narrower = merged.std_ / all_joints.white_std
     print(f"Both logs together: {merged.rank_} of {len(merged.names_)} parameters of the whole arm, deviations of")
     for name in ("ZZR2", "MXR2", "MZR3", "Fv2"):

@@ -22,7 +22,7 @@ def main() -> None:
     nominal = {name: value * chance.uniform(0.8, 1.2) for name, value in robot.value_set("plant").items()}
     sensors = Sensors(resolution=2.0 * np.pi / 2**16)
     bench = Bench(MujocoPlant(robot, "plant", sample_time=0.005, step=0.005, sensors=sensors))
-    found = di.oscillate(bench, nominal=nominal)
+    found = di.experiments.oscillate(bench, nominal=nominal)
     print(
         f"{robot.name}: {len(bench.runs)} swings, none further than {degrees(bench):.1f} degrees from its set-point\n"
     )

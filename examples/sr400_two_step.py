@@ -51,14 +51,14 @@ def record(robot: di.Robot, beta: dict[str, float], seed: int, segments: int = 6
     return di.Log(f"run {seed}", f"run {seed}", np.arange(len(q)) / RATE, channels)
 
 
-def two_steps(beta: dict[str, float], seed: int = 0, **options) -> di.CombinedParameters:
+def two_steps(beta: dict[str, float], seed: int = 0, **options) -> di.estimate.CombinedParameters:
     """Step 1: rows of motors 4, 5, 6 with all joints moving. Step 2: joints 4, 5, 6 locked, rows of motors 1, 2, 7."""
     robot = di.load_robot("sr400")
     arm = robot.lock(q4=0.0, q5=0.0, q6=0.0)
     runs = record(robot, beta, 2 * seed, **options), record(arm, beta, 2 * seed + 1, **options)
-    wrist_first = di.experiment("wrist", robot, runs[0], TERMS, outputs=WRIST, signals=SIGNALS)
-    arm_then = di.experiment("arm", arm, runs[1], TERMS, outputs=ARM, signals=SIGNALS)
-    return di.solve_in_steps([wrist_first, arm_then], essential=0.15)
+    wrist_first = di.estimate.experiment("wrist", robot, runs[0], TERMS, outputs=WRIST, signals=SIGNALS)
+    arm_then = di.estimate.experiment("arm", arm, runs[1], TERMS, outputs=ARM, signals=SIGNALS)
+    return di.estimate.solve_in_steps([wrist_first, arm_then], essential=0.15)
 
 
 if __name__ == "__main__":

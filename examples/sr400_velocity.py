@@ -17,15 +17,15 @@ NOISE = [20.0, 20.0, 0.6, 0.6, 0.6, 20.0]  # [N·m] of motors 1, 2, 4, 5, 6, 7
 SPEEDS = {"q5": [1.0, 3.0], "q6": [0.8, 2.4]}  # [rad/s] of motors 5 and 6, on the joint side
 
 
-def measure() -> di.VelocityFriction:
+def measure() -> di.experiments.VelocityFriction:
     """Eight runs on the MuJoCo plant with noise and 16-bit positions."""
     robot = di.load_robot("sr400")
     sensors = Sensors(resolution=2.0 * np.pi / 2**16, torque_noise=np.array(NOISE))
     plant = di.MujocoPlant(robot, "plant", sample_time=2e-3, sensors=sensors)
-    return di.velocity_friction(plant, ["q5", "q6"], speeds=SPEEDS)
+    return di.experiments.velocity_friction(plant, ["q5", "q6"], speeds=SPEEDS)
 
 
-def figure_2(found: di.VelocityFriction) -> None:
+def figure_2(found: di.experiments.VelocityFriction) -> None:
     """Friction of motor 5 against its speed while motor 6 turns at 2.4 rad/s, measured and by the model."""
     one = section(found.fits[0], 0, 2.4)
     inside = np.isfinite(one.line)
@@ -37,7 +37,7 @@ def figure_2(found: di.VelocityFriction) -> None:
         print(f"jump of {height:.3f} N·m at q5' = {at:.2f}")
 
 
-def one_sign_only(found: di.VelocityFriction) -> None:
+def one_sign_only(found: di.experiments.VelocityFriction) -> None:
     """What the runs tell in which joints 5 and 6 turn the same way."""
     fit = found.fits[0]
     same = [point for point in fit.points if point.speed[0] * point.speed[1] > 0.0]

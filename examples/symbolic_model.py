@@ -18,15 +18,15 @@ def main(name: str = "cmu-dd-arm-3") -> None:
     robot = di.load_robot(name)
 
     # 1. What can be identified, exactly: each base parameter over the standard ones and the named lengths.
-    base = di.symbolic_base(robot, "rigid,Ia")
+    base = di.symbolic.symbolic_base(robot, "rigid,Ia")
     print(base.text())
 
     # 2. The equations in base parameters, the shortest form there is. `latex()` prints them for a paper.
     print(base.model().text("M,B,C,g"))
 
     # 3. The same physics by Euler and Lagrange, from energies: the difference is zero, not merely small.
-    model = di.symbolic_model(robot, "rigid")
-    lagrange = di.lagrange_model(robot)
+    model = di.symbolic.symbolic_model(robot, "rigid")
+    lagrange = di.symbolic.lagrange_model(robot)
     n = len(model.q)
     coupling = sp.Matrix(n, n, lambda i, j: sp.nsimplify(robot.coupling[i, j]))
     difference = lagrange.W - coupling.T * model.W
@@ -35,7 +35,7 @@ def main(name: str = "cmu-dd-arm-3") -> None:
 
     # 4. As numbers: a printed Python module against the library's own kernels.
     module: dict = {}
-    exec(di.symbolic_model(robot).python("tau,M"), module)
+    exec(di.symbolic.symbolic_model(robot).python("tau,M"), module)
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, 100, n))
     tau = [module["inverse_dynamics"](*state) for state in zip(q, dq, ddq, strict=True)]
     error = np.abs(tau - di.inverse_dynamics(robot, q, dq, ddq)).max()

@@ -27,13 +27,13 @@ LOGGED = {"rate": 100.0, "noise": 0.02, "delay": 0.004, "jitter": 0.002}  # [Hz]
 LOAD = Payload(2.0, (0.01, 0.02, 0.06), (0.004, 0.0, 0.0, 0.004, 0.0, 0.002))  # in the tool frame
 
 
-def wandering(robot: di.Robot) -> di.Sinusoid:
+def wandering(robot: di.Robot) -> di.trajectories.Sinusoid:
     """Another kind of motion, about another pose: tones that never meet again."""
     middle = np.array([0.3, -1.3, 1.2, -0.6, 0.8, 0.5])  # [rad]
     swing = np.array([2.4, 0.9, 1.4, 2.0, 2.4, 2.8])  # [rad]
     pace = np.array([0.17, 0.23, 0.29, 0.37, 0.31, 0.33])  # [Hz]
     start = middle - 0.5 * swing
-    return di.Sinusoid(start=start, amplitude=swing, frequency=pace, length=15.0, joints=robot.joint_names)
+    return di.trajectories.Sinusoid(start=start, amplitude=swing, frequency=pace, length=15.0, joints=robot.joint_names)
 
 
 def motions(robot: di.Robot) -> dict[str, di.Trajectory]:
@@ -48,7 +48,7 @@ def main() -> None:
     robot = di.load_robot(HERE / "truth.yaml")
     if "--new-motions" in sys.argv[1:]:
         for name, motion in motions(robot).items():
-            di.save_trajectory(motion, HERE / f"{name}.yaml")
+            di.trajectories.save_trajectory(motion, HERE / f"{name}.yaml")
     found = {name: di.load_trajectory(HERE / f"{name}.yaml") for name in ("fourier_1", "fourier_2", "wandering")}
     runs = [*((name, name, None) for name in found), ("payload", "fourier_2", LOAD)]
     for seed, (name, motion_name, load) in enumerate(runs):
