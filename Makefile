@@ -32,7 +32,7 @@ test: lint
 	$(BIN)/pytest -n auto --dist loadfile -m "not full"
 
 test-full: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 # Sphinx is installed for those who ask for it; it reads only pages that have changed since.
 $(DOCS_STAMP): $(STAMP)

@@ -147,7 +147,7 @@ class TestMistakes:
     def test_the_error_carries_the_check_up(self, tmp_path):
         robot = di.load_robot(ROBOT)
         log = di.read_log(rewritten(tmp_path / "wrong.csv", wrong), robot)
-        with pytest.raises(di.CheckError) as error:
+        with pytest.raises(di.diagnostics.CheckError) as error:
             identify(robot, log)
         assert error.value.checkup.verdict == "stop"
         with pytest.raises(di.InputError, match="expected stop, tell or off"):

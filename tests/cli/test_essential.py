@@ -66,7 +66,7 @@ def test_a_share_that_is_none(tmp_path, capsys, share):
 def test_values_and_covariance_stand_for_the_data(fits):
     """A Fit alone tells nearly the same, and predicts."""
     plain, kept = fits
-    found = di.essential_parameters(plain)
+    found = di.estimate.essential_parameters(plain)
     theirs = {one.name for one in kept.eliminated}
     assert len(theirs ^ {one.name for one in found.eliminated}) <= 2
     assert found.fitted is None
@@ -91,7 +91,7 @@ def test_nothing_leaves_where_all_is_known(fits, monkeypatch):
     plain, _ = fits
 
     def all_kept(*given, **options):  # no log of the demo tells all 58 to 100 %
-        return di.essential_parameters(*given, **options, keep=plain.names)
+        return di.estimate.essential_parameters(*given, **options, keep=plain.names)
 
     monkeypatch.setattr(import_module("dynident.pipeline.fitting"), "essential_parameters", all_kept)
     robot = plain.robot

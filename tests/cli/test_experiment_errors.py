@@ -33,7 +33,9 @@ JOINTS = ("lift", "shoulder", "elbow")
 
 
 def motion(path, points, joints=JOINTS, duration=1.0):
-    di.save_trajectory(di.PointToPoint(points=points, durations=[duration], joints=joints), path)
+    di.trajectories.save_trajectory(
+        di.trajectories.PointToPoint(points=points, durations=[duration], joints=joints), path
+    )
 
 
 @pytest.fixture

@@ -173,7 +173,9 @@ def test_factors_of_two_processes_merge_to_one_result(tmp_path, fit):
     ]
     assert [job.wait() for job in jobs] == [0, 0]
     merged = sum(di.load_information(file) for file in files)
-    np.testing.assert_allclose(di.WeightedLeastSquares().fit(merged).values_, fit.beta, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        di.estimators.WeightedLeastSquares().fit(merged).values_, fit.beta, rtol=1e-10, atol=1e-10
+    )
 
 
 def test_csv_parquet_and_npz_give_one_fit(tmp_path, robot, logs, fit):

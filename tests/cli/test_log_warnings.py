@@ -50,7 +50,7 @@ def fitted(bags, tmp_path_factory):
 
 
 def test_python_users_are_warned_and_the_estimate_says_it(bags, robot):
-    with pytest.warns(di.LogWarning) as said:
+    with pytest.warns(di.logs.LogWarning) as said:
         logs = [di.open_log(path, robot) for path in bags]
     assert len(said) == 3  # two merges, and the cut
     assert {one.filename for one in said} == {__file__}

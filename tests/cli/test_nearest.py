@@ -21,7 +21,7 @@ def test_values_of_papers(robot, values, distance, link, inspect):
     assert not answer["feasible"]
     assert answer["distance"] == pytest.approx(distance, abs=2e-3)
     assert max(answer["strains"], key=answer["strains"].get) == link
-    check = di.distance_to_physical(di.load_robot(robot), answer["nearest"])
+    check = di.physical.distance_to_physical(di.load_robot(robot), answer["nearest"])
     assert check.physical
     assert len(check.margins) == 3
 

@@ -47,7 +47,7 @@ def made(robot: di.Robot, seed: int, *, load: float = 0.0, noise: float = 0.0, m
     return dataclasses.replace(log, label=label or f"log{seed}", digest=f"made {seed} {load} {noise}")
 
 
-def finding(checkup: di.Checkup, name: str) -> di.Finding:
+def finding(checkup: di.Checkup, name: str) -> di.diagnostics.Finding:
     (one,) = (item for item in checkup.findings if item.name == name)
     return one
 

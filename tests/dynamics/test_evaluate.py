@@ -19,7 +19,7 @@ def motion(robot, n, seed=0):
 @given(st.integers(0, 5000), st.sampled_from(["rigid", "rigid,Ia", "Ia,Fv,Fo", None]))
 @settings(max_examples=25, deadline=None)
 def test_regressor_times_parameters_is_inverse_dynamics(seed, terms):
-    robot = di.robot_from_urdf(random_urdf(seed))
+    robot = di.robot.robot_from_urdf(random_urdf(seed))
     values = np.random.default_rng(seed).normal(size=len(di.columns(robot, terms)))
     state = motion(robot, 3, seed)
     W = di.regressor(robot, *state, terms)
@@ -69,16 +69,16 @@ def test_coulomb_sign_exact_and_smoothed():
     dq = np.array([[-2.0], [0.0], [0.01], [3.0]])
     exact = di.regressor(robot, 0 * dq, dq, 0 * dq, "Fc")[:, 0, 0]
     np.testing.assert_array_equal(exact, [-1, 0, 1, 1])
-    smooth = di.regressor(robot, 0 * dq, dq, 0 * dq, [di.Coulomb(0.05)])[:, 0, 0]
+    smooth = di.regressor(robot, 0 * dq, dq, 0 * dq, [di.dynamics.Coulomb(0.05)])[:, 0, 0]
     np.testing.assert_allclose(smooth, np.tanh(dq[:, 0] / 0.05))
     with pytest.raises(di.InputError, match="smoothing"):
-        di.Coulomb(-1.0)
+        di.dynamics.Coulomb(-1.0)
 
 
 def test_programs_fold_what_the_geometry_makes_zero():
     """A planar arm costs far less than a spatial one, and gravity alone costs less than the whole."""
     planar, _ = record(di.load_robot("pendulum-3"), "regressor", resolve_terms("rigid"))
-    spatial, _ = record(di.robot_from_urdf(random_urdf(12, tree=False)), "regressor", resolve_terms("rigid"))
+    spatial, _ = record(di.robot.robot_from_urdf(random_urdf(12, tree=False)), "regressor", resolve_terms("rigid"))
     assert planar.n_operations < 150 < spatial.n_operations
     assert planar.fingerprint == record(di.load_robot("pendulum-3"), "regressor", resolve_terms("rigid"))[0].fingerprint
 

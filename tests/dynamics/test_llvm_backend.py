@@ -64,7 +64,7 @@ def test_forward_dynamics_undoes_inverse_dynamics_when_compiled(name, monkeypatc
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_robots_equal_the_reference(seed):
-    robot = di.robot_from_urdf(random_urdf(500 + seed))
+    robot = di.robot.robot_from_urdf(random_urdf(500 + seed))
     n = len(robot.joint_names)
     if seed % 2:  # motors coupled to the joints below them
         coupling = np.eye(n) + np.tril(np.random.default_rng(seed).normal(size=(n, n)), -1)

@@ -40,7 +40,7 @@ def states(robot, n=40, seed=1, spread=0.5):
 class TestAgainstOthers:
     def test_mujoco_needs_the_same_torque(self, robot):
         q, dq, ddq = states(robot)
-        motion, oracle = di.tree_motion(robot, q, dq, ddq), MujocoOracle(robot)
+        motion, oracle = di.dynamics.tree_motion(robot, q, dq, ddq), MujocoOracle(robot)
         gap, speed, acceleration = oracle.opening(motion.q, motion.dq, motion.ddq).max(0)
         assert gap < 1e-12
         assert speed < 1e-12
@@ -64,7 +64,9 @@ class TestAgainstOthers:
             b = slope(t + step / 2, x + step / 2 * a)
             c = slope(t + step / 2, x + step / 2 * b)
             x = x + step / 6 * (a + 2 * b + 2 * c + slope(t + step, x + step * c))
-        position, speed = MujocoOracle(robot).simulated(di.tree_motion(robot, start[None]).q[0], torque, 25 * step)
+        position, speed = MujocoOracle(robot).simulated(
+            di.dynamics.tree_motion(robot, start[None]).q[0], torque, 25 * step
+        )
         theirs = np.append(position[list(robot.active)] - start, speed[list(robot.active)])
         np.testing.assert_allclose(x - np.append(start, np.zeros(n)), theirs, rtol=3e-3)  # its loops give a little
 
@@ -97,7 +99,7 @@ class TestAgainstOthers:
             di.regressor(general, q, dq, ddq), di.regressor(affine, q, dq, ddq), rtol=1e-9, atol=1e-9
         )
         np.testing.assert_allclose(di.mass_matrix(general, q), di.mass_matrix(affine, q), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(di.energy(general, q, dq), di.energy(affine, q, dq), rtol=1e-9)
+        np.testing.assert_allclose(di.dynamics.energy(general, q, dq), di.dynamics.energy(affine, q, dq), rtol=1e-9)
         if not locked:
             ours, theirs = (di.base_parameters(one, INERTIAL) for one in (general, affine))
             assert ours.names == theirs.names
@@ -122,7 +124,7 @@ loops:
         one, other = (load(head + crank + end, tmp_path) for end in (pin, guide))
         q, dq, ddq = states(one, spread=4.0)
         x = 0.2 * np.cos(q[:, 0]) + np.sqrt(0.25 - 0.04 * np.sin(q[:, 0]) ** 2)
-        np.testing.assert_allclose(di.tree_motion(one, q).q[:, 2], x, rtol=1e-13)
+        np.testing.assert_allclose(di.dynamics.tree_motion(one, q).q[:, 2], x, rtol=1e-13)
         ours, theirs = (di.inverse_dynamics(robot, q, dq, ddq, "rigid") for robot in (one, other))
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
         assert di.base_parameters(one, "rigid").n == di.base_parameters(other, "rigid").n == 6
@@ -130,7 +132,7 @@ loops:
     @pytest.mark.parametrize("cut", CUT_JOINTS)
     def test_derivatives_of_the_rows_equal_differences(self, cut):
         """Also where the loop is open, and whatever joints it has."""
-        robot = di.robot_from_urdf(random_urdf(6, tree=True))
+        robot = di.robot.robot_from_urdf(random_urdf(6, tree=True))
         rng = np.random.default_rng(2)
         n = len(robot.joints)
         frames = [Transform(rpy_matrix(*rng.normal(size=3)), rng.normal(size=3)) for _ in range(2)]
@@ -156,9 +158,9 @@ loops:
 class TestClosure:
     def test_loops_close_to_rounding_with_exact_derivatives(self, robot):
         q, dq, ddq = states(robot)
-        motion = di.tree_motion(robot, q, dq, ddq)
+        motion = di.dynamics.tree_motion(robot, q, dq, ddq)
         h = 1e-4
-        steps = [di.tree_motion(robot, q + k * h * dq, dq) for k in (-2, -1, 1, 2)]
+        steps = [di.dynamics.tree_motion(robot, q + k * h * dq, dq) for k in (-2, -1, 1, 2)]
         speed = (steps[0].q - 8 * steps[1].q + 8 * steps[2].q - steps[3].q) / (12 * h)
         drift = (steps[0].dq - 8 * steps[1].dq + 8 * steps[2].dq - steps[3].dq) / (12 * h)
         np.testing.assert_allclose(np.einsum("nij,nj->ni", motion.G, dq), speed, atol=1e-9)
@@ -169,7 +171,7 @@ class TestClosure:
 
     def test_a_crank_turns_round_and_round(self, robots):
         t = np.linspace(0.0, 1.0, 2001)[:, None]
-        motion = di.tree_motion(robots["four-bar"], 1.0 + 6.0 * np.pi * t)
+        motion = di.dynamics.tree_motion(robots["four-bar"], 1.0 + 6.0 * np.pi * t)
         assert np.abs(np.diff(motion.q, axis=0)).max() < 0.05
         np.testing.assert_allclose(motion.q[-1] - motion.q[0], [6 * np.pi, -6 * np.pi, 0.0], atol=1e-12)
         angle = motion.q[:, 0] + motion.q[:, 1]
@@ -181,7 +183,7 @@ class TestClosure:
         text = FOUR_BAR.replace("{q1: 1, q2: -0.5, q3: 1.3}", "{q1: -1, q2: 0.5, q3: -1.3}")
         mirrored = load(text, tmp_path)
         q = np.linspace(-4, 4, 100)[:, None]
-        up, down = di.tree_motion(robots["four-bar"], q).q, di.tree_motion(mirrored, -q).q
+        up, down = di.dynamics.tree_motion(robots["four-bar"], q).q, di.dynamics.tree_motion(mirrored, -q).q
         np.testing.assert_allclose(np.cos(up), np.cos(down), atol=1e-12)
         np.testing.assert_allclose(np.sin(up), -np.sin(down), atol=1e-12)
         assert mirrored.fingerprint != robots["four-bar"].fingerprint
@@ -194,8 +196,8 @@ class TestClosure:
         assert 0 < np.count_nonzero(~inside) < 100
         assert ((assembly(robot).pivots(q.T) > 0.0) == inside).all()
         q = q[inside]
-        motion = di.tree_motion(robot, q)
-        alone = di.tree_motion(robot, np.concatenate([q[::-1][:50], q[:1] + 2 * np.pi]))
+        motion = di.dynamics.tree_motion(robot, q)
+        alone = di.dynamics.tree_motion(robot, np.concatenate([q[::-1][:50], q[:1] + 2 * np.pi]))
         np.testing.assert_allclose(np.exp(1j * alone.q[:50]), np.exp(1j * motion.q[::-1][:50]), atol=1e-12)
         np.testing.assert_allclose(np.exp(1j * alone.q[-1]), np.exp(1j * motion.q[0]), atol=1e-12)
         tip = 0.45 * np.exp(1j * (motion.q[:, 0] + motion.q[:, 1]))
@@ -216,7 +218,7 @@ class TestClosure:
     def test_singular_poses_are_named(self, tmp_path):
         text = FOUR_BAR.replace("coupler: 0.5, rocker: 0.4, ground: 0.45", "coupler: 0.5, rocker: 0.2, ground: 0.5")
         robot = load(text.replace("q2: -0.5, q3: 1.3", "q2: -1, q3: 1"), tmp_path)
-        np.testing.assert_allclose(di.tree_motion(robot, [[2.0]]).q, [[2.0, -2.0, 2.0]], atol=1e-12)
+        np.testing.assert_allclose(di.dynamics.tree_motion(robot, [[2.0]]).q, [[2.0, -2.0, 2.0]], atol=1e-12)
         with pytest.raises(di.SingularError, match=r"loop 4-5: singular at sample 1 \(q1 = 0\)"):
             di.mass_matrix(robot, [[1.0], [0.0]])
 
@@ -247,7 +249,7 @@ class TestEverythingElse:
         M = di.mass_matrix(robot, q)
         assert (np.linalg.eigvalsh(M) > 0.0).all()
         np.testing.assert_allclose(M, np.swapaxes(M, 1, 2), atol=0)
-        kinetic = di.energy_regressor(robot, q, dq, INERTIAL, "kinetic") @ di.parameters(robot, INERTIAL)
+        kinetic = di.dynamics.energy_regressor(robot, q, dq, INERTIAL, "kinetic") @ di.parameters(robot, INERTIAL)
         np.testing.assert_allclose(0.5 * np.einsum("ni,nij,nj->n", dq, M, dq), kinetic, rtol=1e-12)
         parts = di.gravity_torque(robot, q) + di.coriolis_torque(robot, q, dq) + np.einsum("nij,nj->ni", M, ddq)
         np.testing.assert_allclose(parts, di.inverse_dynamics(robot, q, dq, ddq, INERTIAL), atol=1e-12)
@@ -258,7 +260,7 @@ class TestEverythingElse:
         q = robot.closure.reference + 0.4 * np.sin(w * t)
         dq, ddq = 0.4 * w * np.cos(w * t), -0.4 * w**2 * np.sin(w * t)
         power = (di.inverse_dynamics(robot, q, dq, ddq, INERTIAL) * dq).sum(1)
-        H, h = di.energy(robot, q, dq, INERTIAL), 1.0 / 4000
+        H, h = di.dynamics.energy(robot, q, dq, INERTIAL), 1.0 / 4000
         slope = (H[:-4] - 8 * H[1:-3] + 8 * H[3:-1] - H[4:]) / (12 * h)
         np.testing.assert_allclose(slope, power[2:-2], atol=1e-6 * np.abs(power).max())
 
@@ -286,7 +288,7 @@ class TestEverythingElse:
         text = FOUR_BAR + "elements: [{label: p, velocity: q3 - q1, carries: [Fv, Fc]}]\n"
         robot = load(text.replace("Fc: {1: 0.3}", "Fc: {1: 0.3, p: 0.2}"), tmp_path)
         q, dq, ddq = states(robot)
-        motion = di.tree_motion(robot, q, dq)
+        motion = di.dynamics.tree_motion(robot, q, dq)
         share = motion.G[:, 2, 0] - 1.0
         W = di.regressor(robot, q, dq, ddq, "Fv,Fc")[:, 0]
         names = [column.name for column in di.columns(robot, "Fv,Fc")]

@@ -35,23 +35,23 @@ def truth(robot):
 
 
 def test_exact_data_give_exact_values_without_accelerations(robot, run, truth):
-    found = di.energy_rows(robot, T, *run, TERMS, length=0.3)
+    found = di.estimate.energy_rows(robot, T, *run, TERMS, length=0.3)
     assert found.information.channels == ("energy",)
     assert len(found.intervals) == 99
     assert found.rank == len(truth)
     np.testing.assert_allclose(found.information.solve().values, truth, atol=2e-4)
-    power = di.power_rows(robot, T, *run, TERMS, band=10.0)
+    power = di.estimate.power_rows(robot, T, *run, TERMS, band=10.0)
     assert power.information.channels == ("power",)
     np.testing.assert_allclose(power.information.solve().values, truth, atol=2e-4)
 
 
 def test_a_row_is_work_against_energy_and_losses(robot, run):
     q, dq, tau = run
-    found = di.energy_rows(robot, T, *run, TERMS, length=0.3)
+    found = di.estimate.energy_rows(robot, T, *run, TERMS, length=0.3)
     start, stop = found.intervals[40]
     own = slice(round(start * 500), round(stop * 500) + 1)
     work = np.trapezoid(np.sum(tau[own] * dq[own], axis=1), dx=1 / 500)
-    stored = np.diff(di.energy(robot, q[own][[0, -1]], dq[own][[0, -1]], TERMS))[0]
+    stored = np.diff(di.dynamics.energy(robot, q[own][[0, -1]], dq[own][[0, -1]], TERMS))[0]
     value = robot.value_set()
     lost = sum(
         value[f"Fv{j + 1}"] * np.trapezoid(dq[own, j] ** 2, dx=1 / 500)
@@ -63,14 +63,14 @@ def test_a_row_is_work_against_energy_and_losses(robot, run):
 
 
 def test_intervals_given_or_chosen(robot, run):
-    chosen = di.energy_rows(robot, T, *run, TERMS, length=0.3, overlap=0.5)
+    chosen = di.estimate.energy_rows(robot, T, *run, TERMS, length=0.3, overlap=0.5)
     assert len(chosen.intervals) == 198
     assert chosen.inflation >= 0.98 * 2.0
     np.testing.assert_allclose(np.diff(chosen.intervals, axis=1), 0.3)
-    given = di.energy_rows(robot, T, *run, TERMS, intervals=chosen.intervals)
+    given = di.estimate.energy_rows(robot, T, *run, TERMS, intervals=chosen.intervals)
     np.testing.assert_array_equal(given.intervals, chosen.intervals)
     np.testing.assert_allclose(given.information.solve().values, chosen.information.solve().values, rtol=1e-9)
-    default = di.energy_rows(robot, T, *run, TERMS)
+    default = di.estimate.energy_rows(robot, T, *run, TERMS)
     n = default.information.coordinates.n
     assert 9 * n <= len(default.intervals) <= 11 * n
     assert "condition" in repr(default)
@@ -78,7 +78,7 @@ def test_intervals_given_or_chosen(robot, run):
 
 def test_energy_and_torque_rows_can_be_put_together(robot, run, truth):
     q, dq, tau = run
-    energy = di.energy_rows(robot, T, q, dq, tau, TERMS, length=0.3).information
+    energy = di.estimate.energy_rows(robot, T, q, dq, tau, TERMS, length=0.3).information
     ddq = Fourier.random(2, 1)(T)[2]
     both = energy + di.accumulate(robot, q, dq, ddq, tau, TERMS)
     assert both.channels == ("energy", *robot.joint_names)
@@ -92,17 +92,20 @@ class TestLogs:
 
     def test_from_a_log(self, robot, log, truth):
         observed = di.observe(log, robot, di.SignalOptions(band=10.0))
-        energy = di.observed_energy(observed, TERMS, length=0.3)
+        energy = di.estimate.observed_energy(observed, TERMS, length=0.3)
         assert energy.intervals.min() >= observed.reach - 1e-9
         assert energy.intervals.max() <= T[-1] - observed.reach + 1e-9
         np.testing.assert_allclose(energy.information.solve().values, truth, rtol=0.02, atol=0.01)
-        power = di.observed_power(observed, TERMS)
+        power = di.estimate.observed_power(observed, TERMS)
         np.testing.assert_allclose(power.information.solve().values, truth, rtol=0.02, atol=0.01)
 
     def test_blocks_do_not_matter(self, robot, log):
         whole = di.observe(log, robot, di.SignalOptions(band=10.0))
         pieces = di.observe(Pieces(log, [1000, 37, 4099]), robot, di.SignalOptions(band=10.0))
-        for rows in (lambda one: di.observed_energy(one, TERMS, length=0.3), lambda one: di.observed_power(one, TERMS)):
+        for rows in (
+            lambda one: di.estimate.observed_energy(one, TERMS, length=0.3),
+            lambda one: di.estimate.observed_power(one, TERMS),
+        ):
             a, b = rows(whole), rows(pieces)
             np.testing.assert_allclose(a.intervals, b.intervals)
             np.testing.assert_allclose(a.information.solve().values, b.information.solve().values, atol=1e-8)
@@ -110,10 +113,10 @@ class TestLogs:
     def test_no_interval_spans_a_gap(self, robot, log):
         keep = (T < 12.0) | (T > 14.0)
         observed = di.observe(log.samples(keep), robot, di.SignalOptions(band=10.0))
-        spans = di.observed_energy(observed, TERMS, length=0.3).intervals
+        spans = di.estimate.observed_energy(observed, TERMS, length=0.3).intervals
         assert not np.any((spans[:, 0] < 12.0) & (spans[:, 1] > 14.0))
         assert (spans[:, 0] > 14.0).any()
-        given = di.observed_energy(observed, TERMS, intervals=[*spans, (11.5, 14.5)])
+        given = di.estimate.observed_energy(observed, TERMS, intervals=[*spans, (11.5, 14.5)])
         assert len(given.intervals) == len(spans)
 
 
@@ -121,11 +124,13 @@ def test_long_arrays_are_gone_through_in_parts(robot):
     t = stamps(20.0, 1000.0)  # several parts
     q, dq, ddq = Fourier.random(2, 3)(t)
     tau = di.inverse_dynamics(robot, q, dq, ddq, TERMS)
-    lengthy = di.energy_rows(robot, t, q, dq, tau, TERMS, intervals=[(0.1 * i, 19.9 - 0.1 * i) for i in range(20)])
+    lengthy = di.estimate.energy_rows(
+        robot, t, q, dq, tau, TERMS, intervals=[(0.1 * i, 19.9 - 0.1 * i) for i in range(20)]
+    )
     assert lengthy.information.n_rows == 20
     stored, lost = EnergyBalance(robot, TERMS).signals(q, dq, tau)
     row = stored[19900] - stored[100] + np.trapezoid(lost[100:19901], dx=1e-3, axis=0)
-    again = di.energy_rows(
+    again = di.estimate.energy_rows(
         robot, t, q, dq, tau, TERMS, intervals=[(0.1, 19.9), *[(0.1 * i, 19.9 - 0.1 * i) for i in range(2, 20)]]
     )
     R = again.information.channel_factors()[0].dense(len(row) - 1)
@@ -137,7 +142,7 @@ def test_long_arrays_are_gone_through_in_parts(robot):
 def test_fixed_parameters_are_taken_out(robot, run):
     name = "MX2"
     held = dataclasses.replace(robot, fixed={name: robot.value_set()[name]})
-    found = di.energy_rows(held, T, *run, TERMS, length=0.3)
+    found = di.estimate.energy_rows(held, T, *run, TERMS, length=0.3)
     base = di.base_parameters(held, TERMS)
     assert name not in base.names
     np.testing.assert_allclose(found.information.solve().values, base.base_values(), atol=2e-4)
@@ -145,7 +150,7 @@ def test_fixed_parameters_are_taken_out(robot, run):
 
 def test_what_cannot_be_done_is_refused(robot, run):
     def rows(**options):
-        return di.energy_rows(robot, T, *run, TERMS, **options)
+        return di.estimate.energy_rows(robot, T, *run, TERMS, **options)
 
     with pytest.raises(InputError, match=r"gives \d energy rows for \d+ parameters; use shorter intervals"):
         rows(length=6.0)
@@ -162,13 +167,13 @@ def test_what_cannot_be_done_is_refused(robot, run):
     with pytest.raises(InputError, match="no interval lies within"):
         rows(intervals=[(40.0, 41.0)])
     with pytest.raises(InputError, match="regular steps"):
-        di.energy_rows(robot, np.r_[T[:-1], T[-1] + 1.0], *run, TERMS)
+        di.estimate.energy_rows(robot, np.r_[T[:-1], T[-1] + 1.0], *run, TERMS)
     with pytest.raises(InputError, match="at least two"):
-        di.energy_rows(robot, T[:1], *(x[:1] for x in run), TERMS)
+        di.estimate.energy_rows(robot, T[:1], *(x[:1] for x in run), TERMS)
 
 
 def test_a_held_motor_that_turns_with_a_moving_joint_leaves_work_unknown():
     robot = di.load_robot("sr400").lock(q1=0, q2=-1.5, q4=0, q7=0, q6=0.0)
     x = np.zeros((100, 1))
     with pytest.raises(InputError, match=r"locked .* joint6: the motor also drives"):
-        di.energy_rows(robot, np.arange(100) / 100, x, x, x, TERMS)
+        di.estimate.energy_rows(robot, np.arange(100) / 100, x, x, x, TERMS)

@@ -17,7 +17,7 @@ TRUE = np.array([5.0, 1.0, 0.02, 0.0, 0.5])
 
 
 def coordinates(names=NAMES) -> Regrouping:
-    return di.accumulate_rows(np.ones((1, 1, len(names))), np.ones((1, 1)), names).coordinates
+    return di.information.accumulate_rows(np.ones((1, 1, len(names))), np.ones((1, 1)), names).coordinates
 
 
 @pytest.fixture(scope="module")
@@ -29,26 +29,28 @@ def data():
 
 @pytest.fixture(scope="module")
 def information(data):
-    return di.accumulate_rows(*data, NAMES)
+    return di.information.accumulate_rows(*data, NAMES)
 
 
 def test_the_worst_leave_one_at_a_time(information):
-    found = di.essential_parameters(information)
+    found = di.estimate.essential_parameters(information)
     assert found.essential == ("big", "fair", "small")
     assert {one.name for one in found.eliminated} == {"faint", "zero"}
-    first = di.WeightedLeastSquares().fit(information)
+    first = di.estimators.WeightedLeastSquares().fit(information)
     worst = NAMES[int(np.argmax(first.std_ / np.abs(first.values_)))]
     assert found.eliminated[0].name == worst
     assert found.eliminated[0].value == pytest.approx(first.values_[NAMES.index(worst)])
     assert found.eliminated[0].std == pytest.approx(first.std_[NAMES.index(worst)])
     assert all(one.relative_std >= 0.15 for one in found.eliminated)
-    again = di.WeightedLeastSquares().fit(information.restrict([name for name in NAMES if name != worst]))
+    again = di.estimators.WeightedLeastSquares().fit(information.restrict([name for name in NAMES if name != worst]))
     assert found.eliminated[1].std == pytest.approx(again.std_[again.names_.index(found.eliminated[1].name)])
 
 
 def test_what_stays_is_solved_anew_and_what_left_is_zero(information, data):
-    found = di.essential_parameters(information)
-    alone = di.WeightedLeastSquares().fit(di.accumulate_rows(data[0][:, :, [0, 1, 4]], data[1], ["a", "b", "c"]))
+    found = di.estimate.essential_parameters(information)
+    alone = di.estimators.WeightedLeastSquares().fit(
+        di.information.accumulate_rows(data[0][:, :, [0, 1, 4]], data[1], ["a", "b", "c"])
+    )
     np.testing.assert_allclose(found.values[[0, 1, 4]], alone.values_, rtol=1e-9)
     np.testing.assert_allclose(found.std[[0, 1, 4]], alone.std_, rtol=1e-9)
     assert found.values[2] == found.values[3] == 0.0
@@ -59,11 +61,11 @@ def test_what_stays_is_solved_anew_and_what_left_is_zero(information, data):
 
 def test_the_effect_on_the_residual_is_that_of_the_rows(information, data):
     W, y = data
-    found = di.essential_parameters(information)
-    weights = np.sqrt(di.WeightedLeastSquares().fit(information).channel_weights_)
+    found = di.estimate.essential_parameters(information)
+    weights = np.sqrt(di.estimators.WeightedLeastSquares().fit(information).channel_weights_)
 
     def residual(names):
-        fit = di.WeightedLeastSquares().fit(information.restrict(names))
+        fit = di.estimators.WeightedLeastSquares().fit(information.restrict(names))
         return np.linalg.norm((y - W[:, :, [NAMES.index(name) for name in fit.names_]] @ fit.values_) * weights)
 
     rest = [name for name in NAMES if name != found.eliminated[0].name]
@@ -72,19 +74,21 @@ def test_the_effect_on_the_residual_is_that_of_the_rows(information, data):
 
 
 def test_correlated_residuals_make_more_leave(information):
-    few = di.essential_parameters(information, inflation=[100.0, 100.0])
+    few = di.estimate.essential_parameters(information, inflation=[100.0, 100.0])
     assert "small" not in few.essential
     assert "big" in few.essential
 
 
 @pytest.mark.parametrize(
-    "estimator", [di.OrdinaryLeastSquares(), di.TotalLeastSquares(), di.RidgeLeastSquares(1e-3)], ids=repr
+    "estimator",
+    [di.estimators.OrdinaryLeastSquares(), di.estimators.TotalLeastSquares(), di.estimators.RidgeLeastSquares(1e-3)],
+    ids=repr,
 )
 def test_any_method(information, estimator):
-    found = di.essential_parameters(information, estimator)
+    found = di.estimate.essential_parameters(information, estimator)
     assert found.essential == ("big", "fair", "small")
     assert type(found.fitted) is type(estimator)
-    again = di.essential_parameters(estimator.clone().fit(information))
+    again = di.estimate.essential_parameters(estimator.clone().fit(information))
     np.testing.assert_array_equal(again.values, found.values)
 
 
@@ -93,18 +97,21 @@ def test_a_robust_method_weighs_its_rows_anew(data):
     spoiled = y.copy()
     spoiled[::40] += 30.0
     rows = GivenRows(W, spoiled, coordinates())
-    found = di.essential_parameters(rows, di.RobustLeastSquares())
+    found = di.estimate.essential_parameters(rows, di.estimators.RobustLeastSquares())
     assert found.essential == ("big", "fair", "small")
     np.testing.assert_allclose(found.values[[0, 1, 4]], TRUE[[0, 1, 4]], atol=0.1)
-    alone = di.RobustLeastSquares().fit(MappedRows(rows, ("big", "fair", "small")))
+    alone = di.estimators.RobustLeastSquares().fit(MappedRows(rows, ("big", "fair", "small")))
     np.testing.assert_array_equal(found.fitted.values_, alone.values_)
     with pytest.raises(InputError, match="give the rows"):
-        di.essential_parameters(accumulate_source(rows), di.RobustLeastSquares())
+        di.estimate.essential_parameters(accumulate_source(rows), di.estimators.RobustLeastSquares())
 
 
 def test_restricted_rows_are_restricted_factors(data, information):
     rows = MappedRows(GivenRows(*data, coordinates()), ("small", "fair"))
-    ours, theirs = di.WeightedLeastSquares().fit(rows), di.WeightedLeastSquares().fit(information.restrict(rows.names))
+    ours, theirs = (
+        di.estimators.WeightedLeastSquares().fit(rows),
+        di.estimators.WeightedLeastSquares().fit(information.restrict(rows.names)),
+    )
     assert ours.names_ == theirs.names_ == ("fair", "small")
     np.testing.assert_allclose(ours.values_, theirs.values_, rtol=1e-10)
 
@@ -112,7 +119,7 @@ def test_restricted_rows_are_restricted_factors(data, information):
 def test_of_dependent_parameters_the_last_leaves_and_the_others_are_told(data):
     W, y = data
     twice = np.concatenate([W, W[:, :, :1], np.zeros_like(W[:, :, :1])], axis=2)
-    found = di.essential_parameters(di.accumulate_rows(twice, y, [*NAMES, "copy", "silent"]))
+    found = di.estimate.essential_parameters(di.information.accumulate_rows(twice, y, [*NAMES, "copy", "silent"]))
     assert [one.name for one in found.eliminated][:2] == ["silent", "copy"]
     assert found.eliminated[0].reason == "not determined by the data"
     assert found.essential == ("big", "fair", "small")
@@ -122,42 +129,44 @@ def test_of_dependent_parameters_the_last_leaves_and_the_others_are_told(data):
 
 
 def test_some_may_be_kept_whatever_their_deviation(information):
-    assert "zero" in di.essential_parameters(information, keep=["zero"]).essential
+    assert "zero" in di.estimate.essential_parameters(information, keep=["zero"]).essential
     with pytest.raises(UnknownNameError, match="did you mean 'zero'"):
-        di.essential_parameters(information, keep=["zeros"])
+        di.estimate.essential_parameters(information, keep=["zeros"])
 
 
 def test_what_makes_no_sense_is_refused(information):
     for share in (0.0, -1.0, float("nan"), "15 %", 1.01):
         with pytest.raises(InputError, match="essential share"):
-            di.essential_parameters(information, share=share)
+            di.estimate.essential_parameters(information, share=share)
     with pytest.raises(InputError, match=r"15 % is 0\.15"):
-        di.essential_parameters(information, share=15)
+        di.estimate.essential_parameters(information, share=15)
     with pytest.raises(InputError, match="no parameter has a relative deviation below 1e-07 %"):
-        di.essential_parameters(information, share=1e-9)
+        di.estimate.essential_parameters(information, share=1e-9)
     with pytest.raises(InputError, match="one inflation"):
-        di.essential_parameters(information, inflation=[1.0])
+        di.estimate.essential_parameters(information, inflation=[1.0])
 
 
 @pytest.mark.parametrize("samples", [2, 4])  # fewer equations than parameters, and too few to tell deviations
 def test_too_few_equations_are_refused(data, samples):
-    short = di.accumulate_rows(*(x[:samples] for x in data), NAMES)
+    short = di.information.accumulate_rows(*(x[:samples] for x in data), NAMES)
     with pytest.raises(InputError, match=f"{2 * samples} equations for 5 parameters .* at least 10"):
-        di.essential_parameters(short)
-    enough = di.accumulate_rows(*(x[:5] for x in data), NAMES)
-    assert "big" in di.essential_parameters(enough, share=1.0).essential
+        di.estimate.essential_parameters(short)
+    enough = di.information.accumulate_rows(*(x[:5] for x in data), NAMES)
+    assert "big" in di.estimate.essential_parameters(enough, share=1.0).essential
 
 
 def test_methods_by_name(information):
-    found = di.essential_parameters(information, "ordinary")
-    np.testing.assert_array_equal(found.values, di.essential_parameters(information, di.OrdinaryLeastSquares()).values)
-    assert isinstance(found.fitted, di.OrdinaryLeastSquares)
+    found = di.estimate.essential_parameters(information, "ordinary")
+    np.testing.assert_array_equal(
+        found.values, di.estimate.essential_parameters(information, di.estimators.OrdinaryLeastSquares()).values
+    )
+    assert isinstance(found.fitted, di.estimators.OrdinaryLeastSquares)
     with pytest.raises(UnknownNameError, match="did you mean 'ordinary'"):
-        di.essential_parameters(information, "ordinari")
+        di.estimate.essential_parameters(information, "ordinari")
 
 
 def test_a_residual_that_shrinks_has_one_sign(information):
-    found = di.essential_parameters(information)
+    found = di.estimate.essential_parameters(information)
     shrunk = dataclasses.replace(found, eliminated=(dataclasses.replace(found.eliminated[0], residual=-0.41),))
     line = shrunk.table().splitlines()[1]
     assert " -41 %" in line
@@ -166,7 +175,7 @@ def test_a_residual_that_shrinks_has_one_sign(information):
 
 
 def test_the_table_tells_who_left_and_why(information):
-    lines = di.essential_parameters(information).table().splitlines()
+    lines = di.estimate.essential_parameters(information).table().splitlines()
     assert lines[0].split()[0] == "left"
     assert "deviation of" in lines[1]
     assert lines[1].count("%") == 3
@@ -175,4 +184,4 @@ def test_the_table_tells_who_left_and_why(information):
 
 def test_a_model_needs_a_robot(information):
     with pytest.raises(InputError, match="does not know its robot"):
-        di.essential_parameters(information).model()
+        di.estimate.essential_parameters(information).model()

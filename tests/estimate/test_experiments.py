@@ -27,13 +27,13 @@ def pair():
     names, values = ["a", "b", "c"], np.array([1.0, -2.0, 3.0])
     first = rows(names, values, 60, 1, felt="ab")
     second = rows(names, values, 40, 2, felt="bc")
-    information = [di.accumulate_rows(*first, names), di.accumulate_rows(*second, names)]
-    return first, second, [di.Experiment(name, one) for name, one in zip("xy", information, strict=True)]
+    information = [di.information.accumulate_rows(*first, names), di.information.accumulate_rows(*second, names)]
+    return first, second, [di.estimate.Experiment(name, one) for name, one in zip("xy", information, strict=True)]
 
 
 def test_steps_are_least_squares_with_what_is_known_moved_over(pair):
     (W1, y1), (W2, y2), experiments = pair
-    found = di.solve_in_steps(experiments)
+    found = di.estimate.solve_in_steps(experiments)
     ab = np.linalg.lstsq(W1[:, 0, :2], y1[:, 0], rcond=None)[0]
     c = np.linalg.lstsq(W2[:, 0, 2:], y2[:, 0] - W2[:, 0, 1] * ab[1], rcond=None)[0]
     np.testing.assert_allclose(found.values, [*ab, *c], rtol=1e-10)
@@ -43,7 +43,7 @@ def test_steps_are_least_squares_with_what_is_known_moved_over(pair):
 
 def test_deviations_are_carried_along(pair):
     (W1, y1), (W2, y2), experiments = pair
-    found = di.solve_in_steps(experiments)
+    found = di.estimate.solve_in_steps(experiments)
     first = np.linalg.inv(W1[:, 0, :2].T @ W1[:, 0, :2])
     first *= np.sum((y1[:, 0] - W1[:, 0, :2] @ found.values[:2]) ** 2) / (60 - 2)
     own = 1.0 / np.sum(W2[:, 0, 2] ** 2)
@@ -58,7 +58,7 @@ def test_deviations_are_carried_along(pair):
 
 def test_together_is_one_least_squares(pair):
     (W1, y1), (W2, y2), experiments = pair
-    found = di.solve_together(experiments, di.OrdinaryLeastSquares())
+    found = di.estimate.solve_together(experiments, di.estimators.OrdinaryLeastSquares())
     all_rows = np.linalg.lstsq(np.vstack([W1[:, 0], W2[:, 0]]), np.concatenate([y1[:, 0], y2[:, 0]]), rcond=None)[0]
     np.testing.assert_allclose(found.values, all_rows, rtol=1e-10)
     assert [step.name for step in found.steps] == ["x", "y", "all together"]
@@ -66,21 +66,23 @@ def test_together_is_one_least_squares(pair):
 
 
 def test_inflation_of_experiments_counts(pair):
-    experiments = [di.Experiment(one.name, one.information, np.array([4.0])) for one in pair[2]]
-    for solve in (di.solve_in_steps, di.solve_together):
+    experiments = [di.estimate.Experiment(one.name, one.information, np.array([4.0])) for one in pair[2]]
+    for solve in (di.estimate.solve_in_steps, di.estimate.solve_together):
         np.testing.assert_allclose(solve(experiments).std, 2.0 * solve(pair[2]).std, rtol=1e-6)
 
 
 def test_what_was_eliminated_is_known_as_zero():
     names, values = ["a", "b", "c"], np.array([1.0, 0.001, 3.0])
-    first = di.accumulate_rows(*rows(names, values, 60, 1, felt="ab"), names)
-    second = di.accumulate_rows(*rows(names, values, 40, 2, felt="bc"), names)
-    found = di.solve_in_steps([di.Experiment("x", first), di.Experiment("y", second)], essential=0.15)
+    first = di.information.accumulate_rows(*rows(names, values, 60, 1, felt="ab"), names)
+    second = di.information.accumulate_rows(*rows(names, values, 40, 2, felt="bc"), names)
+    found = di.estimate.solve_in_steps(
+        [di.estimate.Experiment("x", first), di.estimate.Experiment("y", second)], essential=0.15
+    )
     assert found.essential == ("a", "c")
     assert found["b"] == 0.0
     assert found.steps[1].known == ("b",)
     assert [one["name"] for one in found.steps[0].as_dict()["eliminated"]] == ["b"]
-    alone = di.WeightedLeastSquares().fit(second.restrict(["c"]))
+    alone = di.estimators.WeightedLeastSquares().fit(second.restrict(["c"]))
     assert found["c"] == pytest.approx(alone.values_[0])
     assert found.std[2] > alone.std_[0]  # b may be off from zero, and c with it
 
@@ -90,8 +92,10 @@ def test_a_step_that_leaves_a_parameter_open_does_not_settle_it():
     W, y = rows(names, values, 60, 1, noise=0.0, felt="ab")
     W[:, :, 1] = W[:, :, 0]
     y = W @ values
-    second = di.accumulate_rows(*rows(names, values, 40, 2, noise=0.0, felt="bc"), names)
-    found = di.solve_in_steps([di.Experiment("x", di.accumulate_rows(W, y, names)), di.Experiment("y", second)])
+    second = di.information.accumulate_rows(*rows(names, values, 40, 2, noise=0.0, felt="bc"), names)
+    found = di.estimate.solve_in_steps(
+        [di.estimate.Experiment("x", di.information.accumulate_rows(W, y, names)), di.estimate.Experiment("y", second)]
+    )
     assert found.steps[1].parameters == ("b", "c")
     np.testing.assert_allclose(found.values[1:], [-2.0, 3.0], atol=1e-9)
     assert found.undetermined == ("a",)
@@ -110,11 +114,13 @@ class TestLockedRobot:
         arm = robot.lock(q4=0.3, q5=-0.2, q6=0.1)
         names = robot.joint_names
         signals = di.SignalOptions(band=10.0)
-        wrist_first = di.experiment("wrist", robot, self.logs(robot), TERMS, outputs=names[3:], signals=signals)
-        arm_then = di.experiment("arm", arm, [self.logs(arm)], TERMS, signals=signals)
+        wrist_first = di.estimate.experiment(
+            "wrist", robot, self.logs(robot), TERMS, outputs=names[3:], signals=signals
+        )
+        arm_then = di.estimate.experiment("arm", arm, [self.logs(arm)], TERMS, signals=signals)
         assert arm_then.information.coordinates.n < wrist_first.information.coordinates.n
         assert arm_then.inflation[0] == pytest.approx(2.0, rel=0.2)
-        found = di.solve_in_steps([wrist_first, arm_then])
+        found = di.estimate.solve_in_steps([wrist_first, arm_then])
         base = di.base_parameters(robot, TERMS)
         assert found.names == base.names
         assert found.undetermined == ()
@@ -132,7 +138,7 @@ class TestLockedRobot:
         q, dq, ddq = rng.normal(size=(3, 300, 3))
         data = [di.accumulate(one, q, dq, ddq, di.inverse_dynamics(one, q, dq, ddq, "rigid"), "rigid") for one in poses]
         single = data[0].coordinates.n
-        found = di.solve_together([di.Experiment(f"pose {i}", one) for i, one in enumerate(data)])
+        found = di.estimate.solve_together([di.estimate.Experiment(f"pose {i}", one) for i, one in enumerate(data)])
         assert found.coordinates.n > single
         truth = found.coordinates.K @ di.parameters(robot, "rigid")
         np.testing.assert_allclose(found.values, truth, atol=1e-9 * np.abs(truth).max())
@@ -142,7 +148,7 @@ class TestLockedRobot:
         whole = di.accumulate(robot, q, dq, ddq, q, "rigid")
         part = di.accumulate(robot.lock(q6=0.2), *(x[:, :5] for x in (q, dq, ddq, q)), "rigid")
         assert part.over(whole).names == whole.names
-        with pytest.raises(di.MergeError, match="no combination"):
+        with pytest.raises(di.information.MergeError, match="no combination"):
             whole.over(part)
 
     def test_settled_moves_base_parameters_over(self, robot):
@@ -161,15 +167,15 @@ class TestLockedRobot:
 
 def test_nothing_to_do_is_said(pair):
     with pytest.raises(InputError, match="no experiment"):
-        di.solve_in_steps([])
+        di.estimate.solve_in_steps([])
     with pytest.raises(InputError, match="experiment x has no unknown parameter left"):
-        di.solve_in_steps([pair[2][0], pair[2][0]])
+        di.estimate.solve_in_steps([pair[2][0], pair[2][0]])
     with pytest.raises(InputError, match="has no log"):
-        di.experiment("empty", di.load_robot("pendulum-2"), [])
+        di.estimate.experiment("empty", di.load_robot("pendulum-2"), [])
 
 
 def test_the_table_has_a_line_for_each(pair):
-    lines = di.solve_in_steps(pair[2]).table().splitlines()
+    lines = di.estimate.solve_in_steps(pair[2]).table().splitlines()
     assert [line.split()[0] for line in lines] == ["experiment", "x", "y"]
 
 
@@ -183,9 +189,9 @@ def test_an_order_that_loses_combinations_is_said():
         di.accumulate(one, *motion, di.inverse_dynamics(one, *motion, terms) + rng.normal(size=motion[0].shape), terms)
         for one, motion in ((robot, free_motion), (held, held_motion))
     )
-    wrist = di.Experiment("wrist", wrist.outputs(["joint4", "joint5", "joint6"]))
-    arm = di.Experiment("arm", arm)
-    good, bad = di.solve_in_steps([wrist, arm]), di.solve_in_steps([arm, wrist], "ordinary")
+    wrist = di.estimate.Experiment("wrist", wrist.outputs(["joint4", "joint5", "joint6"]))
+    arm = di.estimate.Experiment("arm", arm)
+    good, bad = di.estimate.solve_in_steps([wrist, arm]), di.estimate.solve_in_steps([arm, wrist], "ordinary")
     assert good.determined.all()
     assert good.warnings == ()
     assert not bad.determined.all()
@@ -195,9 +201,9 @@ def test_an_order_that_loses_combinations_is_said():
 
 def test_what_is_not_an_experiment_is_refused():
     with pytest.raises(di.InputError, match="not an experiment"):
-        di.solve_in_steps(["arm"])
+        di.estimate.solve_in_steps(["arm"])
     robot = di.load_robot("pendulum-2")
     motion = np.random.default_rng(0).normal(size=(3, 50, 2))
     info = di.accumulate(robot, *motion, di.inverse_dynamics(robot, *motion))
     with pytest.raises(di.InputError, match="inflation must be 2 numbers"):
-        di.Experiment("x", info, np.ones(1))
+        di.estimate.Experiment("x", info, np.ones(1))

@@ -228,7 +228,7 @@ class TestView:
         old = load_fit(tmp_path)
         assert old.friction_view is None
         with pytest.raises(di.InputError, match="keeps no view of its friction; identify again"):
-            di.friction_summary(old)
+            di.estimate.friction_summary(old)
 
     def test_damage_is_refused(self, fit, tmp_path):
         fit.save(tmp_path)

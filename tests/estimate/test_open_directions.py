@@ -65,5 +65,5 @@ def test_there_are_none_where_data_speaks_of_all():
     robot = di.load_robot("pendulum-2")
     rng = np.random.default_rng(0)
     information = di.accumulate(robot, *rng.normal(size=(3, 200, 2)), rng.normal(size=(200, 2)))
-    fitted = di.WeightedLeastSquares().fit(information)
+    fitted = di.estimators.WeightedLeastSquares().fit(information)
     assert open_directions(fitted).shape == (len(fitted.values_), 0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident import StageExperiment, sequential, sequential_online
+from dynident.estimate import StageExperiment, sequential, sequential_online
 from tests.robots import PinocchioOracle, random_urdf
 from tests.signals.made import Fourier, make_log, pinocchio_torque, stamps
 
@@ -38,7 +38,7 @@ class TestOnline:
     @pytest.mark.parametrize("seed", range(5))
     def test_chains_and_trees_of_pinocchio(self, seed):
         text = random_urdf(seed, tree=seed % 2 == 0)
-        robot = di.robot_from_urdf(text)
+        robot = di.robot.robot_from_urdf(text)
         q, dq, ddq = states(robot, seed)
         tau = PinocchioOracle(text, robot.joint_names).torque(q, dq, ddq)
         found = sequential_online(robot, (q, dq, ddq, tau), "rigid")
@@ -96,7 +96,7 @@ class TestOffline:
     @pytest.mark.parametrize("seed", SHORT)
     def test_joints_below_locked(self, seed):
         """Each stage tells true combinations; a last one with all joints moving takes them apart."""
-        robot = di.robot_from_urdf(random_urdf(seed, tree=False))
+        robot = di.robot.robot_from_urdf(random_urdf(seed, tree=False))
         rng = np.random.default_rng(seed)
         names = robot.position_names
         experiments = [
@@ -223,7 +223,7 @@ class TestDeviations:
         assert [stage.rank for stage in results[0].stages] == [1, 7, 2, 1]
         self.assert_fills(misfits, 11)
 
-    @pytest.mark.parametrize("estimator", ["ordinary", "total", di.RidgeLeastSquares(1e-8)])
+    @pytest.mark.parametrize("estimator", ["ordinary", "total", di.estimators.RidgeLeastSquares(1e-8)])
     def test_other_methods_carry_deviations_alike(self, robot, estimator):
         q, dq, ddq, tau = sample(robot, n=300)
         tau = tau + self.sigma / 50.0 * np.random.default_rng(5).normal(size=tau.shape)
@@ -258,13 +258,13 @@ class TestRefusals:
     def test_data_of_another_robot(self, robot):
         other = di.load_robot("cylindrical")
         information = di.accumulate(other, *sample(other), "rigid")
-        with pytest.raises(di.MergeError, match="column XX1 is not that of the robot"):
+        with pytest.raises(di.information.MergeError, match="column XX1 is not that of the robot"):
             sequential(robot, StageExperiment(information), "rigid")
 
     def test_data_with_other_fixed_values(self, robot):
         known = dataclasses.replace(robot, fixed={"XY3": 0.0})
         information = di.accumulate(known, *sample(known), "rigid")
-        with pytest.raises(di.MergeError, match="column XY3 is not that"):
+        with pytest.raises(di.information.MergeError, match="column XY3 is not that"):
             sequential_online(robot, information, "rigid")
         assert "XY3" not in sequential_online(known, information, "rigid").names
 

@@ -143,9 +143,9 @@ class TestFourier:
         logs = sweep_logs(
             kr5, [0.5, -0.6, 0.2], lower=-1.6, upper=1.7, friction=2.0, torque=lambda q, way: 3.0 * np.cos(2.0 * q)
         )
-        first = di.gravity_from_logs(kr5, logs)
+        first = di.experiments.gravity_from_logs(kr5, logs)
         assert any("joint5: harmonic 2 of 3 N·m" in text and "--order" in text for text in first.warnings)
-        second = di.gravity_from_logs(kr5, logs, order="auto")
+        second = di.experiments.gravity_from_logs(kr5, logs, order="auto")
         assert [one.fit.order for one in second.runs] == [2, 2, 2]
         np.testing.assert_allclose(second.values, second.base.values(), atol=1e-6)
         assert np.abs(first.values - first.base.values()).max() > 0.2
@@ -164,7 +164,7 @@ class TestFourier:
 
 class TestLogs:
     def test_the_recursion_is_exact(self, kr5, base):
-        found = di.gravity_from_logs(kr5, sweep_logs(kr5, [0.5, -0.6, 0.2], friction=9.0))
+        found = di.experiments.gravity_from_logs(kr5, sweep_logs(kr5, [0.5, -0.6, 0.2], friction=9.0))
         np.testing.assert_allclose(found.values, base.values(), atol=1e-9)
         assert found.warnings == ()
         assert all(one.friction.level == pytest.approx(9.0) for one in found.runs)
@@ -173,7 +173,7 @@ class TestLogs:
     def test_six_joints_loops_and_coupled_drives(self, name):
         robot = di.load_robot(name)
         pose = [0.2, -1.4, 0.5, 0.6, 0.7, 0.1] if name == "sr400" else [0.2, 0.5, 0.4, 0.6, 0.7, 0.3]
-        found = di.gravity_from_logs(robot, sweep_logs(robot, pose, friction=1.0))
+        found = di.experiments.gravity_from_logs(robot, sweep_logs(robot, pose, friction=1.0))
         np.testing.assert_allclose(found.values, found.base.values(), atol=1e-8)
         assert len(found.skipped) == 1
 
@@ -187,10 +187,10 @@ class TestLogs:
             channels = {f"q{i + 1}": q[:, i] for i in range(3)}
             channels |= {f"tau{i + 1}": x for i, x in enumerate(di.gravity_torque(kr5, q).T)}
             sagging.append(di.Log("sag", "sag", log.time, channels))
-        np.testing.assert_allclose(di.gravity_from_logs(kr5, sagging).values, base.values(), atol=1e-9)
+        np.testing.assert_allclose(di.experiments.gravity_from_logs(kr5, sagging).values, base.values(), atol=1e-9)
 
     def test_an_inner_joint_alone_leans_on_what_is_not_known(self, kr5):
-        found = di.gravity_from_logs(kr5, [sweep_log(kr5, 1, [0.5, -0.6, 0.2])])
+        found = di.experiments.gravity_from_logs(kr5, [sweep_log(kr5, 1, [0.5, -0.6, 0.2])])
         assert found.estimates == ()
         assert any("do not tell MXR2, MY2, MX3, MY3" in text for text in found.warnings)
 
@@ -199,16 +199,16 @@ class TestLogs:
             pose = np.column_stack([np.full_like(q, 0.5), np.full_like(q, -0.6), q])
             return 0.2 * way * np.abs(di.gravity_torque(kr5, pose)[:, 2])
 
-        found = di.gravity_from_logs(kr5, [sweep_log(kr5, 2, [0.5, -0.6, 0.2], friction=4.0, torque=heavy)])
+        found = di.experiments.gravity_from_logs(kr5, [sweep_log(kr5, 2, [0.5, -0.6, 0.2], friction=4.0, torque=heavy)])
         assert any("joint5: friction depends on the load" in text and "+0.2 per" in text for text in found.warnings)
         assert found.runs[0].friction.slope == pytest.approx(0.2, abs=1e-3)
 
     def test_a_narrow_range_is_refused_with_its_condition_unless_two_poses_help(self, kr5):
         narrow = [sweep_log(kr5, 2, [0.5, -0.6, 0.0], -0.12, 0.12, 0.05)]
         with pytest.raises(ExperimentError, match=r"covers 10 degrees.*condition \d+, at most 400.*two poses"):
-            di.gravity_from_logs(kr5, narrow)
+            di.experiments.gravity_from_logs(kr5, narrow)
         both = [*narrow, sweep_log(kr5, 2, [0.5, 0.9, 0.0], -0.12, 0.12, 0.05)]
-        found = di.gravity_from_logs(kr5, both)
+        found = di.experiments.gravity_from_logs(kr5, both)
         np.testing.assert_allclose(found.values[4:], found.base.values()[4:], atol=1e-6)
         assert any("narrow (condition" in text for text in found.warnings)
 
@@ -217,18 +217,18 @@ class TestLogs:
         with pytest.raises(
             ExperimentError, match="no log holds a slow run of one joint: made: joint joint5 moves one way"
         ):
-            di.gravity_from_logs(kr5, [log.window(0.0, 6.5)])
+            di.experiments.gravity_from_logs(kr5, [log.window(0.0, 6.5)])
         with pytest.raises(ExperimentError, match="no joint that feels weight moves by itself"):
-            di.gravity_from_logs(kr5, [log.window(0.0, 0.5)])
+            di.experiments.gravity_from_logs(kr5, [log.window(0.0, 0.5)])
 
     def test_a_joint_along_gravity_is_refused_when_asked_for(self):
         robot = di.load_robot("ur10e")
         with pytest.raises(ExperimentError, match=r"shoulder_pan has its axis parallel to gravity.*leave it out"):
-            di.gravity_from_logs(robot, [], joints=["q1"])
+            di.experiments.gravity_from_logs(robot, [], joints=["q1"])
 
     def test_an_order_that_is_none_is_refused(self, kr5):
         with pytest.raises(di.InputError, match="order is 7; expected auto or 1 to 3"):
-            di.gravity_from_logs(kr5, [], order=7)
+            di.experiments.gravity_from_logs(kr5, [], order=7)
 
 
 class TestPlan:
@@ -275,7 +275,9 @@ class TestMachine:
         robot = di.load_robot("pendulum-1")
         more = {"M1": 2.0, "MX1": 0.8, "MY1": 0.1, "XX1": 0.05, "YY1": 0.6, "ZZ1": 0.6}  # the controller does not know
         heavy = {**robot.value_set("plant"), **more}
-        found = di.gravity_moments(MujocoPlant(robot, heavy, sample_time=4e-3, step=2e-3), speed=0.5, true=heavy)
+        found = di.experiments.gravity_moments(
+            MujocoPlant(robot, heavy, sample_time=4e-3, step=2e-3), speed=0.5, true=heavy
+        )
         np.testing.assert_allclose(found.values, [0.8, 0.1], atol=1e-3)
         np.testing.assert_allclose(found.true, [0.8, 0.1])
 
@@ -283,7 +285,7 @@ class TestMachine:
         plant = pendulum()
         tight = Bounds(np.array([-9.0]), np.array([0.5]), np.array([9.0]))
         bench = Bench(plant, bounds=tight)
-        found = di.gravity_moments(bench, speed=0.5)
+        found = di.experiments.gravity_moments(bench, speed=0.5)
         assert [run.end for run in bench.runs] == ["bound", "done"]
         assert any("left its bounds" in note and "was shortened from" in note for note in found.notes)
         np.testing.assert_allclose(found.values, found.base.values("plant"), atol=2e-3)
@@ -292,33 +294,35 @@ class TestMachine:
         tight = Bounds(np.array([-9.0]), np.array([-1.2]), np.array([9.0]))
         bench = Bench(pendulum(), bounds=tight, folder=tmp_path / "runs")
         with pytest.raises(ExperimentError, match=r"left its bounds at t = .* too short; choose another pose"):
-            di.gravity_moments(bench, speed=0.5)
+            di.experiments.gravity_moments(bench, speed=0.5)
         assert len(list((tmp_path / "runs").glob("*.csv"))) == 1
         weak = Bench(pendulum(torque_limits=[2.0]))
         with pytest.raises(ExperimentError, match=r"reached its limit at t = "):
-            di.gravity_moments(weak, speed=0.5)
+            di.experiments.gravity_moments(weak, speed=0.5)
         with pytest.raises(di.InputError, match="stopped; reset"):
             weak.plant.step()
 
     def test_a_held_joint_without_the_torque_is_named(self, kr5):
         plant = MujocoPlant(kr5, "plant", sample_time=0.012, step=2e-3, torque_limits=[900.0, 50.0, 50.0])
         with pytest.raises(ExperimentError, match=r"joint3 reached its limit .* joint3 should have been held"):
-            di.gravity_moments(plant, joints=["q3"])
+            di.experiments.gravity_moments(plant, joints=["q3"])
 
     def test_static_friction_that_holds_it_is_told(self):
         robot = di.load_robot("pendulum-1")
         stiff = robot.with_values("stuck", {**robot.value_set("plant"), "Fc1": 5.0})
         plant = MujocoPlant(stiff, "stuck", sample_time=4e-3, step=2e-3, breakaway=Breakaway(4.0))
         with pytest.raises(ExperimentError, match=r"sticks and slips|friction or a brake holds it"):
-            di.gravity_moments(plant, speed=0.1, span=0.15)
+            di.experiments.gravity_moments(plant, speed=0.1, span=0.15)
 
     def test_a_robot_without_masses_needs_a_controller(self):
         robot = di.load_robot("pendulum-1").with_values("none", {})
         with pytest.raises(di.InputError, match=r"joint1 moves no inertia.*control="):
-            di.gravity_moments(MujocoPlant(robot, "plant", sample_time=4e-3, step=2e-3))
+            di.experiments.gravity_moments(MujocoPlant(robot, "plant", sample_time=4e-3, step=2e-3))
 
     def test_any_controller_will_do(self):
         from dynident.plant import PD
 
-        found = di.gravity_moments(pendulum(), speed=0.5, control=lambda robot, sweep: PD(robot, sweep, bandwidth=40.0))
+        found = di.experiments.gravity_moments(
+            pendulum(), speed=0.5, control=lambda robot, sweep: PD(robot, sweep, bandwidth=40.0)
+        )
         np.testing.assert_allclose(found.values, found.base.values("plant"), atol=2e-3)

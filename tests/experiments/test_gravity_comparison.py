@@ -78,7 +78,7 @@ def test_a_torque_scale_and_what_friction_may_leave(base):
 
 
 def test_gravity_and_least_squares_agree_on_one_machine(kr5, fit):
-    found = di.gravity_from_logs(kr5, sweep_logs(kr5, [0.5, -0.6, 0.2])).compared_to(fit)
+    found = di.experiments.gravity_from_logs(kr5, sweep_logs(kr5, [0.5, -0.6, 0.2])).compared_to(fit)
     assert found.comparison.agrees
     assert "fit std" in found.comparison.table()
     assert found.as_dict()["comparison"]["agrees"] is True
@@ -87,7 +87,7 @@ def test_gravity_and_least_squares_agree_on_one_machine(kr5, fit):
 def test_an_encoder_zero_that_is_off_shows_as_an_angle(kr5, fit):
     logs = sweep_logs(kr5, [0.5, -0.6, 0.2])
     off = [di.Log(log.label, log.digest, log.time, {**log.channels, "q3": log.channels["q3"] + 0.15}) for log in logs]
-    links = di.gravity_from_logs(kr5, off).compared_to(fit).comparison.links
+    links = di.experiments.gravity_from_logs(kr5, off).compared_to(fit).comparison.links
     assert np.degrees(links[2].angle) == pytest.approx(-np.degrees(0.15), abs=1.0)
     assert "turned by -8" in links[2].reason
 
@@ -98,5 +98,5 @@ def test_other_kinematics_are_told(kr5, fit, tmp_path):
     text = (importlib.resources.files("dynident.robot") / "bundled" / "kr5-planar.yaml").read_text()
     (tmp_path / "other.yaml").write_text(text.replace("a2: 0.6315", "a2: 0.7"))
     other = di.load_robot(tmp_path / "other.yaml")
-    found = di.gravity_from_logs(other, sweep_logs(other, [0.5, -0.6, 0.2])).compared_to(fit)
+    found = di.experiments.gravity_from_logs(other, sweep_logs(other, [0.5, -0.6, 0.2])).compared_to(fit)
     assert any("other kinematics (a2 differ)" in note for note in found.comparison.notes)

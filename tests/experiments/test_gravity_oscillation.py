@@ -83,7 +83,7 @@ def sinusoids(robot, values, pose, period, amplitude=np.pi / 3, noise=0.0, count
 def test_exact_without_noise_at_any_period(planar, period, friction):
     values = {k: x for k, x in planar.value_set().items() if friction or not k.startswith(FRICTION)}
     pose = [0.7, -0.5, 0.2]
-    found = di.gravity_from_logs(planar, sinusoids(planar, values, pose, period))
+    found = di.experiments.gravity_from_logs(planar, sinusoids(planar, values, pose, period))
     np.testing.assert_allclose(found.values, found.base.values(values), atol=1e-6)
     model = tree_model(planar)
     for one in found.runs:
@@ -100,7 +100,7 @@ def test_exact_on_arms_with_any_axes(name, period):
     stranger = STRANGERS[name]()
     robot = stranger.described
     pose = np.linspace(0.3, 0.9, len(robot.joints)) * (-1.0) ** np.arange(len(robot.joints))
-    found = di.gravity_from_logs(robot, sinusoids(robot, stranger.truth, pose, period))
+    found = di.experiments.gravity_from_logs(robot, sinusoids(robot, stranger.truth, pose, period))
     assert found.moments.determined.all()
     np.testing.assert_allclose(found.values, found.base.values(stranger.truth), atol=1e-5)
 
@@ -122,7 +122,7 @@ def test_with_noise_within_what_is_stated(planar, period, noise, count):
             shift = rng.uniform(-0.5, 0.5, 3) * count
             q = np.round((q + shift) / count) * count - shift
             logs.append(as_log(planar, log.label, log.time, q, tau + noise * rng.normal(size=tau.shape)))
-        found = di.gravity_from_logs(planar, logs)
+        found = di.experiments.gravity_from_logs(planar, logs)
         one = calibration(found.names, found.values, found.std, found.base.values())
         total = one if total is None else total + one
     assert total.rms < 1.3, str(total)
@@ -139,7 +139,7 @@ def test_weight_of_a_slide():
         tau = np.zeros_like(q)
         tau[:, 2] = (carried + true["Ia3"]) * ddq[:, 2] - 9.81 * carried
         tau[:, 2] += true["Fv3"] * dq[:, 2] + true["Fc3"] * np.sign(dq[:, 2])
-        found = di.gravity_from_logs(robot, [as_log(robot, "lift", t, q, tau)])
+        found = di.experiments.gravity_from_logs(robot, [as_log(robot, "lift", t, q, tau)])
         assert found.names == ("MR3",)
         assert found["MR3"] == pytest.approx(carried, abs=1e-8)
         assert any("joint lift: not at constant velocity" in note and " kg)" in note for note in found.notes)
@@ -156,14 +156,16 @@ def test_inertia_that_changes_with_the_pose_of_a_loop(tmp_path):
             pose = home + other * (np.arange(2) != j)
             t, *motion = oscillation(robot, j, pose, 0.7, 5.0, cycles=1.2, samples=200)
             logs.append(as_log(robot, f"{j} at {other}", t, motion[0], oracle.torque(*motion)))
-    found = di.gravity_from_logs(robot, logs, order=2)
+    found = di.experiments.gravity_from_logs(robot, logs, order=2)
     assert found.moments.determined.all()
     np.testing.assert_allclose(found.values, found.base.values(), atol=2e-3)
 
 
 def test_small_amplitudes_look_alike_and_the_deviations_say_so(planar):
     wide, narrow = (
-        di.gravity_from_logs(planar, sinusoids(planar, planar.value_set(), [0.7, -0.5, 0.2], 30.0, a, noise=0.5))
+        di.experiments.gravity_from_logs(
+            planar, sinusoids(planar, planar.value_set(), [0.7, -0.5, 0.2], 30.0, a, noise=0.5)
+        )
         for a in (1.2, 0.4)
     )
     assert (narrow.std > 10.0 * wide.std).all()
@@ -175,5 +177,5 @@ def test_friction_that_is_described_too_large_drives_no_sweep():
     robot = di.load_robot("pendulum-1")
     described = robot.with_values("sticky", {**robot.value_set("plant"), "Fv1": 60.0})
     plant = MujocoPlant(described, robot.value_set("plant"), sample_time=4e-3, step=2e-3)
-    found = di.gravity_moments(plant, speed=0.8)
+    found = di.experiments.gravity_moments(plant, speed=0.8)
     np.testing.assert_allclose(found.values, found.base.values("plant"), atol=2e-3)

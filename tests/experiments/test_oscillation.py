@@ -54,7 +54,7 @@ def test_a_random_walk_comes_down_to_the_weight(robot):
 def test_friction_that_holds_the_arm_is_recognised(robot, tmp_path):
     stuck = bench(robot, {**robot.value_set("plant"), "Fc1": 0.5}, folder=tmp_path / "runs")
     with pytest.raises(ExperimentError, match=r"gravity-begin-1: .*friction or a brake holds it.*dynident gravity"):
-        di.oscillate(stuck)
+        di.experiments.oscillate(stuck)
     assert len(di.read_log(tmp_path / "runs" / "001-gravity-begin-1.csv", robot)) > 100
 
 
@@ -62,14 +62,14 @@ def test_an_arm_that_falls_at_once_is_stopped_within_its_reach(robot):
     light = {name: 0.02 * value for name, value in robot.value_set("plant").items()}
     falling = bench(robot)
     with pytest.raises(ExperimentError, match=r"falls: joint joint1 left its bounds.*raise --factor"):
-        di.oscillate(falling, nominal=light)
+        di.experiments.oscillate(falling, nominal=light)
     assert all(run.end == "bound" for run in falling.runs)
     assert max(np.abs(run.q).max() for run in falling.runs) < np.radians(13.0)
 
 
 def test_an_arm_that_is_described_too_light_is_raised_until_it_swings(robot):
     light = {**robot.value_set("plant"), "MX1": 0.25}
-    found = di.oscillate(bench(robot), stage="gravity", nominal=light, options=StageOptions(rounds=1))
+    found = di.experiments.oscillate(bench(robot), stage="gravity", nominal=light, options=StageOptions(rounds=1))
     assert found.estimates[0].value == pytest.approx(0.5, rel=1e-3)
     assert found.stages[0].steps[0].state == "falls"
 
@@ -99,14 +99,14 @@ def test_rounded_positions_and_a_weight_that_is_nearly_balanced(robot):
 
 def test_limits_of_torque_and_of_position_end_it(robot):
     with pytest.raises(ExperimentError, match=r"needs more torque than there is: the command of joint joint1"):
-        di.oscillate(bench(robot, torque_limits=[0.01]))
+        di.experiments.oscillate(bench(robot, torque_limits=[0.01]))
     narrow = Bounds(np.array([-0.01]), np.array([0.004]), np.array([np.inf]))
     with pytest.raises(ExperimentError, match=r"meets a limit of its own: joint joint1.*--pose"):
-        di.oscillate(bench(robot, bounds=narrow))
+        di.experiments.oscillate(bench(robot, bounds=narrow))
     aside = Bounds(np.array([0.3]), np.array([0.5]), np.array([9.0]))
     with pytest.raises(ExperimentError, match="no pose within its limits"):
-        di.oscillate(bench(robot, bounds=aside), stage="gravity")
-    found = di.oscillate(bench(robot, bounds=aside))
+        di.experiments.oscillate(bench(robot, bounds=aside), stage="gravity")
+    found = di.experiments.oscillate(bench(robot, bounds=aside))
     assert "gravity stage left out" in found.warnings[0]
     assert {one.name: one.value for one in found.estimates}["MX1"] == pytest.approx(0.5, abs=1e-6)
 
@@ -119,7 +119,7 @@ def test_bad_options_are_refused(robot):
         ({"pose": [0.0, 1.0]}, "pose must have shape"),
     ):
         with pytest.raises(di.DynidentError, match=message):
-            di.oscillate(bench(robot), **given)
+            di.experiments.oscillate(bench(robot), **given)
     for given, message in (
         ({"factor": 0.9}, "above 1"),
         ({"amplitude": 9.0}, "between 0 and the reach"),

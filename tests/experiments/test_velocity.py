@@ -293,7 +293,7 @@ def test_friction_that_drives_is_told(pendulum):
 @pytest.fixture(scope="module")
 def measured(pendulum):
     bench = Bench(plant(pendulum))
-    return di.velocity_friction(bench, ["q1"], speeds=SPEEDS, ranges=RANGE), bench
+    return di.experiments.velocity_friction(bench, ["q1"], speeds=SPEEDS, ranges=RANGE), bench
 
 
 def test_gravity_cancels_between_both_directions(measured):
@@ -316,8 +316,8 @@ def test_noise_is_not_the_same_in_every_run(measured):
 def test_logs_of_the_runs_give_the_same(pendulum, measured):
     found, bench = measured
     logs = [run.log(pendulum) for run in bench.runs]
-    again = di.velocity_friction_from_logs(pendulum, logs)
-    known = di.velocity_friction_from_logs(pendulum, logs, gravity="model")
+    again = di.experiments.velocity_friction_from_logs(pendulum, logs)
+    known = di.experiments.velocity_friction_from_logs(pendulum, logs, gravity="model")
     for name in ("Fv1", "Fc1"):
         assert again[name].value == pytest.approx(found[name].value, abs=0.01)
         assert known[name].value == pytest.approx(found[name].value, abs=0.01)
@@ -326,17 +326,17 @@ def test_logs_of_the_runs_give_the_same(pendulum, measured):
 
 def test_a_log_in_one_direction_and_logs_that_cannot_be_used(pendulum, measured):
     there = measured[1].runs[0].log(pendulum)
-    half = di.velocity_friction_from_logs(
+    half = di.experiments.velocity_friction_from_logs(
         pendulum, [_part(run.log(pendulum), run.time[-1] / 2.0) for run in measured[1].runs], gravity="model"
     )
     assert set(half.fits[0].undetermined) == {"Fc1", "Fo1"}
     still = di.Log("still", "still", there.time, {"q1": 0.0 * there.time, "tau1": 0.0 * there.time})
     with pytest.raises(ExperimentError, match="no joint moves alone"):
-        di.velocity_friction_from_logs(pendulum, [still])
+        di.experiments.velocity_friction_from_logs(pendulum, [still])
     swing = np.sin(there.time)
     sweep = di.Log("sweep", "sweep", there.time, {"q1": swing, "tau1": swing})
     with pytest.raises(ExperimentError, match=r"does not hold its speeds.*--fit"):
-        di.velocity_friction_from_logs(pendulum, [sweep])
+        di.experiments.velocity_friction_from_logs(pendulum, [sweep])
 
 
 def _part(log, stop):
@@ -351,7 +351,7 @@ def test_slow_sweeps_with_known_links(pendulum):
     tau = di.inverse_dynamics(pendulum.with_values("true", values), q, dq, ddq)
     rng = np.random.default_rng(0)
     log = di.Log("sweep", "sweep", t, {"q1": q[:, 0], "tau1": tau[:, 0] + rng.normal(scale=0.02, size=len(t))})
-    found = di.velocity_friction_from_logs(pendulum, [log], gravity="model")
+    found = di.experiments.velocity_friction_from_logs(pendulum, [log], gravity="model")
     assert found["Fc1"].value == pytest.approx(1.0, abs=0.02)
     assert found["Fv1"].value == pytest.approx(0.5, abs=0.03)
     assert "sweeps through its speeds" in found.notes[0]
@@ -359,7 +359,7 @@ def test_slow_sweeps_with_known_links(pendulum):
 
 def test_stick_slip_is_left_out_and_told(pendulum):
     machine = plant(pendulum, breakaway=Breakaway(3.0, 0.05))
-    found = di.velocity_friction(machine, speeds=[0.04, 0.5, 1.0], ranges=RANGE)
+    found = di.experiments.velocity_friction(machine, speeds=[0.04, 0.5, 1.0], ranges=RANGE)
     assert len(found.fits[0].points) == 2
     (warning,) = found.warnings
     assert warning.startswith("left out: q1_+0.04: joint1 does not")
@@ -369,7 +369,7 @@ def test_stick_slip_is_left_out_and_told(pendulum):
 def test_saturation_ends_safely_and_faster_speeds_are_not_tried(pendulum, tmp_path):
     bench = Bench(plant(pendulum, torque_limits=[1.4]), folder=tmp_path / "runs")
     with pytest.raises(ExperimentError, match=r"no run could be used.*joint joint1 reached its limit.*not run"):
-        di.velocity_friction(bench, speeds=SPEEDS, ranges=RANGE)
+        di.experiments.velocity_friction(bench, speeds=SPEEDS, ranges=RANGE)
     assert len(bench.runs) == 1
     assert len(list((tmp_path / "runs").iterdir())) == 1
     with pytest.raises(di.InputError, match="stopped"):
@@ -378,7 +378,9 @@ def test_saturation_ends_safely_and_faster_speeds_are_not_tried(pendulum, tmp_pa
 
 def test_a_joint_that_does_not_move(pendulum):
     with pytest.raises(ExperimentError, match="joint1 does not move"):
-        di.velocity_friction(plant(pendulum, more={"Fc1": 500.0}, torque_limits=[1e6]), speeds=[0.2, 0.5], ranges=RANGE)
+        di.experiments.velocity_friction(
+            plant(pendulum, more={"Fc1": 500.0}, torque_limits=[1e6]), speeds=[0.2, 0.5], ranges=RANGE
+        )
 
 
 def test_bad_arguments(pendulum):
@@ -390,7 +392,7 @@ def test_bad_arguments(pendulum):
         ({"bandwidth": -1.0}, "bandwidth is -1"),
     ):
         with pytest.raises(di.DynidentError, match=message):
-            di.velocity_friction(machine, **how)
+            di.experiments.velocity_friction(machine, **how)
     with pytest.raises(di.InputError, match=r"at least 0\.6 s"):
         Timing(cruise=0.1)
     other = joint_groups(di.load_robot("cylindrical"))

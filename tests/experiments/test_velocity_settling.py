@@ -38,7 +38,7 @@ def bare_arm():
 
 def friction_of(robot, truth, sensors, joints, seed=0):
     plant = MujocoPlant(robot, truth, sample_time=2e-3, sensors=sensors, seed=1000 * seed)
-    found = di.velocity_friction(plant, joints)
+    found = di.experiments.velocity_friction(plant, joints)
     each = found.estimates
     names = [one.name for one in each]
     return found, calibration(
@@ -147,7 +147,7 @@ def test_joints_that_are_held_give_way(joints):
     which has no rotors.
     """
     robot = di.load_robot(Path(strangers.__file__).parent / "skewed.urdf")
-    found = di.velocity_friction(MujocoPlant(robot, sample_time=2e-3), joints)
+    found = di.experiments.velocity_friction(MujocoPlant(robot, sample_time=2e-3), joints)
     truth = robot.value_set()
     for one in found.estimates:
         assert abs(one.value - truth[one.name]) < 4.0 * one.std, one
@@ -157,7 +157,7 @@ def test_joints_that_are_held_give_way(joints):
 def test_links_that_are_described_wrong():
     """What the description gets wrong of them is found from how torque changes within the runs, or in the doubt."""
     robot, truth, _ = bare_arm()
-    found = di.velocity_friction(MujocoPlant(robot, truth, sample_time=2e-3), ("a1", "a3"))
+    found = di.experiments.velocity_friction(MujocoPlant(robot, truth, sample_time=2e-3), ("a1", "a3"))
     for one in found.estimates:
         assert abs(one.value - truth[one.name]) < 4.0 * one.std, one
         assert one.value == pytest.approx(truth[one.name], rel=2e-2), one
@@ -195,7 +195,7 @@ def test_runs_go_on_until_the_joint_has_settled(pendulum):
     truth = {**values, "Fv1": 0.5, "Fc1": 1.0}
     sensors = Sensors(torque_noise=0.02, resolution=COUNT)
     bench = Bench(MujocoPlant(light, truth, sample_time=2e-3, sensors=sensors))
-    found = di.velocity_friction(bench, speeds=[0.3, 1.0], ranges={"q1": (-2.5, 2.5)})
+    found = di.experiments.velocity_friction(bench, speeds=[0.3, 1.0], ranges={"q1": (-2.5, 2.5)})
     assert len(bench.runs) > 2
     for name in ("Fv1", "Fc1"):
         assert abs(found[name].value - truth[name]) < 4.0 * found[name].std
@@ -209,4 +209,4 @@ def test_a_joint_that_never_settles_is_told_what_to_change(pendulum):
     light = pendulum.with_values("light", {k: 0.004 * x for k, x in values.items()})
     plant = MujocoPlant(light, {**values, "Fv1": 0.0, "Fc1": 0.0}, sample_time=2e-3, sensors=Sensors())
     with pytest.raises(di.DynidentError, match=r"joint1 .*(has not settled after .* \(--cruise\)|left its bounds)"):
-        di.velocity_friction(plant, speeds=[0.5], ranges={"q1": (-1.5, 1.5)}, gravity="none")
+        di.experiments.velocity_friction(plant, speeds=[0.5], ranges={"q1": (-1.5, 1.5)}, gravity="none")

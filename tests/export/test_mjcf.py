@@ -34,7 +34,7 @@ def mujoco_torque(path, robot):
     if robot.closure is not None:
         q = robot.closure.reference[list(robot.moving)] + 0.1 * np.tanh(q)
     dq = np.sign(dq) * (1.0 + np.abs(dq))
-    tree = di.tree_motion(robot, q, dq, ddq)
+    tree = di.dynamics.tree_motion(robot, q, dq, ddq)
     torques = []
     for k in range(len(q)):
         for j, joint in enumerate(robot.joints):

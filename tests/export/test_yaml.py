@@ -121,7 +121,7 @@ def test_bad_input(estimate, tmp_path, monkeypatch):
         export_yaml(di.load_robot("ur10e"), None, tmp_path / "b.yaml", estimate=estimate)
     with pytest.raises(UnknownNameError, match="parameter with a deviation 'M9'"):
         export_yaml(robot, robot.value_set(), tmp_path / "b.yaml", deviations={"M9": 1.0})
-    by_hand = di.robot_from_urdf(random_urdf(3))
+    by_hand = di.robot.robot_from_urdf(random_urdf(3))
     with pytest.raises(InputError, match="give that as base"):
         export_yaml(by_hand, by_hand.value_set(), tmp_path / "b.yaml")
     with pytest.raises(ExportError, match=r"M1.*expected 0 or more"):

@@ -30,7 +30,7 @@ def test_base_columns_and_relations_reproduce_the_regressor(name):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_rank_equals_the_singular_values(seed):
-    robot = di.robot_from_urdf(random_urdf(seed))
+    robot = di.robot.robot_from_urdf(random_urdf(seed))
     base = di.base_parameters(robot)
     W = di.regressor(robot, *motion(robot, 200, seed))
     stacked = np.ascontiguousarray(W).reshape(-1, len(base.columns))
@@ -75,21 +75,21 @@ def test_categories_are_a_partition():
 def test_rounded_angles_are_reported_not_hidden():
     """1.5708 instead of pi/2 tilts the first axis by 4e-6: the extra parameters are faint and the user hears of it."""
     text = random_urdf(3, tree=False)
-    robot = di.robot_from_urdf(text)
+    robot = di.robot.robot_from_urdf(text)
     assert di.base_parameters(robot, "rigid").warnings == ()
     tilted = (
         '<robot name="t"><link name="base"/><link name="a"/><link name="b"/>'
         '<joint name="fix" type="fixed"><parent link="base"/><child link="a"/><origin rpy="1.5708 0 0"/></joint>'
         '<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint></robot>'
     )
-    exact = di.base_parameters(di.robot_from_urdf(tilted.replace("1.5708", "1.5707963267948966")), "rigid")
+    exact = di.base_parameters(di.robot.robot_from_urdf(tilted.replace("1.5708", "1.5707963267948966")), "rigid")
     assert exact.n == 1
-    rounded = di.base_parameters(di.robot_from_urdf(tilted), "rigid")
+    rounded = di.base_parameters(di.robot.robot_from_urdf(tilted), "rigid")
     assert rounded.n == 3
     assert "2 of the 3 base parameters" in rounded.warnings[0]
     assert "rounded" in rounded.warnings[0]
     assert "counts 1 base parameter" in rounded.warnings[0]
-    assert di.base_parameters(di.robot_from_urdf(tilted), "rigid", tolerance=1e-4).n == 1
+    assert di.base_parameters(di.robot.robot_from_urdf(tilted), "rigid", tolerance=1e-4).n == 1
 
 
 def tilted_chain(axes):
@@ -102,7 +102,7 @@ def tilted_chain(axes):
             f'<origin xyz="0.3 0.1 0.05"/><axis xyz="{direction}"/></joint>'
         )
         parent = f"l{i}"
-    return di.robot_from_urdf("".join(parts) + "</robot>")
+    return di.robot.robot_from_urdf("".join(parts) + "</robot>")
 
 
 @pytest.mark.parametrize("tilt", [1e-4, 1e-3, 1e-2])
@@ -147,7 +147,7 @@ def hand(noise):
         add(f"{finger}0", "roll", origin, f"{noise} 1.06465 {turn}", axis, follow if finger != "index" else "")
         for k in (1, 2):
             add(f"{finger}{k}", f"{finger}{k - 1}", "0.018 0 0", f"{noise} 1.06 0", (0, -1, noise), follow)
-    return di.robot_from_urdf("".join(parts) + "</robot>")
+    return di.robot.robot_from_urdf("".join(parts) + "</robot>")
 
 
 def test_axes_in_single_precision_add_no_base_parameter():

@@ -9,7 +9,7 @@ from dynident.robot.physicality import pseudo_inertia, violations
 
 def test_table_3_of_khosla_is_not_physical():
     robot = di.load_robot("cmu-dd-arm-3")
-    found = di.physical_violations(robot, "table3")
+    found = di.robot.physical_violations(robot, "table3")
     assert {violation.place for violation in found} == {"link 3"}
     eigenvalue = next(violation for violation in found if "pseudo-inertia" in violation.condition)
     assert eigenvalue.value == pytest.approx(-0.411, abs=1e-3)
@@ -18,14 +18,14 @@ def test_table_3_of_khosla_is_not_physical():
 def test_table_4_of_abhishek_is_not_physical():
     robot = di.load_robot("kr5-planar")
     base = di.base_parameters(robot, "rigid")
-    found = di.base_violations(base, robot.base_values["table4"])
+    found = di.identifiability.base_violations(base, robot.base_values["table4"])
     assert found[0].place == "joint joint2"
     assert found[0].value < -100
     # Link 1 about its own joint, whatever the masses are: ZZR1 + 2 a1 MXR1.
     assert robot.base_values["table4"]["ZZR1"] + 1.2 * robot.base_values["table4"]["MXR1"] == pytest.approx(
         -132.2, abs=0.1
     )
-    assert di.base_violations(base, base.base_values()) == []
+    assert di.identifiability.base_violations(base, base.base_values()) == []
 
 
 @pytest.mark.parametrize("name", di.bundled_names())
@@ -34,7 +34,7 @@ def test_every_plant_is_physical(name):
     assert "plant" in robot.values
     assert robot.default_values == "plant"
     assert robot.warnings == ()
-    assert di.physical_violations(robot) == []
+    assert di.robot.physical_violations(robot) == []
     for chi in robot.link_parameters():
         assert np.linalg.eigvalsh(pseudo_inertia(chi))[0] > 0.0
     friction = [e.names[s] for e in robot.elements for s in ("Ia", "Fv", "Fc") if s in e.names]

@@ -42,7 +42,7 @@ def test_equals_lstsq_on_the_full_matrix(name):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_trees_work_alike(seed):
-    robot = di.robot_from_urdf(random_urdf(200 + seed, tree=True))
+    robot = di.robot.robot_from_urdf(random_urdf(200 + seed, tree=True))
     samples = data(robot, 800, seed)
     solution = di.accumulate(robot, *samples).solve(weighting="equal")
     np.testing.assert_allclose(solution.values, lstsq(robot, *samples), atol=1e-8)
@@ -171,11 +171,11 @@ class TestMerging:
         robot = di.load_robot("puma560")
         samples = data(robot, 50)
         plain = di.accumulate(robot, *samples)
-        smooth = di.accumulate(robot, *samples, ["rigid", "Ia", "Fv", di.Coulomb(0.1), "Fo"])
-        with pytest.raises(di.MergeError, match="column Fc1 means different things"):
+        smooth = di.accumulate(robot, *samples, ["rigid", "Ia", "Fv", di.dynamics.Coulomb(0.1), "Fo"])
+        with pytest.raises(di.information.MergeError, match="column Fc1 means different things"):
             _ = plain + smooth
         other = di.load_robot("ur10e")
-        with pytest.raises(di.MergeError, match="column XX1 means different things"):
+        with pytest.raises(di.information.MergeError, match="column XX1 means different things"):
             _ = plain + di.accumulate(other, *data(other, 50))
 
     def test_columns_that_one_side_lacks_are_zero_there(self):
@@ -310,7 +310,7 @@ class TestBadNumbers:
             di.accumulate(robot, *samples)
         blocks = [[x[:400] for x in samples], [x[400:] for x in samples]]
         with pytest.raises(di.InputError, match=f"{name} is {bad} at sample 431, channel joint5"):
-            di.accumulate_blocks(robot, blocks)
+            di.information.accumulate_blocks(robot, blocks)
 
     def test_earlier_information_stays_as_it_was(self):
         robot = di.load_robot("puma560")
@@ -360,7 +360,7 @@ class TestBlocksAndParquet:
         sizes = np.random.default_rng(0).integers(0, 40, 400)
         edges = np.minimum(np.concatenate([[0], np.cumsum(sizes), [5000]]), 5000)
         seen = []
-        info = di.accumulate_blocks(
+        info = di.information.accumulate_blocks(
             robot,
             ([x[a:b] for x in samples] for a, b in itertools.pairwise(edges)),
             progress=lambda done, total: seen.append((done, total)),
@@ -387,7 +387,7 @@ class TestBlocksAndParquet:
         robot = di.load_robot("kr5-planar")
         samples = data(robot, 3000)
         path = self.parquet(tmp_path, robot, samples, **options)
-        info = di.accumulate_parquet(robot, path)
+        info = di.information.accumulate_parquet(robot, path)
         np.testing.assert_allclose(info.solve().values, di.accumulate(robot, *samples).solve().values, atol=1e-10)
         assert info.segments[0].label == str(path)
 
@@ -395,16 +395,16 @@ class TestBlocksAndParquet:
         robot = di.load_robot("kr5-planar")
         samples = list(data(robot, 100))
         with pytest.raises(di.LogError, match=r"none\.parquet: no such file"):
-            di.accumulate_parquet(robot, tmp_path / "none.parquet")
+            di.information.accumulate_parquet(robot, tmp_path / "none.parquet")
         (tmp_path / "text.parquet").write_text("q1,q2")
         with pytest.raises(di.LogError, match=r"text\.parquet: cannot be read as Parquet"):
-            di.accumulate_parquet(robot, tmp_path / "text.parquet")
+            di.information.accumulate_parquet(robot, tmp_path / "text.parquet")
         samples[3][50, 2] = np.nan
         path = self.parquet(tmp_path, robot, samples)
         with pytest.raises(di.InputError, match=r"log\.parquet: tau is nan at sample 50, channel joint5"):
-            di.accumulate_parquet(robot, path)
+            di.information.accumulate_parquet(robot, path)
         with pytest.raises(di.InputError, match=r"log\.parquet: has no numeric column 'q4'"):
-            di.accumulate_parquet(di.load_robot("puma560"), path)
+            di.information.accumulate_parquet(di.load_robot("puma560"), path)
 
 
 def test_progress_and_labels():

@@ -48,7 +48,7 @@ def test_bad_sample_is_counted_from_the_beginning():
     with pytest.raises(di.InputError, match=message):
         di.accumulate(declared, *samples)
     with pytest.raises(di.InputError, match=message):
-        di.accumulate_blocks(declared, [[x[:25_000] for x in samples], [x[25_000:] for x in samples]])
+        di.information.accumulate_blocks(declared, [[x[:25_000] for x in samples], [x[25_000:] for x in samples]])
     with pytest.raises(di.InputError, match=message):
         di.accumulate(robot, *samples, segment=1000, extra={"ripple": np.ones((40_000, 3))})
 
@@ -84,7 +84,7 @@ def test_overflow_is_an_error_and_not_a_factor():
 def test_rows_whose_squares_are_lost_are_refused(size):
     W = np.random.default_rng(0).normal(size=(40, 1, 3))
     with pytest.raises(di.InputError, match="W has numbers beyond 1e\\+140"):
-        di.accumulate_rows(W * size, W[:, :, 0], "abc")
+        di.information.accumulate_rows(W * size, W[:, :, 0], "abc")
 
 
 def test_rows_without_weight_are_no_data():
@@ -102,7 +102,7 @@ def test_rows_without_weight_are_no_data():
     np.testing.assert_allclose(silent.std, without.std, rtol=1e-9)
     base = di.base_parameters(robot)
     W, zero = base.regressor(q, dq, ddq), mask[:, None]
-    rows = di.accumulate_rows(W * zero[:, :, None], tau * zero, base, channels=robot.joint_names).solve()
+    rows = di.information.accumulate_rows(W * zero[:, :, None], tau * zero, base, channels=robot.joint_names).solve()
     np.testing.assert_allclose(rows.std, alone.std, rtol=1e-9)
 
 
@@ -114,7 +114,7 @@ def test_degrees_of_freedom_belong_to_the_channel_that_determines():
         W = rng.normal(size=(40, 2, 20))
         truth = rng.normal(size=20)
         y = W @ truth + rng.normal(size=(40, 2)) * [0.01, 1.0]
-        solution = di.accumulate_rows(W, y, [f"b{i}" for i in range(20)]).solve()
+        solution = di.information.accumulate_rows(W, y, [f"b{i}" for i in range(20)]).solve()
         scores.append((solution.values - truth) / solution.std)
         ratios.append(solution.sigma / [0.01, 1.0])
     np.testing.assert_allclose(np.mean(np.square(ratios), axis=0), [1.0, 1.0], atol=0.1)
@@ -127,7 +127,7 @@ def test_channels_of_very_different_size():
     truth = rng.normal(size=4)
     sigma = np.array([1e6, 1.0, 1e-6]) * 1e-8
     y = W @ truth + rng.normal(size=(500, 3)) * sigma
-    np.testing.assert_allclose(di.accumulate_rows(W, y, "abcd").solve().sigma, sigma, rtol=0.1)
+    np.testing.assert_allclose(di.information.accumulate_rows(W, y, "abcd").solve().sigma, sigma, rtol=0.1)
 
 
 def test_an_iterator_may_reuse_its_buffers():
@@ -141,7 +141,7 @@ def test_an_iterator_may_reuse_its_buffers():
                 buffer[:] = x[start : start + 100]
             yield buffers
 
-    info = di.accumulate_blocks(robot, blocks(), threads=2)
+    info = di.information.accumulate_blocks(robot, blocks(), threads=2)
     np.testing.assert_allclose(info.solve().values, di.accumulate(robot, *samples).solve().values, atol=1e-10)
 
 
@@ -205,7 +205,7 @@ def test_conflicting_known_values_do_not_merge():
     samples = data(robot, 50)
     light, heavy = (dataclasses.replace(robot, fixed={"ZZ3": value}) for value in (0.01, 5.0))
     for a, b in ((light, heavy), (light, robot)):
-        with pytest.raises(di.MergeError, match="column ZZ3 means different things"):
+        with pytest.raises(di.information.MergeError, match="column ZZ3 means different things"):
             _ = di.accumulate(a, *samples) + di.accumulate(b, *samples)
     with pytest.raises(di.InputError, match="ZZ3 is fixed in the robot file already"):
         di.accumulate(light, *samples).known({"ZZ3": 9.0})
@@ -251,14 +251,17 @@ def test_sum_and_repr():
         (lambda r, s: di.accumulate(r, *s, threads=-1, segment=5), "threads is -1"),
         (lambda r, s: di.accumulate(r, *s, weights="abc"), "weights must be an array of numbers"),
         (lambda r, s: di.accumulate(r, np.ma.masked_less(s[0], 0), *s[1:]), "q is a masked array"),
-        (lambda r, s: di.accumulate_blocks(r, [s[:3]]), "four arrays"),
-        (lambda r, s: di.accumulate_rows(np.ones((4, 1, 2)), np.ones((4, 1)), ["a", "a"]), "column 'a' is named twice"),
+        (lambda r, s: di.information.accumulate_blocks(r, [s[:3]]), "four arrays"),
         (
-            lambda r, s: di.accumulate_rows(np.ones((4, 2, 1)), np.ones((4, 2)), "a", channels="xx"),
+            lambda r, s: di.information.accumulate_rows(np.ones((4, 1, 2)), np.ones((4, 1)), ["a", "a"]),
+            "column 'a' is named twice",
+        ),
+        (
+            lambda r, s: di.information.accumulate_rows(np.ones((4, 2, 1)), np.ones((4, 2)), "a", channels="xx"),
             "channel 'x' is named twice",
         ),
         (
-            lambda r, s: di.accumulate_rows(np.ones((4, 1, 1)), np.ones((4, 1)), "a", definitions=[]),
+            lambda r, s: di.information.accumulate_rows(np.ones((4, 1, 1)), np.ones((4, 1)), "a", definitions=[]),
             "0 definitions do not fit 1",
         ),
         (lambda r, s: di.accumulate(r, *s).save("no/such/folder/a.npz"), "the folder no/such/folder does not exist"),

@@ -12,7 +12,7 @@ def names(n):
 
 
 def information(W, y):
-    return di.accumulate_rows(W[:, None, :], y[:, None], names(W.shape[1]))
+    return di.information.accumulate_rows(W[:, None, :], y[:, None], names(W.shape[1]))
 
 
 def digits(values, certified):
@@ -99,7 +99,7 @@ def test_iterated_weighting_finds_the_channels_noise():
     truth = rng.normal(size=5)
     sigma = np.array([0.01, 1.0, 20.0])
     y = W @ truth + rng.normal(size=(4000, 3)) * sigma
-    info = di.accumulate_rows(W, y, names(5))
+    info = di.information.accumulate_rows(W, y, names(5))
     solution = info.solve()
     np.testing.assert_allclose(solution.sigma, sigma, rtol=0.05)
     reference = np.linalg.lstsq((W / sigma[:, None]).reshape(-1, 5), (y / sigma).ravel(), rcond=None)[0]
@@ -116,7 +116,7 @@ def test_deviations_cover_the_truth():
     scores = []
     for _ in range(40):
         y = W @ truth + rng.normal(size=(300, 2)) * [0.5, 3.0]
-        solution = di.accumulate_rows(W, y, names(6)).solve()
+        solution = di.information.accumulate_rows(W, y, names(6)).solve()
         scores.append((solution.values - truth) / solution.std)
     assert np.mean(np.square(scores)) == pytest.approx(1.0, abs=0.25)
 

@@ -46,7 +46,7 @@ def test_damaged_files_are_named(info, tmp_path, damage):
     path = tmp_path / "run.npz"
     info.save(path)
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(di.InformationFileError, match=r"run\.npz"):
+    with pytest.raises(di.information.InformationFileError, match=r"run\.npz"):
         di.load_information(path)
 
 
@@ -55,7 +55,7 @@ def test_foreign_files_are_refused(tmp_path):
     np.savez(tmp_path / "b.npz", schema=np.frombuffer(b'{"format": "other"}', dtype=np.uint8))
     np.savez(tmp_path / "c.npz", schema=np.array([{"format": 1}], dtype=object))
     for name in "abc":
-        with pytest.raises(di.InformationFileError, match=rf"{name}\.npz"):
+        with pytest.raises(di.information.InformationFileError, match=rf"{name}\.npz"):
             di.load_information(tmp_path / f"{name}.npz")
-    with pytest.raises(di.InformationFileError, match="no such file"):
+    with pytest.raises(di.information.InformationFileError, match="no such file"):
         di.load_information(tmp_path / "none.npz")

@@ -88,7 +88,7 @@ def write_lerobot(path, arrays, names):
 
 def fit(log, robot, base):
     rows = ObservedRows((observe(log, robot, SignalOptions(delay=0.0, band=5.0)),), base)
-    return di.WeightedLeastSquares().fit(accumulate_source(rows))
+    return di.estimators.WeightedLeastSquares().fit(accumulate_source(rows))
 
 
 @pytest.fixture(scope="module")

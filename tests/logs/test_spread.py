@@ -27,7 +27,7 @@ def told(topic, stamps, joints, header=True):
 def read(path, messages, **options):
     """The log of messages in the order of their stamps, and what was said about it."""
     write_mcap(path, sorted(messages, key=lambda message: message[1]))
-    with pytest.warns(di.LogWarning) as said:
+    with pytest.warns(di.logs.LogWarning) as said:
         log = di.read_log(path, di.load_robot("pendulum-3"), **options)  # joints 1 to 3
     assert log.warnings == tuple(str(one.message) for one in said)
     return log

@@ -66,7 +66,7 @@ def test_much_better_than_chance(arm, motion):
     best = -np.inf
     for _ in range(60):
         a, b = rng.normal(size=(2, 4, 3))
-        chance = di.Fourier.at_rest(np.zeros(3), a, b, frequency=0.2, length=5.0)
+        chance = di.trajectories.Fourier.at_rest(np.zeros(3), a, b, frequency=0.2, length=5.0)
         q, dq, ddq = chance.sample(chance.times(100.0))
         share = max(
             max(np.abs(q[:, i]).max() / (0.95 * x.upper), np.abs(dq[:, i]).max() / (0.95 * x.velocity))
@@ -114,7 +114,7 @@ def test_promised_deviations_are_those_of_the_fit(arm):
 
 def test_a_data_set_is_extended_where_it_is_weakest(arm):
     sigma = np.array([2.0, 1.0, 0.2])
-    poor = di.Fourier.at_rest(np.zeros(3), 0.1 * np.eye(3), 0.3 * np.eye(3), frequency=0.2, length=5.0)
+    poor = di.trajectories.Fourier.at_rest(np.zeros(3), 0.1 * np.eye(3), 0.3 * np.eye(3), frequency=0.2, length=5.0)
     known = noisy(arm, poor, sigma)
     found = di.excite(arm, information=known, rest_speed=0.0, **QUICK)
     assert found.criterion == "interval"
@@ -173,9 +173,9 @@ def test_an_interrupt_leaves_a_usable_motion(arm, at):
     ("options", "error", "message"),
     [
         ({"start": [4.0, 0.0, 0.0]}, InputError, r"joint1 at 4 is above its upper limit by 1\.53"),
-        ({"start": [2.4695, 0.0, 0.0]}, di.InfeasibleError, "upper position of joint1 within 0.0005 rad"),
+        ({"start": [2.4695, 0.0, 0.0]}, di.trajectories.InfeasibleError, "upper position of joint1 within 0.0005 rad"),
         ({"start": {"joint1": 0.0}}, InputError, "start is not given for joint2, joint3"),
-        ({"floor": 5.0}, di.InfeasibleError, r"link .* above the floor broken by 5\.\d+ m"),
+        ({"floor": 5.0}, di.trajectories.InfeasibleError, r"link .* above the floor broken by 5\.\d+ m"),
         ({"criterion": "volume"}, UnknownNameError, "unknown criterion 'volume'"),
         ({"model": "power"}, UnknownNameError, "unknown model 'power'"),
         ({"harmonic": 5}, UnknownNameError, "did you mean 'harmonics'"),
@@ -196,7 +196,7 @@ def test_bad_input_is_named(arm, options, error, message):
 
 def test_a_weight_that_no_effort_limit_can_hold():
     robot = di.load_robot("cylindrical")  # 7.5 kg hang on the lift, 73.6 N
-    with pytest.raises(di.InfeasibleError, match=r"upper torque of lift broken by 54\.6 N "):
+    with pytest.raises(di.trajectories.InfeasibleError, match=r"upper torque of lift broken by 54\.6 N "):
         di.excite(robot, limits={"lift": {"effort": 20.0}})
 
 
@@ -252,7 +252,9 @@ def test_the_motion_complements_a_fit_and_shows_it(tmp_path, monkeypatch, capsys
     """From a log to a fit to a second motion: rate and correlation are the fit's, and the page says what is gained."""
     monkeypatch.chdir(tmp_path)
     robot = di.load_robot("pendulum-2")
-    first = di.Fourier.at_rest(np.zeros(2), 0.2 * np.eye(4, 2), 0.3 * np.ones((4, 2)), frequency=0.2, length=10.0)
+    first = di.trajectories.Fourier.at_rest(
+        np.zeros(2), 0.2 * np.eye(4, 2), 0.3 * np.ones((4, 2)), frequency=0.2, length=10.0
+    )
     t = np.arange(0.0, 10.0, 0.005)
     q, dq, ddq = first.sample(t)
     tau = di.inverse_dynamics(robot, q, dq, ddq) + 0.02 * np.random.default_rng(0).normal(size=q.shape)

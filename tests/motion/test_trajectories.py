@@ -18,32 +18,36 @@ NAMES = ("shoulder", "elbow")
 
 
 def legs(law, **more):
-    return di.PointToPoint(points=POINTS, durations=[1.2, 0.7, 0.9], rests=[0.1, 0.3, 0.0, 0.2], law=law, **more)
+    return di.trajectories.PointToPoint(
+        points=POINTS, durations=[1.2, 0.7, 0.9], rests=[0.1, 0.3, 0.0, 0.2], law=law, **more
+    )
 
 
 def series(length=10.0, frequency=0.1, harmonics=5, seed=0):
     a, b = np.random.default_rng(seed).normal(size=(2, harmonics, 2)) * 0.3
-    return di.Fourier.at_rest([0.2, -0.4], a, b, frequency=frequency, length=length, joints=NAMES)
+    return di.trajectories.Fourier.at_rest([0.2, -0.4], a, b, frequency=frequency, length=length, joints=NAMES)
 
 
 def sinusoid():
-    return di.Sinusoid(start=[0.1, 0.2], amplitude=[1.0, -0.5], frequency=[1.0, 0.7], length=1.5)
+    return di.trajectories.Sinusoid(start=[0.1, 0.2], amplitude=[1.0, -0.5], frequency=[1.0, 0.7], length=1.5)
 
 
 def locked():
-    inner = di.PointToPoint(points=[[0.0], [1.0]], durations=[0.8], joints=("elbow",))
-    return di.Locked(joints=NAMES, positions={"shoulder": 0.3}, motion=inner)
+    inner = di.trajectories.PointToPoint(points=[[0.0], [1.0]], durations=[0.8], joints=("elbow",))
+    return di.trajectories.Locked(joints=NAMES, positions={"shoulder": 0.3}, motion=inner)
 
 
 def sequence():
-    return di.Sequence.connected([legs("quintic"), series(), locked()], velocity=[2.0, 1.0], acceleration=5.0)
+    return di.trajectories.Sequence.connected(
+        [legs("quintic"), series(), locked()], velocity=[2.0, 1.0], acceleration=5.0
+    )
 
 
 ALL = {law: (lambda law=law: legs(law)) for law in LAWS} | {
     "fourier": series,
     "fourier of broken periods": lambda: series(length=7.3),
     "sinusoid": sinusoid,
-    "step": lambda: di.Step(start=[0.0, 1.0], stop=[1.0, 1.0], at=0.3, length=1.0),
+    "step": lambda: di.trajectories.Step(start=[0.0, 1.0], stop=[1.0, 1.0], at=0.3, length=1.0),
     "locked": locked,
     "sequence": sequence,
 }
@@ -101,7 +105,9 @@ def test_the_points_are_reached_and_held():
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_fastest_motion_touches_its_limits(law):
-    motion = di.PointToPoint.within([[0.0, 0.0], [2.0, 0.3]], velocity=1.5, acceleration=[4.0, 9.0], law=law)
+    motion = di.trajectories.PointToPoint.within(
+        [[0.0, 0.0], [2.0, 0.3]], velocity=1.5, acceleration=[4.0, 9.0], law=law
+    )
     _, dq, ddq = motion.sample(np.linspace(0, motion.duration, 20001))
     shares = np.abs(dq).max(0) / 1.5, np.abs(ddq).max(0) / [4.0, 9.0]
     assert max(shares[0].max(), shares[1].max()) == pytest.approx(1.0, abs=1e-4)
@@ -112,7 +118,7 @@ def test_the_fastest_motion_touches_its_limits(law):
 
 
 def test_kims_cubic():
-    motion = di.PointToPoint(points=np.radians([[0.0], [30.0]]), durations=[0.3], law="cubic")
+    motion = di.trajectories.PointToPoint(points=np.radians([[0.0], [30.0]]), durations=[0.3], law="cubic")
     _, dq, ddq = motion.sample([0.0, 0.15])
     assert np.degrees(dq[1, 0]) == pytest.approx(150.0)
     assert np.degrees(ddq[0, 0]) == pytest.approx(2000.0)
@@ -121,7 +127,7 @@ def test_kims_cubic():
 def test_khoslas_sinusoid_gives_the_papers_torque():
     robot = di.load_robot("cylindrical")
     size = [np.pi / 2, 0.5, 0.5]
-    motion = di.Sinusoid(start=np.zeros(3), amplitude=size, frequency=np.ones(3), length=1.0)
+    motion = di.trajectories.Sinusoid(start=np.zeros(3), amplitude=size, frequency=np.ones(3), length=1.0)
     values = {"MZ3": 1.25, "M3": 2.5, "M2": 5.0, "ZZ1": 2.5}
     tau = di.inverse_dynamics(robot, *motion.sample(0.2), terms="rigid", values=values)[0]
     np.testing.assert_allclose(tau, (52.3907, 96.4491, -29.4215), atol=1e-4)
@@ -149,17 +155,17 @@ def test_locked_joints_stand_still_and_joins_are_checked():
     assert np.all(q[:, 0] == 0.3)
     assert not dq[:, 0].any()
     with pytest.raises(InputError, match=r"part 2 begins .* elbow"):
-        di.Sequence(parts=(locked(), locked()))
+        di.trajectories.Sequence(parts=(locked(), locked()))
     with pytest.raises(UnknownNameError, match="did you mean 'elbow'"):
-        di.Locked(joints=NAMES, positions={"elbo": 0.0}, motion=locked().motion)
+        di.trajectories.Locked(joints=NAMES, positions={"elbo": 0.0}, motion=locked().motion)
     with pytest.raises(InputError, match="elbow are left to move"):
-        di.Locked(joints=NAMES, positions={"shoulder": 0.0}, motion=series())
+        di.trajectories.Locked(joints=NAMES, positions={"shoulder": 0.0}, motion=series())
 
 
 @pytest.mark.parametrize("make", ALL.values(), ids=ALL)
 def test_yaml_round_trip_is_exact(make, tmp_path):
     motion, path = make(), tmp_path / "motion.yaml"
-    di.save_trajectory(motion, path, notes={"criterion": 1.5})
+    di.trajectories.save_trajectory(motion, path, notes={"criterion": 1.5})
     again = di.load_trajectory(path)
     assert again == motion
     assert hash(again) == hash(motion)
@@ -191,11 +197,11 @@ def test_yaml_round_trip_is_exact(make, tmp_path):
 )
 def test_bad_files_name_the_place(change, message, tmp_path):
     path = tmp_path / "motion.yaml"
-    di.save_trajectory(series(), path)
+    di.trajectories.save_trajectory(series(), path)
     data = yaml.safe_load(path.read_text())
     change(data)
     path.write_text(yaml.safe_dump(data))
-    with pytest.raises(di.MotionFileError, match=message):
+    with pytest.raises(di.trajectories.MotionFileError, match=message):
         di.load_trajectory(path)
 
 
@@ -208,37 +214,37 @@ def test_bad_positions_of_locked_joints_name_the_place(positions, message, tmp_p
     moving = "{kind: point to point, points: [[0.0], [1.0]], durations: [1.0]}"
     motion = f"{{kind: locked, joints: [a, b], positions: {positions}, motion: {moving}}}"
     path.write_text(f"format: dynident motion 1\nmotion: {motion}\n")
-    with pytest.raises(di.MotionFileError, match=message):
+    with pytest.raises(di.trajectories.MotionFileError, match=message):
         di.load_trajectory(path)
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(di.MotionFileError, match=r"nothing.yaml: no such file"):
+    with pytest.raises(di.trajectories.MotionFileError, match=r"nothing.yaml: no such file"):
         di.load_trajectory(tmp_path / "nothing.yaml")
 
 
 def test_csv_and_ros(tmp_path):
     motion = series()
-    di.write_csv(motion, tmp_path / "m.csv", 50.0)
+    di.trajectories.write_csv(motion, tmp_path / "m.csv", 50.0)
     lines = (tmp_path / "m.csv").read_text().splitlines()
     assert lines[0] == "t,q1,q2,dq1,dq2,ddq1,ddq2"
     rows = np.loadtxt(lines[1:], delimiter=",")
     assert len(rows) == 501
     assert rows[-1, 0] == 10.0
     np.testing.assert_array_equal(rows[:, 1:], np.hstack(motion.sample(rows[:, 0])))
-    message = json.loads(json.dumps(di.ros_joint_trajectory(motion, 20.0)))
+    message = json.loads(json.dumps(di.trajectories.ros_joint_trajectory(motion, 20.0)))
     assert message["joint_names"] == list(NAMES)
     assert message["points"][33]["time_from_start"] == {"sec": 1, "nanosec": 650000000}
     assert len(message["points"]) == 201
     np.testing.assert_allclose(message["points"][33]["positions"], motion.sample(1.65)[0][0])
     with pytest.raises(InputError, match="names its joints"):
-        di.ros_joint_trajectory(sinusoid(), 20.0)
+        di.trajectories.ros_joint_trajectory(sinusoid(), 20.0)
 
 
 def test_a_ros_message_ends_at_rest_whatever_the_rate():
-    motion = di.PointToPoint(points=[[0.0], [1.0]], durations=[0.777], joints=("a",))
-    points = di.ros_joint_trajectory(motion, 100.0)["points"]
+    motion = di.trajectories.PointToPoint(points=[[0.0], [1.0]], durations=[0.777], joints=("a",))
+    points = di.trajectories.ros_joint_trajectory(motion, 100.0)["points"]
     assert [point["time_from_start"]["nanosec"] for point in points[-2:]] == [770000000, 777000000]
     assert points[-1]["positions"] == [1.0]
     assert points[-1]["velocities"] == [0.0]
-    assert len(di.ros_joint_trajectory(motion, 1000.0)["points"]) == 778
+    assert len(di.trajectories.ros_joint_trajectory(motion, 1000.0)["points"]) == 778

@@ -10,7 +10,7 @@ import dynident as di
 from tests.signals.made import Fourier
 
 TERMS = "rigid,Ia,Fv,Fc,Fo"
-BODY = di.Load(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.015))
+BODY = di.payload.Load(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.015))
 
 
 @functools.cache
@@ -25,7 +25,16 @@ def motion(seconds: float, rate: float, *, seed: int = 1, n: int = 6, speed: flo
 
 
 def torque(
-    robot, q, dq, ddq, *, load: di.Load | None = None, noise: float = 0.0, seed: int = 0, terms: str = TERMS, **more
+    robot,
+    q,
+    dq,
+    ddq,
+    *,
+    load: di.payload.Load | None = None,
+    noise: float = 0.0,
+    seed: int = 0,
+    terms: str = TERMS,
+    **more,
 ):
     """Torque of the robot's own values, perhaps with a body, other values and noise (a share of its deviation)."""
     values = {name: float(x) for name, x in robot.value_set().items()}
@@ -45,4 +54,4 @@ def truth(robot, terms: str = TERMS):
 def feed(identifier, t, q, tau) -> None:
     """Sample by sample."""
     for i in range(len(t)):
-        identifier.update(di.Sample(float(t[i]), q[i], tau[i]))
+        identifier.update(di.online.Sample(float(t[i]), q[i], tau[i]))

@@ -128,7 +128,7 @@ class TestStructures:
         system = truth_values()
         series = di.OnlineIdentifier(arm(), terms=TERMS, sigma=np.ones(6))
         series.update_motion(t, q, dq, ddq, torque(arm(), q, dq, ddq, **system))
-        structure = di.ParallelStructure(arm(), series.known.base.terms, {**own_values(), **system})
+        structure = di.online.ParallelStructure(arm(), series.known.base.terms, {**own_values(), **system})
         parallel = di.OnlineIdentifier(arm(), terms=TERMS, sigma=np.ones(6), structure=structure)
         parallel.update_motion(t, q, dq, ddq, np.zeros_like(q))
         assert relative(parallel.state().values, series.state().values) < 1e-9
@@ -136,7 +136,7 @@ class TestStructures:
     def test_parallel_needs_no_torque_behind_filters(self, data):
         """A system that is a model sees filtered motion as the model does: nothing is lost to the filters."""
         t, q, *_ = data
-        found = di.OnlineIdentifier(arm(), terms=TERMS, structure=di.ParallelStructure(arm(), terms(), None))
+        found = di.OnlineIdentifier(arm(), terms=TERMS, structure=di.online.ParallelStructure(arm(), terms(), None))
         found.update_many(t, q, np.zeros_like(q))
         assert relative(found.state().values, truth(arm())) < 1e-8
 
@@ -285,7 +285,7 @@ class TestCheckpoint:
     def test_another_structure_is_refused(self, tmp_path):
         """A file of numbers does not hold the code of a structure; another one must not quietly take its place."""
         series = di.OnlineIdentifier(arm(), terms=TERMS)
-        structure = di.ParallelStructure(arm(), series.known.base.terms, None)
+        structure = di.online.ParallelStructure(arm(), series.known.base.terms, None)
         di.OnlineIdentifier(arm(), terms=TERMS, structure=structure).save(tmp_path / "c.npz")
         with pytest.raises(di.InputError, match="output-error structure, not the input-error one"):
             di.OnlineIdentifier.load(tmp_path / "c.npz", arm())
@@ -328,16 +328,16 @@ class TestRefusals:
         bad = np.zeros(6)
         bad[3] = np.nan
         with pytest.raises(di.InputError, match=f"tau of {arm().joint_names[3]} is not finite at 1 s"):
-            found.update(di.Sample(1.0, np.zeros(6), bad))
+            found.update(di.online.Sample(1.0, np.zeros(6), bad))
         with pytest.raises(di.InputError, match="time of the sample is inf"):
-            found.update(di.Sample(np.inf, np.zeros(6), np.zeros(6)))
+            found.update(di.online.Sample(np.inf, np.zeros(6), np.zeros(6)))
         with pytest.raises(di.InputError, match=r"q of the sample has shape \(5,\)"):
-            found.update(di.Sample(1.0, np.zeros(5), np.zeros(6)))
+            found.update(di.online.Sample(1.0, np.zeros(5), np.zeros(6)))
         assert found.samples == 0
 
     def test_large_finite_numbers_are_no_error(self):
         found = di.OnlineIdentifier(arm(), terms=TERMS)
-        found.update(di.Sample(1.0, np.zeros(6), np.full(6, 1e200)))
+        found.update(di.online.Sample(1.0, np.zeros(6), np.full(6, 1e200)))
         assert found.samples == 1
 
     def test_unknown_options(self):

@@ -50,7 +50,7 @@ def test_inverse_dynamics_of_bundled_robots(name):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_inverse_dynamics_of_random_trees(seed):
-    robot = di.robot_from_urdf(random_urdf(seed))
+    robot = di.robot.robot_from_urdf(random_urdf(seed))
     q, dq, ddq = states(robot, seed=seed)
     theirs = mujoco_torque(mujoco_model(robot, options=OPEN), q, dq, ddq)
     assert_close(di.inverse_dynamics(robot, q, dq, ddq, "rigid"), theirs)
@@ -144,7 +144,8 @@ def test_energy_stays_without_friction_and_falls_with_it(name):
         truth = plant.truth()
         chi = di.parameters(robot, "rigid,Ia", values)
         kinetic, energy = (
-            di.energy_regressor(robot, truth.q, truth.dq, "rigid,Ia", kind) @ chi for kind in ("kinetic", "total")
+            di.dynamics.energy_regressor(robot, truth.q, truth.dq, "rigid,Ia", kind) @ chi
+            for kind in ("kinetic", "total")
         )
         assert kinetic.max() > 1.0  # [J]
         if lost:

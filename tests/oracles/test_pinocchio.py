@@ -27,7 +27,7 @@ def assert_close(ours, theirs, tolerance=1e-9):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_robot_agrees_with_pinocchio(seed):
     text = random_urdf(seed)
-    robot = di.robot_from_urdf(text)
+    robot = di.robot.robot_from_urdf(text)
     oracle = PinocchioOracle(text, robot.joint_names)
     q, dq, ddq = states(robot, seed)
     tau = oracle.torque(q, dq, ddq)
@@ -42,8 +42,8 @@ def test_random_robot_agrees_with_pinocchio(seed):
     assert np.linalg.norm(di.coriolis_torque(robot, q, dq) - bias) <= 1e-9 * scale
     kinetic, potential = oracle.energy(q, dq)
     chi = di.parameters(robot, "rigid")
-    assert_close(di.energy_regressor(robot, q, dq, "rigid", "kinetic") @ chi, kinetic)
-    ours = di.energy_regressor(robot, q, dq, "rigid", "potential") @ chi
+    assert_close(di.dynamics.energy_regressor(robot, q, dq, "rigid", "kinetic") @ chi, kinetic)
+    ours = di.dynamics.energy_regressor(robot, q, dq, "rigid", "potential") @ chi
     # The base link's own weight is a constant in Pinocchio's sum.
     assert_close(ours - ours[0], potential - potential[0])
     acceleration = oracle.acceleration(q, dq, tau)
@@ -54,10 +54,12 @@ def test_random_robot_agrees_with_pinocchio(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_energy_balance(seed):
     """dH/dt = tau' dq without friction."""
-    robot = di.robot_from_urdf(random_urdf(1000 + seed))
+    robot = di.robot.robot_from_urdf(random_urdf(1000 + seed))
     q, dq, ddq = states(robot, seed)
     h = 1e-5
-    ahead, behind = (di.energy(robot, q + s * h * dq + h * h * ddq / 2, dq + s * h * ddq, "rigid") for s in (1, -1))
+    ahead, behind = (
+        di.dynamics.energy(robot, q + s * h * dq + h * h * ddq / 2, dq + s * h * ddq, "rigid") for s in (1, -1)
+    )
     power = np.sum(di.inverse_dynamics(robot, q, dq, ddq, "rigid") * dq, axis=1)
     assert_close((ahead - behind) / (2 * h), power, 1e-6)
 
@@ -75,7 +77,7 @@ def test_bundled_robot_agrees_with_pinocchio_projected_by_the_actuation(name):
     joints = torques @ robot.follow
     ours = di.inverse_dynamics(robot, q, dq, ddq, "rigid")
     assert_close(di.joint_torque(robot, ours), joints)
-    assert_close(di.actuated_torque(robot, joints), ours)
+    assert_close(di.dynamics.actuated_torque(robot, joints), ours)
     if robot.geometry is not None:
         assert_close(di.regressor(robot, q, dq, ddq, "rigid") @ di.parameters(robot, "rigid"), ours)
 
@@ -124,7 +126,7 @@ def test_forward_undoes_inverse_with_friction_and_couplings(name):
 
 def test_tool_wrench_is_the_jacobian_transpose():
     text = random_urdf(11, tree=False)
-    robot = di.robot_from_urdf(text)
+    robot = di.robot.robot_from_urdf(text)
     oracle = PinocchioOracle(text, robot.joint_names)
     q, dq, ddq = states(robot, 2, n=5)
     rng = np.random.default_rng(1)
@@ -140,14 +142,14 @@ def test_tool_wrench_is_the_jacobian_transpose():
 
 def test_mimic_joint_and_continuous_joint_follow_virtual_work():
     text = random_urdf(4, tree=False).replace('type="revolute"', 'type="continuous"')
-    plain = di.robot_from_urdf(text)
+    plain = di.robot.robot_from_urdf(text)
     names = plain.joint_names
     assert len(names) >= 3
     copied = text.replace(f'<joint name="{names[2]}"', f'<joint name="{names[2]}"', 1)
     marker = copied.index(f'<joint name="{names[2]}"')
     end = copied.index("</joint>", marker)
     copied = copied[:end] + f'<mimic joint="{names[0]}" multiplier="-2" offset="0.3"/>' + copied[end:]
-    coupled = di.robot_from_urdf(copied)
+    coupled = di.robot.robot_from_urdf(copied)
     assert coupled.joint_names == tuple(name for name in names if name != names[2])
     q, dq, ddq = states(coupled, 8)
     full = [np.insert(x, 2, -2 * x[:, 0], axis=1) for x in (q, dq, ddq)]

@@ -13,7 +13,7 @@ from tests.signals.made import Fourier, make_log, stamps
 
 BASIC = "rigid,Ia,Fv,Fc(0.02),Fo"
 RATE = 200.0
-BODY = di.Load(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.015))
+BODY = di.payload.Load(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.015))
 TRUTH = classical_numbers(BODY.standard)
 
 
@@ -26,7 +26,7 @@ def made_log(
     robot: Robot,
     seed: int,
     *,
-    load: di.Load | None = None,
+    load: di.payload.Load | None = None,
     motion: int = 1,
     seconds: float = 12.0,
     noise: float = 0.01,
@@ -50,7 +50,7 @@ def made_log(
     return make_log(robot, t, q, tau, source=f"{'loaded' if load else 'unloaded'} {seed}")
 
 
-def off(found: di.PayloadEstimate) -> np.ndarray:
+def off(found: di.payload.PayloadEstimate) -> np.ndarray:
     """Errors of the numbers that are given, in stated deviations."""
     return np.array(
         [(one.value - x) / one.std for one, x in zip(found.numbers, TRUTH, strict=True) if one.value is not None]

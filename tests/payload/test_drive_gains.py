@@ -12,7 +12,7 @@ from dynident.errors import InputError, SingularError, UnknownNameError
 from dynident.robot.parameters import LINK_SYMBOLS
 
 TERMS = "rigid,Fv,Fc"
-LOAD = di.Load(3.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.012))
+LOAD = di.payload.Load(3.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.012))
 GAINS = np.array([12.0, -30.0, 8.0])
 NOISE = 3.0  # [N·m], beside 2 to 4 N·m at joint 3
 
@@ -49,7 +49,7 @@ def test_exact_signals_give_exact_gains(robot, runs, known):
     assert found.parameters.names == base.names
     truth = dict(zip((f"{symbol}3" for symbol in LINK_SYMBOLS), LOAD.standard, strict=True))
     change = np.array([found.load.get(column.name, 0.0) for column in base.columns])
-    np.testing.assert_allclose(base.K @ change, di.load_change(base, LOAD), atol=1e-8)
+    np.testing.assert_allclose(base.K @ change, di.payload.load_change(base, LOAD), atol=1e-8)
     assert set(found.load) <= set(truth)
 
 

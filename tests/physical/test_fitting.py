@@ -27,14 +27,14 @@ def arm():
     """A three-joint arm, its data and the fit by weighted least squares."""
     robot = di.load_robot("cmu-dd-arm-3")
     data = information(robot, None, terms="rigid", noise=0.005)
-    return robot, di.WeightedLeastSquares().fit(data)
+    return robot, di.estimators.WeightedLeastSquares().fit(data)
 
 
 @pytest.fixture(scope="module")
 def impossible():
     """Data of Table 3 of Khosla & Kanade, whose third link belongs to no body."""
     robot = di.load_robot("cmu-dd-arm-3")
-    return di.WeightedLeastSquares().fit(information(robot, "table3", terms="rigid", noise=0.005))
+    return di.estimators.WeightedLeastSquares().fit(information(robot, "table3", terms="rigid", noise=0.005))
 
 
 def test_a_physical_truth_is_left_alone(arm):
@@ -136,7 +136,7 @@ def test_data_against_physics_names_the_link_and_by_how_much(impossible):
 def test_negative_friction_and_rotor_inertia_are_contradictions_too():
     robot = di.load_robot("pendulum-2")
     truth = {**robot.value_set(), "Fc1": 0.3, "Fv1": 0.2, "Fc2": -0.5, "Fv2": 0.1, "Ia2": 0.1}
-    fitted = di.WeightedLeastSquares().fit(information(robot, truth, terms="rigid,Ia,Fv,Fc"))
+    fitted = di.estimators.WeightedLeastSquares().fit(information(robot, truth, terms="rigid,Ia,Fv,Fc"))
     found = physical_fit(fitted, prior="plausible")
     assert found.contradictions[0].condition == "dry friction of 2"
     assert found["Fc2"] == pytest.approx(0.0, abs=1e-6)
@@ -157,11 +157,11 @@ def test_coupled_friction_of_either_sign_survives():
 def test_bounds_hold(arm):
     _, fitted = arm
     bounds = [
-        di.MassBound(1, lower=25.0, upper=26.0),
-        di.MassBound(2, upper=7.0),
-        di.TotalMassBound(upper=36.0),
-        di.CenterBox(3, (-0.1, -0.1, 0.0), (0.1, 0.1, 0.02)),
-        di.CenterEllipsoid("2", (-0.1, 0.0, 0.0), (0.08, 0.05, 0.05)),
+        di.physical.MassBound(1, lower=25.0, upper=26.0),
+        di.physical.MassBound(2, upper=7.0),
+        di.physical.TotalMassBound(upper=36.0),
+        di.physical.CenterBox(3, (-0.1, -0.1, 0.0), (0.1, 0.1, 0.02)),
+        di.physical.CenterEllipsoid("2", (-0.1, 0.0, 0.0), (0.08, 0.05, 0.05)),
     ]
     found = physical_fit(fitted, bounds=bounds)
     masses = [link.mass for link in found.links]
@@ -176,25 +176,29 @@ def test_bounds_hold(arm):
 
 def test_conflicting_bounds_are_named_and_others_are_not(arm):
     _, fitted = arm
-    bounds = [di.MassBound(1, lower=20.0), di.TotalMassBound(upper=15.0), di.MassBound(3, upper=5.0)]
-    with pytest.raises(di.ConflictError) as caught:
+    bounds = [
+        di.physical.MassBound(1, lower=20.0),
+        di.physical.TotalMassBound(upper=15.0),
+        di.physical.MassBound(3, upper=5.0),
+    ]
+    with pytest.raises(di.physical.ConflictError) as caught:
         physical_fit(fitted, bounds=bounds)
     text = str(caught.value)
     assert "mass of link 1 at least 20 kg" in text
     assert "total mass at most 15 kg" in text
     assert "link 3" not in text
-    with pytest.raises(di.ConflictError, match="mass of link 2 at most -1 kg; widen it"):
-        physical_fit(fitted, bounds=[di.MassBound(2, upper=-1.0), di.MassBound(3, upper=5.0)])
+    with pytest.raises(di.physical.ConflictError, match="mass of link 2 at most -1 kg; widen it"):
+        physical_fit(fitted, bounds=[di.physical.MassBound(2, upper=-1.0), di.physical.MassBound(3, upper=5.0)])
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: di.MassBound(1), "bounds nothing"),
-        (lambda: di.MassBound(1, 3.0, 2.0), "is empty: from 3 to 2"),
-        (lambda: di.CenterBox(1, (0, 0, 0), (0, 0, -1)), "box of link 1 is empty"),
-        (lambda: di.CenterEllipsoid(1, (0, 0, 0), (1, 1, 0)), "half axis"),
-        (lambda: di.CenterBox(1, (0, 0), (1, 1, 1)), "three finite numbers"),
+        (lambda: di.physical.MassBound(1), "bounds nothing"),
+        (lambda: di.physical.MassBound(1, 3.0, 2.0), "is empty: from 3 to 2"),
+        (lambda: di.physical.CenterBox(1, (0, 0, 0), (0, 0, -1)), "box of link 1 is empty"),
+        (lambda: di.physical.CenterEllipsoid(1, (0, 0, 0), (1, 1, 0)), "half axis"),
+        (lambda: di.physical.CenterBox(1, (0, 0), (1, 1, 1)), "three finite numbers"),
     ],
 )
 def test_bounds_that_make_no_sense(make, message):
@@ -205,7 +209,7 @@ def test_bounds_that_make_no_sense(make, message):
 def test_bad_input_says_what_is_expected(arm):
     robot, fitted = arm
     with pytest.raises(UnknownNameError, match="link 'elbow'"):
-        physical_fit(fitted, bounds=[di.MassBound("elbow", upper=1.0)])
+        physical_fit(fitted, bounds=[di.physical.MassBound("elbow", upper=1.0)])
     with pytest.raises(UnknownNameError, match=r"prior 'cad'.*plausible"):
         physical_fit(fitted, prior="cad")
     with pytest.raises(UnknownNameError, match="parameter of the prior"):
@@ -213,7 +217,7 @@ def test_bad_input_says_what_is_expected(arm):
     with pytest.raises(InputError, match="no fit; expected a Fit"):
         physical_fit(robot)
     with pytest.raises(InputError, match="sequence of MassBound"):
-        physical_fit(fitted, bounds=di.MassBound(1, upper=1.0))
+        physical_fit(fitted, bounds=di.physical.MassBound(1, upper=1.0))
     with pytest.raises(InputError, match="floor"):
         physical_fit(fitted, floor=0.0)
     friction = information(robot, None, terms="Fv,Fc")

@@ -70,7 +70,7 @@ def test_inverse_dynamics_projected_by_the_jacobian(name, tmp_path):
     rng = np.random.default_rng(0)
     q = made.home + rng.uniform(-0.2, 0.2, (12, len(made.home)))
     dq, ddq = rng.normal(size=(2, *q.shape)) * np.array([3.0, 10.0])[:, None, None]
-    tree, data, theirs = di.tree_motion(robot, q, dq, ddq), made.new_data(), []
+    tree, data, theirs = di.dynamics.tree_motion(robot, q, dq, ddq), made.new_data(), []
     for k, state in enumerate(zip(q, dq, strict=True)):
         made.set_state(data, *state)
         data.qacc[made.dofs] = tree.ddq[k, made.joints]

@@ -31,7 +31,7 @@ def logs(fit, *numbers):
 
 
 def test_friction_of_single_joints_is_near_that_of_the_fit(fit):
-    found = di.velocity_friction_from_logs(fit.robot, logs(fit, 1, 2, 3, 4, 5, 6), fit=fit)
+    found = di.experiments.velocity_friction_from_logs(fit.robot, logs(fit, 1, 2, 3, 4, 5, 6), fit=fit)
     assert len(found.fits) == 6
     for joint in range(1, 7):
         # Other sessions: friction of a cold and a warm gear differs by as much.
@@ -43,4 +43,4 @@ def test_friction_of_single_joints_is_near_that_of_the_fit(fit):
 
 def test_without_a_fit_sweeps_are_refused(fit):
     with pytest.raises(ExperimentError, match=r"does not hold its speeds.*--fit"):
-        di.velocity_friction_from_logs(fit.robot, logs(fit, 4))
+        di.experiments.velocity_friction_from_logs(fit.robot, logs(fit, 4))

@@ -120,14 +120,16 @@ def rows(base, q, torques, outputs) -> list[di.Information]:
     kept[:, felt] = low_pass(np.ascontiguousarray(W[:, felt]), 10)[:, :, own]
     names = [base.robot.joint_names[i] for i in outputs]
     filtered = (low_pass(np.ascontiguousarray(tau.T[list(outputs)]), 10)[:, own].T for tau in torques)
-    return [di.accumulate_rows(np.moveaxis(kept, -1, 0), tau, base, channels=names) for tau in filtered]
+    return [di.information.accumulate_rows(np.moveaxis(kept, -1, 0), tau, base, channels=names) for tau in filtered]
 
 
-def steps(seed: int, *, noisy: bool, oracle: bool = False, segments: int = 60) -> dict[bool, list[di.Experiment]]:
+def steps(
+    seed: int, *, noisy: bool, oracle: bool = False, segments: int = 60
+) -> dict[bool, list[di.estimate.Experiment]]:
     """The two experiments of the paper, without (False) and with (True) the load, along the same motion."""
     robot, base = sr400()
     rng = np.random.default_rng(1000 + seed)
-    found: dict[bool, list[di.Experiment]] = {False: [], True: []}
+    found: dict[bool, list[di.estimate.Experiment]] = {False: [], True: []}
     for number, (name, locked, outputs) in enumerate((("wrist", (), WRIST), ("arm", WRIST, ARM))):
         motion = quintic(2 * seed + number, segments, locked)
         torques = []
@@ -143,5 +145,5 @@ def steps(seed: int, *, noisy: bool, oracle: bool = False, segments: int = 60) -
             torques = [tau + NOISE * rng.normal(size=tau.shape) for tau in torques]
             q = QUANTUM * np.round(q / QUANTUM)
         for loaded, information in zip(found, rows(base, q, torques, outputs), strict=True):
-            found[loaded].append(di.Experiment(name, information, np.full(3, INDEPENDENT)))
+            found[loaded].append(di.estimate.Experiment(name, information, np.full(3, INDEPENDENT)))
     return found

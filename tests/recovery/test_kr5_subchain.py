@@ -97,7 +97,7 @@ def test_standard_values_carry_it_over_to_the_arm(arm, part, runs, estimates):
     full = di.inverse_dynamics(known, *wide, TERMS)[:, [1, 2, 4]]
     np.testing.assert_allclose(full, di.inverse_dynamics(part, *motion, TERMS, found.model.chi), atol=1e-8)
     assert np.linalg.norm(full - tau) < 0.003 * np.linalg.norm(tau)
-    assert di.base_violations(found.base, found.beta) == []
+    assert di.identifiability.base_violations(found.base, found.beta) == []
 
 
 def test_both_runs_together_are_better_than_either(arm, estimates):
@@ -108,7 +108,7 @@ def test_both_runs_together_are_better_than_either(arm, estimates):
     assert both.names == whole.names
     assert set(both.channels) == set(arm.joint_names)
     assert both.n_rows == factors[0].n_rows + factors[1].n_rows
-    merged = di.WeightedLeastSquares().fit(both)
+    merged = di.estimators.WeightedLeastSquares().fit(both)
     assert merged.rank_ == 52
     alone = (found["arm"].beta - whole.base_values()) / found["arm"].std
     off = (merged.values_ - whole.base_values()) / found["arm"].std

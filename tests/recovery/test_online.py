@@ -75,7 +75,7 @@ class TestPaperOne:
         t, q, tau = signals(runs["picked"], robot)
         found, states = di.OnlineIdentifier(robot, prior=fit, payload=True), []
         for i in range(len(t)):
-            found.update(di.Sample(float(t[i]), q[i], tau[i]))
+            found.update(di.online.Sample(float(t[i]), q[i], tau[i]))
             if i % 100 == 99:
                 states.append(found.state())
         return states

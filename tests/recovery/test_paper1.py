@@ -54,7 +54,7 @@ class TestCylindrical:
 
     def test_sequential_recovery_from_the_initial_values(self, data):
         robot, samples = data
-        found = di.sequential_online(robot, samples, "rigid", nominal="nominal")
+        found = di.estimate.sequential_online(robot, samples, "rigid", nominal="nominal")
         assert [stage.names for stage in found.stages] == [("MX3", "MZ3", "M3"), ("M2",), ("ZZR1",)]
         assert by_name(found) == pytest.approx({**self.truth, "MX3": 0.0}, abs=1e-9)
         start = dict(zip(found.names, found.nominal, strict=True))
@@ -64,7 +64,7 @@ class TestCylindrical:
         """With s3x = 0 known, each torque determines what the paper says: 2, 1 and 1 parameters."""
         robot, samples = data
         known = di.accumulate(robot, *samples, "rigid").known({"MX3": 0.0})
-        found = di.sequential_online(robot, known, "rigid", nominal="nominal")
+        found = di.estimate.sequential_online(robot, known, "rigid", nominal="nominal")
         assert [stage.rank for stage in found.stages] == [2, 1, 1]
         assert {name: found[name] for name in self.truth} == pytest.approx(self.truth, abs=1e-9)
         assert found.undetermined == ("MX3",)
@@ -83,8 +83,8 @@ class TestCylindrical:
                 full[0][:, int(name[1]) - 1] = value
             tau = oracle(robot, "plant", *full)[:, 2 - k :]
             assert held.joint_names == robot.joint_names[2 - k :]
-            experiments.append(di.StageExperiment((*motion, tau), locked))
-        found = di.sequential(robot, experiments, "rigid", nominal="nominal")
+            experiments.append(di.estimate.StageExperiment((*motion, tau), locked))
+        found = di.estimate.sequential(robot, experiments, "rigid", nominal="nominal")
         assert [stage.names for stage in found.stages] == [("M3",), ("M2",), ("ZZR1", "MX3", "MZ3")]
         assert found.stages[0].left_open == ("MX3", "MZ3")
         assert by_name(found) == pytest.approx({**self.truth, "MX3": 0.0}, abs=1e-9)
@@ -102,7 +102,7 @@ class TestThreeJoints:
     def test_online(self, robot):
         motion = half_swing([np.pi / 2] * 3, 0.02 * np.arange(25))
         samples = (*motion, oracle(robot, "table3", *motion))
-        found = di.sequential_online(robot, samples, "rigid", nominal="table3-initial")
+        found = di.estimate.sequential_online(robot, samples, "rigid", nominal="table3-initial")
         assert [stage.rank for stage in found.stages] == [7, 3, 1]
         assert by_name(found) == pytest.approx(self.truth, abs=1e-8)
         assert not found.undetermined
@@ -111,8 +111,8 @@ class TestThreeJoints:
         locked = {"q1": 0.0, "q2": 0.0}
         motion = half_swing([0.0, 0.0, np.pi / 2], 0.02 * np.arange(25))
         tau = oracle(robot, "table3", *motion)
-        tip = di.StageExperiment((*(x[:, 2:] for x in motion), tau[:, 2:]), locked)
-        found = di.sequential(robot, tip, "rigid", nominal="table3-initial")
+        tip = di.estimate.StageExperiment((*(x[:, 2:] for x in motion), tau[:, 2:]), locked)
+        found = di.estimate.sequential(robot, tip, "rigid", nominal="table3-initial")
         (stage,) = found.stages
         assert (stage.rank, set(stage.determined)) == (3, {"YY3", "MX3", "MZ3"})
         assert set(stage.left_open) == {"XXR3", "XY3", "XZ3", "YZ3"}
@@ -161,14 +161,18 @@ class TestSixJoints:
     @pytest.mark.parametrize("kernel", [FIVE_POINT, FIVE_POINT_CAUSAL], ids=lambda k: k.name)
     def test_noise_free(self, robot, exact, kernel):
         for data in exact[:2]:
-            found = di.sequential_online(robot, self.recorded(data, kernel=kernel), "rigid", nominal="table4-6-initial")
+            found = di.estimate.sequential_online(
+                robot, self.recorded(data, kernel=kernel), "rigid", nominal="table4-6-initial"
+            )
             assert [stage.rank for stage in found.stages] == [7, 7, 7, 7, 3, 1]
             assert self.errors(found)[self.weighty(found)].max() < 5e-4
 
     def test_the_four_experiments(self, robot, exact):
         """The paper: two motions times two sets of initial values, all estimates within 5 %."""
         found = [
-            di.sequential_online(robot, self.recorded(exact[motion], noise=2 * motion + k), "rigid", nominal=nominal)
+            di.estimate.sequential_online(
+                robot, self.recorded(exact[motion], noise=2 * motion + k), "rigid", nominal=nominal
+            )
             for motion in (0, 1)
             for k, nominal in enumerate(("table4-6-initial", "plant"))
         ]
@@ -186,7 +190,9 @@ class TestSixJoints:
 
     def test_initial_values_do_not_matter_for_the_same_data(self, robot, exact):
         data = self.recorded(exact[0], noise=0)
-        one, other = (di.sequential_online(robot, data, "rigid", nominal=n) for n in ("table4-6-initial", "plant"))
+        one, other = (
+            di.estimate.sequential_online(robot, data, "rigid", nominal=n) for n in ("table4-6-initial", "plant")
+        )
         np.testing.assert_allclose(one.beta, other.beta, atol=1e-10)
         assert np.abs(one.nominal - other.nominal).max() > 0.1
 
@@ -197,7 +203,7 @@ class TestSixJoints:
         noisy = tau + 2e-3 * np.abs(tau).max(0) * rng.normal(size=tau.shape)
         log = make_log(robot, self.t, q, noisy, dq=dq + 1e-3 * rng.normal(size=dq.shape))
         signals = di.SignalOptions(band=8.0, speed="measured", differentiator="five-point")
-        found = di.sequential_online(robot, log, "rigid", nominal="table4-6-initial", signals=signals)
+        found = di.estimate.sequential_online(robot, log, "rigid", nominal="table4-6-initial", signals=signals)
         assert self.errors(found)[self.weighty(found)].max() < 0.02
 
 

@@ -21,11 +21,11 @@ PAGE = (PAPERS / "gautier-khalil-restrepo-1995.md").read_text()
 LOADED = pytest.mark.parametrize("loaded", [False, True], ids=["unloaded", "loaded"])
 
 
-def solved(experiments: dict[bool, list[di.Experiment]]) -> dict[bool, di.CombinedParameters]:
-    return {loaded: di.solve_in_steps(own, essential=0.15) for loaded, own in experiments.items()}
+def solved(experiments: dict[bool, list[di.estimate.Experiment]]) -> dict[bool, di.estimate.CombinedParameters]:
+    return {loaded: di.estimate.solve_in_steps(own, essential=0.15) for loaded, own in experiments.items()}
 
 
-def relative_errors(found: di.BaseValues, values: dict[str, float]) -> dict[str, float]:
+def relative_errors(found: di.ParameterEstimate, values: dict[str, float]) -> dict[str, float]:
     return {name: abs(found[name] / value - 1.0) for name, value in values.items()}
 
 
@@ -80,7 +80,7 @@ class TestClean:
         assert 42.0 < arm.condition < 68.0
 
     def test_the_load_changes_what_it_must(self, clean):
-        compared = di.compare_load(clean[False], clean[True], di.Load.from_standard(sr400.LOAD))
+        compared = di.payload.compare_load(clean[False], clean[True], di.payload.Load.from_standard(sr400.LOAD))
         assert len(compared.changed) == 19
         for row in compared.changed:
             assert row.loaded == pytest.approx(row.predicted, rel=0.01, abs=1e-3), row.name
@@ -116,20 +116,22 @@ class TestNoisy:
         assert 0.55 < np.mean(inside) < 0.95
 
     def test_known_load_side_by_side(self, noisy):
-        load = di.Load.from_standard(sr400.LOAD)
+        load = di.payload.Load.from_standard(sr400.LOAD)
         for found in noisy:
-            compared = di.compare_load(found[False], found[True], load)
+            compared = di.payload.compare_load(found[False], found[True], load)
             assert len(compared.changed) == 19
             assert compared.agreeing > 0.85
             for name in ("MX6", "MY6", "MYR5", "MXR2", "MYR3", "ZZR2", "ZZR3"):
                 assert compared[name].loaded == pytest.approx(compared[name].predicted, rel=0.02)
-            wrong = di.compare_load(found[False], found[True], di.Load.from_standard({**sr400.LOAD, "M": 9.9}))
+            wrong = di.payload.compare_load(
+                found[False], found[True], di.payload.Load.from_standard({**sr400.LOAD, "M": 9.9})
+            )
             assert wrong["MXR2"].agreement == "differs"
 
 
 def test_one_step_solution_agrees_with_two():
     experiments = sr400.steps(3, noisy=True, segments=20)[True]
-    two, one = di.solve_in_steps(experiments), di.solve_together(experiments)
+    two, one = di.estimate.solve_in_steps(experiments), di.estimate.solve_together(experiments)
     assert one.steps[-1].rank == 56
     assert [step.rank for step in one.steps[:2]] == [32, 24]
     # The arm's rows know little of the wrist: both tell the same, and using all data at once is no worse.
@@ -169,7 +171,8 @@ class TestEnergy:
         stored = chi[: len(di.columns(wrist, "rigid,Ia"))]
         h = 1e-5
         ahead, behind = (
-            di.energy(wrist, q + s * h * dq + h * h * ddq / 2, dq + s * h * ddq, "rigid,Ia", stored) for s in (1, -1)
+            di.dynamics.energy(wrist, q + s * h * dq + h * h * ddq / 2, dq + s * h * ddq, "rigid,Ia", stored)
+            for s in (1, -1)
         )
         tau = di.inverse_dynamics(wrist, q, dq, ddq, "rigid,Ia", stored)
         power = np.sum(di.joint_torque(wrist, tau) * dq, axis=1)
@@ -182,13 +185,15 @@ class TestEnergy:
         motion = sr400.derived(sr400.QUANTUM * np.round(q / sr400.QUANTUM))
         base = di.base_parameters(wrist, TERMS)
         own = slice(100, -100)
-        energy = di.energy_rows(wrist, t[own], motion[0][own], motion[1][own], tau[own], TERMS, length=0.4, overlap=0.5)
-        power = di.power_rows(wrist, t[own], motion[0][own], motion[1][own], tau[own], TERMS, band=40.0)
+        energy = di.estimate.energy_rows(
+            wrist, t[own], motion[0][own], motion[1][own], tau[own], TERMS, length=0.4, overlap=0.5
+        )
+        power = di.estimate.power_rows(wrist, t[own], motion[0][own], motion[1][own], tau[own], TERMS, band=40.0)
         (dynamic,) = sr400.rows(base, sr400.QUANTUM * np.round(q / sr400.QUANTUM), [tau], (0, 1))
         fits = {
-            "energy": di.WeightedLeastSquares().fit(energy.information),
-            "power": di.WeightedLeastSquares().fit(power.information),
-            "dynamic": di.WeightedLeastSquares().fit(dynamic),
+            "energy": di.estimators.WeightedLeastSquares().fit(energy.information),
+            "power": di.estimators.WeightedLeastSquares().fit(power.information),
+            "dynamic": di.estimators.WeightedLeastSquares().fit(dynamic),
         }
         assert {fit.rank_ for fit in fits.values()} == {17}  # 11 inertial, 6 of friction
         assert 10.0 < energy.condition < 40.0

@@ -110,7 +110,7 @@ def test_extrapolation_from_half_as_much_again(links, achievable):
 
 def test_from_a_doubtful_description_with_an_encoder_of_16_bits():
     made, robot = bench(2, BITS_16)
-    found = di.oscillate(made, nominal=doubtful(robot, 1), options=StageOptions(rounds=2))
+    found = di.experiments.oscillate(made, nominal=doubtful(robot, 1), options=StageOptions(rounds=2))
     for one, true in zip(
         found.estimates, found.model.true_values([g for s in found.stages for g in s.groups], "plant"), strict=True
     ):
@@ -157,7 +157,7 @@ def test_the_papers_searches(links):
 @pytest.mark.full
 def test_three_links_both_stages_from_a_doubtful_description_with_16_bits():
     made, robot = bench(3, BITS_16, 0.004, 0.002)
-    found = di.oscillate(made, nominal=doubtful(robot, 3))
+    found = di.experiments.oscillate(made, nominal=doubtful(robot, 3))
     true = found.model.true_values([group for stage in found.stages for group in stage.groups], "plant")
     for one, value in zip(found.estimates, true, strict=True):
         assert abs(one.value - value) < max(4.0 * one.std, 2e-3 * abs(value)), one
@@ -175,7 +175,7 @@ def test_ur10e_without_dry_friction_and_where_it_fails():
     rng = np.random.default_rng(0)
     nominal = {name: value * rng.uniform(0.9, 1.2) for name, value in loose.items() if not name.startswith("F")}
     made = Bench(MujocoPlant(robot, loose, sample_time=0.004, step=0.002))
-    found = di.oscillate(made, nominal=nominal)
+    found = di.experiments.oscillate(made, nominal=nominal)
     true = found.model.true_values([group for stage in found.stages for group in stage.groups], "plant")
     errors = {
         one.name: abs(one.value - value) / abs(value) for one, value in zip(found.estimates, true, strict=True) if value
@@ -183,4 +183,4 @@ def test_ur10e_without_dry_friction_and_where_it_fails():
     assert max(errors[name] for name in ("MXR2", "MXR3", "MYR4", "MYR5")) < 1e-3
     assert max(errors[name] for name in ("ZZR2", "ZZR3", "ZZR5", "Ia3", "Ia4")) < 5e-3
     with pytest.raises(di.DynidentError, match="friction or a brake holds it"):
-        di.oscillate(MujocoPlant(robot, "plant", sample_time=0.004, step=0.002), nominal=nominal)
+        di.experiments.oscillate(MujocoPlant(robot, "plant", sample_time=0.004, step=0.002), nominal=nominal)

@@ -48,8 +48,8 @@ def one_joint(arm, j, **how):
     """Errors of Me, B and Tc of one joint, the others braked at zero."""
     robot = arm.lock(**{f"q{k + 1}": 0.0 for k in range(3) if k != j})
     motors = Motors(GAINS[j], 1.0)
-    options = di.StepOptions(voltages=VOLTS[f"joint{j + 1}"], poses=np.zeros((1, 1)), **how)
-    found = di.step_test(bench(robot, motors), motors, options)
+    options = di.experiments.StepOptions(voltages=VOLTS[f"joint{j + 1}"], poses=np.zeros((1, 1)), **how)
+    found = di.experiments.step_test(bench(robot, motors), motors, options)
     (config,) = found.configurations
     true = np.array([found.computed(config, "plant"), DAMPING[j], COULOMB[j]])
     numbers = config.numbers
@@ -98,7 +98,7 @@ def test_a_record_that_is_too_short(arm):
 @pytest.fixture(scope="module")
 def test_of_the_arm(arm):
     motors = Motors(GAINS, 1.0)
-    return di.step_test(bench(arm, motors), motors, di.StepOptions(voltages=VOLTS))
+    return di.experiments.step_test(bench(arm, motors), motors, di.experiments.StepOptions(voltages=VOLTS))
 
 
 test_of_the_arm.__test__ = False
@@ -150,10 +150,10 @@ def inertias(found):
 def test_a_loaded_repeat_tells_the_payload(arm):
     motors = Motors(GAINS, 1.0, voltage_limit=10.0)
     body = Payload(2.0, (0.1, 0.02, 0.03), (0.01, 0.0, 0.0, 0.02, 0.0, 0.015))
-    how = di.StepOptions(voltages=VOLTS, for_payload=True)
-    empty = inertias(di.step_test(bench(arm, motors, free=False), motors, how))
-    again = di.StepOptions(voltages=VOLTS, repeat=[(one.motor, one.pose) for one in empty])
-    loaded = inertias(di.step_test(bench(arm, motors, free=False, payload=body), motors, again))
+    how = di.experiments.StepOptions(voltages=VOLTS, for_payload=True)
+    empty = inertias(di.experiments.step_test(bench(arm, motors, free=False), motors, how))
+    again = di.experiments.StepOptions(voltages=VOLTS, repeat=[(one.motor, one.pose) for one in empty])
+    loaded = inertias(di.experiments.step_test(bench(arm, motors, free=False, payload=body), motors, again))
     numbers = {one.name: one for one in step_payload(arm, loaded, empty).numbers}
     assert numbers["mass"].value == pytest.approx(2.0, rel=3e-3)
     assert [numbers[name].value for name in ("cx", "cy", "cz")] == pytest.approx(body.com, abs=1e-3)
@@ -183,8 +183,8 @@ UR10E_POSE = np.array([[0.0, -1.2, 1.4, 0.3, 0.9, 0.0]])
 
 def on_ur10e(joints, known):
     motors = default_motors(known)
-    how = di.StepOptions(joints=joints, poses=UR10E_POSE)
-    found = di.step_test(bench(known, motors, free=False), motors, how)
+    how = di.experiments.StepOptions(joints=joints, poses=UR10E_POSE)
+    found = di.experiments.step_test(bench(known, motors, free=False), motors, how)
     return {one.motor: one.numbers.inertia / found.computed(one, "plant") - 1.0 for one in found.configurations}, found
 
 
@@ -211,7 +211,7 @@ def test_weight_that_is_not_known_well_is_corrected():
 def test_all_combinations_of_a_six_joint_arm():
     robot = di.load_robot("ur10e")
     motors = default_motors(robot)
-    found = di.step_test(bench(robot, motors, free=False), motors)
+    found = di.experiments.step_test(bench(robot, motors, free=False), motors)
     told = found.combinations
     assert told.base.n == 28
     assert all(told.told)

@@ -162,7 +162,7 @@ class TestTable4:
     def test_it_cannot_belong_to_a_machine(self, robot, base):
         table = robot.base_values["table4"]
         assert table["ZZR1"] + 1.2 * table["MXR1"] == pytest.approx(-132.2, abs=0.1)  # link 1 about its own joint
-        found = di.base_violations(base, table)
+        found = di.identifiability.base_violations(base, table)
         assert [violation.place for violation in found] == ["joint joint2"]
         assert "must be positive" in str(found[0])
         page = " ".join((Path(__file__).parents[2] / "docs" / "papers" / "abhishek-kr5.md").read_text().split())
@@ -179,4 +179,4 @@ class TestTable4:
     def test_an_identified_arm_can(self, robot, base, run):
         (q, _, _), tau = run
         found = _by_identify(robot, q, noisy(tau, 0))
-        assert di.base_violations(base, {name: found[name] for name in base.names}) == []
+        assert di.identifiability.base_violations(base, {name: found[name] for name in base.names}) == []

@@ -54,7 +54,7 @@ def pinocchio_logs(robot, speed=0.25):
 
 
 def test_exact_without_noise(robot):
-    found = di.gravity_from_logs(robot, pinocchio_logs(robot))
+    found = di.experiments.gravity_from_logs(robot, pinocchio_logs(robot))
     np.testing.assert_allclose(found.values, found.base.values(), atol=1e-9)
     np.testing.assert_allclose(found.values, TABLE4, atol=1e-9)
     levels = [40.0 + 60.0 * 0.25, 25.0 + 40.0 * 0.25, 8.0 + 10.0 * 0.25]
@@ -63,12 +63,12 @@ def test_exact_without_noise(robot):
 
 def test_on_mujoco_without_noise_and_friction(robot):
     """By a controller that is wrong about the weight by 30 %."""
-    found = di.gravity_moments(machine(stranger(robot), frictionless(robot)), speed=0.3)
+    found = di.experiments.gravity_moments(machine(stranger(robot), frictionless(robot)), speed=0.3)
     np.testing.assert_allclose(found.values, TABLE4, atol=1e-3)
 
 
 def test_with_friction_and_noise(robot):
-    found = di.gravity_moments(machine(robot, "plant", noise=1.0, resolution=COUNT), speed=0.3)
+    found = di.experiments.gravity_moments(machine(robot, "plant", noise=1.0, resolution=COUNT), speed=0.3)
     assert np.abs(found.values - TABLE4).max() < 0.1
     assert found.std.max() < 0.06
     assert all(np.degrees(np.ptp(one.fit.run.angle)) > 115.0 for one in found.runs)
@@ -81,7 +81,7 @@ def test_with_friction_and_noise_time_and_again(robot):
     for seed in range(10):
         known = robot if seed % 2 else stranger(robot)
         plant = machine(known, "plant", noise=1.0, resolution=COUNT, seed=seed, step=5e-4)
-        found = di.gravity_moments(plant)
+        found = di.experiments.gravity_moments(plant)
         assert np.abs(found.values - TABLE4).max() < 0.1
         off.append((found.values - TABLE4) / found.std)
     assert np.mean(np.abs(off) < 2.0) > 0.8
@@ -102,7 +102,7 @@ def test_least_squares_beside_it_agrees(robot):
         di.Log(log.label, log.digest, log.time, {k: x + (k[0] == "t") * noise.normal(size=len(x)) for k, x in own})
         for log, own in ((log, log.channels.items()) for log in pinocchio_logs(robot))
     ]
-    found = di.gravity_from_logs(robot, logs).compared_to(fit)
+    found = di.experiments.gravity_from_logs(robot, logs).compared_to(fit)
     assert found.comparison.agrees
     assert max(abs(own - other) for _, own, _, other, _ in found.comparison.rows()) < 0.1
     assert all(abs(np.degrees(link.angle)) < 3.0 for link in found.comparison.links)
@@ -113,7 +113,7 @@ def test_a_loop_and_a_coupled_drive():
     robot = di.load_robot("sr400")
     plant = machine(robot, "plant", noise=0.5, sample_time=4e-3, resolution=COUNT)
     bench = Bench(plant)
-    found = di.gravity_moments(bench, joints=["joint6", "joint5", "joint2"], speed=0.5, true="plant")
+    found = di.experiments.gravity_moments(bench, joints=["joint6", "joint5", "joint2"], speed=0.5, true="plant")
     tested = {one.name: one for one in found.estimates}
     assert set(tested) == {"MXR2", "MYR2", "MX5", "MYR5", "MX6", "MY6"}
     for one in tested.values():
@@ -126,7 +126,9 @@ def test_a_loop_and_a_coupled_drive():
 @pytest.mark.parametrize("name", ["sr400", "puma560", "ur10e"])
 def test_six_joints_with_friction_and_noise(name):
     robot = di.load_robot(name)
-    found = di.gravity_moments(machine(robot, "plant", noise=0.5, sample_time=4e-3, resolution=COUNT), true="plant")
+    found = di.experiments.gravity_moments(
+        machine(robot, "plant", noise=0.5, sample_time=4e-3, resolution=COUNT), true="plant"
+    )
     assert len(found.estimates) == 10
     off = np.array([(one.value - one.true) / one.std for one in found.estimates])
     assert np.abs(off).max() < 4.5

@@ -69,7 +69,7 @@ def test_the_section_is_well_formed_and_says_it_all(estimate, section):
     for name in estimate.robot.joint_names:
         assert text.count(name) > 5
     assert "trade against each other" in text
-    equivalents = di.friction_summary(estimate).joints
+    equivalents = di.estimate.friction_summary(estimate).joints
     assert f"{equivalents[0].viscous:.4g}" in text
 
 

@@ -134,9 +134,9 @@ loops:
     assert robot.value_set()["Fv3"] == 0.3  # the friction of a passive joint is kept
     assert "Fv2" not in robot.parameter_names
     q = np.linspace(-3, 3, 20)[:, None]
-    angles = di.tree_motion(robot, -q).q  # about y: the plane is x-z, and turns the other way
+    angles = di.dynamics.tree_motion(robot, -q).q  # about y: the plane is x-z, and turns the other way
     table = load(FOUR_BAR, tmp_path)
-    np.testing.assert_allclose(np.exp(-1j * angles), np.exp(1j * di.tree_motion(table, q).q), atol=1e-12)
+    np.testing.assert_allclose(np.exp(-1j * angles), np.exp(1j * di.dynamics.tree_motion(table, q).q), atol=1e-12)
     with pytest.raises(di.RobotFileError, match="name two links here, under 'first' and 'second'"):
         load("base: arm.urdf\nloops: [{cut: 1, closes_on: 2}]\n", tmp_path)
 
@@ -144,6 +144,6 @@ loops:
 def test_a_mimic_joint_may_follow_a_solved_one(tmp_path):
     text = FOUR_BAR.replace("loops:", "  - {name: gear, antecedent: 0, d: 1, mu: 0}\npassive: {q6: 2*q3 + 0.1}\nloops:")
     robot = load(text, tmp_path)
-    motion = di.tree_motion(robot, [[1.2]], [[2.0]], [[0.5]])
+    motion = di.dynamics.tree_motion(robot, [[1.2]], [[2.0]], [[0.5]])
     np.testing.assert_allclose(motion.q[0, 3], 2 * motion.q[0, 2] + 0.1, atol=1e-12)
     np.testing.assert_allclose(motion.ddq[0, 3], 2 * motion.ddq[0, 2], atol=1e-12)

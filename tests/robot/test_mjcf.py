@@ -136,7 +136,7 @@ def test_a_robot_written_and_read_is_the_same(name, tmp_path):
 
 
 def test_a_random_tree_written_and_read_is_the_same(tmp_path):
-    robot = di.robot_from_urdf(random_urdf(8, tree=True))
+    robot = di.robot.robot_from_urdf(random_urdf(8, tree=True))
     back = di.load_robot(written(tmp_path, mujoco_xml(robot)))
     assert back.joint_names == robot.joint_names
     q, dq, ddq = np.random.default_rng(1).normal(size=(3, 10, len(robot.joint_names)))

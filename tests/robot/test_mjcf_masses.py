@@ -244,13 +244,13 @@ def test_a_joint_without_a_body_has_no_parameters(text, between, tmp_path):
 def test_physical_parameters_of_a_robot_with_such_joints(tmp_path):
     """Bodies for the links that have one; the joint without keeps its zeros and is not put down to a prior."""
     robot = di.load_robot(written(tmp_path, FOOT))
-    assert di.distance_to_physical(robot).physical
+    assert di.physical.distance_to_physical(robot).physical
     base = di.base_parameters(robot, "rigid")
     beta = dict(zip(base.names, base.base_values(), strict=True))
-    near = di.nearest_physical(robot, beta, terms="rigid")
+    near = di.physical.nearest_physical(robot, beta, terms="rigid")
     assert near.feasible
     assert {near.values[name] for name in robot.fixed} == {0.0}
     assert [link.mass > 0.0 for link in near.links] == [True, False, True, True]
     assert "belong to no body" not in near.prior
     with pytest.raises(di.InputError, match=r"link 2 \(foot after pitch\) is only a joint"):
-        di.nearest_physical(robot, beta, terms="rigid", bounds=[di.MassBound(2, 0.1, 1.0)])
+        di.physical.nearest_physical(robot, beta, terms="rigid", bounds=[di.physical.MassBound(2, 0.1, 1.0)])

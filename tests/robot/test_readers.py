@@ -101,7 +101,7 @@ class TestOverlay:
 
 class TestTransmissions:
     def load(self, text):
-        return di.robot_from_urdf(ARM.replace(ARM[ARM.index("  <transmission") : ARM.index("</robot>")], text))
+        return di.robot.robot_from_urdf(ARM.replace(ARM[ARM.index("  <transmission") : ARM.index("</robot>")], text))
 
     @pytest.mark.parametrize(
         ("text", "words"),
@@ -128,7 +128,7 @@ class TestTransmissions:
     def test_macros_anywhere_are_refused(self):
         text = ARM.replace("<robot ", "<robot xmlns:xacro='http://www.ros.org/wiki/xacro' ")
         with pytest.raises(di.RobotFileError, match="expand them with the xacro tool"):
-            di.robot_from_urdf(text.replace("<mass", "<xacro:mass_block/><mass", 1))
+            di.robot.robot_from_urdf(text.replace("<mass", "<xacro:mass_block/><mass", 1))
 
 
 class TestTools:

@@ -121,7 +121,7 @@ class TestRoundTrip:
     @pytest.mark.parametrize("text", [through_yaml, through_json])
     @pytest.mark.parametrize("seed", range(8))
     def test_of_random_trees(self, seed, text):
-        robot = di.robot_from_urdf(random_urdf(seed))
+        robot = di.robot.robot_from_urdf(random_urdf(seed))
         assert_same(stored(robot, text), robot)
 
     @pytest.mark.parametrize("text", TEXTS)
@@ -149,7 +149,7 @@ class TestRoundTrip:
 
     @pytest.mark.parametrize("text", TEXTS)
     def test_of_mimic_joints_branches_and_awkward_texts(self, text):
-        robot = di.robot_from_urdf(GRIPPER, source="~/Löwe & Söhne: no/\x07.urdf")
+        robot = di.robot.robot_from_urdf(GRIPPER, source="~/Löwe & Söhne: no/\x07.urdf")
         assert robot.warnings
         assert len(robot.active) < len(robot.joints)
         found = stored(robot, text)
@@ -216,7 +216,7 @@ def test_yaml_text_writes_repeated_values_out():
 def test_people_can_read_it():
     text = yaml.safe_dump(robot_to_data(bundled("panda")), default_flow_style=None, sort_keys=False, width=120)
     assert len(text.splitlines()) < 120
-    arms = [robot for seed in range(15) if len((robot := di.robot_from_urdf(random_urdf(seed))).joints) == 7]
+    arms = [robot for seed in range(15) if len((robot := di.robot.robot_from_urdf(random_urdf(seed))).joints) == 7]
     assert len(arms) > 2
     assert max(len(yaml_text(robot_to_data(robot)).splitlines()) for robot in arms) < 150
 
@@ -285,7 +285,7 @@ def refusal(data):
 @cache
 def records():
     """Two records in which every key is in use, and the paths of all their entries."""
-    arm, gripper = bundled("sr400").lock(q4=0.5), di.robot_from_urdf(GRIPPER)
+    arm, gripper = bundled("sr400").lock(q4=0.5), di.robot.robot_from_urdf(GRIPPER)
     drive = dataclasses.replace(arm.drive, gear_ratios=np.arange(1.0, 7.0))
     arm = dataclasses.replace(arm, drive=drive, zero=np.arange(6.0), fixed={"XY2": 0.0})
     seal = dataclasses.replace(gripper.elements[0], label="seal", names={"Fv": "oil", "Fc": "rub"})

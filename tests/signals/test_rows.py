@@ -122,7 +122,7 @@ class TestSides:
         q, dq, _ = motion_of(coupled)(t)
         tau = exact_torque(coupled, motion_of(coupled), t)
         joint = make_log(coupled, t, q, tau, dq=dq)
-        ratios, rows = coupled.drive.gear_ratios, di.actuated_torque(coupled, tau)
+        ratios, rows = coupled.drive.gear_ratios, di.dynamics.actuated_torque(coupled, tau)
         channels = columns(coupled, "qm", (q - coupled.zero) @ coupled.coupling.T * ratios)
         channels |= columns(coupled, "dqm", dq @ coupled.coupling.T * ratios)
         channels |= columns(coupled, "taum", rows / ratios)
@@ -135,7 +135,7 @@ class TestSides:
         robot, t = di.load_robot("sr400"), stamps(12.0, RATE)
         q, _, _ = motion_of(robot)(t)
         tau = exact_torque(robot, motion_of(robot), t)
-        currents = di.actuated_torque(robot, tau) / robot.drive.gains
+        currents = di.dynamics.actuated_torque(robot, tau) / robot.drive.gains
         log = di.Log("current", "0", t, columns(robot, "q", q) | columns(robot, "i", currents))
         ours, theirs = (solution([x], robot).solve().values for x in (log, make_log(robot, t, q, tau)))
         np.testing.assert_allclose(ours, theirs, atol=1e-7 * np.abs(ours).max())

@@ -34,38 +34,38 @@ def identify(stranger: Stranger, seed: int) -> Calibration:
 
 def sequential(stranger: Stranger, seed: int) -> Calibration:
     """Base parameters, one torque after the other (Khosla & Kanade 1987)."""
-    found = di.sequential_online(stranger.described, stranger.log(seed), TERMS)
+    found = di.estimate.sequential_online(stranger.described, stranger.log(seed), TERMS)
     return _determined(found.names, found.beta, found.std, stranger.base_truth(found.base))
 
 
 def energy(stranger: Stranger, seed: int) -> Calibration:
     """Base parameters from the energy model (Gautier et al. 1995)."""
-    found = di.solve_together([_energy(stranger, seed + 100 * k) for k in range(3)])
+    found = di.estimate.solve_together([_energy(stranger, seed + 100 * k) for k in range(3)])
     return _determined(found.names, found.values, found.std, stranger.base_truth(found.coordinates))
 
 
-def _energy(stranger: Stranger, seed: int) -> di.Experiment:
-    rows = di.observed_energy(di.observe(stranger.log(seed), stranger.described), ENERGY_TERMS)
-    return di.Experiment(f"energy {seed}", rows.information, np.array([rows.inflation]))
+def _energy(stranger: Stranger, seed: int) -> di.estimate.Experiment:
+    rows = di.estimate.observed_energy(di.observe(stranger.log(seed), stranger.described), ENERGY_TERMS)
+    return di.estimate.Experiment(f"energy {seed}", rows.information, np.array([rows.inflation]))
 
 
 def gravity_sweeps(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Gravity moments from slow sweeps of the machine."""
-    found = di.gravity_moments(stranger.plant(seed, **SLOW), joints=joints, true=stranger.truth)
+    found = di.experiments.gravity_moments(stranger.plant(seed, **SLOW), joints=joints, true=stranger.truth)
     return _quantities(found.estimates)
 
 
 def gravity_sinusoids(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Gravity moments from logs in which one joint at a time follows a sinusoid (Abhishek et al.)."""
     logs = sinusoids(stranger, seed, joints or stranger.described.joint_names, period=20.0)
-    found = di.gravity_from_logs(stranger.described, logs, joints=joints)
+    found = di.experiments.gravity_from_logs(stranger.described, logs, joints=joints)
     truth = found.base.values(stranger.truth)
     return _determined(found.names, found.values, found.std, truth)
 
 
 def constant_velocity(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Friction from runs at constant velocities."""
-    found = di.velocity_friction(stranger.plant(seed, **SLOW), joints)
+    found = di.experiments.velocity_friction(stranger.plant(seed, **SLOW), joints)
     names = [one.name for one in found.estimates]
     truth = [stranger.truth.get(name, 0.0) for name in names]
     return _determined(names, [one.value for one in found.estimates], [one.std for one in found.estimates], truth)
@@ -74,7 +74,9 @@ def constant_velocity(stranger: Stranger, seed: int, joints: Sequence[str] | Non
 def step(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
     """Inertia combinations, damping and Coulomb friction from steps of voltage (Kim 1990)."""
     motors = default_motors(stranger.described)
-    found = di.step_test(Bench(stranger.plant(seed, motors=motors)), motors, di.StepOptions(joints=joints, seed=seed))
+    found = di.experiments.step_test(
+        Bench(stranger.plant(seed, motors=motors)), motors, di.experiments.StepOptions(joints=joints, seed=seed)
+    )
     robot = found.robot.with_values("truth", stranger.truth)
     told = found.combinations
     if told is not None:
@@ -85,7 +87,7 @@ def step(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> 
 
 def oscillation(stranger: Stranger, seed: int) -> Calibration:
     """Weights and inertias from free oscillations of the machine without friction (Jamisola et al.)."""
-    found = di.oscillate(stranger.plant(seed, friction=False, **SLOW))
+    found = di.experiments.oscillate(stranger.plant(seed, friction=False, **SLOW))
     found = type(found)(found.model, found.stages, stranger.values(friction=False), True)
     return _quantities(found.estimates)
 
@@ -131,7 +133,7 @@ def sinusoids(stranger: Stranger, seed: int, joints: Sequence[str], period: floa
         amplitude = np.zeros(len(lower))
         amplitude[j] = min(0.6 * (upper - lower)[j], 2.0 * np.pi / 3.0)
         frequency = np.full(len(lower), 1.0 / period)
-        motion = di.Sinusoid(start=start, amplitude=amplitude, frequency=frequency, length=2.0 * period)
+        motion = di.trajectories.Sinusoid(start=start, amplitude=amplitude, frequency=frequency, length=2.0 * period)
         plant = stranger.plant(1000 * seed + j, **SLOW)
         logs.append(record(plant, Feedforward(robot, motion), every=3, kinds=("q", "tau"), label=f"joint {j + 1}"))
     return logs

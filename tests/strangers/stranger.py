@@ -66,7 +66,7 @@ class Stranger:
         sensors = (self.torque_noise, self.resolution) if noise else (0.0, 0.0)
         return self._make(self.described, self.values(friction=friction), *sensors, seed=seed, **options)
 
-    def motion(self, seed: int = 0, duration: float = 12.0) -> di.Fourier:
+    def motion(self, seed: int = 0, duration: float = 12.0) -> di.trajectories.Fourier:
         """A motion through most of the joint ranges within velocity limits, from rest to rest."""
         return _motion(self.described, seed, duration)
 
@@ -230,7 +230,7 @@ def _truth(robot: Robot, machine: pin.Model, rotor) -> dict[str, float]:
 
 
 @cache
-def _motion(robot: Robot, seed: int, duration: float, candidates: int = 6) -> di.Fourier:
+def _motion(robot: Robot, seed: int, duration: float, candidates: int = 6) -> di.trajectories.Fourier:
     """Of some random series that use the limits, the one whose regressor is best conditioned."""
     lower, upper, velocity = (robot_limits(robot, key) for key in ("lower", "upper", "velocity"))
     middle, reach = 0.5 * (lower + upper), 0.45 * (upper - lower)
@@ -239,7 +239,9 @@ def _motion(robot: Robot, seed: int, duration: float, candidates: int = 6) -> di
     for k in range(candidates):
         rng = np.random.default_rng([seed, k])
         sine, cosine = rng.normal(size=(2, 5, len(lower)))
-        raw = di.Fourier.at_rest(np.zeros(len(lower)), sine, cosine, frequency=1.0 / duration, length=duration)
+        raw = di.trajectories.Fourier.at_rest(
+            np.zeros(len(lower)), sine, cosine, frequency=1.0 / duration, length=duration
+        )
         q, dq, ddq = raw.sample(np.linspace(0.0, duration, 400))
         scale = np.minimum(reach / np.ptp(q, axis=0) * 2.0, 0.7 * velocity / np.abs(dq).max(axis=0))
         offset = middle - scale * 0.5 * (q.max(axis=0) + q.min(axis=0))
@@ -248,6 +250,6 @@ def _motion(robot: Robot, seed: int, duration: float, candidates: int = 6) -> di
         if condition < least:
             least, best = condition, (offset, scale * raw.sine, scale * raw.cosine)
     offset, sine, cosine = best
-    return di.Fourier(
+    return di.trajectories.Fourier(
         frequency=1.0 / duration, length=duration, offset=offset, sine=sine, cosine=cosine, joints=robot.joint_names
     )

@@ -32,14 +32,14 @@ def live(fit) -> di.OnlineIdentifier:
     return di.OnlineIdentifier(scara().described, prior=fit, payload=True)
 
 
-def feed(found: di.OnlineIdentifier, samples, start: float, stop: float) -> di.OnlineState:
+def feed(found: di.OnlineIdentifier, samples, start: float, stop: float) -> di.online.OnlineState:
     own = (samples[0] > start) & (samples[0] <= stop)
     found.update_many(*(x[own] for x in samples))
     return found.state()
 
 
 @pytest.fixture(scope="module")
-def states(fit, samples) -> list[di.OnlineState]:
+def states(fit, samples) -> list[di.online.OnlineState]:
     found, times = live(fit), np.arange(0.0, 12.2, 0.2)
     return [feed(found, samples, start, stop) for start, stop in itertools.pairwise(times)]
 

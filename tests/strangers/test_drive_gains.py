@@ -21,18 +21,18 @@ def counted(log: di.Log) -> di.Log:
     return dataclasses.replace(log, channels={**log.channels, **positions})
 
 
-def judged(found: di.DriveGains) -> Calibration:
+def judged(found: di.payload.DriveGains) -> Calibration:
     """Torque was logged as it is: the factors are one."""
     return calibration(found.joints, found.factors, np.sqrt(np.diag(found.covariance)), np.ones(len(found.joints)))
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[di.Experiment]:
+def runs() -> list[di.estimate.Experiment]:
     """Without and with the body, in a band in which the steps make much of the accelerations."""
     stranger, signals = scara(), di.SignalOptions(band=20.0)
     logs = ([stranger.log(3), stranger.log(103)], [stranger.log(203, payload=BODY)])
     return [
-        di.experiment(name, stranger.described, [counted(log) for log in own], signals=signals)
+        di.estimate.experiment(name, stranger.described, [counted(log) for log in own], signals=signals)
         for name, own in zip(("without", "with"), logs, strict=True)
     ]
 
@@ -45,6 +45,6 @@ def test_steps_of_encoders_do_not_draw_the_gains_aside(runs):
 
 
 def test_other_base_parameters_with_the_body_are_refused(runs):
-    other = di.experiment("with", scara().described, counted(scara().log(203, payload=BODY)), "rigid,Ia,Fv,Fc")
+    other = di.estimate.experiment("with", scara().described, counted(scara().log(203, payload=BODY)), "rigid,Ia,Fv,Fc")
     with pytest.raises(di.InputError, match="lock the same joints and use the same terms in both"):
         di.identify_drive_gains(scara().described, runs[0], other, {"M": BODY.mass})

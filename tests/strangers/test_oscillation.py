@@ -57,7 +57,7 @@ def locked_scara(friction=False, **locked):
 
 def test_weight_and_rotor_inertia_of_a_slide_whose_weight_is_described_wrong():
     """The weight shifts the position that it swings about; taken for right it was 100 standard deviations in Ia3."""
-    found = di.oscillate(locked_scara(q1=0, q2=0, q4=0), stage="inertia")
+    found = di.experiments.oscillate(locked_scara(q1=0, q2=0, q4=0), stage="inertia")
     errors = judged(found, scara().truth)
     assert set(errors.names) == {"MR3", "Ia3"}
     assert np.abs(errors.off).max() < 4.0
@@ -67,7 +67,7 @@ def test_weight_and_rotor_inertia_of_a_slide_whose_weight_is_described_wrong():
 @pytest.mark.parametrize("locked", [{"q1": 0, "q4": 0}, {}], ids=["elbow and lift", "whole arm"])
 def test_inertias_where_weights_are_described_wrong(locked):
     """Weights that are taken for exact put Ia3 at 3.15 kg instead of 3, 24 and 62 standard deviations off."""
-    found = di.oscillate(locked_scara(**locked), stage="inertia")
+    found = di.experiments.oscillate(locked_scara(**locked), stage="inertia")
     errors = judged(found, scara().truth)
     assert errors.rms < 1.3, str(errors)
     assert abs(errors.worst[1]) < 4.0
@@ -76,7 +76,7 @@ def test_inertias_where_weights_are_described_wrong(locked):
 
 def test_weights_are_felt_as_inertia_by_other_joints():
     """What the slide carries is part of the elbow's inertia."""
-    found = di.oscillate(locked_scara(q1=0, q4=0), stage="both")
+    found = di.experiments.oscillate(locked_scara(q1=0, q4=0), stage="both")
     errors = judged(found, scara().truth)
     assert {"MR3", "Ia3"} < set(errors.names)
     assert errors.rms < 2.0
@@ -88,7 +88,7 @@ def test_a_slide_alone_has_no_slope():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ExperimentError, match=r"weight of lift.*no slope.*--stage inertia.*dynident gravity"):
-            di.oscillate(locked_scara(q1=0, q2=0, q4=0), stage="gravity")
+            di.experiments.oscillate(locked_scara(q1=0, q2=0, q4=0), stage="gravity")
 
 
 def test_the_verb_says_so_and_nothing_else(capsys):
@@ -103,7 +103,7 @@ def test_the_verb_says_so_and_nothing_else(capsys):
 
 def test_friction_is_refused():
     with pytest.raises(ExperimentError, match="friction or a brake holds it"):
-        di.oscillate(locked_scara(friction=True, q1=0, q2=0, q4=0), stage="inertia")
+        di.experiments.oscillate(locked_scara(friction=True, q1=0, q2=0, q4=0), stage="inertia")
 
 
 @pytest.mark.parametrize("stage", ["gravity", "inertia"])
@@ -134,7 +134,7 @@ def test_strangers_from_descriptions_of_their_own(name):
         rng = np.random.default_rng(seed)
         nominal = {key: x * rng.uniform(0.85, 1.2) for key, x in stranger.values(friction=False).items()}
         plant = stranger.plant(seed, friction=False, sample_time=4e-3)
-        errors = judged(di.oscillate(plant, stage="inertia", nominal=nominal), stranger.truth)
+        errors = judged(di.experiments.oscillate(plant, stage="inertia", nominal=nominal), stranger.truth)
         off = errors if off is None else off + errors
     assert off.rms < 1.3
     assert abs(off.worst[1]) < 6.0

@@ -55,7 +55,7 @@ def test_a_stored_fit_says_what_was_used(fit, log, tmp_path):
 
 def test_a_fit_that_was_stored_with_one_number_predicts_what_it_did(fit, log, tmp_path):
     """Files of earlier versions have Fc(0.02), which was 0.02 m/s on slides."""
-    terms = tuple(di.Coulomb(0.02, 0.02) if term.name == "Fc" else term for term in fit.base.terms)
+    terms = tuple(di.dynamics.Coulomb(0.02, 0.02) if term.name == "Fc" else term for term in fit.base.terms)
     old = dataclasses.replace(fit, base=dataclasses.replace(fit.base, terms=terms))
     old.save(tmp_path)
     assert "Fc(0.02)" in yaml.safe_load((tmp_path / "fit.yaml").read_text())["terms"]

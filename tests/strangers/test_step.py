@@ -25,7 +25,11 @@ def run_steps(stranger, joints, robot=None, **how):
     machine = stranger if robot is None else dataclasses.replace(stranger, described=robot)
     bench = Bench(machine.plant(motors=motors))
     poses = np.full((1, len(stranger.described.joints)), POSE)
-    return di.step_test(bench, motors, di.StepOptions(joints=joints, poses=poses, **how)), bench, motors
+    return (
+        di.experiments.step_test(bench, motors, di.experiments.StepOptions(joints=joints, poses=poses, **how)),
+        bench,
+        motors,
+    )
 
 
 def errors(stranger, found):

@@ -16,7 +16,7 @@ SLOW = [pytest.param(*case, marks=pytest.mark.full) for case in ALL if case not 
 @pytest.mark.parametrize(("name", "terms"), [*QUICK, *SLOW])
 def test_equals_the_numeric_base_parameters(name, terms):
     robot = di.load_robot(name)
-    exact, numeric = di.symbolic_base(robot, terms), di.base_parameters(robot, terms)
+    exact, numeric = di.symbolic.symbolic_base(robot, terms), di.base_parameters(robot, terms)
     assert exact.names == numeric.names
     assert exact.independent == numeric.independent
     assert exact.warnings == ()
@@ -28,7 +28,7 @@ def test_equals_the_numeric_base_parameters(name, terms):
 
 def test_combinations_of_the_cmu_arm():
     """Khosla & Kanade 1987, section 4.2, with the count corrected."""
-    base = di.symbolic_base(di.load_robot("cmu-dd-arm-3"), "rigid")
+    base = di.symbolic.symbolic_base(di.load_robot("cmu-dd-arm-3"), "rigid")
     found = dict(zip(base.names, base.expressions, strict=True))
     S = sp.Symbol
     a1, a2, d3, M1, M2, M3 = sp.symbols("a1 a2 d3 M1 M2 M3")
@@ -45,7 +45,7 @@ def test_combinations_of_the_cmu_arm():
 
 
 def test_regroupings_of_the_sr400_have_fractions_of_lengths():
-    base = di.symbolic_base(di.load_robot("sr400"), "rigid,Ia")
+    base = di.symbolic.symbolic_base(di.load_robot("sr400"), "rigid,Ia")
     found = dict(zip(base.names, base.expressions, strict=True))
     d2, d3, d4, d8, RL4 = sp.symbols("d2 d3 d4 d8 RL4")
     assert base.n == 42
@@ -58,8 +58,8 @@ def test_regroupings_of_the_sr400_have_fractions_of_lengths():
 def test_the_base_columns_make_the_whole_regressor(name):
     """W = W_base K as functions of the state, to zero by SymPy, and the model in base parameters has W_base."""
     robot = di.load_robot(name)
-    base = di.symbolic_base(robot, "rigid,Ia")
-    W = di.symbolic_model(robot, "rigid,Ia").W
+    base = di.symbolic.symbolic_base(robot, "rigid,Ia")
+    W = di.symbolic.symbolic_model(robot, "rigid,Ia").W
     free = [j for j, column in enumerate(base.columns) if column.fixed is None]
     assert_equal(W[:, list(base.independent)] * base.K[:, free], W[:, free])
     small = base.model()
@@ -69,7 +69,7 @@ def test_the_base_columns_make_the_whole_regressor(name):
 
 
 def test_a_mass_on_a_vertical_slide_and_an_offset_depend_through_gravity():
-    base = di.symbolic_base(di.load_robot("cylindrical"))
+    base = di.symbolic.symbolic_base(di.load_robot("cylindrical"))
     assert sp.Symbol("g") in base.K.free_symbols
 
 
@@ -80,7 +80,7 @@ def test_equal_lengths_that_hide_something_are_told(tmp_path):
         "  - {name: one}\n  - {name: two, d: a - b}\n"
     )
     (tmp_path / "hidden.yaml").write_text(text)
-    base = di.symbolic_base(di.load_robot(tmp_path / "hidden.yaml"), "rigid")
+    base = di.symbolic.symbolic_base(di.load_robot(tmp_path / "hidden.yaml"), "rigid")
     numeric = di.base_parameters(base.robot, "rigid")
     assert base.n > numeric.n
     assert f"has {base.n} base parameters, with its own values {numeric.n}" in base.warnings[0]
@@ -88,14 +88,14 @@ def test_equal_lengths_that_hide_something_are_told(tmp_path):
 
 def test_odd_angles_fall_back_to_numbers_and_say_so():
     robot = di.load_robot("kr5").lock(q1=0, q4=0.5, q6=0)
-    base, numeric = di.symbolic_base(robot, "rigid"), di.base_parameters(robot, "rigid")
+    base, numeric = di.symbolic.symbolic_base(robot, "rigid"), di.base_parameters(robot, "rigid")
     assert "rounded numbers" in base.warnings[0]
     np.testing.assert_array_equal(np.array(base.K, float), numeric.K)
     assert base.names == numeric.names
 
 
 def test_printed_forms():
-    base = di.symbolic_base(di.load_robot("kr5-planar"), "rigid")
+    base = di.symbolic.symbolic_base(di.load_robot("kr5-planar"), "rigid")
     assert "MXR2 = MX2 + a2*(M2 + M3)" in base.text()
     assert "Identified as they are: MY1, MY2, ZZ3, MX3, MY3" in base.text()
     assert r"\mathit{MX}_{R2} &= \mathit{MX}_{2} + a_{2}" in base.latex()
@@ -103,7 +103,7 @@ def test_printed_forms():
 
 def test_printed_python_of_the_base_model():
     robot = di.load_robot("kr5-planar")
-    base = di.symbolic_base(robot, "rigid")
+    base = di.symbolic.symbolic_base(robot, "rigid")
     names: dict = {}
     exec(base.print_as("python"), names)
     assert names["COLUMNS"] == list(base.names)

@@ -27,7 +27,7 @@ def states(n: int, count: int = 4) -> np.ndarray:
     return np.random.default_rng(3).normal(size=(3, count, n))
 
 
-def evaluated(model: di.SymbolicModel, matrix, values: np.ndarray, *state: np.ndarray) -> np.ndarray:
+def evaluated(model: di.symbolic.SymbolicModel, matrix, values: np.ndarray, *state: np.ndarray) -> np.ndarray:
     """A matrix of the model at states and parameter values, by lambdify."""
     symbols = [s for group, _ in zip((model.q, model.dq, model.ddq), state, strict=False) for s in group]
     chi = list(model.chi)
@@ -44,7 +44,7 @@ def close(found: np.ndarray, expected: np.ndarray) -> None:
 def test_lambdified_matrices_are_the_numbers(name):
     robot = di.load_robot(name)
     robot = dataclasses.replace(robot, fixed={})
-    model = di.symbolic_model(robot)
+    model = di.symbolic.symbolic_model(robot)
     chi = np.random.default_rng(0).normal(size=len(model.columns))
     q, dq, ddq = states(len(model.q))
     close(evaluated(model, model.M, chi, q), di.mass_matrix(robot, q, dict(zip(map(str, model.chi), chi, strict=True))))
@@ -65,7 +65,7 @@ def test_lambdified_matrices_are_the_numbers(name):
 def test_the_same_recursion_on_sympys_own_symbols(name):
     """The number type is a matter of speed: SymPy expressions through the recursion give the same functions."""
     robot = di.load_robot(name)
-    model = di.symbolic_model(robot, "rigid,Ia,Fv")
+    model = di.symbolic.symbolic_model(robot, "rigid,Ia,Fv")
     lengths = {length: sp.Symbol(length) for length in robot.lengths}
     state = eq.make_state(robot, sp, model.q, model.dq, model.ddq, lengths=lengths)
     g = sp.Symbol("g")
@@ -82,14 +82,14 @@ def test_the_same_recursion_on_sympys_own_symbols(name):
 )
 def test_lagrange_equals_newton_and_euler(name):
     robot = dataclasses.replace(di.load_robot(name), fixed={})
-    model = di.symbolic_model(robot, "rigid")
-    assert_equal(di.lagrange_model(robot).W, model.W)
+    model = di.symbolic.symbolic_model(robot, "rigid")
+    assert_equal(di.symbolic.lagrange_model(robot).W, model.W)
 
 
 def test_lagrange_in_classical_parameters():
     """tau over mass, centre and inertia about it is W chi with chi as eq. (2) of Abhishek et al. has it."""
     robot = di.load_robot("cmu-dd-arm-3")
-    lagrange = di.lagrange_model(robot)
+    lagrange = di.symbolic.lagrange_model(robot)
     chi = []
     for i in (1, 2, 3):
         m, *r = sp.symbols(f"m{i} rx{i} ry{i} rz{i}")
@@ -104,8 +104,8 @@ def test_lagrange_in_classical_parameters():
 @pytest.mark.parametrize("name", ["puma560", "sr400"])
 def test_lagrange_of_six_joints_at_random_states(name):
     robot = di.load_robot(name)
-    lagrange = di.lagrange_model(robot)
-    model = di.symbolic_model(robot, "rigid")
+    lagrange = di.symbolic.lagrange_model(robot)
+    model = di.symbolic.symbolic_model(robot, "rigid")
     q, dq, ddq = states(6)
     function = sp.lambdify([[*model.q, *model.dq, *model.ddq], list(model.constants)], lagrange.W, cse=True)
     W = np.array(
@@ -118,7 +118,7 @@ def test_lagrange_of_six_joints_at_random_states(name):
 
 
 def test_mass_matrix_rate_minus_twice_christoffel_is_skew():
-    model = di.symbolic_model(di.load_robot("cmu-dd-arm-3"), "rigid")
+    model = di.symbolic.symbolic_model(di.load_robot("cmu-dd-arm-3"), "rigid")
     rate = sum((model.M.diff(q) * dq for q, dq in zip(model.q, model.dq, strict=True)), sp.zeros(3, 3))
     N = rate - 2 * model.christoffel
     assert_equal(N + N.T, sp.zeros(3, 3))
@@ -126,16 +126,16 @@ def test_mass_matrix_rate_minus_twice_christoffel_is_skew():
 
 
 def test_angle_sums_and_squares_are_found():
-    model = di.symbolic_model(di.load_robot("pendulum-3"), "rigid")
+    model = di.symbolic.symbolic_model(di.load_robot("pendulum-3"), "rigid")
     q1, q2, q3 = model.q
     assert model.g[2].atoms(sp.sin) == {sp.sin(q1 + q2 + q3)}
     assert model.M[0, 2].atoms(sp.cos) == {sp.cos(q3), sp.cos(q2 + q3)}
-    arm = di.symbolic_model(di.load_robot("cmu-dd-arm-3"), "rigid")
+    arm = di.symbolic.symbolic_model(di.load_robot("cmu-dd-arm-3"), "rigid")
     assert arm.M[1, 1].coeff(sp.Symbol("XX3")) == sp.sin(sp.Symbol("q3")) ** 2
 
 
 def test_sr400s_passive_joints_are_written_in_the_active_ones():
-    model = di.symbolic_model(di.load_robot("sr400"), "rigid,Ia")
+    model = di.symbolic.symbolic_model(di.load_robot("sr400"), "rigid,Ia")
     names = {symbol.name for symbol in model.g.free_symbols}
     assert {"q2", "q7", "d3", "g"} <= names
     assert not {"q3", "q8"} & names
@@ -144,8 +144,8 @@ def test_sr400s_passive_joints_are_written_in_the_active_ones():
 
 def test_trees_and_skew_axes_of_urdf_robots():
     for seed in (2, 6):
-        robot = di.robot_from_urdf(random_urdf(seed))
-        model = di.symbolic_model(robot, "rigid")
+        robot = di.robot.robot_from_urdf(random_urdf(seed))
+        model = di.symbolic.symbolic_model(robot, "rigid")
         chi = di.parameters(robot, "rigid")
         q, dq, ddq = states(len(model.q))
         close(evaluated(model, model.M, chi, q), di.mass_matrix(robot, q))
@@ -154,7 +154,7 @@ def test_trees_and_skew_axes_of_urdf_robots():
 
 def test_locked_joints_and_geared_followers():
     robot = di.load_robot("kr5-planar").lock(q2=0.5)
-    model = di.symbolic_model(robot, "rigid")
+    model = di.symbolic.symbolic_model(robot, "rigid")
     q, dq, ddq = states(2)
     close(evaluated(model, model.M, di.parameters(robot, "rigid"), q), di.mass_matrix(robot, q))
     half = dataclasses.replace(
@@ -166,22 +166,22 @@ def test_locked_joints_and_geared_followers():
         zero=np.zeros(2),
         elements=(),
     )
-    model = di.symbolic_model(half, "rigid")
+    model = di.symbolic.symbolic_model(half, "rigid")
     chi = di.parameters(half, "rigid")
     close(evaluated(model, model.M, chi, q), di.mass_matrix(half, q))
     close(evaluated(model, model.tau, chi, q, dq, ddq)[:, :, 0], di.inverse_dynamics(half, q, dq, ddq, "rigid"))
     odd = dataclasses.replace(half, follow=np.array([[1.0, 0], [0, 1], [np.sqrt(2), 0]]))
     with pytest.raises(di.DynidentError, match=r"follows by 1\.41421, which is no simple ratio"):
-        di.symbolic_model(odd, "rigid")
+        di.symbolic.symbolic_model(odd, "rigid")
 
 
 def test_friction_laws_of_one_direction_are_one_quantity():
-    form = di.symbolic_model(di.load_robot("pendulum-2"), "rigid").form.quantities
+    form = di.symbolic.symbolic_model(di.load_robot("pendulum-2"), "rigid").form.quantities
     speed = form.dq[0] - 2 * form.dq[1]
     assert form.sign(speed) == -form.sign(-speed) == form.sign(3 * speed)
     assert form.tanh(speed) == -form.tanh(-speed) != form.tanh(3 * speed)
     robot = di.load_robot("sr400")
-    model = di.symbolic_model(robot, ["Fv", di.Coulomb(0.02)])
+    model = di.symbolic.symbolic_model(robot, ["Fv", di.dynamics.Coulomb(0.02)])
     q, dq, ddq = states(6)
     close(
         evaluated(model, model.W, np.zeros(len(model.columns)), q, dq, ddq),
@@ -192,7 +192,7 @@ def test_friction_laws_of_one_direction_are_one_quantity():
 def test_gravity_in_any_direction(tmp_path):
     (tmp_path / "tilted.yaml").write_text("base: pendulum-2\ngravity: [3, -4, 0.5]\n")
     robot = di.load_robot(tmp_path / "tilted.yaml")
-    model = di.symbolic_model(robot, "rigid")
+    model = di.symbolic.symbolic_model(robot, "rigid")
     assert {str(s) for s in model.constants} == {"L", "gx", "gy", "gz"}
     q, _, _ = states(2)
     close(evaluated(model, model.g, di.parameters(robot, "rigid"), q)[:, :, 0], di.gravity_torque(robot, q))
@@ -204,7 +204,7 @@ def test_geometry_that_divides_by_a_length_keeps_its_numbers(tmp_path):
     (tmp_path / "even.yaml").write_text(text.replace("a/b", "a + 2*b"))
     for name, symbols in (("odd", set()), ("even", {"a", "b"})):
         robot = di.load_robot(tmp_path / f"{name}.yaml")
-        model = di.symbolic_model(robot, "rigid")
+        model = di.symbolic.symbolic_model(robot, "rigid")
         assert {str(s) for s in model.constants} - {"g"} == symbols
         q, dq, ddq = states(2)
         chi = np.random.default_rng(0).normal(size=20)
@@ -213,7 +213,7 @@ def test_geometry_that_divides_by_a_length_keeps_its_numbers(tmp_path):
         assert_python(model, robot, chi)
 
 
-def assert_python(model: di.SymbolicModel, robot: di.Robot, chi: np.ndarray) -> None:
+def assert_python(model: di.symbolic.SymbolicModel, robot: di.Robot, chi: np.ndarray) -> None:
     """The printed module computes what the library does."""
     names: dict = {}
     exec(model.python(("tau", "M", "g", "W", "C", "B", "christoffel")), names)
@@ -242,37 +242,37 @@ class TestPrinting:
     @pytest.mark.parametrize("name", ["cylindrical", "cmu-dd-arm-3", "minnesota", pytest.param("sr400", marks=full)])
     def test_python_runs_and_agrees(self, name):
         robot = dataclasses.replace(di.load_robot(name), fixed={})
-        model = di.symbolic_model(robot)
+        model = di.symbolic.symbolic_model(robot)
         assert_python(model, robot, np.random.default_rng(1).normal(size=len(model.columns)))
 
     @pytest.mark.parametrize("name", di.bundled_names())
     def test_python_of_every_robot_with_its_own_values(self, name):
         robot = di.load_robot(name)
         names: dict = {}
-        exec(di.symbolic_model(robot).python("tau,M"), names)
+        exec(di.symbolic.symbolic_model(robot).python("tau,M"), names)
         q, dq, ddq = states(len(robot.joint_names))
         tau = np.array([np.broadcast_to(x, len(q)) for x in names["inverse_dynamics"](q.T, dq.T, ddq.T)]).T
         close(tau, di.inverse_dynamics(robot, q, dq, ddq))
         close([names["mass_matrix"](x) for x in q], di.mass_matrix(robot, q))
 
     def test_python_of_a_robot_without_a_readable_closed_form(self):
-        robot = di.robot_from_urdf(random_urdf(7))
+        robot = di.robot.robot_from_urdf(random_urdf(7))
         names: dict = {}
-        exec(di.symbolic_model(robot, "rigid").python("tau"), names)
+        exec(di.symbolic.symbolic_model(robot, "rigid").python("tau"), names)
         q, dq, ddq = states(len(robot.joint_names))
         tau = [names["inverse_dynamics"](*x) for x in zip(q, dq, ddq, strict=True)]
         close(tau, di.inverse_dynamics(robot, q, dq, ddq, "rigid"))
 
     def test_text(self):
-        text = di.symbolic_model(di.load_robot("pendulum-2"), "rigid").text("M,g")
+        text = di.symbolic.symbolic_model(di.load_robot("pendulum-2"), "rigid").text("M,g")
         assert "M[1, 2] = ZZ2 + C2*L*MX2 - L*MY2*S2" in text
         assert "C12 = cos(q1 + q2), S12 = sin(q1 + q2)" in text
         assert "Constants: L = 1, g = 9.81" in text
-        assert "all zero" in di.symbolic_model(di.load_robot("minnesota"), "rigid").text("g")
+        assert "all zero" in di.symbolic.symbolic_model(di.load_robot("minnesota"), "rigid").text("g")
 
     def test_text_can_be_read_back(self):
         """Every printed entry, taken as an expression, is the entry."""
-        model = di.symbolic_model(di.load_robot("cmu-dd-arm-3"), "rigid,Fc")
+        model = di.symbolic.symbolic_model(di.load_robot("cmu-dd-arm-3"), "rigid,Fc")
         short = {f"{f}{n}": getattr(sp, {"C": "cos", "S": "sin"}[f])(sp.Symbol(f"q{n}")) for f in "CS" for n in "123"}
         for line in model.text("tau").splitlines():
             if line.startswith("tau["):
@@ -281,7 +281,7 @@ class TestPrinting:
                 assert_equal(found, model.tau[int(left[4]) - 1])
 
     def test_latex(self):
-        text = di.symbolic_model(di.load_robot("pendulum-2"), "rigid").latex("M,B,tau")
+        text = di.symbolic.symbolic_model(di.load_robot("pendulum-2"), "rigid").latex("M,B,tau")
         assert r"M_{2,2} &= \mathit{ZZ}_{2}" in text
         assert r"B_{1,\dot q_{1} \dot q_{2}} &=" in text
         assert r"\ddot q_{1}" in text
@@ -293,7 +293,9 @@ class TestPrinting:
         (tmp_path / "odd.yaml").write_text(text + "joints:\n  - {a: C2}\n  - {a: S12}\n")
         plain = text.replace("C2: 0.5, S12: 0.4", "a: 0.5, b: 0.4") + "joints:\n  - {a: a}\n  - {a: b}\n"
         (tmp_path / "even.yaml").write_text(plain)
-        odd, even = (di.symbolic_model(di.load_robot(tmp_path / f"{name}.yaml"), "rigid") for name in ("odd", "even"))
+        odd, even = (
+            di.symbolic.symbolic_model(di.load_robot(tmp_path / f"{name}.yaml"), "rigid") for name in ("odd", "even")
+        )
         swap = {"C2": "C2_", "S2": "S2_", "C12": "C12_", "S12": "S12_", "a": "C2", "b": "S12"}
         short = re.compile(r"\b(C2|S2|C12|S12|a|b)\b")
         theirs = [short.sub(lambda found: swap[found[1]], line) for line in even.text("M,g").splitlines()]
@@ -306,14 +308,14 @@ class TestPrinting:
         assert "'" not in even.latex("M")
 
     def test_unknown_parts_and_parameters_are_named(self):
-        model = di.symbolic_model(di.load_robot("pendulum-1"), "rigid")
+        model = di.symbolic.symbolic_model(di.load_robot("pendulum-1"), "rigid")
         with pytest.raises(di.UnknownNameError, match="unknown part of a symbolic model 'N'"):
             model.text("M,N")
         with pytest.raises(di.UnknownNameError, match="unknown parameter 'ZZ9'"):
-            di.symbolic_model(model.robot, "rigid", parameters={"ZZ9": "x"})
+            di.symbolic.symbolic_model(model.robot, "rigid", parameters={"ZZ9": "x"})
 
 
-@pytest.mark.parametrize("make", [di.symbolic_model, di.symbolic_base, di.lagrange_model])
+@pytest.mark.parametrize("make", [di.symbolic.symbolic_model, di.symbolic.symbolic_base, di.symbolic.lagrange_model])
 def test_what_has_no_closed_form(make, tmp_path):
     with pytest.raises(di.InputError, match=r"a str is no robot; load it first: di\.load_robot\('pendulum-1'\)"):
         make("pendulum-1")
@@ -327,7 +329,7 @@ def test_without_sympy_the_message_says_what_to_install():
     code = (
         "import sys; sys.modules['sympy'] = None\n"
         "import dynident as di\n"
-        "model = di.symbolic_model(di.load_robot('pendulum-1'), 'rigid')\n"
+        "model = di.symbolic.symbolic_model(di.load_robot('pendulum-1'), 'rigid')\n"
         "assert 'def mass_matrix' in model.python('M')\n"
         "try:\n    model.M\nexcept di.DynidentError as error:\n    print(error)"
     )
@@ -336,9 +338,7 @@ def test_without_sympy_the_message_says_what_to_install():
 
 
 def test_sympy_is_not_loaded_by_the_library_itself():
-    code = (
-        "import sys, dynident as di; di.symbolic_model, di.symbolic_base, di.regressor; print('sympy' in sys.modules)"
-    )
+    code = "import sys, dynident as di; di.symbolic.symbolic_model, di.symbolic.symbolic_base, di.regressor; print('sympy' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "False"
 

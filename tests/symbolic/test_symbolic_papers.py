@@ -28,7 +28,7 @@ class TestKhoslaCylindrical:
 
     def test_classical_model_12_to_14(self):
         zero = {S(name): 0 for name in (*self.centred, *self.diagonal)}
-        tau = di.lagrange_model(di.load_robot("cylindrical")).tau.subs(zero)
+        tau = di.symbolic.lagrange_model(di.load_robot("cylindrical")).tau.subs(zero)
         m2, m3, s3z = sp.symbols("m2 m3 rz3")
         inertia = S("Izz1") + S("Iyy2") + S("Iyy3") + m3 * (s3z + q3) ** 2
         assert_equal(tau[2], m3 * e3 - m3 * (s3z + q3) * d1**2)
@@ -37,7 +37,7 @@ class TestKhoslaCylindrical:
         assert_equal(tau[0], inertia * e1 + 2 * m3 * (s3z + q3) * d3_ * d1)
 
     def test_modified_model_18_to_20(self):
-        model = di.symbolic_model(di.load_robot("cylindrical"), "rigid")
+        model = di.symbolic.symbolic_model(di.load_robot("cylindrical"), "rigid")
         zero = {S(f"{name}{i}"): 0 for name in ("XY", "XZ", "YZ", "MX", "MY") for i in (1, 2, 3)}
         tau = model.tau.subs(zero)
         m2, m3, first = sp.symbols("M2 M3 MZ3")
@@ -47,7 +47,7 @@ class TestKhoslaCylindrical:
         assert_equal(tau[0], (total + 2 * first * q3 + m3 * q3**2) * e1 + 2 * (first + m3 * q3) * d3_ * d1)
 
     def test_torque_errors_21_to_23(self):
-        model = di.symbolic_model(di.load_robot("cylindrical"), "rigid")
+        model = di.symbolic.symbolic_model(di.load_robot("cylindrical"), "rigid")
         assert_equal(column(model, 2, "MZ3"), -(d1**2))
         assert_equal(column(model, 2, "M3"), e3 - q3 * d1**2)
         for name in ("M2", "M3"):
@@ -66,7 +66,7 @@ class TestKhoslaArm:
     @pytest.fixture(scope="class")
     @classmethod
     def model(cls):
-        return di.symbolic_model(di.load_robot("cmu-dd-arm-3"), "rigid")
+        return di.symbolic.symbolic_model(di.load_robot("cmu-dd-arm-3"), "rigid")
 
     def test_equation_24(self, model):
         a1, a2, d3 = self.a1, self.a2, self.d3
@@ -123,7 +123,7 @@ class TestJamisola:
     m = sp.symbols("m1:4")
 
     def rods(self, n: int):
-        model = di.symbolic_model(di.load_robot(f"pendulum-{n}"), "rigid")
+        model = di.symbolic.symbolic_model(di.load_robot(f"pendulum-{n}"), "rigid")
         rod = {str(column): 0 for column in model.chi}
         for i in range(n):
             m = self.m[i]
@@ -182,7 +182,7 @@ class TestKim:
     """Paper 4, appendix: the Minnesota arm. The coupler turns with link 2, so its own inertia goes there."""
 
     def test_equations_a1_to_a6(self):
-        model = di.symbolic_model(di.load_robot("minnesota"), "rigid")
+        model = di.symbolic.symbolic_model(di.load_robot("minnesota"), "rigid")
         L5, gap, h = sp.symbols("L5 g h")  # h is L2 - g
         m2, m3, m4, m5, X2, X3, X4, X5 = sp.symbols("m2 m3 m4 m5 X2 X3 X4 X5")
         centre = {2: (m2, X2), 3: (m3, X3), 4: (m4, X4), 5: (m5, -X5)}
@@ -207,7 +207,7 @@ class TestKim:
         assert_equal(M, sp.Matrix([[M11, M12, M13], [M12, M22, 0], [M13, 0, Ie1 + Ie6]]))
 
     def test_equation_20_has_its_shapes(self):
-        model = di.symbolic_model(di.load_robot("minnesota"), "rigid")
+        model = di.symbolic.symbolic_model(di.load_robot("minnesota"), "rigid")
         assert (model.M.shape, model.C.shape, model.B.shape, model.g.shape) == ((3, 3), (3, 3), (3, 3), (3, 1))
         assert model.g == sp.zeros(3, 1)
 
@@ -218,7 +218,7 @@ class TestAbhishek:
     @pytest.fixture(scope="class")
     @classmethod
     def lagrange(cls):
-        return di.lagrange_model(di.load_robot("kr5-planar"))
+        return di.symbolic.lagrange_model(di.load_robot("kr5-planar"))
 
     def test_twelve_of_thirty_have_an_effect(self, lagrange):
         names = [column.name for column in di.columns(lagrange.robot, "rigid")]
@@ -226,7 +226,7 @@ class TestAbhishek:
         assert felt == {f"{symbol}{i}" for i in (1, 2, 3) for symbol in ("ZZ", "MX", "MY", "M")}  # eq. (23)
 
     def test_table_4(self, lagrange):
-        base = di.symbolic_base(lagrange.robot, "rigid")
+        base = di.symbolic.symbolic_base(lagrange.robot, "rigid")
         a1, a2, M1, M2, M3 = sp.symbols("a1 a2 M1 M2 M3")
         expected = {
             "ZZR1": S("ZZ1") - a1**2 * (M1 + M2 + M3),
@@ -246,6 +246,6 @@ class TestAbhishek:
 
     def test_the_base_regressor_makes_the_lagrange_torque(self, lagrange):
         """Y chi of Lagrange is W_base beta: both models, and the regrouping between them, to zero."""
-        base = di.symbolic_base(lagrange.robot, "rigid")
+        base = di.symbolic.symbolic_base(lagrange.robot, "rigid")
         own = lagrange.W[:, list(base.independent)]
         assert_equal(own * base.K, lagrange.W)
