@@ -7,7 +7,8 @@ of torque noise as the paper's robot has it. Half the sum of both ways is free o
 the angle tells the moments. They are put beside those of a least-squares fit, as in Table 5 of the paper; then beside
 the numbers that the paper prints, whose disagreement has a shape that tells its cause.
 
-To adapt it, put your robot file for "kr5-planar" and your own plant for `MujocoPlant`, or use `di.experiments.gravity_from_logs`.
+To adapt it, put your robot file for "kr5-planar" and your own plant for `MujocoPlant`, or use
+`di.experiments.gravity_from_logs`.
 """
 
 from __future__ import annotations
