@@ -1,136 +1,191 @@
 """Options declared once: a frozen dataclass per verb from which all that needs them is derived.
 
-Keywords of the Python function, arguments of the command line, keys of the run file, provenance, the printed command
-and the table in the docs come from the fields of one record:
+Keywords of the Python function (`keywords`), arguments of the command line (`cli.arguments`), keys of the run file,
+provenance (`given_options`), the printed command and the table in the docs (`option_table`) come from the fields of one
+record. The options of a function stand in its room; what only the command line has (files, what to print) is added by a
+record of `cli` that inherits from it and from the groups that several verbs share:
 
 >>> @dataclasses.dataclass(frozen=True, kw_only=True)
-... class Options:
-...     band: float | None = option(None, "bandwidth of the rows", unit="Hz", minimum=0.0)
+... class SweepOptions(Options):  # in its room
+...     band: float | None = option(None, "bandwidth of the rows", unit="Hz", minimum=0.0, shown="from the motion")
+...     way: str = option("both", "ways of a sweep", choices=("both", "up", "down"))
+...     progress: Callable[[int], None] | None = option(None, "called on the way", cli=False, recorded=False)
+>>> @keywords(SweepOptions)
+... def sweep(robot: str, options: SweepOptions) -> float | None:  # called as sweep("arm", band=3.0)
+...     return options.band
+>>> @dataclasses.dataclass(frozen=True, kw_only=True)
+... class SweepArguments(SweepOptions, LogReading, Quiet, Answer):  # in cli
+...     robot: str = option(REQUIRED, "robot file", positional=True)
+...     logs: tuple[str, ...] = option((), "logs", flags=("--from",), many=True, metavar="LOG")
+...     pose: tuple[str, ...] = option((), "where joints are held; may be repeated", repeated=True)
+>>> sweep("arm", **plain_options(SweepArguments(robot="arm", band=3.0), SweepOptions))
+3.0
 
-Annotations are read as text and never evaluated, so that `--help` loads no NumPy.
+Help lists the fields of a record before those that it inherits. A record refuses values outside type, choices and
+bounds, so that keyword, flag and run-file key have one message. Annotations are read as text and never evaluated, so
+that `--help` loads no NumPy: types that need it are imported under TYPE_CHECKING only.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import difflib
 import functools
 import inspect
 import math
 import numbers
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from dynident.errors import InputError
+from dynident.errors import InputError, UnknownNameError, suggestion
 
 P = ParamSpec("P")
 A = TypeVar("A")
 B = TypeVar("B")
 T = TypeVar("T")
 R = TypeVar("R")
-_PLAIN = {"bool": bool, "int": int, "float": float, "str": str}  # types that a command line can give
+REQUIRED: Any = dataclasses.MISSING  # default of an option that must be given
+_PLAIN: dict[str, type] = {"str": str, "bool": bool, "int": int, "float": float}  # what a command line can give
+
+
+class OptionError(InputError):
+    """A value that an options record refuses.
+
+    Args:
+        name: The option; the command line shows its flag instead.
+        problem: Its value and what was expected, as it follows the name.
+    """
+
+    def __init__(self, name: str, problem: str) -> None:
+        self.name = name
+        self.problem = problem
+        super().__init__(f"{name}{problem}")
 
 
 def option(default: Any, help: str, **facts: Any) -> Any:
     """An option as a field of an options record.
 
     Args:
-        default: Its value where it is not given.
+        default: Its value where it is not given, or REQUIRED.
         help: What it is, in one sentence.
-        **facts: `unit`; `choices`; `minimum` (excluded) or `least` (included); `metavar`; `const`, the value of a bare
-            flag; `shown`, the default in words; `aliases`, more flags; `cli=False`, an option of Python alone;
-            `recorded=False`, one that shapes no number and is left out of the provenance.
+        **facts: `unit`; `choices`; `minimum` (excluded) or `least` (included); `shown`, the default in words.
+            On the command line: `metavar`; `positional=True`; `many=True`, one or more words (a tuple);
+            `repeated=True`, a flag that may be repeated (a tuple); `const`, the value of a bare flag; `flags` in place
+            of the one made from the name, `aliases` beside it; `cli=False`, an option of Python alone.
+            `recorded=False`, one that shapes no number and is left out of provenance and command.
     """
     return dataclasses.field(default=default, metadata={"help": help, **facts})
 
 
-def _fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
-    return {field.name: field for field in dataclasses.fields(cls)}
-
-
-def _kind(field: dataclasses.Field[Any]) -> type:
-    """The plain type of an option: the first of its annotation that a command line can give."""
-    return next((_PLAIN[word] for word in str(field.type).split(" | ") if word in _PLAIN), str)
-
-
-def flag(name: str) -> str:
-    """`rest_speed` -> `--rest-speed`."""
-    return f"--{name.replace('_', '-')}"
-
-
 def check_options(record: Any) -> None:
-    """Refuse values outside their declared type, choices or bounds; called from `__post_init__`.
+    """Refuse values outside their declared type, choices or bounds.
 
     Raises:
-        InputError: Naming the option, its value and what was expected.
+        OptionError: Naming the option, its value and what was expected.
     """
-    for name, field in _fields(type(record)).items():
+    for name, field in option_fields(type(record)).items():
         value, facts = getattr(record, name), field.metadata
         if value is None:
             continue
-        unit = f" {facts['unit']}" if "unit" in facts else ""
         # A type of the library's own (an estimator, terms) passes as it is: whoever takes it knows it.
-        number = _kind(field) in (int, float) and set(str(field.type).split(" | ")) <= {*_PLAIN, "None"}
-        if number and (isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value)):
-            raise InputError(f"{name} is {value!r}; expected a finite number{f' in{unit}' if unit else ''}")
+        kind = _PLAIN.get(str(field.type).removesuffix(" | None"))
+        if kind in (int, float):
+            expected = numbers.Integral if kind is int else numbers.Real
+            words = "a whole number" if kind is int else "a finite number"
+            if isinstance(value, bool) or not isinstance(value, expected) or not math.isfinite(value):
+                unit = f" in {facts['unit']}" if "unit" in facts else ""
+                raise OptionError(name, f" is {value!r}; expected {words}{unit}")
         if "choices" in facts and isinstance(value, str) and value not in facts["choices"]:
-            raise InputError(f"{name} is {value!r}; {_hint(value, facts['choices'])}")
+            raise OptionError(name, f": unknown choice '{value}'{suggestion(value, facts['choices'])}")
         if "minimum" in facts and value <= facts["minimum"]:
-            raise InputError(f"{name} is {value:g}{unit}; expected more than {facts['minimum']:g}{unit}")
+            least = f"more than {facts['minimum']:g}" if facts["minimum"] else "a positive number"
+            raise OptionError(name, f" is {value}; expected {least}")
         if "least" in facts and value < facts["least"]:
-            raise InputError(f"{name} is {value:g}{unit}; expected {facts['least']:g}{unit} or more")
+            least = f"{facts['least']:g} or more" if facts["least"] else "zero or a positive number"
+            raise OptionError(name, f" is {value}; expected {least}")
 
 
-def _hint(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, 1)
-    expected = f"expected {', '.join(known[:-1])} or {known[-1]}"
-    return f"did you mean {near[0]}? ({expected})" if near else expected
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """Base of every options record."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
-def from_mapping(cls: Callable[..., T], given: Mapping[str, Any], where: str = "") -> T:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answer(Options):
+    """Of every verb."""
+
+    json: bool = option(False, "print one JSON object and nothing else", recorded=False)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Quiet(Options):
+    """Of verbs that show progress."""
+
+    quiet: bool = option(False, "no progress and nothing on the terminal", recorded=False)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LogReading(Options):
+    """Of verbs that read logs."""
+
+    columns: str | None = option(None, "YAML file for logs with other column names", metavar="FILE")
+    window: str | None = option(None, "only this part of every log, by its own stamps", unit="s", metavar="START:STOP")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LockedJoints(Options):
+    """Of verbs that take a robot."""
+
+    locked: str = option("", "joints held at a position", unit="rad or m", metavar="q4=0.5,..")
+
+
+def option_fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
+    """The fields of a record by name: its own before those that it inherits."""
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    order = [name for one in cls.__mro__ for name in vars(one).get("__annotations__", {}) if name in fields]
+    return {name: fields[name] for name in dict.fromkeys(order)}
+
+
+def option_type(field: dataclasses.Field[Any]) -> type:
+    """The plain type of an option, by its annotation: what a command line can give."""
+    words = re.findall(r"\w+", str(field.type))
+    return next((kind for word, kind in _PLAIN.items() if word in words), str)
+
+
+def option_flags(name: str, field: dataclasses.Field[Any]) -> tuple[str, ...]:
+    """Flags of an option, the usual one first: `rest_speed` -> `--rest-speed`."""
+    facts = field.metadata
+    return (*facts.get("flags", (f"--{name.replace('_', '-')}",)), *facts.get("aliases", ()))
+
+
+def from_mapping(cls: Callable[..., T], given: Mapping[str, Any]) -> T:
     """Options from keywords, a parsed command line or a section of a run file.
 
-    Args:
-        cls: The record.
-        given: Names and values; a list of words counts as one with commas.
-        where: File and line, for messages.
-
     Raises:
-        InputError: For a name that is no option (with the nearest one) or a value that the record refuses.
+        UnknownNameError: For a name that is no option, with the nearest one.
+        OptionError: For a value that the record refuses.
     """
-    fields, values, place = _fields(cls), {}, where and f"{where}: "
+    fields, values = option_fields(cls), {}
     for key, value in given.items():
         if key not in fields:
-            raise InputError(f"{place}unknown option '{key}'; {_hint(key, list(fields))}")
-        if where and isinstance(value, list) and all(isinstance(word, str) for word in value):
-            value = ",".join(value)
-        values[key] = float(value) if _kind(fields[key]) is float and type(value) is int else value
-    try:
-        return cls(**values)
-    except InputError as error:
-        raise InputError(f"{place}{error}") from None
+            raise UnknownNameError("option", key, fields)
+        if option_type(fields[key]) is float and type(value) is int:
+            value = float(value)
+        values[key] = tuple(value) if {"many", "repeated"} & set(fields[key].metadata) else value
+    return cls(**values)
 
 
-def add_arguments(parser: argparse.ArgumentParser, cls: Any) -> None:
-    """Every option as an argument; one that is not given leaves no trace: defaults stand in the record alone."""
-    for name, field in _fields(cls).items():
-        facts, kind = field.metadata, _kind(field)
-        if not facts.get("cli", True):
-            continue
-        unit = f" [{facts['unit']}]" if "unit" in facts else ""
-        text = f"{facts['help']}{unit} (default: {facts.get('shown', field.default)})".replace("%", "%%")
-        how: dict[str, Any] = {"dest": name, "default": argparse.SUPPRESS, "help": text}
-        how |= {"action": "store_true"} if kind is bool else {"type": kind, "metavar": facts.get("metavar", "X")}
-        how |= {"nargs": "?", "const": facts["const"]} if "const" in facts else {}
-        parser.add_argument(flag(name), *facts.get("aliases", ()), **how)
+def plain_options(record: Any, cls: Any) -> dict[str, Any]:
+    """Those options of a record that another one has, a base of it: keywords of the function."""
+    return {name: getattr(record, name) for name in option_fields(cls)}
 
 
 def given_options(record: Any) -> dict[str, Any]:
     """Options that differ from their defaults and shape the result: for provenance and the printed command."""
-    fields = _fields(type(record))
-    values = ((name, getattr(record, name), field) for name, field in fields.items())
+    values = ((name, getattr(record, name), field) for name, field in option_fields(type(record)).items())
     return {
         name: value
         for name, value, field in values
@@ -138,38 +193,45 @@ def given_options(record: Any) -> dict[str, Any]:
     }
 
 
-def command(verb: str, positional: Sequence[str], record: Any) -> str:
-    """The command line that gives the same result again."""
-    words = [flag(k) if v is True else f"{flag(k)}={v}" for k, v in given_options(record).items()]
-    return shlex.join(["dynident", verb, *positional, *words])
+def shown_default(field: dataclasses.Field[Any]) -> str:
+    """The default of an option as people read it; empty where there is nothing to say."""
+    nothing = field.default in (REQUIRED, None, False, "", ())
+    return str(field.metadata.get("shown", "" if nothing else field.default))
 
 
 def option_table(cls: Any) -> str:
     """The options as a Markdown table: flag, default, unit, meaning."""
     lines = ["| option | default | unit | meaning |", "|---|---|---|---|"]
-    for name, field in _fields(cls).items():
+    for name, field in option_fields(cls).items():
         facts = field.metadata
-        shown = flag(name) if facts.get("cli", True) else name
-        cells = (f"`{shown}`", facts.get("shown", field.default), facts.get("unit", ""), facts["help"])
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        on_command_line = facts.get("cli", True) and not facts.get("positional")
+        shown = ", ".join(f"`{one}`" for one in option_flags(name, field)) if on_command_line else f"`{name}`"
+        cells = (shown, shown_default(field), facts.get("unit", ""), facts["help"])
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def keywords(cls: Callable[P, T]) -> Callable[[Callable[[A, B, T], R]], Callable[Concatenate[A, B, P], R]]:
-    """Give a function `f(first, second, options)` the fields of an options record as keywords.
+class _Keywords(Generic[P, T]):
+    """Decorator of `keywords`."""
 
-    They are typed for mypy and editors, and shown by `help()`, Sphinx and Jupyter; an unknown one names the nearest.
-    The first two arguments may be passed by name at run time.
-    """
+    def __init__(self, cls: Callable[P, T]) -> None:
+        self.cls = cls
 
-    def decorate(function: Callable[[A, B, T], R]) -> Callable[Concatenate[A, B, P], R]:
+    @overload
+    def __call__(self, function: Callable[[A, B, T], R]) -> Callable[Concatenate[A, B, P], R]: ...
+
+    @overload
+    def __call__(self, function: Callable[[A, T], R]) -> Callable[Concatenate[A, P], R]: ...
+
+    def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
         own = inspect.signature(function)
-        positional = list(own.parameters.values())[:2]
+        positional = list(own.parameters.values())[:-1]
         names = [parameter.name for parameter in positional]
+        cls = self.cls
 
         @functools.wraps(function)
         def call(*args: Any, **given: Any) -> R:
-            if len(args) > 2:
+            if len(args) > len(names):
                 raise InputError(f"{function.__name__} takes {' and '.join(names)}; give options by name")
             bound = dict(zip(names, args, strict=False))
             for name in names:
@@ -179,11 +241,17 @@ def keywords(cls: Callable[P, T]) -> Callable[[Callable[[A, B, T], R]], Callable
                     bound[name] = given.pop(name)
                 elif name not in bound:
                     raise InputError(f"{function.__name__}: {name} is missing")
-            return function(bound[names[0]], bound[names[1]], from_mapping(cls, given))
+            return function(*(bound[name] for name in names), from_mapping(cls, given))
 
         options = inspect.signature(cls).parameters.values()
-        signature = own.replace(parameters=[*positional, *options])
-        call.__signature__ = signature  # type: ignore[attr-defined]
+        call.__signature__ = own.replace(parameters=[*positional, *options])  # type: ignore[attr-defined]
         return call
 
-    return decorate
+
+def keywords(cls: Callable[P, T]) -> _Keywords[P, T]:
+    """Give a function `f(robot, options)` or `f(robot, logs, options)` the fields of a record as keywords.
+
+    They are typed for mypy and editors, and shown by `help()`, Sphinx and Jupyter; an unknown one names the nearest.
+    The first arguments may be passed by name at run time.
+    """
+    return _Keywords(cls)

@@ -150,7 +150,7 @@ class TestMistakes:
         with pytest.raises(di.diagnostics.CheckError) as error:
             identify(robot, log)
         assert error.value.checkup.verdict == "stop"
-        with pytest.raises(di.InputError, match="expected stop, tell or off"):
+        with pytest.raises(di.InputError, match="check: unknown choice"):
             identify(robot, log, check="maybe")
 
     def test_a_log_that_cannot_be_read_is_an_item(self, tmp_path, capsys):

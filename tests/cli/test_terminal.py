@@ -12,7 +12,7 @@ import sys
 import pytest
 from rich.cells import cell_len
 
-from dynident.cli.command_line import _VERBS, _parser, main
+from dynident.cli.command_line import VERBS, main, verb_parser
 from dynident.report.text import print_prose
 from tests.cli.fits import ARM, DEMO, FIRST, LOADED, OTHER, PLAIN_WORDS, SECOND, complaint, fit_of
 
@@ -89,12 +89,11 @@ def test_every_page_fits_80_columns(page, place, monkeypatch, capsys):
 
 
 def test_every_verb_has_a_page_here():
-    assert set(_VERBS) - {"demo"} <= {words[0] for words in PAGES.values()}
+    assert set(VERBS) - {"demo"} <= {words[0] for words in PAGES.values()}
 
 
 def verbs() -> dict[str, argparse.ArgumentParser]:
-    (group,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(group.choices)
+    return {verb: verb_parser(verb) for verb in VERBS}
 
 
 def test_json_everywhere_and_quiet_where_files_are_written():
@@ -114,7 +113,7 @@ def test_quiet_verbs_say_nothing(page, place, monkeypatch, capsys):
 
 def test_helps_fit_too(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    for words in ([], *([verb] for verb in _VERBS)):
+    for words in ([], *([verb] for verb in VERBS)):
         with pytest.raises(SystemExit):
             main([*words, "--help"])
         assert max(cell_len(line) for line in capsys.readouterr().out.splitlines()) <= 80

@@ -4,26 +4,49 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
-from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dynident.cli.arguments import command
 from dynident.errors import DynidentError, InputError
+from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Quiet, option, plain_options
+from dynident.pipeline.options import IdentifyOptions
 
 if TYPE_CHECKING:
-    from dynident.estimate.estimator import Estimator
     from dynident.estimate.fit import Fit
     from dynident.robot import Robot
 
 _FACTORS = "factors"  # folder beside fit.yaml that keeps what finished logs said
 
 
-def run_identify(options: Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class IdentifyArguments(IdentifyOptions, LogReading, LockedJoints, Quiet, Answer):
+    """`dynident identify` on the command line."""
+
+    robot: str = option(REQUIRED, "robot file or bundled name", positional=True, metavar="ROBOT")
+    logs: tuple[str, ...] = option(
+        REQUIRED, "logs to learn from: CSV, Parquet, npz, .mat, bags, ..", positional=True, many=True, metavar="LOG"
+    )
+    output: str = option(REQUIRED, "folder for fit.yaml and report.html", flags=("-o", "--output"), metavar="OUT")
+    validation: tuple[str, ...] = option(
+        (), "logs to judge the result with; they shape nothing", many=True, metavar="LOG"
+    )
+    prior_std: float | None = option(
+        None,
+        "with --estimator prior: relative deviation of the robot's own values",
+        minimum=0.0,
+        metavar="SHARE",
+        shown="0.5",
+    )
+    fresh: bool = option(False, "do not continue an earlier run in OUT", recorded=False)
+
+
+def run_identify(options: IdentifyArguments) -> int:
     """`dynident identify`."""
     files = [("robot", options.robot), *([("columns", options.columns)] if options.columns else [])]
-    estimate = identified(options, _command(options), files)
+    estimate = identified(options, command("identify", options), files)
     if options.json:
         print(json.dumps(identify_answer(estimate, Path(options.output)), allow_nan=False))
     elif not options.quiet:
@@ -31,12 +54,14 @@ def run_identify(options: Namespace) -> int:
     return 0
 
 
-def identified(options: Namespace, command: str, files: Sequence[tuple[str, str]], told: Sequence[str] = ()) -> Fit:
+def identified(
+    options: IdentifyArguments, made_with: str, files: Sequence[tuple[str, str]], told: Sequence[str] = ()
+) -> Fit:
     """Identify, and write fit and report.
 
     Args:
         options: Of `dynident identify`.
-        command: The command that makes the same result again.
+        made_with: The command that makes the same result again.
         files: What each file besides the logs is, and its path.
         told: Warnings that the result is to carry.
     """
@@ -63,8 +88,8 @@ def identified(options: Namespace, command: str, files: Sequence[tuple[str, str]
     before, cache = set(store.glob("*.npz")), FactorCache(store)
     try:
         with progress_bar(options.quiet or options.json) as progress:
-            how = _identify_options(options, robot)
-            estimate, plots = identify_with_plots(robot, logs, store=cache, progress=progress, **how)
+            how = plain_options(options, IdentifyOptions) | {"store": cache, "progress": progress}
+            estimate, plots = identify_with_plots(robot, logs, **how | _prior(robot, options))
     except KeyboardInterrupt:
         kept = len(set(store.glob("*.npz")))
         raise KeyboardInterrupt(f"factors of finished logs kept in {store}: {kept}; the same command goes on") from None
@@ -72,7 +97,7 @@ def identified(options: Namespace, command: str, files: Sequence[tuple[str, str]
         _undo(store, before)
         raise
     cache.remove_stale()
-    estimate = made_by(estimate, command, files, told)
+    estimate = made_by(estimate, made_with, files, told)
     estimate.save(out)
     plots.save(out)
     write_text(out / "report.html", report_html(estimate, plots))
@@ -98,59 +123,18 @@ def _undo(store: Path, before: set[Path]) -> None:
             folder.rmdir()
 
 
-def _identify_options(options: Namespace, robot: Robot) -> dict[str, Any]:
-    """The options that were given; defaults stay where they are defined."""
-    from dynident.cli.inputs import check_positive
-
-    check_positive(options.band, "--band")
-    check_positive(options.essential, "--essential")
-    names = ("terms", "friction", "essential", "band", "delay", "speed", "rest_speed", "differentiator", "check")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if options.estimator != "prior" and options.prior_std is not None:
-        raise InputError("--prior-std belongs to --estimator prior")
-    given["estimator"] = _prior(robot, options.prior_std) if options.estimator == "prior" else options.estimator
-    return given
-
-
-def _prior(robot: Robot, share: float | None) -> Estimator:
-    from dynident.cli.inputs import check_positive
+def _prior(robot: Robot, options: IdentifyArguments) -> dict[str, Any]:
+    """The estimator that starts from the robot's own values, where it is asked for."""
     from dynident.estimate.estimators import PriorLeastSquares
 
-    check_positive(share, "--prior-std")
+    if options.estimator != "prior":
+        if options.prior_std is not None:
+            raise InputError("--prior-std belongs to --estimator prior")
+        return {}
     values = robot.value_set()
     if not any(values.values()):
         raise InputError(f"--estimator prior: robot {robot.name} has no values of its own to start from")
-    return PriorLeastSquares(values=values, std=0.5 if share is None else share)
-
-
-def _command(options: Namespace) -> str:
-    """The command that makes the same result again."""
-    words = ["dynident", "identify", options.robot, *options.logs, "-o", options.output]
-    if options.validation:
-        words += ["--validation", *options.validation]
-    for name in (
-        "columns",
-        "window",
-        "terms",
-        "friction",
-        "estimator",
-        "prior_std",
-        "essential",
-        "band",
-        "delay",
-        "speed",
-        "rest_speed",
-        "check",
-    ):
-        value = getattr(options, name)
-        if value is not None and (name, value) not in (("estimator", "weighted"), ("check", "stop")):
-            option = f"--{name.replace('_', '-')}"
-            # A window may begin with a minus, which must not stand alone.
-            words += [f"{option}={value}"] if str(value).startswith("-") else [option, str(value)]
-    for name in ("differentiator", "locked"):
-        if getattr(options, name):
-            words += [f"--{name}", getattr(options, name)]
-    return shlex.join(words)
+    return {"estimator": PriorLeastSquares(values=values, std=0.5 if options.prior_std is None else options.prior_std)}
 
 
 def identify_answer(estimate: Fit, out: Path) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import importlib.util
 import math
 import sys
 import warnings
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 
 
-def robot_of(options: Namespace) -> Robot:
+def robot_of(options: Any) -> Robot:
     """The robot of `robot`, with the joints of `locked` held."""
     from dynident.robot import load_robot
 
@@ -67,7 +66,7 @@ def parse_number(text: str) -> float:
 
 
 def logs_of(
-    paths: Sequence[str], robot: Robot, options: Namespace, role: Any, *, positions_only: bool = False
+    paths: Sequence[str], robot: Robot, options: Any, role: Any, *, positions_only: bool = False
 ) -> list[LogSource]:
     """Logs by path, read as `columns` and `window` say."""
     from dynident.logs import LogWarning, open_log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 import sys
@@ -51,11 +52,16 @@ def run_run(options: Namespace) -> int:
     return 0
 
 
-def _parsed(words: list[str], **given: bool) -> Namespace:
+def _parsed(words: list[str], **given: bool) -> Any:
     """Words as the command line understands them."""
-    from dynident.cli.command_line import _parser
+    from dynident.cli.arguments import parsed_options
+    from dynident.cli.command_line import options_of, verb_parser
 
-    options = _parser().parse_args(words)
+    record = options_of(words[0])
+    if dataclasses.is_dataclass(record):
+        made: Any = parsed_options(verb_parser(words[0]), record, words[1:])
+        return dataclasses.replace(made, **given)
+    options: Any = verb_parser(words[0]).parse_args(words[1:])
     for name, value in given.items():
         setattr(options, name, value)
     return options

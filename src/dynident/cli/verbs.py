@@ -8,9 +8,28 @@ from argparse import Namespace
 from typing import IO, Any
 
 from dynident.cli.fits import run_compare as run_compare, run_report as run_report
-from dynident.cli.identify import run_identify as run_identify
 from dynident.cli.init import run_init as run_init
 from dynident.cli.inputs import check_positive, logs_of, parse_window, progress_bar, robot_of
+from dynident.cli.old_arguments import (
+    check_arguments as check_arguments,
+    compare_arguments as compare_arguments,
+    demo_arguments as demo_arguments,
+    excite_arguments as excite_arguments,
+    export_arguments as export_arguments,
+    friction_arguments as friction_arguments,
+    gravity_arguments as gravity_arguments,
+    init_arguments as init_arguments,
+    inspect_arguments as inspect_arguments,
+    live_arguments as live_arguments,
+    oscillate_arguments as oscillate_arguments,
+    payload_arguments as payload_arguments,
+    predict_arguments as predict_arguments,
+    report_arguments as report_arguments,
+    run_arguments as run_arguments,
+    simulate_arguments as simulate_arguments,
+    step_arguments as step_arguments,
+    validate_arguments as validate_arguments,
+)
 from dynident.cli.run import run_demo as run_demo, run_run as run_run
 from dynident.errors import InputError
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dynident._version import __version__
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
 from dynident.estimate.essential import check_share
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_view import friction_view
 from dynident.estimate.records import LogRecord
 from dynident.estimate.report_data import ReportData, motion_view
 from dynident.logs.log import LogSource, as_logs
+from dynident.options import keywords
 from dynident.pipeline.diagnosis import diagnose, diagnosis_warnings
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.fitting import estimator_of, estimator_record, fit_model
@@ -22,64 +22,45 @@ from dynident.pipeline.model_selection import select_model
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import preprocess
 from dynident.pipeline.provenance import provenance
-from dynident.pipeline.training_rows import Progress
 from dynident.pipeline.validation import validate_model
 from dynident.robot.model import Robot
 
 
-def identify(
-    robot: Robot,
-    logs: LogSource | Sequence[LogSource],
-    *,
-    store: str | Path | FactorCache | None = None,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Fit:
+@keywords(IdentifyOptions)
+def identify(robot: Robot, logs: LogSource | Sequence[LogSource], options: IdentifyOptions) -> Fit:
     """Identify the base parameters of a robot from logs of its motion, tau = W(q, dq, ddq) beta + rho.
 
     Args:
         robot: The robot.
         logs: Logs in memory or streamed; those whose role is "validation" judge the result and shape nothing.
-        store: Folder for the factor of each finished log, or the cache of such a folder. A later run with the same logs
-            and options continues there.
-        progress: Called with what is being done, and how much of it is done.
-        **options: See `IdentifyOptions`.
+        options: By name, see `IdentifyOptions`.
 
     Raises:
         LogError, InputError: Naming log, column or option, what was expected and what to do.
     """
-    fit, _ = identify_with_plots(robot, logs, store=store, progress=progress, **options)
-    return fit
+    return run_pipeline(robot, logs, options)[0]
 
 
+@keywords(IdentifyOptions)
 def identify_with_plots(
-    robot: Robot,
-    logs: LogSource | Sequence[LogSource],
-    *,
-    store: str | Path | FactorCache | None = None,
-    progress: Progress | None = None,
-    **options: Any,
+    robot: Robot, logs: LogSource | Sequence[LogSource], options: IdentifyOptions
 ) -> tuple[Fit, ReportData]:
     """`identify`, and what the plots of a report show of the logs."""
-    try:
-        chosen = IdentifyOptions(**options)
-    except TypeError:
-        unknown = next(name for name in options if name not in IdentifyOptions.__dataclass_fields__)
-        raise UnknownNameError("option", unknown, IdentifyOptions.__dataclass_fields__) from None
-    if not isinstance(robot, Robot):
-        raise InputError(f"{robot!r} is not a robot; load it first: di.load_robot(file or bundled name)")
-    cache = store if isinstance(store, FactorCache) else FactorCache(None if store is None else Path(store))
-    return run_pipeline(robot, as_logs(logs), chosen, cache, progress or _quiet)
+    return run_pipeline(robot, logs, options)
 
 
 def run_pipeline(
-    robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, cache: FactorCache, progress: Progress
+    robot: Robot, logs: LogSource | Sequence[LogSource], options: IdentifyOptions
 ) -> tuple[Fit, ReportData]:
     """Run the pipeline: preprocess, diagnose, select the model, fit, validate; plots go along to the report."""
+    if not isinstance(robot, Robot):
+        raise InputError(f"{robot!r} is not a robot; load it first: di.load_robot(file or bundled name)")
+    store = options.store
+    cache = store if isinstance(store, FactorCache) else FactorCache(None if store is None else Path(store))
     estimator = estimator_of(options.estimator)  # options that make no sense are refused before any log is read
     if options.essential is not None:
         check_share(options.essential)
-    data = preprocess(robot, logs, options, cache, progress)
+    data = preprocess(robot, as_logs(logs), options, cache, options.progress or _quiet)
     diagnosis = diagnose(data, options)
     selection = select_model(data, options)
     data = selection.data  # filtered as was chosen

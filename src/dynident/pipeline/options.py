@@ -1,46 +1,85 @@
-"""`IdentifyOptions`: what shapes an identification."""
+"""`IdentifyOptions`: what shapes an identification. Importable without NumPy, for `dynident identify --help`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from dynident.dynamics.terms import Term, TermsLike
-from dynident.errors import InputError
-from dynident.estimate.estimator import Estimator
-from dynident.signals.observations import SignalOptions
+from dynident.options import Options, option
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dynident.dynamics.terms import Term, TermsLike
+    from dynident.estimate.estimator import Estimator
+    from dynident.pipeline.factor_cache import FactorCache
+    from dynident.pipeline.training_rows import Progress
+
+_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
+_FRICTION = (
+    "friction beside the terms: auto (the training data decides), basic (none), generic (what helps on most arms), "
+    "full (all), or a list: stop(0.0003,0.003),load; names: stop, stribeck, sign, load, loadv, asymmetric, quadratic, "
+    "cubic, harmonics, ripple, jerk, tilt, zero. Basic where terms are given, only essential parameters are wanted, or "
+    "a prior speaks of the robot's own values"
+)
 
 
-@dataclass(frozen=True)
-class IdentifyOptions:
-    """What shapes an identification; the defaults are meant to be right for any arm.
+@dataclass(frozen=True, kw_only=True)
+class IdentifyOptions(Options):
+    """What shapes an identification; the defaults are meant to be right for any arm."""
 
-    Attributes:
-        terms: Basic terms of the model, which are there in any case; None for rigid, Ia, Fv, Fc smoothed, Fo.
-        friction: Friction beside them: "auto" lets the training data decide, "basic" adds none, "generic" what helps on
-            most arms, "full" everything; or terms such as "stop(0.0003,0.003),load". None is auto, or basic where terms
-            are given, only essential parameters are wanted, or a prior speaks of the robot's own values.
-        estimator: Method by name, or an estimator.
-        essential: Keep only parameters with a relative deviation below this share; None keeps all.
-        band: Band of the rows [Hz]; None chooses it from the motion of each log.
-        delay: Delay of the torque [s]; None lets the training data decide.
-        speed: "position", "measured", or None to let the training data decide.
-        rest_speed: A joint slower than this is at rest [rad/s or m/s].
-        differentiator: What differentiates the low-passed positions.
-        check: What to do if the logs are found wrong: "stop", "tell" in the warnings, or "off" to leave the check out.
-    """
-
-    terms: TermsLike = None
-    friction: str | Sequence[str | Term] | None = None
-    estimator: str | Estimator = "weighted"
-    essential: float | None = None
-    band: float | None = None
-    delay: float | None = None
-    speed: str | None = None
-    rest_speed: float = SignalOptions.rest_speed
-    differentiator: str = SignalOptions.differentiator
-    check: str = "stop"
-
-    def __post_init__(self) -> None:
-        if self.check not in ("stop", "tell", "off"):
-            raise InputError(f"check is {self.check!r}; expected stop, tell or off")
+    terms: TermsLike = option(None, f"basic terms, always there; {_TERMS}", shown="rigid,Ia,Fv,Fc(0.02),Fo")
+    friction: str | Sequence[str | Term] | None = option(None, _FRICTION, metavar="WHICH", shown="auto")
+    estimator: str | Estimator = option(
+        "weighted",
+        "method: ordinary, weighted, robust, total, ridge or prior",
+        choices=("ordinary", "weighted", "robust", "total", "ridge", "prior"),
+        metavar="NAME",
+    )
+    essential: float | None = option(
+        None,
+        "keep only parameters with a relative deviation below this share; the others are zero (bare: 0.15)",
+        minimum=0.0,
+        const=0.15,
+        metavar="SHARE",
+    )
+    band: float | None = option(
+        None, "bandwidth of the rows", unit="Hz", minimum=0.0, metavar="HZ", shown="from the motion of each log"
+    )
+    delay: float | None = option(
+        None, "time by which torque is stamped late", unit="s", metavar="SECONDS", shown="from the training data"
+    )
+    speed: str | None = option(
+        None,
+        "velocity source: position (derived) or measured",
+        choices=("position", "measured"),
+        aliases=("--velocity-source",),
+        metavar="SOURCE",
+        shown="what suits the training data better",
+    )
+    rest_speed: float = option(
+        0.01, "joints slower than this are at rest", unit="rad/s or m/s", least=0.0, metavar="SPEED"
+    )
+    differentiator: str = option(
+        "low-pass",
+        "what differentiates the low-passed positions: low-pass, five-point, five-point causal, central or "
+        "savitzky-golay",
+        choices=("low-pass", "five-point", "five-point causal", "central", "savitzky-golay"),
+        metavar="NAME",
+    )
+    check: str = option(
+        "stop",
+        "what to do if the log diagnostics find the logs wrong: stop, tell (in the warnings), or off to leave them out",
+        choices=("stop", "tell", "off"),
+    )
+    store: str | Path | FactorCache | None = option(
+        None,
+        "folder for the factor of each finished log, or the cache of such a folder; a later run with the same logs and "
+        "options continues there",
+        cli=False,
+        recorded=False,
+    )
+    progress: Progress | None = option(
+        None, "called with what is being done, and how much of it is done", cli=False, recorded=False
+    )

@@ -17,6 +17,7 @@ from dynident.dynamics.terms.term import Term
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
 from dynident.estimate.records import FileRecord, Provenance
+from dynident.options import given_options
 
 _PART = 1 << 20  # bytes that are read at once
 
@@ -35,13 +36,9 @@ def provenance(options: Any) -> Provenance:
     """What a fit remembers of its making, besides the hashes of its logs.
 
     Args:
-        options: Dataclass of options; those that differ from their defaults are kept, as plain data.
+        options: Record of options; those that differ from their defaults are kept, as plain data.
     """
-    given = {
-        field.name: _plain(getattr(options, field.name))
-        for field in dataclasses.fields(options)
-        if getattr(options, field.name) is not field.default and getattr(options, field.name) != field.default
-    }
+    given = {name: _plain(value) for name, value in given_options(options).items()}
     return Provenance(versions(), given)
 
 
