@@ -22,7 +22,7 @@ from dynident.estimate.estimator import Estimator
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.torque_error import chosen_estimator
 from dynident.identifiability.base import BaseParameters, base_parameters, readable_base
-from dynident.identifiability.regrouping import cleaned
+from dynident.identifiability.regrouping import without_rounding
 from dynident.information.information import Information, MergeError
 from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.information.row_source import accumulate_source
@@ -142,7 +142,7 @@ class Knowledge:
         L = np.block([[np.eye(r), -B], [np.zeros((m, r)), np.eye(m)]])
         return Knowledge(
             pivots=(*self.pivots, *fresh.pivots),
-            G=np.vstack([cleaned(self.G - B @ fresh.rows), fresh.rows]),
+            G=np.vstack([without_rounding(self.G - B @ fresh.rows), fresh.rows]),
             values=L @ np.concatenate([self.values, values]),
             covariance=L @ both @ L.T,
         )
