@@ -29,21 +29,21 @@ from dynident.estimate.records import (
     TermVerdict,
 )
 from dynident.estimate.report_data import ReportData, load_report_data
-from dynident.estimate.sequential_estimation import (
-    SequentialResult,
-    Stage,
-    StageExperiment,
-    sequential,
-    sequential_online,
+from dynident.estimate.sequential_estimation import StageExperiment, sequential, sequential_online
+from dynident.estimate.stages import (
+    StageData,
+    StagedEstimate,
+    StageEstimate,
+    experiment,
+    solve_in_steps,
+    solve_together,
 )
-from dynident.estimate.stages import CombinedParameters, Experiment, Step, experiment, solve_in_steps, solve_together
 from dynident.estimate.storage import FitFileError, load_fit
 from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
 from dynident.estimate.torque_errors import TorqueErrors, Trace
 
 __all__ = [
     "ESTIMATORS",
-    "CombinedParameters",
     "CrossValidation",
     "DelayChoice",
     "Elimination",
@@ -52,7 +52,6 @@ __all__ = [
     "EssentialParameters",
     "Estimator",
     "EstimatorRecord",
-    "Experiment",
     "Fit",
     "FitErrors",
     "FitFileError",
@@ -67,11 +66,11 @@ __all__ = [
     "ReportData",
     "RidgeLeastSquares",
     "RobustLeastSquares",
-    "SequentialResult",
     "SpeedChoice",
-    "Stage",
+    "StageData",
+    "StageEstimate",
     "StageExperiment",
-    "Step",
+    "StagedEstimate",
     "TermSelection",
     "TermVerdict",
     "TorqueErrorEstimate",
