@@ -41,6 +41,7 @@ from dynident.estimate.stages import (
 from dynident.estimate.storage import FitFileError, load_fit
 from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
 from dynident.estimate.torque_errors import TorqueErrors, Trace
+from dynident.lazy import lazy_names
 
 __all__ = [
     "ESTIMATORS",
@@ -97,3 +98,15 @@ __all__ = [
     "solve_together",
     "torque_error_model",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {},
+    renamed={
+        "CombinedParameters": "StagedEstimate",
+        "Experiment": "StageData",
+        "SequentialResult": "StagedEstimate",
+        "Stage": "StageEstimate",
+        "Step": "StageEstimate",
+    },
+)[0]

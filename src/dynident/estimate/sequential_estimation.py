@@ -1,9 +1,9 @@
 r"""Sequential estimation from tip to base (Khosla & Kanade 1987, section 3).
 
 Only the links beyond a joint contribute to its torque. Off-line, experiments are done with the joints below locked, the
-last joint first; on-line, all joints move and their torques are used one after the other, the last joint's first. What a
-stage identifies is known in the next, with its covariance carried along (`stages.py`). A stage determines combinations
-of base parameters, those of its locked robot; later stages may take them apart.
+last joint first; on-line, all joints move and their torques are used one after the other, the last joint's first. What
+a stage identifies is known in the next, with its covariance carried along (`stages.py`). A stage determines
+combinations of base parameters, those of its locked robot; later stages may take them apart.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def sequential_online(
 ) -> StagedEstimate:
     """Identify from motion of all joints, one torque after the other: from the last joint to the first.
 
-    Where a loop lets a motor move links beyond others, the torques go from the one that depends on the fewest parameters
-    to the one that depends on most.
+    Where a loop lets a motor move links beyond others, the torques go from the one that depends on the fewest
+    parameters to the one that depends on most.
 
     Args:
         robot: The robot, without locked joints.

@@ -1,7 +1,7 @@
 r"""Multistage estimation: experiments solved one after the other, what one determines being known in the next.
 
-Known are combinations of base parameters, G beta = c with the covariance of c; G is the identity on its pivot columns. A
-stage adds rows. Freed of what is known they determine new combinations theta,
+Known are combinations of base parameters, G beta = c with the covariance of c; G is the identity on its pivot columns.
+A stage adds rows. Freed of what is known they determine new combinations theta,
 
 .. math:: \hat\theta = \arg\min \|y - W_c c - W_\theta \theta\|, \quad \operatorname{cov} \hat\theta = \Sigma +
     J \operatorname{cov}(c)\, J^T, \quad \operatorname{cov}(\hat\theta, c) = J \operatorname{cov}(c), \quad
@@ -233,10 +233,10 @@ class KnownCombinations:
 
     def chart(self, new: NewCombinations) -> tuple[Array, Array]:
         """Matrices M_c (n, n_held) and M_theta (n, m) with beta = M_c c + M_theta theta a representative of both."""
-        held = np.flatnonzero(self.held)
-        own, n = [self.pivots[i] for i in held], self.G.shape[1]
-        M_held, M_new = np.eye(n)[:, own], np.eye(n)[:, list(new.pivots)]
-        M_new[own] = -self.G[np.ix_(held, list(new.pivots))]
+        own, fresh = [pivot for pivot, held in zip(self.pivots, self.held, strict=True) if held], list(new.pivots)
+        n = self.G.shape[1]
+        M_held, M_new = np.eye(n)[:, own], np.eye(n)[:, fresh]
+        M_new[own] = -self.G[self.held][:, fresh]
         return M_held, M_new
 
     def joined(
@@ -563,14 +563,15 @@ class StagedEstimate(ParameterEstimate):
         stage_of = {name.split()[0]: f"{stage.label} (combined)" for stage in self.stages for name in stage.names}
         stage_of |= {name: stage.label for stage in self.stages for name in stage.newly_determined}
         expressions = self.names if self.coordinates is None else self.coordinates.expressions
-        head = ("parameter", "stage", "nominal", "correction", "value", "std", "unit", "stands for")
+        around = () if self.nominal is None else ("nominal", "correction")
+        head = ("parameter", "stage", *around, "value", "std", "unit", "stands for")
         lines = []
         for i, name in enumerate(self.names):
-            nominal = "" if self.nominal is None else f"{self.nominal[i]:.5g}"
-            numbers = (nominal, f"{self.correction[i]:.5g}", f"{self.values[i]:.5g}", std_text(self.std[i]))
-            lines.append((name, stage_of.get(name, "none"), *numbers, self.units[i], expressions[i]))
-        if self.nominal is None:
-            head, lines = (*head[:2], *head[4:]), [(*line[:2], *line[4:]) for line in lines]
+            numbers = (
+                [self.values[i]] if self.nominal is None else [self.nominal[i], self.correction[i], self.values[i]]
+            )
+            shown = (*(f"{x:.5g}" for x in numbers), std_text(self.std[i]))
+            lines.append((name, stage_of.get(name, "none"), *shown, self.units[i], expressions[i]))
         return text_table(head, lines, ("nominal", "correction", "value", "std"))
 
     def stage_table(self) -> str:
@@ -586,8 +587,8 @@ class StagedEstimate(ParameterEstimate):
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Two-step estimation: single parameters are carried from stage to stage, those that are not essential are eliminated.
-# Gautier, Khalil, Restrepo 1995 (section 4.3, point 7): the wrist from the rows of its own motors with all joints moving,
-# then the arm with the wrist locked.
+# Gautier, Khalil, Restrepo 1995 (section 4.3, point 7): the wrist from the rows of its own motors with all joints
+# moving, then the arm with the wrist locked.
 
 
 def solve_in_steps(
@@ -655,8 +656,8 @@ def solve_together(
     for one, part in zip(listed, parts, strict=True):
         depends = {column for factor in part.channel_factors() for column in factor.columns}
         own = part.restrict(part.names[i] for i in depends).solve()
-        alone = StageEstimate.of(own.coordinates, own.values, own.covariance, own.determined, solve=own.solve)
-        stages.append(alone.replace(label=one.name, outputs=part.channels, own_std=own.std))
+        alone = StageEstimate(own.names, own.units, own.values, own.covariance, own.determined, own.coordinates)
+        stages.append(alone.replace(solve=own.solve, label=one.name, outputs=part.channels, own_std=own.std))
     total = sum(parts[1:], start=parts[0])
     every = StageData("all together", total, shared_inflation(listed, total.channels))
     new = NewCombinations.single(range(total.coordinates.n), total.coordinates.n)

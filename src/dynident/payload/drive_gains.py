@@ -29,7 +29,7 @@ import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
 from dynident.errors import InputError, SingularError, UnknownNameError
-from dynident.estimate.stages import StageData
+from dynident.estimate.stages import StageData, shared_inflation
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate
@@ -141,7 +141,7 @@ def identify_drive_gains(
         _check_data(robot, data, label)
     m = len(unloaded.channels)
     scale = _vector(nominal, m, "nominal")
-    spread = _vector(_inflation(runs) if inflation is None else inflation, m, "inflation")
+    spread = _vector(shared_inflation(runs, unloaded.channels) if inflation is None else inflation, m, "inflation")
     instruments = _instruments(runs)
     loaded = loaded.over(unloaded)
     columns = _Columns.of(robot, unloaded, known)
@@ -162,15 +162,6 @@ def identify_drive_gains(
         iterations=rounds,
         warnings=_swapped(unloaded.names, theta[:n], factors if nominal is not None else None),
     )
-
-
-def _inflation(runs: Sequence[StageData]) -> Array | None:
-    """(n_joints,) that of the experiments, by their rows; None where neither knows it."""
-    if all(one.inflation is None for one in runs):
-        return None
-    rows = np.array([[factor.n_rows for factor in one.information.channel_factors()] for one in runs])
-    each = [np.ones(rows.shape[1]) if one.inflation is None else one.inflation for one in runs]
-    return np.asarray(np.sum(rows * each, axis=0) / np.maximum(rows.sum(0), 1.0))
 
 
 def _instruments(runs: Sequence[StageData]) -> list[list[InstrumentedChannel]] | None:
