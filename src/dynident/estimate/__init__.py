@@ -30,17 +30,11 @@ from dynident.estimate.records import (
 )
 from dynident.estimate.report_data import ReportData, load_report_data
 from dynident.estimate.sequential_estimation import StageExperiment, sequential, sequential_online
-from dynident.estimate.stages import (
-    StageData,
-    StagedEstimate,
-    StageEstimate,
-    experiment,
-    solve_in_steps,
-    solve_together,
-)
+from dynident.estimate.stages import StageData, StagedEstimate, StageEstimate, experiment
 from dynident.estimate.storage import FitFileError, load_fit
 from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
 from dynident.estimate.torque_errors import TorqueErrors, Trace
+from dynident.estimate.two_step_estimation import solve_in_steps, solve_together
 from dynident.lazy import lazy_names
 
 __all__ = [

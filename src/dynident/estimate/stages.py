@@ -9,14 +9,14 @@ A stage adds rows. Freed of what is known they determine new combinations theta,
 
 with Sigma the covariance of theta if c were exact and C the inverse of the information matrix of the stage. Sequential
 estimation (Khosla, Kanade 1987, `sequential_estimation.py`) takes as new whatever combinations the rows determine;
-two-step estimation (Gautier, Khalil, Restrepo 1995, section 4.3) takes single parameters, and may eliminate those that
-are not essential.
+two-step estimation (Gautier, Khalil, Restrepo 1995, `two_step_estimation.py`) takes single parameters, and may eliminate
+those that are not essential.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -26,16 +26,15 @@ from dynident.dynamics.terms import TermsLike, state_terms
 from dynident.errors import InputError
 from dynident.estimate.covariance import correlated_covariance, residual_correlation
 from dynident.estimate.delay import choose_delay
-from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
+from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.least_squares import TotalLeastSquares
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination
 from dynident.estimate.thresholds import THRESHOLDS
-from dynident.estimate.torque_error import chosen_estimator
 from dynident.identifiability.base import BaseParameters, base_parameters, readable_base
 from dynident.identifiability.regrouping import Regrouping, cleaned
-from dynident.information.information import Information, MergeError
+from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord, std_text, text_table
 from dynident.information.row_source import accumulate_source
 from dynident.information.solution import dense_channels
@@ -381,7 +380,7 @@ def solve_stage(
         outputs=information.channels,
         own_std=np.sqrt(np.maximum(np.diag(own), 0.0)),
         known=tuple(name for i, name in enumerate(names) if i in depends and known.determined[i]),
-        newly_determined=_named(names, after.determined & ~known.determined),
+        newly_determined=names_where(names, after.determined & ~known.determined),
         fitted=fitted,
         essential=reduced,
     )
@@ -466,7 +465,8 @@ def _coefficient(size: float) -> str:
     return "" if size == 1.0 else f"{size:.6g} "
 
 
-def _named(names: Sequence[str], wanted: Mask) -> tuple[str, ...]:
+def names_where(names: Sequence[str], wanted: Mask) -> tuple[str, ...]:
+    """The names whose place in a mask is true."""
     return tuple(name for name, own in zip(names, wanted, strict=True) if own)
 
 
@@ -541,7 +541,7 @@ class StagedEstimate(ParameterEstimate):
     def essential(self) -> tuple[str, ...]:
         """Parameters that are determined and not zero by elimination."""
         gone = {one.name for stage in self.stages for one in stage.eliminated}
-        return tuple(name for name in _named(self.names, self.determined) if name not in gone)
+        return tuple(name for name in names_where(self.names, self.determined) if name not in gone)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -583,108 +583,3 @@ class StagedEstimate(ParameterEstimate):
             gone = str(len(stage.eliminated))
             lines.append((stage.label, ",".join(stage.outputs), *counts, f"{stage.condition:.3g}", gone))
         return text_table(head, lines, ())
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Two-step estimation: single parameters are carried from stage to stage, those that are not essential are eliminated.
-# Gautier, Khalil, Restrepo 1995 (section 4.3, point 7): the wrist from the rows of its own motors with all joints
-# moving, then the arm with the wrist locked.
-
-
-def solve_in_steps(
-    experiments: StageData | Sequence[StageData],
-    estimator: str | Estimator = "weighted",
-    *,
-    essential: float | None = None,
-) -> StagedEstimate:
-    """Solve experiments one after the other; what one determines is known in the next, with its covariance.
-
-    Single parameters are carried from step to step. Combinations of which a step determines no part are not, so an
-    experiment with locked joints comes after the one that determines the parts; a warning says when the order loses
-    something. `sequential` carries combinations as well.
-
-    Args:
-        experiments: In the order of solving.
-        estimator: Method of every step, by name or as an object.
-        essential: Relative standard deviation from which parameters are eliminated in each step; None keeps all.
-    """
-    listed, method = _list_experiments(experiments), chosen_estimator(estimator)
-    parts = _in_common(listed, essential)
-    coordinates = parts[0].coordinates
-    known, stages = KnownCombinations.nothing(coordinates.n), []
-    for one, part in zip(listed, parts, strict=True):
-        depends = {column for factor in part.channel_factors() for column in factor.columns}
-        unknown = [i for i in sorted(depends) if not known.determined[i]]
-        if not unknown:
-            raise InputError(f"experiment {one.name} has no unknown parameter left; leave it out or put it first")
-        new = NewCombinations.single(unknown, coordinates.n)
-        known, stage = solve_stage(replace(one, information=part), known, new, method, essential=essential)
-        stages.append(stage)
-    return StagedEstimate.after(known, coordinates, stages, warnings=_order_warning(parts, known.determined))
-
-
-def _order_warning(parts: Sequence[Information], determined: Mask) -> tuple[str, ...]:
-    """A warning when the steps leave open what all experiments together determine."""
-    if determined.all():
-        return ()
-    together = sum(parts[1:], start=parts[0]).solve()
-    lost = _named(together.names, together.determined & ~determined)
-    if not lost:
-        return ()
-    return (
-        f"in this order the steps leave open {', '.join(lost)}, which the experiments determine together; put "
-        "experiments with locked joints last, or use solve_together or sequential",
-    )
-
-
-def solve_together(
-    experiments: StageData | Sequence[StageData],
-    estimator: str | Estimator = "weighted",
-    *,
-    essential: float | None = None,
-) -> StagedEstimate:
-    """Solve all experiments as one data set; channels of one name share their noise.
-
-    Args:
-        experiments: In any order.
-        estimator: Method, by name or as an object.
-        essential: Relative standard deviation from which parameters are eliminated; None keeps all.
-    """
-    listed = _list_experiments(experiments)
-    parts = _in_common(listed, essential)
-    stages = []
-    for one, part in zip(listed, parts, strict=True):
-        depends = {column for factor in part.channel_factors() for column in factor.columns}
-        own = part.restrict(part.names[i] for i in depends).solve()
-        alone = StageEstimate(own.names, own.units, own.values, own.covariance, own.determined, own.coordinates)
-        stages.append(alone.replace(solve=own.solve, label=one.name, outputs=part.channels, own_std=own.std))
-    total = sum(parts[1:], start=parts[0])
-    every = StageData("all together", total, shared_inflation(listed, total.channels))
-    new = NewCombinations.single(range(total.coordinates.n), total.coordinates.n)
-    nothing = KnownCombinations.nothing(total.coordinates.n)
-    known, stage = solve_stage(every, nothing, new, chosen_estimator(estimator), essential=essential)
-    return StagedEstimate.after(known, total.coordinates, [*stages, stage])
-
-
-def _list_experiments(experiments: StageData | Sequence[StageData]) -> list[StageData]:
-    """One experiment or several as a list."""
-    given = [experiments] if isinstance(experiments, StageData) else list(experiments)
-    for one in given:
-        if not isinstance(one, StageData):
-            raise InputError(f"a {type(one).__name__} is not an experiment; make one: StageData(name, information)")
-    if not given:
-        raise InputError("there is no experiment")
-    return given
-
-
-def _in_common(experiments: Sequence[StageData], essential: float | None) -> list[Information]:
-    """Every experiment over one set of base parameters: those of the experiment that sees all, or of all together."""
-    if essential is not None:
-        check_share(essential)
-    data = [one.information for one in experiments]
-    richest = max(data, key=lambda part: part.coordinates.n)
-    try:
-        return [part.over(richest) for part in data]
-    except MergeError:
-        total = sum(data[1:], start=data[0])
-        return [part.over(total) for part in data]
