@@ -9,8 +9,8 @@ A stage adds rows. Freed of what is known they determine new combinations theta,
 
 with Sigma the covariance of theta if c were exact and C the inverse of the information matrix of the stage. Sequential
 estimation (Khosla, Kanade 1987, `sequential_estimation.py`) takes as new whatever combinations the rows determine;
-two-step estimation (Gautier, Khalil, Restrepo 1995, `two_step_estimation.py`) takes single parameters, and may eliminate
-those that are not essential.
+two-step estimation (Gautier, Khalil, Restrepo 1995, `two_step_estimation.py`) takes single parameters, and may
+eliminate those that are not essential.
 """
 
 from __future__ import annotations
