@@ -68,7 +68,8 @@ def option(default: Any, help: str, **facts: Any) -> Any:
     Args:
         default: Its value where it is not given, or REQUIRED.
         help: What it is, in one sentence.
-        **facts: `unit`; `choices`; `minimum` (excluded) or `least` (included); `shown`, the default in words.
+        **facts: `unit`; `choices`; `minimum` (excluded) or `least` (included); `most` (included); `shown`, the
+            default in words.
             On the command line: `metavar`; `positional=True`; `many=True`, one or more words (a tuple);
             `repeated=True`, a flag that may be repeated (a tuple); `const`, the value of a bare flag; `flags` in place
             of the one made from the name, `aliases` beside it; `cli=False`, an option of Python alone.
@@ -84,17 +85,17 @@ def check_options(record: Any) -> None:
         OptionError: Naming the option, its value and what was expected.
     """
     for name, field in option_fields(type(record)).items():
-        value, facts = getattr(record, name), field.metadata
-        if value is None:
-            continue
+        value, facts, words = getattr(record, name), field.metadata, str(field.type)
         # A type of the library's own (an estimator, terms) passes as it is: whoever takes it knows it.
-        kind = _PLAIN.get(str(field.type).removesuffix(" | None"))
+        kind = _PLAIN.get(words.removesuffix(" | None"))
+        if value is None and (kind is None or words.endswith("None")):
+            continue
         if kind in (int, float):
             expected = numbers.Integral if kind is int else numbers.Real
-            words = "a whole number" if kind is int else "a finite number"
+            kind_words = "a whole number" if kind is int else "a finite number"
             if isinstance(value, bool) or not isinstance(value, expected) or not math.isfinite(value):
                 unit = f" in {facts['unit']}" if "unit" in facts else ""
-                raise OptionError(name, f" is {value!r}; expected {words}{unit}")
+                raise OptionError(name, f" is {value!r}; expected {kind_words}{unit}")
         if "choices" in facts and isinstance(value, str) and value not in facts["choices"]:
             raise OptionError(name, f": unknown choice '{value}'{suggestion(value, facts['choices'])}")
         if "minimum" in facts and value <= facts["minimum"]:
@@ -103,6 +104,8 @@ def check_options(record: Any) -> None:
         if "least" in facts and value < facts["least"]:
             least = f"{facts['least']:g} or more" if facts["least"] else "zero or a positive number"
             raise OptionError(name, f" is {value}; expected {least}")
+        if "most" in facts and value > facts["most"]:
+            raise OptionError(name, f" is {value}; expected {facts['most']:g} or less")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

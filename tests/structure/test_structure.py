@@ -38,7 +38,7 @@ ROOMS = [
     "papers",
     "cli",
 ]
-SHARED = {"errors", "arrays", "files", "options", "schema", "_version"}
+SHARED = {"errors", "arrays", "files", "namespaces", "options", "schema", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in MODULES}
 GUESTS = {  # package -> rooms and files that may import it
