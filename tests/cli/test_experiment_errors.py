@@ -121,7 +121,7 @@ def test_targets_are_looked_at_first(target, fragment, folder, capsys, monkeypat
         raise AssertionError("the work began")
 
     monkeypatch.setattr(module, "simulate", never)
-    monkeypatch.setattr("dynident.motion.excitation.optimize_excitation", never)
+    monkeypatch.setattr("dynident.motion.optimize_excitation", never)
     assert fragment in complaint(["simulate", "arm.yaml", "good.yaml", "-o", f"{target}.csv"], capsys, folder)
     assert fragment in complaint(["excite", "arm.yaml", "-o", f"{target}.yaml"], capsys, folder)
     assert fragment in complaint(["excite", "arm.yaml", "-o", "m.yaml", "--csv", f"{target}.csv"], capsys, folder)
@@ -134,12 +134,12 @@ EXCITE = {
     "locked outside": ("--locked lift=3", "joint lift is locked outside its limits: at 3 m, 2 beyond 0 to 1"),
     "box round all": ("--box=-9,-9,-9,9,9,9", "broken by "),
     "box with a minus": ("--box -9,-9,-9,9,9,9", "one that begins with a minus is written --box=-1"),
-    "seed": ("--seed -1", "seed is -1; expected zero or a positive number"),
+    "seed": ("--seed -1", "seed is -1; expected a whole number, zero or more"),
     "clearance": ("--clearance -1", "clearance is -1.0; expected zero or a positive number"),
-    "radius": ("--radius nan --floor 0", "radius is nan; expected zero or a positive number [m]"),
+    "radius": ("--radius nan --floor 0", "radius is nan; expected zero or a positive number"),
     "frequency": ("--frequency 1e6", "oscillations; the search takes up to 300"),
     "harmonics": ("--harmonics 500", "oscillations; the search takes up to 300"),
-    "duration": ("--duration 1e9", "duration is 1000000000.0; expected 3600 or less"),
+    "duration": ("--duration 1e9", "duration is 1000000000.0; expected a number above 0 and up to 3600"),
     "same file": ("--csv m.yaml", "would write the same file m.yaml"),
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.errors import DynidentError, InputError, UnknownNameError
+from dynident.errors import DynidentError, InputError
 from dynident.online.sources import Replay, SourceError, StandardInput, UdpSource
 from dynident.online.streaming import LatencyRecord, stream
 from tests.online.fakes import GainIdentifier, packets, write_swing

@@ -1,18 +1,39 @@
 """Trajectories with exact derivatives, and their optimization for identification."""
 
-from dynident.namespaces import lazy_names
+from typing import TYPE_CHECKING
 
-__all__, __getattr__ = lazy_names(
-    __name__,
-    {
-        "excitation": "ExcitingMotion optimize_excitation",
-        "fourier": "Fourier",
-        "options": "ExcitationOptions",
-        "point_to_point": "PointToPoint",
-        "search": "InfeasibleError SearchProgress",
-        "simple": "Locked Sequence Sinusoid Step",
-        "storage": "MotionFileError load_trajectory ros_joint_trajectory save_trajectory write_csv write_ros",
-        "trajectory": "Trajectory",
-    },
-    renamed={"ExciteOptions": "ExcitationOptions", "excite": "optimize_excitation"},
-)
+from dynident.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dynident.motion.excitation import ExcitingMotion as ExcitingMotion, optimize_excitation as optimize_excitation
+    from dynident.motion.fourier import Fourier as Fourier
+    from dynident.motion.options import ExcitationOptions as ExcitationOptions
+    from dynident.motion.point_to_point import PointToPoint as PointToPoint
+    from dynident.motion.search import InfeasibleError as InfeasibleError, SearchProgress as SearchProgress
+    from dynident.motion.simple import Locked as Locked, Sequence as Sequence, Sinusoid as Sinusoid, Step as Step
+    from dynident.motion.storage import (
+        MotionFileError as MotionFileError,
+        load_trajectory as load_trajectory,
+        ros_joint_trajectory as ros_joint_trajectory,
+        save_trajectory as save_trajectory,
+        write_csv as write_csv,
+        write_ros as write_ros,
+    )
+    from dynident.motion.trajectory import Trajectory as Trajectory
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "dynident.motion.excitation": "ExcitingMotion optimize_excitation",
+            "dynident.motion.fourier": "Fourier",
+            "dynident.motion.options": "ExcitationOptions",
+            "dynident.motion.point_to_point": "PointToPoint",
+            "dynident.motion.search": "InfeasibleError SearchProgress",
+            "dynident.motion.simple": "Locked Sequence Sinusoid Step",
+            "dynident.motion.storage": (
+                "MotionFileError load_trajectory ros_joint_trajectory save_trajectory write_csv write_ros"
+            ),
+            "dynident.motion.trajectory": "Trajectory",
+        },
+        renamed={"ExciteOptions": "ExcitationOptions", "excite": "optimize_excitation"},
+    )

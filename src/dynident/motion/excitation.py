@@ -278,10 +278,9 @@ class _Excitation:
             boxes = np.zeros(0)
         if boxes.shape[1:] != (2, 3) or not np.isfinite(boxes).all() or (boxes[:, 0] >= boxes[:, 1]).any():
             raise InputError("boxes must be pairs of corners [[x, y, z], [x, y, z]], the lower one first [m]")
-        radii = options.radius if isinstance(options.radius, Mapping) else {"": options.radius}
-        for name, value in radii.items():
+        for name, value in options.radius.items() if isinstance(options.radius, Mapping) else ():
             if not (np.isfinite(value) and value >= 0.0):
-                raise InputError(f"{f'radius {name}'.strip()} is {value}; expected zero or a positive number [m]")
+                raise InputError(f"radius {name} is {value}; expected zero or a positive number [m]")
         workspace = Workspace(options.floor, boxes, options.clearance, options.radius)
         torque = None
         exact = resolve_terms(_ALL_TERMS)

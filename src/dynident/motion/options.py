@@ -109,7 +109,7 @@ class ExcitationOptions(Options):
         None, "least distance between links that are not neighbors", unit="m", least=0.0, metavar="M"
     )
     radius: float | Mapping[str, float] = option(
-        0.05, "radius of the links, or by link name with 'default' for the others", unit="m", metavar="M"
+        0.05, "radius of the links, or by link name with 'default' for the others", unit="m", least=0.0, metavar="M"
     )
     information: Information | None = option(
         None, "data that is there already; the criterion is that of both together", cli=False

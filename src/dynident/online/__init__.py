@@ -1,19 +1,49 @@
 """Identification while the robot works: streams in, parameters with their standard deviations out."""
 
-from dynident.namespaces import lazy_names
+from typing import TYPE_CHECKING
 
-__all__, __getattr__ = lazy_names(
-    __name__,
-    {
-        "changes": "Change",
-        "filters": "CausalFilter Filtered",
-        "identifier": "OnlineIdentifier",
-        "monitor": "Verdict",
-        "options": "LiveOptions OnlineOptions",
-        "rows": "ParallelStructure SeriesStructure",
-        "sources": "PlantSource Replay Samples Source SourceError StandardInput TcpSource UdpSource open_source",
-        "state": "Counters OnlineState Sample StreamState",
-        "streaming": "stream",
-    },
-    renamed={"Structure": "SeriesStructure"},
-)
+from dynident.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dynident.online.changes import Change as Change
+    from dynident.online.filters import CausalFilter as CausalFilter, Filtered as Filtered
+    from dynident.online.identifier import OnlineIdentifier as OnlineIdentifier
+    from dynident.online.monitor import Verdict as Verdict
+    from dynident.online.options import LiveOptions as LiveOptions, OnlineOptions as OnlineOptions
+    from dynident.online.rows import ParallelStructure as ParallelStructure, SeriesStructure as SeriesStructure
+    from dynident.online.sources import (
+        PlantSource as PlantSource,
+        Replay as Replay,
+        Samples as Samples,
+        Source as Source,
+        SourceError as SourceError,
+        StandardInput as StandardInput,
+        TcpSource as TcpSource,
+        UdpSource as UdpSource,
+        open_source as open_source,
+    )
+    from dynident.online.state import (
+        Counters as Counters,
+        OnlineState as OnlineState,
+        Sample as Sample,
+        StreamState as StreamState,
+    )
+    from dynident.online.streaming import stream as stream
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "dynident.online.changes": "Change",
+            "dynident.online.filters": "CausalFilter Filtered",
+            "dynident.online.identifier": "OnlineIdentifier",
+            "dynident.online.monitor": "Verdict",
+            "dynident.online.options": "LiveOptions OnlineOptions",
+            "dynident.online.rows": "ParallelStructure SeriesStructure",
+            "dynident.online.sources": (
+                "PlantSource Replay Samples Source SourceError StandardInput TcpSource UdpSource open_source"
+            ),
+            "dynident.online.state": "Counters OnlineState Sample StreamState",
+            "dynident.online.streaming": "stream",
+        },
+        renamed={"Structure": "SeriesStructure"},
+    )
