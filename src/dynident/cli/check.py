@@ -13,10 +13,10 @@ from typing import Any
 from dynident.diagnostics.diagnosing import Progress, check_logs
 from dynident.diagnostics.log_preview import preview
 from dynident.errors import InputError
-from dynident.estimate.records import Checkup
+from dynident.estimate.records import Diagnosis
 from dynident.files import check_target, write_text
 from dynident.logs.read import short_names, stream_log
-from dynident.report.terminal.diagnosis import print_checkup, print_preview
+from dynident.report.terminal.diagnosis import print_diagnosis, print_preview
 from dynident.report.terminal.inspection import page_console
 from dynident.robot.load import bundled_names
 from dynident.robot.model import Robot
@@ -81,7 +81,7 @@ def run_check(
         print(json.dumps(found.as_dict(), allow_nan=False))
         return 0
     names = short_names(logs)
-    print_checkup(found, page_console(), names, every=options.all)
+    print_diagnosis(found, page_console(), names, every=options.all)
     if written:
         print(f"Overlay: {options.output} (use it as the robot)")
     elif found.fix:
@@ -92,7 +92,7 @@ def run_check(
     return 0
 
 
-def overlay_text(robot: str, target: str, found: Checkup) -> str:
+def overlay_text(robot: str, target: str, found: Diagnosis) -> str:
     """The overlay that puts right what was found.
 
     Args:

@@ -27,8 +27,8 @@ from dynident.pipeline.model_selection import ModelSelection
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.robot.model import Robot
-from dynident.signals.bandwidth import STANDSTILL
 from dynident.signals.observations import Observations
+from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 from dynident.validation.residuals import Comparison, compare_all
 
 
@@ -234,6 +234,6 @@ def _too_slow(information: Information, train: Sequence[Observations]) -> list[s
     slow = [
         f"{name} moves, but never for long above the rest velocity of {rest:g} {'rad' if radian == 1.0 else 'm'}/s"
         for name, radian, covered in zip(robot.joint_names, robot.radians, ranges, strict=True)
-        if not rows[name] and covered > STANDSTILL * radian
+        if not rows[name] and covered > SIGNALS.standstill_rad * radian
     ]
     return [f"{one}, so its torque is not used; record faster motion, or lower rest_speed" for one in slow]

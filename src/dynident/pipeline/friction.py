@@ -31,8 +31,8 @@ from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.term_selection import FrictionChoice, Selection, choose_friction
 from dynident.pipeline.training_rows import SELECTION_SECONDS, FirstMinutes
 from dynident.robot.model import Robot
-from dynident.signals.bandwidth import STANDSTILL
 from dynident.signals.observations import Observations
+from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
 LEAST_EQUATIONS = 10.0  # for each parameter, in motion: with fewer, more friction would follow the noise
 _SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ
@@ -134,7 +134,7 @@ def measured_side(robot: Robot, train: Sequence[Observations]) -> Side | None:
 def moving_elements(robot: Robot, train: Sequence[Observations]) -> tuple[str, ...] | None:
     """Labels of the elements that move in some log; None if all do."""
     ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
-    moves = ranges > STANDSTILL * robot.radians
+    moves = ranges > SIGNALS.standstill_rad * robot.radians
     elements = elements_with_friction(robot)
     own = [e for e in elements if moves[np.flatnonzero(motion_of(robot, e))].any()]
     return None if len(own) == len(elements) else tuple(element.label for element in own)

@@ -1,15 +1,18 @@
 """From logs as they come to signals that equations can use: uniform time, derivatives, filters."""
 
+from typing import TYPE_CHECKING
+
+from dynident.lazy import lazy_names
 from dynident.signals.bandwidth import BandChoice, BandEvidence
 from dynident.signals.columns import column_bandwidth
-from dynident.signals.fir import FilterStream, filtered
+from dynident.signals.fir import FilterStream, filter_signals
 from dynident.signals.grid import Grid, fresh_blocks, uniform_chunks
 from dynident.signals.kernels import (
     CENTRAL,
     FIVE_POINT,
     FIVE_POINT_CAUSAL,
     NINE_POINT,
-    Kernel,
+    FirKernel,
     differentiator_table,
     low_pass_kernel,
     polynomial_kernel,
@@ -27,8 +30,8 @@ __all__ = [
     "BandChoice",
     "BandEvidence",
     "FilterStream",
+    "FirKernel",
     "Grid",
-    "Kernel",
     "MotionBlock",
     "MotionSpectrum",
     "Observations",
@@ -37,7 +40,7 @@ __all__ = [
     "Survey",
     "column_bandwidth",
     "differentiator_table",
-    "filtered",
+    "filter_signals",
     "fresh_blocks",
     "low_pass_kernel",
     "observe",
@@ -46,3 +49,5 @@ __all__ = [
     "survey_log",
     "uniform_chunks",
 ]
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, {}, renamed={"Kernel": "FirKernel", "filtered": "filter_signals"})[0]
