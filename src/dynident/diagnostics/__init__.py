@@ -1,20 +1,24 @@
 """Log diagnostics: what is wrong with a log, found before anything is solved, and suggested fixes."""
 
-import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
-from dynident.diagnostics.diagnosing import check_logs
-from dynident.diagnostics.log_preview import Preview, preview
-from dynident.estimate.records import Diagnosis, DiagnosisError, Diagnostic
+from dynident.lazy import lazy_names
 
-__all__ = ["Diagnosis", "DiagnosisError", "Diagnostic", "Preview", "check_logs", "preview"]
-_RENAMED: dict[str, type] = {"CheckError": DiagnosisError, "Checkup": Diagnosis, "Finding": Diagnostic}  # until 0.6
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
-        raise AttributeError(f"module 'dynident.diagnostics' has no attribute '{name}'")
-    new = _RENAMED[name]
-    words = f"dynident.diagnostics.{name} is now {new.__name__} and will be gone in 0.6"
-    warnings.warn(words, DeprecationWarning, stacklevel=2)
-    return new
+if TYPE_CHECKING:
+    from dynident.diagnostics.diagnosing import check_logs as check_logs
+    from dynident.diagnostics.log_preview import Preview as Preview, preview as preview
+    from dynident.estimate.records import (
+        Diagnosis as Diagnosis,
+        DiagnosisError as DiagnosisError,
+        Diagnostic as Diagnostic,
+    )
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "dynident.diagnostics.diagnosing": "check_logs",
+            "dynident.diagnostics.log_preview": "Preview preview",
+            "dynident.estimate.records": "Diagnosis DiagnosisError Diagnostic",
+        },
+        renamed={"CheckError": "DiagnosisError", "Checkup": "Diagnosis", "Finding": "Diagnostic"},
+    )

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.terms import Term, along_terms
-from dynident.dynamics.terms.friction import Ripple, elements_with_friction, motion_of
+from dynident.dynamics.terms.friction import FrictionTerm, elements_with_friction, motion_of
 from dynident.errors import InputError
 from dynident.estimate.candidates import (
     GROUPS,
@@ -26,6 +26,7 @@ from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized, with
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import TermVerdict
 from dynident.identifiability.base import base_parameters
+from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.logs.log import torque_kind
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.term_selection import FrictionChoice, Selection, choose_friction
@@ -34,7 +35,6 @@ from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
-LEAST_EQUATIONS = 10.0  # for each parameter, in motion: with fewer, more friction would follow the noise
 _SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ
 
 
@@ -83,7 +83,7 @@ def _chosen(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callab
     rows = data.rows.information(first, seconds=SELECTION_SECONDS).n_rows
     seconds = sum(one.survey.duration for one in _experiments(train))
     most = basic.n + sum(len(term.columns(basic.robot)) for term in terms_of(generic, only))
-    if rows < LEAST_EQUATIONS * most and wanted == "auto":
+    if rows < ENOUGH.min_equations_to_add_terms * most and wanted == "auto":
         few = f"{rows:g} equations in motion are too few for more than the basic friction"
         return FrictionChoice((), side or "sensor", few)
     return choose_friction(
@@ -111,7 +111,7 @@ def _with_ripple(choice: FrictionChoice, data: TrainingData, judged: bool) -> Fr
     labels = tuple(one.label for one in found)
     waves = tuple(sorted({round(one.waves, 2) for one in found}))
     shown = ", ".join(f"{one.waves:.1f} waves per turn on {one.label}" for one in found)
-    term = Ripple(*waves, only=labels)
+    term = FrictionTerm("ripple", *waves, only=labels)
     if judged:
         group = Group("ripple", waves)
         selection = Selection(base, data.rows, views(train), [group], labels)
@@ -194,11 +194,11 @@ def check_terms(terms: Sequence[Term], train: Sequence[Observations], only: Sequ
         still = [] if only is None or term.only is None else [label for label in term.only if label not in only]
         if still:
             raise InputError(f"term {term.key}: element {still[0]} never moves in these logs; leave it out")
-        if isinstance(term, Ripple):
+        if isinstance(term, FrictionTerm) and term.name == "ripple":
             _check_ripple(term, train)
 
 
-def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
+def _check_ripple(term: FrictionTerm, train: Sequence[Observations]) -> None:
     """Waves that pass faster than the band can follow are not there in the rows."""
     robot = train[0].robot
     for element in term.elements(robot):
