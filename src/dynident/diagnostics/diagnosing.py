@@ -28,6 +28,7 @@ from dynident.diagnostics.delay_and_bias import diagnose_bias, diagnose_delay
 from dynident.diagnostics.excitation import diagnose_equations, diagnose_excitation
 from dynident.diagnostics.hypotheses import Wiring, column_rules
 from dynident.diagnostics.hypothesis_search import HypothesisSearch
+from dynident.diagnostics.options import CheckOptions
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.time import diagnose_gaps, diagnose_repeats, diagnose_sampling, diagnose_time
 from dynident.diagnostics.trial import Trial, TrialSamples, trial_samples
@@ -36,6 +37,7 @@ from dynident.estimate.records import Diagnosis, Diagnostic
 from dynident.identifiability.base import base_parameters
 from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.logs.log import LogSource, as_logs, torque_kind
+from dynident.options import Progress, keywords
 from dynident.robot.model import Robot
 from dynident.signals.log_survey import Survey, survey_log
 from dynident.signals.observations import Observations, SignalOptions, observe
@@ -76,7 +78,6 @@ def diagnose_signals(log: LogSource, robot: Robot | None = None, *, survey: Surv
 # ----------------------------------------------------------------------------------------------------------------------
 # `check_logs`: everything that can be wrong with logs, looked for before anything is solved.
 
-Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 # Dry friction that is smooth over some speed would let a scale or a clock pass for the width of that.
 _TERMS = "rigid,Ia,Fv,Fc,Fo"
 _NOT_LOOKED_AT = "units, order, signs, delay, rank and agreement are looked at once what stops here is put right"
@@ -84,34 +85,30 @@ _NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the col
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
-def check_logs(
-    robot: Robot,
-    logs: LogSource | Sequence[LogSource],
-    *,
-    signals: SignalOptions | None = None,
-    progress: Progress | None = None,
-) -> Diagnosis:
+@keywords(CheckOptions)
+def check_logs(robot: Robot, logs: LogSource | Sequence[LogSource], options: CheckOptions) -> Diagnosis:
     """Diagnose logs: their signals one by one, and what the robot's equations make of them together.
 
     Args:
         robot: The robot.
         logs: Training logs; streamed ones (`stream_log`) may hold what `read_log` refuses.
-        signals: Bandwidth, delay and rest velocity; default what identification uses.
-        progress: Called with what is being done, and how much of it is done.
+        options: Bandwidth, delay and rest velocity.
     """
-    given, options = as_logs(logs), signals or SignalOptions()
+    given, signals = as_logs(logs), options.signals
+    if signals is None:
+        signals = SignalOptions(band=options.band, delay=options.delay or 0.0, rest_speed=options.rest_speed)
     surveys: list[Survey] = []
 
     def survey_of(number: int) -> Survey:
-        surveys.append(survey_log(given[number], robot, rest_speed=options.rest_speed))
+        surveys.append(survey_log(given[number], robot, rest_speed=signals.rest_speed))
         return surveys[-1]
 
     def observe_all() -> Iterator[Observations]:
         for log, survey in zip(given, surveys, strict=True):
             torque_kind(next(iter(log.blocks())), robot)  # says which columns are missing
-            yield observe(log, robot, options, survey=survey)
+            yield observe(log, robot, signals, survey=survey)
 
-    return _diagnose(robot, given, survey_of, observe_all, progress)
+    return _diagnose(robot, given, survey_of, observe_all, options.progress)
 
 
 def diagnose_observations(observations: Sequence[Observations], progress: Progress | None = None) -> Diagnosis:
