@@ -77,12 +77,12 @@ class CausalFilter:
         self.n, self.sample_time, self.cutoff = n_joints, sample_time, cutoff
         self._measured, self._torque_delay = velocity_source == "measured", torque_delay
         kernels = _kernels(sample_time, cutoff, differentiator, torque_delay)
-        before = max(kernel.centre for kernel in kernels)
-        after = max(len(kernel.taps) - 1 - kernel.centre for kernel in kernels)
+        before = max(kernel.center for kernel in kernels)
+        after = max(len(kernel.taps) - 1 - kernel.center for kernel in kernels)
         self.length, self.delay = before + after + 1, after  # samples
         self.taps = np.zeros((4, self.length))
         for line, kernel in zip(self.taps, kernels, strict=True):
-            start = before - kernel.centre
+            start = before - kernel.center
             line[start : start + len(kernel.taps)] = kernel.taps / sample_time**kernel.order
         # Signals side by side: positions, torques and, where they are measured, speeds.
         self.width = n_joints * (3 if self._measured else 2)
