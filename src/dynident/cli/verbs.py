@@ -16,18 +16,14 @@ from dynident.cli.old_arguments import (
     demo_arguments as demo_arguments,
     excite_arguments as excite_arguments,
     export_arguments as export_arguments,
-    friction_arguments as friction_arguments,
-    gravity_arguments as gravity_arguments,
     init_arguments as init_arguments,
     inspect_arguments as inspect_arguments,
     live_arguments as live_arguments,
-    oscillate_arguments as oscillate_arguments,
     payload_arguments as payload_arguments,
     predict_arguments as predict_arguments,
     report_arguments as report_arguments,
     run_arguments as run_arguments,
     simulate_arguments as simulate_arguments,
-    step_arguments as step_arguments,
     validate_arguments as validate_arguments,
 )
 from dynident.cli.run import run_demo as run_demo, run_run as run_run
@@ -210,36 +206,8 @@ def run_excite(options: Namespace) -> int:
     return run(options, robot_of(options))
 
 
-def run_step(options: Namespace) -> int:
-    """`dynident step`."""
-    from dynident.cli.step import run
-
-    return run(options, robot_of(options))
-
-
-def run_gravity(options: Namespace) -> int:
-    """`dynident gravity`."""
-    from dynident.cli.experiment_verbs import run_gravity
-
-    return run_gravity(options, robot_of(options))
-
-
 def run_live(options: Namespace) -> int:
     """`dynident live`."""
     from dynident.cli.live import run_live
 
     return run_live(options)
-
-
-def run_friction(options: Namespace) -> int:
-    """`dynident friction`."""
-    from dynident.cli.experiment_verbs import run_velocity
-
-    return run_velocity(options)
-
-
-def run_oscillate(options: Namespace) -> int:
-    """`dynident oscillate`."""
-    from dynident.cli.experiment_verbs import run_oscillate
-
-    return run_oscillate(options, robot_of(options))
