@@ -38,7 +38,7 @@ ROOMS = [
     "papers",
     "cli",
 ]
-SHARED = {"errors", "arrays", "files", "options", "schema", "_version"}
+SHARED = {"errors", "arrays", "files", "lazy", "options", "schema", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in MODULES}
 GUESTS = {  # package -> rooms and files that may import it
@@ -138,3 +138,13 @@ def classes() -> dict[str, list[str]]:
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(name_of(path))
     return found
+
+
+def test_names_that_rooms_look_up_lazily_are_those_that_type_checkers_see():
+    for path, tree in TREES.items():
+        if path.name != "__init__.py" or "lazy_names" not in path.read_text() or path.parent == SOURCE:
+            continue
+        choice = next(node for node in tree.body if isinstance(node, ast.If))
+        seen = {(one.module, alias.name) for one in choice.body for alias in one.names}
+        table = ast.literal_eval(choice.orelse[0].value.args[1])
+        assert {(module, name) for module, names in table.items() for name in names.split()} == seen, name_of(path)
