@@ -121,7 +121,7 @@ class FrictionOptions(Options):
     joints: Sequence[str] | None = option(
         None, "joints to test; coupled ones are tested together", metavar="q5,q6", shown="all with friction"
     )
-    speeds: Sequence[float] | Mapping[str, Sequence[float]] | None = option(
+    speeds: Mapping[str, Sequence[float]] | Sequence[float] | None = option(
         None,
         "velocities of every joint, each run in both directions, or by joint; of coupled joints those of the motors, "
         "on the joint side",
@@ -167,7 +167,7 @@ class StepOptions(Options):
     joints: Sequence[str] | None = option(
         None, "joints to test, by name or variable", metavar="q1,q2,..", shown="all that can be"
     )
-    voltages: Sequence[float] | Mapping[str, Sequence[float]] | None = option(
+    voltages: Mapping[str, Sequence[float]] | Sequence[float] | None = option(
         None,
         "steps for all joints, or by joint: q1=0.8:0.5,q2=0.8:0.4",
         unit="V",
