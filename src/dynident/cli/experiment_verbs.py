@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from dynident.arrays import Array
     from dynident.estimate.fit import Fit
     from dynident.experiments.friction import VelocityFriction
-    from dynident.experiments.gravity.procedure import Order
     from dynident.experiments.gravity.result import GravityMoments
+    from dynident.experiments.options import Order
     from dynident.experiments.oscillation.procedure import Oscillation
     from dynident.papers.jamisola.tables import PaperTable
     from dynident.robot import Robot

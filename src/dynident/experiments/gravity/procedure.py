@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from dynident.experiments.gravity.structure import (
     stages,
     unweighed,
 )
-from dynident.experiments.options import GravityOptions
+from dynident.experiments.options import GravityOptions, Order
 from dynident.experiments.protocol import ExperimentError
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.options import keywords
@@ -33,7 +32,6 @@ from dynident.plant.controllers import Controller
 from dynident.plant.protocol import Plant
 from dynident.robot.model import Robot
 
-Order = int | Literal["auto"]
 Control = Callable[[Robot, Sweep], Controller]
 _BANDWIDTH, _PER_SAMPLE = 30.0, 0.25  # [rad/s] of the feedback; and what a sample of it may turn, at most
 _ROOM = 0.4  # [rad or m] that joints may be off the motion before a run is ended

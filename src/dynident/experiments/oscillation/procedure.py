@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -175,8 +175,6 @@ def _result(search: GravitySearch, name: str, values: Array, std: Array) -> Stag
 # ----------------------------------------------------------------------------------------------------------------------
 # `oscillate`: weights, then inertias, of a machine from its natural oscillations.
 
-StageName = Literal["both", "gravity", "inertia"]
-SearchName = Literal["extrapolate", "creep", "walk"]
 SEARCHES = {"extrapolate": gravity_stage, "creep": creep, "walk": random_walk}
 
 

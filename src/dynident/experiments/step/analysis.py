@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
 from dynident.errors import InputError
-from dynident.experiments.options import StepOptions
+from dynident.experiments.options import StepOptions, Way
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.balance import torque_balance
 from dynident.experiments.step.integrals import Description
@@ -33,7 +33,6 @@ from dynident.experiments.step.result import (
     Inertia,
     JointFriction,
     StepResult,
-    Way,
     solve_inertias,
 )
 from dynident.payload.quantities import PayloadAdvice, PayloadNumber, null_space, payload_numbers
