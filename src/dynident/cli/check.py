@@ -16,8 +16,8 @@ from dynident.errors import InputError
 from dynident.estimate.records import Checkup
 from dynident.files import check_target, write_text
 from dynident.logs.read import short_names, stream_log
+from dynident.report.terminal import page_console
 from dynident.report.terminal.diagnosis import print_checkup, print_preview
-from dynident.report.terminal.inspection import page_console
 from dynident.robot.load import bundled_names
 from dynident.robot.model import Robot
 from dynident.robot.storage import yaml_text

@@ -21,7 +21,7 @@ from dynident.estimate.estimators import ESTIMATORS
 from dynident.logs.log import torque_kind
 from dynident.logs.read import Columns, stream_log
 from dynident.logs.tables import LogWarning
-from dynident.report.text import counted, number, printable, whole
+from dynident.report.text import number, plural, printable, whole
 from dynident.robot.load import bundled_names
 from dynident.robot.model import Robot
 from dynident.signals.log_survey import survey_log
@@ -242,7 +242,7 @@ def run_file_text(robot: Robot, given: str, target: Path, split: Split, columns:
     called = given if given in bundled_names() else _path(Path(given), folder)
     parts = [
         _HEAD.format(name=target.name),
-        f"\nrobot: {_scalar(called)}  # {printable(robot.name)}, {counted(len(robot.joint_names), 'moving joint')}\n",
+        f"\nrobot: {_scalar(called)}  # {printable(robot.name)}, {plural(len(robot.joint_names), 'moving joint')}\n",
         "\ntraining:  # logs that the parameters are identified from\n",
         _log_lines(split.training, folder),
         _validation(split, folder),
@@ -300,9 +300,9 @@ def _remarks(seen: Preview) -> list[str]:
     """What deserves a look before this log is used."""
     faults = seen.time_faults + sum(channel.faults for channel in seen.channels)
     found = [
-        (seen.gaps, f"{counted(seen.gaps, 'gap')}, the longest {number(seen.longest_gap, 3)} s"),
-        (seen.out_of_order, f"{counted(seen.out_of_order, 'row')} out of order"),
-        (faults, f"{counted(faults, 'value')} not finite"),
+        (seen.gaps, f"{plural(seen.gaps, 'gap')}, the longest {number(seen.longest_gap, 3)} s"),
+        (seen.out_of_order, f"{plural(seen.out_of_order, 'row')} out of order"),
+        (faults, f"{plural(faults, 'value')} not finite"),
         (seen.time_unit, f"time seems to be in {seen.time_unit}"),
     ]
     return [f"{words}: dynident check says more" for there, words in found if there]
@@ -377,7 +377,7 @@ def _answer(target: Path, robot: str, split: Split) -> dict[str, object]:
 def _print(target: Path, split: Split) -> None:
     from rich.text import Text
 
-    from dynident.report.terminal.inspection import page_console
+    from dynident.report.terminal import page_console
     from dynident.report.text import printable
 
     console = page_console()

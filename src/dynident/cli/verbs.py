@@ -37,7 +37,8 @@ from dynident.errors import InputError
 def run_inspect(options: Namespace) -> int:
     """`dynident inspect`."""
     from dynident.identifiability.base import TOLERANCE, base_parameters
-    from dynident.report.terminal.inspection import bundled_table, inspection, page_console
+    from dynident.report.terminal import page_console
+    from dynident.report.terminal.inspection import bundled_table, inspect_base
     from dynident.robot import bundled_names, load_robot
 
     console = page_console()
@@ -61,7 +62,7 @@ def run_inspect(options: Namespace) -> int:
         return run_nearest(options, robot_of(options))
     if options.symbolic is not None:
         return _symbolic(options)
-    found = inspection(base_parameters(robot_of(options), options.terms, tolerance=tolerance), options.values)
+    found = inspect_base(base_parameters(robot_of(options), options.terms, tolerance=tolerance), options.values)
     if options.json:
         print(json.dumps(found.as_dict(), allow_nan=False))
     else:
@@ -90,8 +91,8 @@ def _symbolic(options: Namespace) -> int:
 def run_validate(options: Namespace) -> int:
     """`dynident validate`."""
     from dynident.estimate.storage import load_fit
+    from dynident.report.terminal import page_console
     from dynident.report.terminal.fit import print_validation
-    from dynident.report.terminal.inspection import page_console
     from dynident.validation import validate
 
     fit = load_fit(options.fit)
