@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 
 from dynident.cli.arguments import Parser, add_arguments, command, parsed_options
@@ -22,6 +23,11 @@ class SolveOptions(Options):
     method: str = option("weighted", "method", choices=("weighted", "robust"), aliases=("--estimator",))
     essential: float | None = option(None, "share", const=0.15, metavar="SHARE")
     fast: bool = option(False, "faster")
+    share: float = option(0.95, "part", minimum=0.0, most=1.0)
+    tolerance: float = option(1e-8, "part", minimum=0.0, below=1.0, expected="a share between 0 and 1")
+    seed: int = option(0, "of chance", least=0)
+    by_name: float | Mapping[str, float] = option(0.05, "one number, or by name", least=0.0)
+    boxes: Sequence[Sequence[float]] = option((), "corners", repeated=True, flags=("--box",))
     store: str | None = option(None, "folder", cli=False, recorded=False)
 
 
@@ -83,7 +89,7 @@ class TestOneDeclaration:
         [
             ("r a -o o --rest=-1", "^--rest is -1.0; expected zero or a positive number"),
             ("r a -o o --method weigthed", "--estimator: unknown choice 'weigthed'; did you mean 'weighted'"),
-            ("r a -o o --count 0", "--count is 0; expected 1 or more"),
+            ("r a -o o --count 0", "--count is 0; expected a whole number, at least 1"),
         ],
     )
     def test_a_refused_value_is_told_with_its_flag(self, line, words):
@@ -106,6 +112,15 @@ class TestOneDeclaration:
 
     def test_what_shapes_no_number_is_not_recorded(self):
         assert given_options(SolveOptions(store="here")) == {}
+
+    def test_types_by_the_first_plain_word_of_the_annotation(self):
+        assert parsed("r a -o o --by-name 0.1").by_name == 0.1
+        assert SolveOptions(by_name={"arm": 0.1}).by_name == {"arm": 0.1}
+        assert parsed("r a -o o --box 1,2 --box=-1,2").boxes == ("1,2", "-1,2")
+
+    def test_what_cannot_be_compared_is_given(self):
+        boxes = np.zeros((1, 2))
+        assert given_options(SolveOptions(boxes=boxes))["boxes"] is boxes
 
     def test_table(self):
         table = option_table(SolveOptions)
@@ -143,6 +158,12 @@ class TestKeywords:
         ({"band": "wide"}, "band is 'wide'; expected a finite number in Hz"),
         ({"band": float("nan")}, "expected a finite number"),
         ({"band": True}, "expected a finite number"),
+        ({"rest": None}, "rest is None; expected a finite number in rad/s"),
+        ({"method": 3}, "method: unknown choice '3'"),
+        ({"share": 1.5}, "share is 1.5; expected a number above 0 and up to 1"),
+        ({"tolerance": float("nan")}, "tolerance is nan; expected a share between 0 and 1"),
+        ({"seed": -1}, "seed is -1; expected a whole number, zero or more"),
+        ({"seed": 1.5}, "seed is 1.5; expected a whole number, zero or more"),
         ({"band": 0.0}, "band is 0.0; expected a positive number"),
         ({"rest": -1.0}, "rest is -1.0; expected zero or a positive number"),
         ({"method": "weigthed"}, "did you mean 'weighted'"),

@@ -45,6 +45,7 @@ B = TypeVar("B")
 T = TypeVar("T")
 R = TypeVar("R")
 REQUIRED: Any = dataclasses.MISSING  # default of an option that must be given
+Progress = Callable[[str, int, int], None]  # called with what is being done, steps done, steps in all
 _PLAIN: dict[str, type] = {"str": str, "bool": bool, "int": int, "float": float}  # what a command line can give
 
 
@@ -68,11 +69,14 @@ def option(default: Any, help: str, **facts: Any) -> Any:
     Args:
         default: Its value where it is not given, or REQUIRED.
         help: What it is, in one sentence.
-        **facts: `unit`; `choices`; `minimum` (excluded) or `least` (included); `shown`, the default in words.
+        **facts: `unit`; `choices`; bounds that a number must not reach (`minimum`, `below`) or may reach (`least`,
+            `most`), and `expected` where those are better said in other words; `shown`, the default in words.
             On the command line: `metavar`; `positional=True`; `many=True`, one or more words (a tuple);
             `repeated=True`, a flag that may be repeated (a tuple); `const`, the value of a bare flag; `flags` in place
             of the one made from the name, `aliases` beside it; `cli=False`, an option of Python alone.
             `recorded=False`, one that shapes no number and is left out of provenance and command.
+            In a run file: `written`, where it is no plain value: "path" (relative to the file), "interval"
+            ([least, most]), "positions" (a mapping joint -> position) or "intervals" (a mapping name -> interval).
     """
     return dataclasses.field(default=default, metadata={"help": help, **facts})
 
@@ -85,24 +89,47 @@ def check_options(record: Any) -> None:
     """
     for name, field in option_fields(type(record)).items():
         value, facts = getattr(record, name), field.metadata
-        if value is None:
-            continue
         # A type of the library's own (an estimator, terms) passes as it is: whoever takes it knows it.
         kind = _PLAIN.get(str(field.type).removesuffix(" | None"))
-        if kind in (int, float):
-            expected = numbers.Integral if kind is int else numbers.Real
-            words = "a whole number" if kind is int else "a finite number"
-            if isinstance(value, bool) or not isinstance(value, expected) or not math.isfinite(value):
-                unit = f" in {facts['unit']}" if "unit" in facts else ""
-                raise OptionError(name, f" is {value!r}; expected {words}{unit}")
-        if "choices" in facts and isinstance(value, str) and value not in facts["choices"]:
-            raise OptionError(name, f": unknown choice '{value}'{suggestion(value, facts['choices'])}")
-        if "minimum" in facts and value <= facts["minimum"]:
-            least = f"more than {facts['minimum']:g}" if facts["minimum"] else "a positive number"
-            raise OptionError(name, f" is {value}; expected {least}")
-        if "least" in facts and value < facts["least"]:
-            least = f"{facts['least']:g} or more" if facts["least"] else "zero or a positive number"
-            raise OptionError(name, f" is {value}; expected {least}")
+        if value is None and (kind is None or str(field.type).endswith(" | None")):
+            continue
+        if "choices" in facts and (kind is str or isinstance(value, str)) and value not in facts["choices"]:
+            raise OptionError(name, f": unknown choice '{value}'{suggestion(str(value), facts['choices'])}")
+        if kind in (int, float) and not _is_number(value, kind):
+            finite = f"a finite number in {facts['unit']}" if "unit" in facts else "a finite number"
+            expected = facts.get("expected") or (_bounds(kind, facts) if kind is int else finite)
+            raise OptionError(name, f" is {value!r}; expected {expected}")
+        if isinstance(value, numbers.Real) and not _is_within(value, facts):
+            raise OptionError(name, f" is {value}; expected {facts.get('expected') or _bounds(kind, facts)}")
+
+
+def _is_number(value: object, kind: type | None) -> bool:
+    expected = numbers.Integral if kind is int else numbers.Real
+    return not isinstance(value, bool) and isinstance(value, expected) and math.isfinite(value)
+
+
+def _is_within(value: Any, facts: Mapping[str, Any]) -> bool:
+    """Whether a number is within `minimum` and `below`, which it must not reach, and `least` and `most`."""
+    return bool(
+        facts.get("minimum", -math.inf) < value < facts.get("below", math.inf)
+        and facts.get("least", -math.inf) <= value <= facts.get("most", math.inf)
+    )
+
+
+def _bounds(kind: type | None, facts: Mapping[str, Any]) -> str:
+    """What is expected of a number, in words; empty where there are no bounds."""
+    if kind is int:
+        least = facts.get("least")
+        return "a whole number" + ("" if least is None else ", zero or more" if least == 0 else f", at least {least}")
+    if "below" in facts or "most" in facts:
+        upper = f"below {facts['below']:g}" if "below" in facts else f"up to {facts['most']:g}"
+        lower = f"above {facts['minimum']:g}" if "minimum" in facts else f"from {facts.get('least', -math.inf):g}"
+        return f"a number {lower} and {upper}"
+    if "minimum" in facts:
+        return f"more than {facts['minimum']:g}" if facts["minimum"] else "a positive number"
+    if "least" in facts:
+        return f"{facts['least']:g} or more" if facts["least"] else "zero or a positive number"
+    return ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -131,15 +158,17 @@ class Quiet(Options):
 class LogReading(Options):
     """Of verbs that read logs."""
 
-    columns: str | None = option(None, "YAML file for logs with other column names", metavar="FILE")
-    window: str | None = option(None, "only this part of every log, by its own stamps", unit="s", metavar="START:STOP")
+    columns: str | None = option(None, "YAML file for logs with other column names", metavar="FILE", written="path")
+    window: str | None = option(
+        None, "only this part of every log, by its own stamps", unit="s", metavar="START:STOP", written="interval"
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LockedJoints(Options):
     """Of verbs that take a robot."""
 
-    locked: str = option("", "joints held at a position", unit="rad or m", metavar="q4=0.5,..")
+    locked: str = option("", "joints held at a position", unit="rad or m", metavar="q4=0.5,..", written="positions")
 
 
 def option_fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
@@ -152,7 +181,7 @@ def option_fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
 def option_type(field: dataclasses.Field[Any]) -> type:
     """The plain type of an option, by its annotation: what a command line can give."""
     words = re.findall(r"\w+", str(field.type))
-    return next((kind for word, kind in _PLAIN.items() if word in words), str)
+    return next((_PLAIN[word] for word in words if word in _PLAIN), str)
 
 
 def option_flags(name: str, field: dataclasses.Field[Any]) -> tuple[str, ...]:
@@ -174,7 +203,8 @@ def from_mapping(cls: Callable[..., T], given: Mapping[str, Any]) -> T:
             raise UnknownNameError("option", key, fields)
         if option_type(fields[key]) is float and type(value) is int:
             value = float(value)
-        values[key] = tuple(value) if {"many", "repeated"} & set(fields[key].metadata) else value
+        several = isinstance(value, list) and {"many", "repeated"} & set(fields[key].metadata)
+        values[key] = tuple(value) if several else value
     return cls(**values)
 
 
@@ -189,14 +219,21 @@ def given_options(record: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value, field in values
-        if field.metadata.get("recorded", True) and (value is not field.default and value != field.default)
+        if field.metadata.get("recorded", True) and not _is_default(value, field.default)
     }
+
+
+def _is_default(value: object, default: object) -> bool:
+    """Whether a value is the default; arrays and other objects only where they are the very same."""
+    return value is default or (isinstance(value, str | bool | int | float | tuple) and value == default)
 
 
 def shown_default(field: dataclasses.Field[Any]) -> str:
     """The default of an option as people read it; empty where there is nothing to say."""
-    nothing = field.default in (REQUIRED, None, False, "", ())
-    return str(field.metadata.get("shown", "" if nothing else field.default))
+    default = field.default
+    nothing = default is REQUIRED or default is None or default is False or default in ("", ())
+    text = f"{default:.12g}" if isinstance(default, float) else str(default)
+    return str(field.metadata.get("shown", "" if nothing else text))
 
 
 def option_table(cls: Any) -> str:

@@ -7,8 +7,9 @@ import pytest
 
 import dynident as di
 from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.term import Course, MotionSamples, Reference
+from dynident.dynamics.terms.term import MotionSamples
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def samples():
 def columns(robot, samples, key, reference=None):
     """Each column's torque at the motors, (6, n_samples) by name."""
     (term,) = resolve_terms(key)
-    values = Course(robot, [term], reference).columns_first(samples)
+    values = TermCourse(robot, [term], reference).columns_first(samples)
     found = {column.name: np.zeros((6, values.shape[1])) for column in term.columns(robot)}
     names = list(found)
     for (row, column), line in zip(term.places(robot), values, strict=True):
@@ -52,7 +53,7 @@ def test_smoothed_sign_is_coulomb_friction(robot, samples):
 
 def test_load_is_that_of_the_motor_or_of_the_joint(robot, samples):
     chi = np.array([robot.value_set().get(c.name, 0.0) for c in resolve_terms("rigid")[0].columns(robot)])
-    found = columns(robot, samples, "loadv", Reference(robot, chi))
+    found = columns(robot, samples, "loadv", LinearizationPoint(robot, chi))
     motors = inverse_dynamics(robot, samples.q, samples.dq, samples.ddq, "rigid").T
     joints = di.joint_torque(robot, motors.T).T
     dq = samples.dq.T

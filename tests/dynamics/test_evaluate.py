@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import dynident as di
-from dynident.dynamics.equations import NumpyFunctions, inverse_dynamics, make_state
+from dynident.dynamics.equations import inverse_dynamics
 from dynident.dynamics.jit.numpy_kernel import BLOCK
 from dynident.dynamics.kernels import kernel, record
+from dynident.dynamics.recursion import NUMPY_FUNCTIONS
+from dynident.dynamics.state import make_state
 from dynident.dynamics.terms import resolve_terms
 from tests.robots import random_urdf
 
@@ -35,7 +37,7 @@ def test_recorded_program_equals_the_recursion_on_floats(name):
     q, dq, ddq = motion(robot, 4)
     batch = di.inverse_dynamics(robot, q, dq, ddq)
     for k in range(4):
-        state = make_state(robot, NumpyFunctions(), q[k].tolist(), dq[k].tolist(), ddq[k].tolist())
+        state = make_state(robot, NUMPY_FUNCTIONS, q[k].tolist(), dq[k].tolist(), ddq[k].tolist())
         np.testing.assert_allclose(
             batch[k], np.array(inverse_dynamics(state, terms, chi.tolist()), dtype=float), atol=1e-11
         )

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.dynamics.equations import NumpyFunctions, make_state, regressor_entries
+from dynident.dynamics.equations import regressor_entries
 from dynident.dynamics.jit import machine_code as jit
 from dynident.dynamics.jit.llvm_kernel import LlvmKernel
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel
 from dynident.dynamics.jit.program import Recorder
 from dynident.dynamics.kernels import _KINDS, record
+from dynident.dynamics.recursion import NUMPY_FUNCTIONS
+from dynident.dynamics.state import make_state
 from dynident.dynamics.terms import Coulomb, resolve_terms
 from tests.robots import random_urdf
 
@@ -78,7 +80,7 @@ def test_random_robots_equal_the_reference(seed):
     for k in (0, 57, 89):
         state = [float(x[k]) for x in inputs]
         entries = regressor_entries(
-            make_state(robot, NumpyFunctions(), state[:n], state[n : 2 * n], state[2 * n :]), terms
+            make_state(robot, NUMPY_FUNCTIONS, state[:n], state[n : 2 * n], state[2 * n :]), terms
         )
         reference = np.array([float(entries.get(place, 0.0)) for place in places])
         assert np.abs(reference - fast[:, k]).max() < 1e-12 * max(1.0, np.abs(reference).max())

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import along_terms, resolve_terms
-from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
+from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import fit_linearized
 from dynident.information.information import MergeError
@@ -36,7 +37,9 @@ def made(robot, seed=1, seconds=14.0, noise=0.01):
     motion = Fourier.random(3, seed)
     q, dq, ddq = motion(t)
     terms, chi = along_terms(resolve_terms(TERMS)), di.parameters(robot, "rigid", "mine")
-    columns = Course(robot, terms, Reference(robot, chi)).columns_first(MotionSamples.of_stretch(q, dq, ddq))
+    columns = TermCourse(robot, terms, LinearizationPoint(robot, chi)).columns_first(
+        MotionSamples.of_stretch(q, dq, ddq)
+    )
     names = [column.name for term in terms for column in term.columns(robot)]
     tau = exact_torque(robot, motion, t, BASIC, "mine")
     for line, (row, column) in zip(columns, all_places(robot, terms), strict=True):

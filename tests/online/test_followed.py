@@ -10,8 +10,9 @@ from rich.console import Console
 
 import dynident as di
 from dynident.arrays import frozen
+from dynident.dynamics.linearization import LinearizationPoint
 from dynident.dynamics.terms import all_columns, resolve_terms
-from dynident.dynamics.terms.term import MotionSamples, Reference
+from dynident.dynamics.terms.term import MotionSamples
 from dynident.estimate.prediction import TorqueModel
 from dynident.online.rows import FollowedColumns
 from dynident.report.terminal.live import live_view
@@ -116,7 +117,7 @@ def test_columns_are_those_of_the_off_line_model(fit):
     t, q, dq, ddq = motion(2.0, RATE, seed=5)
     found = FollowedColumns(payload(fit).known, 1.0 / RATE)
     assert found.links is not None
-    load = Reference(arm(), fit.reference).torque_at(q, dq, ddq)
+    load = LinearizationPoint(arm(), fit.reference).torque_at(q, dq, ddq)
     parts = [slice(a, a + 7) for a in range(0, len(t), 7)]
     columns = np.hstack([found.columns_first(*(x[part] for x in (t, q, dq, ddq, load))) for part in parts])
     course = fit.model.start()._course

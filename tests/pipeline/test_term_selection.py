@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import along_terms, resolve_terms
-from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
+from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.estimate.candidates import GROUPS, Group
 from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
@@ -45,8 +46,8 @@ def made(robot, effects, seed=1, seconds=40.0, noise=0.01, rate=100.0):
     q, dq, ddq = motion(t)
     tau = exact_torque(robot, motion, t, BASIC)
     terms = along_terms(resolve_terms("stop(0.003),stribeck(0.2),load,quadratic,harmonics(1)"))
-    reference = Reference(robot, di.parameters(robot, "rigid"))
-    lines = Course(robot, terms, reference).columns_first(MotionSamples.of_stretch(q, dq, ddq))
+    reference = LinearizationPoint(robot, di.parameters(robot, "rigid"))
+    lines = TermCourse(robot, terms, reference).columns_first(MotionSamples.of_stretch(q, dq, ddq))
     names = [column.name for term in terms for column in term.columns(robot)]
     for line, (row, column) in zip(lines, all_places(robot, terms), strict=True):
         tau[:, row] += effects.get(names[column], 0.0) * line

@@ -10,7 +10,7 @@ import pytest
 import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.plant import MujocoPlant, OpenLoop, UnstableError, measure, record
-from dynident.plant.effects import Effect, StopForce, effect_names
+from dynident.plant.effects import Effect, FrictionEffect, effect_names
 
 EVERY_TERM = (
     "stop(0.0003,0.003),stribeck(0.2),sign(0.2),load,loadv,asymmetric,quadratic,cubic,harmonics(1,2),ripple(30.65),"
@@ -119,14 +119,14 @@ class TestLaws:
 class TestStops:
     @staticmethod
     def law(value=2.0, milliradians=5.0):
-        return StopForce(Effect("stop5_1", "stop", milliradians, "", "1", value), 1.0)
+        return FrictionEffect(Effect("stop5_1", "stop", milliradians, "", "1", value), 1.0)
 
     def followed(self, positions):
         law, found = self.law(), []
         law.start(positions[0])
         for position in positions:
             found.append(law.torque(position, 0.0, 0.0))
-            law.moved(position)
+            law.move(position)
         return np.array(found)
 
     def test_a_cycle_takes_the_area_of_its_loop(self):

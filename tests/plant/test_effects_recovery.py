@@ -44,8 +44,8 @@ def fitted(robot, log, keys, band, passes):
         links = np.array([x for x, c in zip(chi, base.columns, strict=True) if c.term == "rigid"])
         return dict(zip((c.name for c in base.columns), chi, strict=True)), links
 
-    values, links = solve([t for t in terms if not getattr(t, "needs_reference", False)], None)
-    for _ in range(passes if any(t.needs_reference for t in along_terms(terms)) else 0):
+    values, links = solve([t for t in terms if not getattr(t, "needs_linearization_point", False)], None)
+    for _ in range(passes if any(t.needs_linearization_point for t in along_terms(terms)) else 0):
         values, links = solve(terms, links)
     return values
 

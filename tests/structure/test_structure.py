@@ -7,6 +7,7 @@ import functools
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,9 +39,13 @@ ROOMS = [
     "papers",
     "cli",
 ]
-SHARED = {"errors", "arrays", "files", "options", "schema", "_version"}
+SHARED = {"errors", "arrays", "files", "lazy", "options", "schema", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in MODULES}
+NAMES = {  # dotted names of the modules
+    path: ".".join(("dynident", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in MODULES
+}
 GUESTS = {  # package -> rooms and files that may import it
     "mujoco": ("plant", "robot/mjcf.py", "export/verification.py"),
     "rich": ("report", "cli"),
@@ -75,6 +80,65 @@ def test_a_room_imports_only_from_rooms_above():
         for name in imports(tree):
             room = name.split(".")[1] if name.startswith("dynident.") else None
             if name.startswith(".") or (room and room not in SHARED and ROOMS.index(room) > own):
+                offenders.append(f"{name_of(path)} imports {name}")
+    assert not offenders
+
+
+def module_imports(path: Path, *, in_functions: bool) -> set[str]:
+    """Modules of its own room that a file imports, dotted; those within functions where asked for."""
+    tree, room = TREES[path], f"dynident.{path.relative_to(SOURCE).parts[0]}."
+    nodes = ast.walk(tree) if in_functions else _outside_functions(tree)
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith(room):
+            inner = {f"{node.module}.{alias.name}" for alias in node.names} & set(NAMES.values())
+            found |= inner or {node.module}
+    return found
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef):
+            yield child
+            yield from _outside_functions(child)
+
+
+def cycles(room: str, *, in_functions: bool) -> list[str]:
+    """Modules of a room that import each other, directly or through others."""
+    paths = [path for path in MODULES if path.relative_to(SOURCE).parts[0] == room]
+    edges = {NAMES[path]: module_imports(path, in_functions=in_functions) - {NAMES[path]} for path in paths}
+    reach = {name: set(own) for name, own in edges.items()}
+    for _ in paths:  # as many steps as a path through all of them has
+        for own in reach.values():
+            own.update(*(edges.get(name, ()) for name in tuple(own)))
+    return sorted(name for name, own in reach.items() if name in own)
+
+
+def test_modules_of_a_room_do_not_import_each_other_in_circles():
+    # An import within a function is for a method that saves or loads; in dynamics there is none.
+    offenders = {room: found for room in ROOMS if (found := cycles(room, in_functions=room == "dynamics"))}
+    assert not offenders
+
+
+def test_dynamics_is_built_in_layers():
+    layers = [
+        "jit",
+        "recursion",
+        "closure",
+        "state",
+        "terms",
+        "equations",
+        "kernels",
+        "loop_assembly",
+        "evaluate",
+        "linearization",
+    ]
+    offenders = []
+    for path in (SOURCE / "dynamics").rglob("*.py"):
+        own = NAMES[path].split(".")[2:3]
+        for name in module_imports(path, in_functions=True) if own else ():
+            layer = name.split(".")[2]
+            if layers.index(layer) > layers.index(own[0]):
                 offenders.append(f"{name_of(path)} imports {name}")
     assert not offenders
 
@@ -138,3 +202,13 @@ def classes() -> dict[str, list[str]]:
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(name_of(path))
     return found
+
+
+def test_names_that_rooms_look_up_lazily_are_those_that_type_checkers_see():
+    for path, tree in TREES.items():
+        if path.name != "__init__.py" or "lazy_names" not in path.read_text() or path.parent == SOURCE:
+            continue
+        choice = next(node for node in tree.body if isinstance(node, ast.If))
+        seen = {(one.module, alias.name) for one in choice.body for alias in one.names}
+        table = ast.literal_eval(choice.orelse[0].value.args[1])
+        assert {(module, name) for module, names in table.items() for name in names.split()} == seen, name_of(path)

@@ -13,6 +13,7 @@ import sympy as sp
 
 import dynident as di
 from dynident.dynamics import equations as eq
+from dynident.dynamics.state import make_state
 from dynident.dynamics.terms import resolve_terms
 from tests.loops import FOUR_BAR, load
 from tests.robots import random_urdf
@@ -67,7 +68,7 @@ def test_the_same_recursion_on_sympys_own_symbols(name):
     robot = di.load_robot(name)
     model = di.symbolic.symbolic_model(robot, "rigid,Ia,Fv")
     lengths = {length: sp.Symbol(length) for length in robot.lengths}
-    state = eq.make_state(robot, sp, model.q, model.dq, model.ddq, lengths=lengths)
+    state = make_state(robot, sp, model.q, model.dq, model.ddq, lengths=lengths)
     g = sp.Symbol("g")
     state = dataclasses.replace(state, gravity=tuple(float(np.sign(x)) * g if x else 0.0 for x in robot.gravity))
     entries = eq.regressor_entries(state, resolve_terms("rigid,Ia,Fv"))

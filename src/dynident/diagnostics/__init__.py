@@ -1,7 +1,19 @@
 """The log doctor: what is wrong with a log, found before anything is solved, and how to put it right."""
 
-from dynident.diagnostics.diagnosing import check_logs
-from dynident.diagnostics.log_preview import Preview, preview
-from dynident.estimate.records import CheckError, Checkup, Finding
+from typing import TYPE_CHECKING
 
-__all__ = ["CheckError", "Checkup", "Finding", "Preview", "check_logs", "preview"]
+from dynident.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dynident.diagnostics.diagnosing import check_logs as check_logs
+    from dynident.diagnostics.log_preview import Preview as Preview, preview as preview
+    from dynident.estimate.records import CheckError as CheckError, Checkup as Checkup, Finding as Finding
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "dynident.diagnostics.diagnosing": "check_logs",
+            "dynident.diagnostics.log_preview": "Preview preview",
+            "dynident.estimate.records": "CheckError Checkup Finding",
+        },
+    )

@@ -10,23 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dynident.dynamics.recursion import Functions
 from dynident.errors import InputError
-from dynident.robot.algebra import Number, add, is_number, mul, snapped, sub, total
+from dynident.robot.algebra import Number, add, is_number, mul, snap_rounding, sub, total
 from dynident.robot.loops import LoopRows, Placement, loop_rows
 from dynident.robot.model import Closure, Robot
-
-if TYPE_CHECKING:
-    from dynident.dynamics.equations import Functions
 
 Vectors = list[list[Number]]
 
 
 @dataclass(frozen=True)
-class Solved:
+class LoopMotion:
     """The joints that loops are solved for.
 
     Attributes:
@@ -39,7 +37,7 @@ class Solved:
     jacobian: Vectors
 
 
-def orthogonalised(columns: Vectors) -> tuple[Vectors, list[Number]]:
+def orthogonal_directions(columns: Vectors) -> tuple[Vectors, list[Number]]:
     """Directions that are new in each column, not normalised (no square root needed), and their squared lengths."""
     directions: Vectors = []
     squares: list[Number] = []
@@ -54,7 +52,7 @@ def orthogonalised(columns: Vectors) -> tuple[Vectors, list[Number]]:
 
 def least_squares(columns: Vectors, right: list[Number]) -> list[Number]:
     """x that makes `columns` x come nearest to `right`, by modified Gram-Schmidt in straight-line form."""
-    directions, squares = orthogonalised(columns)
+    directions, squares = orthogonal_directions(columns)
     shares: list[Number] = []
     rest = right
     for direction, square in zip(directions, squares, strict=True):
@@ -88,7 +86,7 @@ def _without(a: list[Number], direction: list[Number], share: Number) -> list[Nu
     return [sub(x, mul(share, y)) for x, y in zip(a, direction, strict=True)]
 
 
-def mapped(matrix: np.ndarray[Any, Any], values: Sequence[Number]) -> list[Number]:
+def map_values(matrix: np.ndarray[Any, Any], values: Sequence[Number]) -> list[Number]:
     """matrix @ values for a matrix of constants."""
     return [total(*(mul(float(m), x) for m, x in zip(row, values, strict=True))) for row in matrix]
 
@@ -110,7 +108,7 @@ def rows_of_loops(
         if joint.kind == "prismatic":
             placed.append(Placement(1.0, 0.0, x, speed))
         elif isinstance(x, float):
-            placed.append(Placement(snapped(math.cos(x)), snapped(math.sin(x)), 0.0, speed))
+            placed.append(Placement(snap_rounding(math.cos(x)), snap_rounding(math.sin(x)), 0.0, speed))
         else:
             placed.append(Placement(functions.cos(x), functions.sin(x), 0.0, speed))
     return [loop_rows(loop, robot.joints, placed) for loop in closure_of(robot).loops]
@@ -130,7 +128,7 @@ def jacobian_columns(rows: Sequence[LoopRows], follow: np.ndarray[Any, Any]) -> 
     return columns
 
 
-def stacked(rows: Sequence[LoopRows], part: Callable[[LoopRows], list[Number]]) -> list[Number]:
+def stack_rows(rows: Sequence[LoopRows], part: Callable[[LoopRows], list[Number]]) -> list[Number]:
     """One part of all loops, loop after loop."""
     return [x for loop in rows for x in part(loop)]
 
@@ -141,7 +139,7 @@ def solved_motion(
     positions: Sequence[Number],
     dq: Sequence[Number],
     ddq: Sequence[Number],
-) -> Solved:
+) -> LoopMotion:
     """How the solved joints move.
 
     Args:
@@ -157,11 +155,14 @@ def solved_motion(
     by_active = [least_squares(own, [mul(-1.0, x) for x in column]) for column in jacobian_columns(rows, robot.follow)]
     jacobian = [[by_active[i][k] for i in range(len(robot.active))] for k in range(len(own))]
     speed = [_dot([row[i] for i in moving], dq) for row in jacobian]
-    tree = [add(x, y) for x, y in zip(mapped(robot.follow[:, moving], dq), mapped(closure.follow, speed), strict=True)]
-    drift = stacked(rows_of_loops(robot, functions, positions, tree), lambda loop: loop.drift)
+    tree = [
+        add(x, y)
+        for x, y in zip(map_values(robot.follow[:, moving], dq), map_values(closure.follow, speed), strict=True)
+    ]
+    drift = stack_rows(rows_of_loops(robot, functions, positions, tree), lambda loop: loop.drift)
     bent = least_squares(own, [mul(-1.0, x) for x in drift])
     acceleration = [add(_dot([row[i] for i in moving], ddq), x) for row, x in zip(jacobian, bent, strict=True)]
-    return Solved(speed, acceleration, jacobian)
+    return LoopMotion(speed, acceleration, jacobian)
 
 
 def closing_outputs(
@@ -175,12 +176,14 @@ def closing_outputs(
     """
     closure = closure_of(robot)
     follow = np.column_stack([robot.follow, closure.follow])
-    positions = [add(x, float(x0)) for x, x0 in zip(mapped(follow, [*q, *solved]), robot.follow_offset, strict=True)]
+    positions = [
+        add(x, float(x0)) for x, x0 in zip(map_values(follow, [*q, *solved]), robot.follow_offset, strict=True)
+    ]
     rows = rows_of_loops(robot, functions, positions)
     own = jacobian_columns(rows, closure.follow)
-    residual = stacked(rows, lambda loop: loop.residual)
+    residual = stack_rows(rows, lambda loop: loop.residual)
     step = least_squares(own, [mul(-1.0, x) for x in residual])
     columns = jacobian_columns(rows, robot.follow)
     by_active = [least_squares(own, [mul(-1.0, x) for x in column]) for column in columns]
     jacobian = [[by_active[i][k] for i in range(len(q))] for k in range(len(own))]
-    return residual, step, orthogonalised(own)[1], jacobian
+    return residual, step, orthogonal_directions(own)[1], jacobian

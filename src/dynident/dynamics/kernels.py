@@ -13,6 +13,7 @@ from dynident.dynamics import equations as eq
 from dynident.dynamics.closure import closing_outputs
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel, chosen_backend
 from dynident.dynamics.jit.program import UNARY, Op, Program, Recorder, Value
+from dynident.dynamics.state import State, make_state
 from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError
 from dynident.robot.algebra import ZERO, Number, Vector, mul, total
@@ -46,10 +47,10 @@ class Recording:
         self.given = {kind: [self.recorder.input(f"{kind}{i}") for i in range(sizes[kind])] for kind in inputs}
         self.robot, self.terms, self.n = robot, terms, n
 
-    def state(self, weightless: bool = False, constant_speeds: bool = False) -> eq.State:
+    def state(self, weightless: bool = False, constant_speeds: bool = False) -> State:
         """The robot in the recorded state; what is not an input is zero."""
         still: list[Number] = [0.0] * self.n
-        return eq.make_state(
+        return make_state(
             self.robot,
             self.recorder,
             self.given["q"],

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
 
 from dynident.robot.algebra import (
     AXIS_Z,
@@ -43,6 +46,31 @@ Twist = tuple[Vector, Vector]  # angular and linear velocity of the link-frame o
 Wrench = tuple[Vector, Vector]  # force and moment about the link-frame origin
 
 
+class Functions(Protocol):
+    """The functions of a number type that arithmetic operators do not give."""
+
+    def sin(self, x: Number) -> Number:
+        """sin(x)."""
+
+    def cos(self, x: Number) -> Number:
+        """cos(x)."""
+
+    def sign(self, x: Number) -> Number:
+        """-1, 0 or 1."""
+
+    def tanh(self, x: Number) -> Number:
+        """tanh(x)."""
+
+
+class NumpyFunctions:
+    """Functions for floats and NumPy arrays."""
+
+    sin, cos, sign, tanh, exp = (staticmethod(f) for f in (np.sin, np.cos, np.sign, np.tanh, np.exp))
+
+
+NUMPY_FUNCTIONS = NumpyFunctions()
+
+
 @dataclass(frozen=True)
 class TreeLink:
     """Geometry of a link: parent index (-1 the base), joint kind and constant frames around the joint's motion."""
@@ -65,7 +93,7 @@ class JointState:
 
 
 @dataclass(frozen=True)
-class Motion:
+class LinkMotion:
     """Motion of a link: angular velocity and acceleration, and linear velocity and acceleration of its origin.
 
     The acceleration is relative to free fall (gravity subtracted), so weight appears as inertia does.
@@ -77,7 +105,7 @@ class Motion:
     a: Vector
 
 
-def _carry(motion: Motion, frame: Frame) -> Motion:
+def _carry(motion: LinkMotion, frame: Frame) -> LinkMotion:
     """The motion of a frame fixed in the moving one, in its own components."""
     R, p = frame
     v, a = motion.v, motion.a
@@ -85,8 +113,8 @@ def _carry(motion: Motion, frame: Frame) -> Motion:
         v = vadd(v, cross(motion.w, p))
         a = vadd(a, vadd(cross(motion.dw, p), cross(motion.w, cross(motion.w, p))))
     if is_unit(R):
-        return Motion(motion.w, motion.dw, v, a)
-    return Motion(unrotate(R, motion.w), unrotate(R, motion.dw), unrotate(R, v), unrotate(R, a))
+        return LinkMotion(motion.w, motion.dw, v, a)
+    return LinkMotion(unrotate(R, motion.w), unrotate(R, motion.dw), unrotate(R, v), unrotate(R, a))
 
 
 def joint_frame(link: TreeLink, state: JointState) -> Frame:
@@ -96,21 +124,21 @@ def joint_frame(link: TreeLink, state: JointState) -> Frame:
     return z_rotation(state.cosine, state.sine), ZERO
 
 
-def _move(motion: Motion, link: TreeLink, state: JointState) -> Motion:
+def _move(motion: LinkMotion, link: TreeLink, state: JointState) -> LinkMotion:
     """Add the joint's own motion, Khosla & Kanade eq. (1)-(3)."""
     carried = _carry(motion, joint_frame(link, state))
     along, faster = scale(state.speed, AXIS_Z), scale(state.acceleration, AXIS_Z)
     if link.prismatic:
         coriolis = scale(2.0, cross(carried.w, along))
-        return Motion(carried.w, carried.dw, vadd(carried.v, along), vadd(carried.a, vadd(coriolis, faster)))
+        return LinkMotion(carried.w, carried.dw, vadd(carried.v, along), vadd(carried.a, vadd(coriolis, faster)))
     dw = vadd(carried.dw, vadd(cross(carried.w, along), faster))
-    return Motion(vadd(carried.w, along), dw, carried.v, carried.a)
+    return LinkMotion(vadd(carried.w, along), dw, carried.v, carried.a)
 
 
-def forward(tree: Sequence[TreeLink], states: Sequence[JointState], gravity: Vector) -> list[Motion]:
+def forward(tree: Sequence[TreeLink], states: Sequence[JointState], gravity: Vector) -> list[LinkMotion]:
     """Motions of all links, base to tips."""
-    base = Motion(ZERO, ZERO, ZERO, vsub(ZERO, gravity))
-    motions: list[Motion] = []
+    base = LinkMotion(ZERO, ZERO, ZERO, vsub(ZERO, gravity))
+    motions: list[LinkMotion] = []
     for link, state in zip(tree, states, strict=True):
         motion = base if link.parent < 0 else motions[link.parent]
         motions.append(_carry(_move(_carry(motion, link.before), link, state), link.after))
@@ -138,7 +166,7 @@ def twists(tree: Sequence[TreeLink], states: Sequence[JointState]) -> list[dict[
     return result
 
 
-def torque_columns(motion: Motion, twist: Twist) -> list[Number]:
+def torque_columns(motion: LinkMotion, twist: Twist) -> list[Number]:
     """What each of a link's ten parameters contributes to the torque of a joint that carries the link.
 
     The power of the link's inertia wrench n = I dw + w x I w + ms x a, f = m a + dw x ms + w x (w x ms) along the
@@ -167,7 +195,7 @@ def _times(body: Body, x: Vector) -> Vector:
     return dot((xx, xy, xz), x), dot((xy, yy, yz), x), dot((xz, yz, zz), x)
 
 
-def inertia_wrench(body: Body, motion: Motion) -> Wrench:
+def inertia_wrench(body: Body, motion: LinkMotion) -> Wrench:
     """Force and moment that give the link its motion, Khosla & Kanade eq. (4)-(6) about the link frame."""
     first: Vector = (body[6], body[7], body[8])
     w, dw, a = motion.w, motion.dw, motion.a
@@ -252,7 +280,7 @@ def mass_matrix(
     return entries
 
 
-def kinetic_columns(motion: Motion) -> list[Number]:
+def kinetic_columns(motion: LinkMotion) -> list[Number]:
     """What each of a link's ten parameters contributes to its kinetic energy."""
     w, v = motion.w, motion.v
     half = scale(0.5, w)

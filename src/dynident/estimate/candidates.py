@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread
-from dynident.dynamics.terms import TERMS, Term, TermsLike, along_terms, resolve_terms, split_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, Ripple
+from dynident.dynamics.terms import ALONG_TERM_NAMES, Term, TermsLike, along_terms, resolve_terms, split_terms
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
 from dynident.dynamics.terms.term import AlongTerm
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.prediction import TorqueModel
@@ -87,12 +87,12 @@ def on_elements(term: Term, labels: Sequence[str]) -> Term:
     """A term for some elements alone; tilt and zeros are not of elements, and a term that was for some stays so."""
     if not isinstance(term, AlongTerm) or term.name in ("tilt", "zero") or term.only is not None:
         return term
-    return type(term)(*term.scales, only=tuple(labels))
+    return term.restricted_to(labels)
 
 
 def replace_only(term: Term, labels: Sequence[str] | None) -> Term:
     """A term for these elements, whatever it was for; None leaves it alone."""
-    return term if labels is None or not isinstance(term, AlongTerm) else type(term)(*term.scales, only=tuple(labels))
+    return term if labels is None or not isinstance(term, AlongTerm) else term.restricted_to(labels)
 
 
 def parse_friction(friction: str | TermsLike) -> str | tuple[Term, ...]:
@@ -109,8 +109,7 @@ def parse_friction(friction: str | TermsLike) -> str | tuple[Term, ...]:
         if alone:
             raise InputError(f"friction '{friction}': {alone[0]} is a recipe and stands alone, or list terms") from None
         if isinstance(friction, str) and "," not in friction and "(" not in friction:
-            beside = [name for name, term in TERMS.items() if issubclass(term, AlongTerm)]
-            raise UnknownNameError("friction", friction, [*RECIPES, *beside]) from None
+            raise UnknownNameError("friction", friction, [*RECIPES, *ALONG_TERM_NAMES]) from None
         raise error
 
 
@@ -171,7 +170,7 @@ def find_ripple(model: TorqueModel, observations: Sequence[Observations]) -> tup
         model: The robot with values, such as those of a fit.
         observations: Logs with torque.
     """
-    law, robot = Ripple(SLOWEST), model.robot
+    law, robot = FrictionTerm("ripple", SLOWEST), model.robot
     elements, directions = law.elements(robot), law.directions(robot)
     units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in elements])
     tables = [_Table.of(observations, direction / unit) for direction, unit in zip(directions, units, strict=True)]

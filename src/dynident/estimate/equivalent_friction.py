@@ -10,7 +10,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
-from dynident.dynamics.terms.friction import ElementLaw
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
@@ -212,7 +212,7 @@ def _known(values: Array) -> Array:
 def _steady_friction(fit: Fit, dq: Array, load: Array) -> Array:
     """Friction at the joints with all springs slipping, (n_samples, n_joints)."""
     own = only_friction(fit.model)
-    radii = [x for term in own.terms if term.name == "stop" and isinstance(term, ElementLaw) for x in term.scales]
+    radii = [x for term in own.terms if term.name == "stop" and isinstance(term, FrictionTerm) for x in term.scales]
     n, n_joints = dq.shape
     # Every state comes right behind one that lies so far back that springs are wound up on the way.
     q, speed = np.zeros((2 * n, n_joints)), np.zeros((2 * n, n_joints))

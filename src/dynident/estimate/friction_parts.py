@@ -8,9 +8,10 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, regressor
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Term, along_terms, state_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, ElementLaw
-from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
+from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.estimate.prediction import TorqueModel
 from dynident.robot.model import Robot
 
@@ -28,11 +29,11 @@ def term_name(group: str) -> str:
 def group_keys(robot: Robot, term: Term) -> list[str]:
     """The group of each column of a term, named as in a selection: scales of one term are groups of their own."""
     n = len(term.columns(robot))
-    if not isinstance(term, ElementLaw):
+    if not isinstance(term, FrictionTerm):
         return [term.name] * n
-    kinds = len(term.kinds())
-    if len(term.scales) == kinds:
-        return [f"{term.name}({x:g})" for x in term.scales] * (n // kinds)
+    width = term.columns_per_element
+    if len(term.scales) == width:
+        return [f"{term.name}({x:g})" for x in term.scales] * (n // width)
     return [f"{term.name}({','.join(f'{x:g}' for x in term.scales)})" if term.scales else term.name] * n
 
 
@@ -47,11 +48,11 @@ class Parts:
         groups: Keys of the groups beside links and rotors.
     """
 
-    def __init__(self, model: TorqueModel, reference: Reference | None = None) -> None:
+    def __init__(self, model: TorqueModel, reference: LinearizationPoint | None = None) -> None:
         self.robot, self.of_state, along = model.robot, state_terms(model.terms), along_terms(model.terms)
         if reference is None and model.reference is not None:
-            reference = Reference(self.robot, model.reference)
-        self.reference, self._course = reference, Course(self.robot, along, reference)
+            reference = LinearizationPoint(self.robot, model.reference)
+        self.reference, self._course = reference, TermCourse(self.robot, along, reference)
         values = iter(model.chi)
         chi = {term.key: [next(values) for _ in term.columns(self.robot)] for term in model.terms}
         self._chi = np.array([x for term in self.of_state for x in chi[term.key]])
@@ -117,7 +118,7 @@ def only_friction(model: TorqueModel) -> TorqueModel:
     return TorqueModel(model.robot, terms, np.array(chi), model.reference)
 
 
-class FixedLoad(Reference):
+class FixedLoad(LinearizationPoint):
     """A reference whose links always load the rows alike."""
 
     def __init__(self, robot: Robot, load: Array) -> None:
@@ -145,7 +146,7 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
     own = only_friction(model)
     if not own.terms:
         return np.zeros(len(speeds))
-    radii = [x for term in own.terms if term.name == "stop" and isinstance(term, ElementLaw) for x in term.scales]
+    radii = [x for term in own.terms if term.name == "stop" and isinstance(term, FrictionTerm) for x in term.scales]
     prismatic = model.robot.joints[model.robot.active[model.robot.moving[joint]]].kind == "prismatic"
     far = _TURNS * max(radii, default=0.0) * (METRES_PER_RADIAN if prismatic else 1.0)
     result, parts = np.zeros(len(speeds)), Parts(own, FixedLoad(model.robot, load))

@@ -40,12 +40,12 @@ class LinearizedData(Protocol):
 
 def needs_linearization(terms: Sequence[Term]) -> bool:
     """Whether some term is linear only around a point."""
-    return any(term.needs_reference for term in along_terms(terms))
+    return any(term.needs_linearization_point for term in along_terms(terms))
 
 
 def without_linearized(terms: Sequence[Term]) -> tuple[Term, ...]:
     """The terms of the first fit."""
-    around = [term for term in along_terms(terms) if term.needs_reference]
+    around = [term for term in along_terms(terms) if term.needs_linearization_point]
     return tuple(term for term in terms if term not in around)
 
 
@@ -77,7 +77,7 @@ def fit_linearized(
     if not needs_linearization(base.terms):
         return fitted_to(base, None), None
     if not any(column.term == "rigid" for column in base.columns):
-        named = next(term.key for term in along_terms(base.terms) if term.needs_reference)
+        named = next(term.key for term in along_terms(base.terms) if term.needs_linearization_point)
         raise InputError(f"term {named} needs the torque of the links; add the term rigid")
     point = data.point_for(base)
     if point is None:

@@ -9,8 +9,9 @@ import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Term, along_terms, state_terms
-from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
+from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate
@@ -68,8 +69,8 @@ class TorqueCourse:
     def __init__(self, model: TorqueModel) -> None:
         self.model, self.of_state = model, state_terms(model.terms)
         along, robot = along_terms(model.terms), model.robot
-        reference = None if model.reference is None else Reference(robot, model.reference)
-        self._course = Course(robot, along, reference)
+        reference = None if model.reference is None else LinearizationPoint(robot, model.reference)
+        self._course = TermCourse(robot, along, reference)
         values = iter(model.chi)
         by_term = {term.key: [next(values) for _ in term.columns(robot)] for term in model.terms}
         self._chi = np.array([x for term in self.of_state for x in by_term[term.key]])

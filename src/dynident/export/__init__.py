@@ -1,22 +1,31 @@
 """Files that other tools accept, each proved by reading it back: URDF, MJCF, YAML and C."""
 
-from dynident.export.c_export import CAgreement, CExport, CExportError, check_c, export_c
-from dynident.export.c_functions import Counts
-from dynident.export.mjcf import export_mjcf
-from dynident.export.overlay import export_yaml
-from dynident.export.urdf import export_urdf
-from dynident.export.verification import Exported, ExportError
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "CAgreement",
-    "CExport",
-    "CExportError",
-    "Counts",
-    "ExportError",
-    "Exported",
-    "check_c",
-    "export_c",
-    "export_mjcf",
-    "export_urdf",
-    "export_yaml",
-]
+from dynident.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dynident.export.c_export import (
+        CAgreement as CAgreement,
+        CExport as CExport,
+        CExportError as CExportError,
+        check_c as check_c,
+        export_c as export_c,
+    )
+    from dynident.export.c_functions import Counts as Counts
+    from dynident.export.mjcf import export_mjcf as export_mjcf
+    from dynident.export.overlay import export_yaml as export_yaml
+    from dynident.export.urdf import export_urdf as export_urdf
+    from dynident.export.verification import Exported as Exported, ExportError as ExportError
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "dynident.export.c_export": "CAgreement CExport CExportError check_c export_c",
+            "dynident.export.c_functions": "Counts",
+            "dynident.export.mjcf": "export_mjcf",
+            "dynident.export.overlay": "export_yaml",
+            "dynident.export.urdf": "export_urdf",
+            "dynident.export.verification": "Exported ExportError",
+        },
+    )

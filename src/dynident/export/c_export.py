@@ -17,10 +17,11 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import gravity_torque, inverse_dynamics, joint_torque, mass_matrix, regressor
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import along_terms, resolve_terms, state_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, Harmonics, Stop
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.linearized import Zero
-from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
+from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.estimate.prediction import TorqueModel
 from dynident.export.c_files import MARK, CCode, counts_table
@@ -246,8 +247,8 @@ def _regressor(code: CCode, variant: Variant, samples: MotionSamples, ddq: Array
         own = regressor(robot, samples.q, samples.dq, ddq, of_state)
         n_state = own.shape[2]
         W[:, :, :n_state] = own
-    reference = None if code.model.reference is None else Reference(robot, code.model.reference)
-    values = Course(robot, along, reference).columns_first(samples)
+    reference = None if code.model.reference is None else LinearizationPoint(robot, code.model.reference)
+    values = TermCourse(robot, along, reference).columns_first(samples)
     for (row, column), line in zip(all_places(robot, along), values, strict=True):
         W[:, row, n_state + column] += line
     return W if variant == "standard" else W[:, :, list(base.independent)]
@@ -287,11 +288,10 @@ def _doubts(code: CCode, variant: Variant, samples: MotionSamples) -> Array:
     doubts: list[float] = []
     for term in base.terms:
         doubt = _QUOTIENT if isinstance(term, Zero) else 0.0
-        if isinstance(term, Stop):
+        if isinstance(term, FrictionTerm) and term.law.remembers:
             doubt = _ROUNDING / min(spring.radius for spring in code.model.springs)
-        if isinstance(term, Harmonics):
-            units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in term.elements(robot)])
-            angles = np.abs(term.directions(robot)) @ np.abs(samples.q).max(0) / units
+        if isinstance(term, FrictionTerm) and term.law.wavy:
+            angles = np.abs(term.directions(robot)) @ np.abs(samples.q).max(0) / term.units(robot)
             doubt = digits * max(term.scales) * float(angles.max(initial=0.0))
         doubts += [doubt] * len(term.columns(robot))
     return np.array(doubts)[list(range(len(doubts)) if variant == "standard" else base.independent)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.dynamics import equations as eq
 from dynident.dynamics.jit.program import LEAVES, UNARY, Op, Program, Value
+from dynident.dynamics.state import State
 from dynident.dynamics.terms import Term, along_terms, state_terms
 from dynident.export.c_model import VARIANTS, CModel, Variant
 from dynident.export.c_terms import Sheet, along_entries, along_torque
@@ -105,7 +106,7 @@ def _function(model: CModel, name: str, variant: Variant) -> CFunction:
     )
 
 
-def _of_state(sheet: Sheet, terms: Sequence[Term], state: eq.State) -> list[Number]:
+def _of_state(sheet: Sheet, terms: Sequence[Term], state: State) -> list[Number]:
     """Torque of terms that are functions of the state."""
     return eq.inverse_dynamics(state, terms, [x for term in terms for x in sheet.chi[term.key]])
 

@@ -10,9 +10,7 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Term, along_terms, resolve_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, PointwiseLaw, Stop
-from dynident.dynamics.terms.linearized import Tilt, Zero
-from dynident.dynamics.terms.term import AlongTerm
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.prediction import TorqueModel
@@ -79,9 +77,8 @@ class CModel:
         """The stop operators, in the order of their columns; none without friction that has a memory."""
         found = []
         for term in self.terms:
-            if isinstance(term, Stop):
-                for element, direction in zip(term.elements(self.robot), term.directions(self.robot), strict=True):
-                    unit = METRES_PER_RADIAN if element.prismatic else 1.0
+            if isinstance(term, FrictionTerm) and term.law.remembers:
+                for unit, direction in zip(term.units(self.robot), term.directions(self.robot), strict=True):
                     found += [Spring(tuple(map(float, direction)), unit * radius) for radius in term.scales]
         return tuple(found)
 
@@ -131,7 +128,7 @@ def _of_torque_model(given: TorqueModel) -> CModel:
 
 
 def _reference(terms: tuple[Term, ...], reference: Array | None, robot: Robot) -> Array | None:
-    needing = [term.key for term in along_terms(terms) if term.needs_reference]
+    needing = [term.key for term in along_terms(terms) if term.needs_linearization_point]
     if not needing:
         return None
     if reference is None or reference.shape != (10 * robot.n_links,):
@@ -148,6 +145,3 @@ def _check_expressible(robot: Robot, terms: tuple[Term, ...]) -> None:
             f"robot {robot.name}: loop {loops} is closed numerically, on the branch that a search over poses finds, "
             "and straight-line code cannot search; C needs loops that close by relations between joints (follow)"
         )
-    for term in terms:
-        if isinstance(term, AlongTerm) and not isinstance(term, Stop | PointwiseLaw | Tilt | Zero):
-            raise InputError(f"term {term.key} has no form in C; leave it out of the fit")

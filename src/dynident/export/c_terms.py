@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from dynident.dynamics import equations as eq
-from dynident.dynamics.closure import mapped
-from dynident.dynamics.equations import Functions
+from dynident.dynamics.closure import map_values
 from dynident.dynamics.jit.program import Recorder
+from dynident.dynamics.recursion import Functions
+from dynident.dynamics.state import State, make_state
 from dynident.dynamics.terms import Entry, Rigid, along_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, ElementLaw, Moving, PointwiseLaw, Stop, load_shares
+from dynident.dynamics.terms.friction import FrictionTerm
+from dynident.dynamics.terms.friction_laws import ElementMotion
 from dynident.dynamics.terms.linearized import Tilt, Zero
 from dynident.dynamics.terms.term import AlongTerm
 from dynident.export.c_model import CModel, Variant
@@ -140,11 +142,11 @@ class Sheet:
         values = iter(self._p[len(self._p) - np.count_nonzero(given) :])
         return [next(values) if x else 0.0 for x in given]
 
-    def state(self, moving: bool = True, accelerating: bool = True) -> eq.State:
+    def state(self, moving: bool = True, accelerating: bool = True) -> State:
         """The robot in the recorded state, or at rest, or at constant speeds."""
         still: list[Number] = [0.0] * self.n
         dq, ddq = self.dq if moving else still, self.ddq if accelerating else still
-        return eq.make_state(self.robot, self.recorder, self.q, dq, ddq)
+        return make_state(self.robot, self.recorder, self.q, dq, ddq)
 
     @functools.cached_property
     def reference_torque(self) -> list[Number]:
@@ -174,8 +176,8 @@ def _torque(term: AlongTerm, sheet: Sheet, chi: Sequence[Number]) -> Iterator[tu
         yield from enumerate(_weight(sheet, [(axis, chi[i]) for i, axis in enumerate(_axes(term, sheet))]))
         yield from ((row, mul(chi[column], x)) for row, column, x in _upright_entries(term, sheet))
         return
-    assert isinstance(term, ElementLaw)
-    width = len(term.kinds())
+    assert isinstance(term, FrictionTerm)
+    width = term.columns_per_element
     for number, (kinds, element) in enumerate(zip(_laws(term, sheet), term.elements(sheet.robot), strict=True)):
         friction = total(*(mul(chi[width * number + k], phi) for k, phi in enumerate(kinds)))
         for row, place in enumerate(sheet.robot.moving):
@@ -194,8 +196,8 @@ def along_entries(term: AlongTerm, sheet: Sheet) -> Iterator[Entry]:
             yield from ((row, column, x) for row, x in enumerate(_weight(sheet, [(axis, 1.0)])))
         yield from _upright_entries(term, sheet)
         return
-    assert isinstance(term, ElementLaw)
-    width = len(term.kinds())
+    assert isinstance(term, FrictionTerm)
+    width = term.columns_per_element
     for number, (kinds, element) in enumerate(zip(_laws(term, sheet), term.elements(sheet.robot), strict=True)):
         for row, place in enumerate(sheet.robot.moving):
             yield from (
@@ -203,30 +205,30 @@ def along_entries(term: AlongTerm, sheet: Sheet) -> Iterator[Entry]:
             )
 
 
-def _laws(term: ElementLaw, sheet: Sheet) -> list[list[Number]]:
+def _laws(term: FrictionTerm, sheet: Sheet) -> list[list[Number]]:
     """The law on each element, one number per kind of column."""
-    elements = term.elements(sheet.robot)
-    if isinstance(term, Stop):
-        wound = [mul(1.0 / spring.radius, x) for spring, x in zip(sheet.model.springs, sheet.springs, strict=True)]
-        width = len(term.scales)
-        return [wound[width * i : width * (i + 1)] for i in range(len(elements))]
-    assert isinstance(term, PointwiseLaw)
-    directions = term.directions(sheet.robot)
-    nothing: list[Number] = []
-    load = nothing
-    if term.needs_reference:
-        shares = np.array([load_shares(sheet.robot, element) for element in elements])
-        load = mapped(shares, sheet.reference_torque)
-    moving = Moving(
-        position=_column(mapped(directions, sheet.q)),
-        speed=_column(mapped(directions, sheet.dq)),
-        jerk=_column(mapped(directions, sheet.dddq) if term.needs_jerk else nothing),
-        load=_column(load),
-        restart=False,
-    )
-    units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in elements])
-    found = term.at(moving, units[:, None])
-    return [[kind[number, 0] for kind in found] for number in range(len(elements))]
+    robot, directions, nothing = sheet.robot, term.directions(sheet.robot), list[Number]()
+    wound: list[Any] = []
+    if term.law.remembers:
+        motion = ElementMotion()
+        shares = [mul(1.0 / spring.radius, x) for spring, x in zip(sheet.model.springs, sheet.springs, strict=True)]
+        wound = [_column(shares[k :: len(term.scales)]) for k in range(len(term.scales))]
+    else:
+        motion = ElementMotion(
+            load=_column(
+                map_values(term.load_shares(robot), sheet.reference_torque) if term.law.needs_load else nothing
+            ),
+            position=_column(map_values(directions, sheet.q)),
+            velocity=_column(map_values(directions, sheet.dq)),
+            jerk=_column(map_values(directions, sheet.dddq) if term.needs_jerk else nothing),
+            unit=term.units(robot)[:, None],
+        )
+    found = term.values(motion, wound)
+    return [[column[number, 0] for column in found] for number in range(len(directions))]
+
+
+def _loads(term: FrictionTerm, sheet: Sheet) -> list[Number]:
+    return map_values(term.load_shares(sheet.robot), sheet.reference_torque)
 
 
 def _column(numbers: Sequence[Number]) -> Any:
@@ -270,6 +272,6 @@ def _derivative(sheet: Sheet, seed: Sequence[Number]) -> list[Number]:
     """How the torque of the reference's links changes when the joints move along `seed`."""
     q = [Dual(x, slope) for x, slope in zip(sheet.q, seed, strict=True)]
     dq, ddq = ([Dual(x) for x in values] for values in (sheet.dq, sheet.ddq))
-    state = eq.make_state(sheet.robot, DualFunctions(sheet.recorder), q, dq, ddq)
+    state = make_state(sheet.robot, DualFunctions(sheet.recorder), q, dq, ddq)
     links = [x if isinstance(x, float) else Dual(x) for x in sheet.reference]
     return [slope_of(x) for x in eq.inverse_dynamics(state, [Rigid()], links)]

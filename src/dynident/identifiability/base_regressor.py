@@ -22,9 +22,10 @@ from dynident.arrays import Array, Mask, frozen
 from dynident.dynamics.evaluate import regressor
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel, chosen_backend
 from dynident.dynamics.kernels import Kernel, record
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.loop_assembly import Named, solved_positions
 from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
-from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
+from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.errors import InputError
 from dynident.identifiability.base import base_parameters, column_scales
 from dynident.identifiability.regrouping import Regrouping
@@ -102,13 +103,13 @@ class BaseRegressor:
         """(n_lines,) what the columns usually have; zero where that is not known, and for right-hand sides."""
         return np.concatenate([np.append(self._scales[list(own)], np.zeros(n_right)) for own in self.columns])
 
-    def course(self, reference: Array | None) -> Course:
-        """Begin to follow a motion with the terms that do, around the links of a reference."""
-        given = None if reference is None else Reference(self.robot, reference)
-        return Course(self.robot, self.along, given)
+    def course(self, reference: Array | None) -> TermCourse:
+        """Begin to follow a motion with the terms that do, around the links of a linearization point."""
+        given = None if reference is None else LinearizationPoint(self.robot, reference)
+        return TermCourse(self.robot, self.along, given)
 
     def columns_first_along(
-        self, samples: MotionSamples, course: Course, named: Named | None = None, n_right: int = 0
+        self, samples: MotionSamples, course: TermCourse, named: Named | None = None, n_right: int = 0
     ) -> Array:
         """The columns that each output depends on, on the next samples of a motion; see `columns_first`."""
         columns = self.columns_first([*samples.q.T, *samples.dq.T, *samples.ddq.T], named, n_right)

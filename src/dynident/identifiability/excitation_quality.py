@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, as_samples, frozen, on_one_thread
 from dynident.dynamics.terms import Coulomb, state_terms
-from dynident.dynamics.terms.friction import ElementLaw
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
 from dynident.robot.model import Robot
@@ -95,7 +95,7 @@ def excitation(
         raise InputError("the motion has no samples")
     speeds = as_samples(dq, "dq", names, len(positions))
     accelerations = as_samples(ddq, "ddq", names, len(positions))
-    dry = any(isinstance(term, Coulomb | ElementLaw) for term in base.terms)
+    dry = any(isinstance(term, Coulomb | FrictionTerm) for term in base.terms)
     R, n_rows = np.zeros((0, base.n)), 0
     for start in range(0, len(positions), _BLOCK):
         part = slice(start, start + _BLOCK)

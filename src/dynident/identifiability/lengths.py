@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread
-from dynident.dynamics.equations import NumpyFunctions, make_state, regressor_entries
+from dynident.dynamics.equations import regressor_entries
+from dynident.dynamics.recursion import NUMPY_FUNCTIONS
+from dynident.dynamics.state import make_state
 from dynident.dynamics.terms import Term, all_columns
 from dynident.identifiability.states import random_states
 from dynident.robot.model import Robot
@@ -86,7 +88,7 @@ def _relations(
     q, dq, ddq = (np.tile(x, (n_sets, 1)).T for x in random_states(robot, n_samples))
     lengths: Mapping[str, Array] = {name: np.repeat(drawn[:, i], n_samples) for i, name in enumerate(robot.lengths)}
     entries = regressor_entries(
-        make_state(robot, NumpyFunctions(), list(q), list(dq), list(ddq), lengths=lengths), terms
+        make_state(robot, NUMPY_FUNCTIONS, list(q), list(dq), list(ddq), lengths=lengths), terms
     )
     chosen = [*independent, *dependent]
     place = {column: i for i, column in enumerate(chosen)}

@@ -1,37 +1,40 @@
 """Trajectories with exact derivatives, and their optimisation for identification."""
 
-from dynident.motion.excitation import ExciteOptions, ExcitingMotion, excite
-from dynident.motion.fourier import Fourier
-from dynident.motion.point_to_point import PointToPoint
-from dynident.motion.search import InfeasibleError, SearchProgress
-from dynident.motion.simple import Locked, Sequence, Sinusoid, Step
-from dynident.motion.storage import (
-    MotionFileError,
-    load_trajectory,
-    ros_joint_trajectory,
-    save_trajectory,
-    write_csv,
-    write_ros,
-)
-from dynident.motion.trajectory import Trajectory
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ExciteOptions",
-    "ExcitingMotion",
-    "Fourier",
-    "InfeasibleError",
-    "Locked",
-    "MotionFileError",
-    "PointToPoint",
-    "SearchProgress",
-    "Sequence",
-    "Sinusoid",
-    "Step",
-    "Trajectory",
-    "excite",
-    "load_trajectory",
-    "ros_joint_trajectory",
-    "save_trajectory",
-    "write_csv",
-    "write_ros",
-]
+from dynident.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dynident.motion.excitation import (
+        ExciteOptions as ExciteOptions,
+        ExcitingMotion as ExcitingMotion,
+        excite as excite,
+    )
+    from dynident.motion.fourier import Fourier as Fourier
+    from dynident.motion.point_to_point import PointToPoint as PointToPoint
+    from dynident.motion.search import InfeasibleError as InfeasibleError, SearchProgress as SearchProgress
+    from dynident.motion.simple import Locked as Locked, Sequence as Sequence, Sinusoid as Sinusoid, Step as Step
+    from dynident.motion.storage import (
+        MotionFileError as MotionFileError,
+        load_trajectory as load_trajectory,
+        ros_joint_trajectory as ros_joint_trajectory,
+        save_trajectory as save_trajectory,
+        write_csv as write_csv,
+        write_ros as write_ros,
+    )
+    from dynident.motion.trajectory import Trajectory as Trajectory
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "dynident.motion.excitation": "ExciteOptions ExcitingMotion excite",
+            "dynident.motion.fourier": "Fourier",
+            "dynident.motion.point_to_point": "PointToPoint",
+            "dynident.motion.search": "InfeasibleError SearchProgress",
+            "dynident.motion.simple": "Locked Sequence Sinusoid Step",
+            "dynident.motion.storage": (
+                "MotionFileError load_trajectory ros_joint_trajectory save_trajectory write_csv write_ros"
+            ),
+            "dynident.motion.trajectory": "Trajectory",
+        },
+    )

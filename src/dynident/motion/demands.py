@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.equations import Actuation
 from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.dynamics.state import Actuation
 from dynident.dynamics.terms import Term
 from dynident.motion.constraints import DistanceLimit, FollowerLimit, JointLimit, Limit, Linear, TorqueLimit
 from dynident.motion.geometry import CapsuleDistances, Distances, ObstacleDistances, link_capsules

@@ -13,6 +13,7 @@ from dynident.arrays import Array
 from dynident.dynamics import equations as eq
 from dynident.dynamics.jit.program import Program
 from dynident.dynamics.kernels import Recording, record
+from dynident.dynamics.state import State as RobotState
 from dynident.identifiability.base import BaseParameters
 from dynident.motion.space import Tape
 from dynident.motion.trajectory import State
@@ -215,7 +216,7 @@ class EnergyRows(Rows):
         return np.vstack([slopes, np.zeros((len(slopes) // 2, self.n_samples))])
 
 
-def _powers(state: eq.State, base: BaseParameters) -> dict[int, Number]:
+def _powers(state: RobotState, base: BaseParameters) -> dict[int, Number]:
     """Power that each column of friction and offset takes, torque direction times speed."""
     entries: dict[int, list[Number]] = {}
     first = 0

@@ -1,50 +1,58 @@
 """Identification while the robot works: streams in, parameters with their deviations out."""
 
-from dynident.online.changes import Change
-from dynident.online.filters import CausalFilter, CausalOptions, Filtered
-from dynident.online.history import Forgetting
-from dynident.online.identifier import OnlineIdentifier
-from dynident.online.monitor import Verdict
-from dynident.online.options import OnlineOptions
-from dynident.online.rows import ParallelStructure, SeriesStructure, Structure
-from dynident.online.sources import (
-    PlantSource,
-    Replay,
-    Samples,
-    Source,
-    SourceError,
-    StandardInput,
-    TcpSource,
-    UdpSource,
-    open_source,
-)
-from dynident.online.state import Counters, OnlineState, Sample, StreamState
-from dynident.online.streaming import stream
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "CausalFilter",
-    "CausalOptions",
-    "Change",
-    "Counters",
-    "Filtered",
-    "Forgetting",
-    "OnlineIdentifier",
-    "OnlineOptions",
-    "OnlineState",
-    "ParallelStructure",
-    "PlantSource",
-    "Replay",
-    "Sample",
-    "Samples",
-    "SeriesStructure",
-    "Source",
-    "SourceError",
-    "StandardInput",
-    "StreamState",
-    "Structure",
-    "TcpSource",
-    "UdpSource",
-    "Verdict",
-    "open_source",
-    "stream",
-]
+from dynident.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dynident.online.changes import Change as Change
+    from dynident.online.filters import (
+        CausalFilter as CausalFilter,
+        CausalOptions as CausalOptions,
+        Filtered as Filtered,
+    )
+    from dynident.online.history import Forgetting as Forgetting
+    from dynident.online.identifier import OnlineIdentifier as OnlineIdentifier
+    from dynident.online.monitor import Verdict as Verdict
+    from dynident.online.options import OnlineOptions as OnlineOptions
+    from dynident.online.rows import (
+        ParallelStructure as ParallelStructure,
+        SeriesStructure as SeriesStructure,
+        Structure as Structure,
+    )
+    from dynident.online.sources import (
+        PlantSource as PlantSource,
+        Replay as Replay,
+        Samples as Samples,
+        Source as Source,
+        SourceError as SourceError,
+        StandardInput as StandardInput,
+        TcpSource as TcpSource,
+        UdpSource as UdpSource,
+        open_source as open_source,
+    )
+    from dynident.online.state import (
+        Counters as Counters,
+        OnlineState as OnlineState,
+        Sample as Sample,
+        StreamState as StreamState,
+    )
+    from dynident.online.streaming import stream as stream
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "dynident.online.changes": "Change",
+            "dynident.online.filters": "CausalFilter CausalOptions Filtered",
+            "dynident.online.history": "Forgetting",
+            "dynident.online.identifier": "OnlineIdentifier",
+            "dynident.online.monitor": "Verdict",
+            "dynident.online.options": "OnlineOptions",
+            "dynident.online.rows": "ParallelStructure SeriesStructure Structure",
+            "dynident.online.sources": (
+                "PlantSource Replay Samples Source SourceError StandardInput TcpSource UdpSource open_source"
+            ),
+            "dynident.online.state": "Counters OnlineState Sample StreamState",
+            "dynident.online.streaming": "stream",
+        },
+    )

@@ -11,8 +11,9 @@ import numpy as np
 from dynident.arrays import Array, Mask
 from dynident.dynamics.evaluate import inverse_dynamics, parameters
 from dynident.dynamics.jit.numpy_kernel import chosen_backend
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
-from dynident.dynamics.terms.term import Course, MotionSamples, Reference, all_places
+from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.online.filters import MOST_FILLED, Filtered
 from dynident.online.prior import Known
@@ -21,7 +22,7 @@ from dynident.robot.model import Robot
 Instant = tuple[float, Array, Array, Array, Array]  # time, q, dq, ddq, load
 
 
-class GivenLoad(Reference):
+class GivenLoad(LinearizationPoint):
     """Links whose torque is known already: the rows that are made anyway contain it.
 
     Attributes:
@@ -58,7 +59,7 @@ class FollowedColumns:
         terms = along_terms(base.terms)
         self._longest = (MOST_FILLED + 1.5) * sample_time
         self._reference = None if known.reference is None else GivenLoad(robot, known.reference)
-        self._course = Course(robot, terms, self._reference)
+        self._course = TermCourse(robot, terms, self._reference)
         first = len(all_columns(robot, state_terms(base.terms)))
         position = {column: i for i, column in enumerate(base.independent)}
         places = all_places(robot, terms)

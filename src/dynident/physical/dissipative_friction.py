@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from dynident.arrays import Array
 from dynident.dynamics.terms import Column, Coulomb, Term
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, Moving, PointwiseLaw, Stop
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
+from dynident.dynamics.terms.friction_laws import ElementMotion
 from dynident.physical.cones import Kind, triangle
 from dynident.robot.model import Element, Robot
 
@@ -173,20 +174,23 @@ def _values(law: Term, element: Element, speed: float, amplitude: float) -> Arra
     unit = METRES_PER_RADIAN if element.prismatic else 1.0
     if abs(speed) < _NEAR:
         return np.zeros(1)
-    if isinstance(law, Stop):  # the share of its energy that a spring wound over an amplitude does not give back
+    if (
+        isinstance(law, FrictionTerm) and law.law.remembers
+    ):  # the share of its energy that a spring wound over an amplitude does not give back
         return np.array([np.sign(speed) * max(0.0, 1.0 - radius / amplitude) for radius in law.scales])
     if isinstance(law, Coulomb):
         width = law.width(element)
         return np.array([np.tanh(speed * unit / width) if width else np.sign(speed)])
-    if isinstance(law, PointwiseLaw):
-        still, at = np.zeros((1, 1)), np.array([[speed * unit]])
-        return np.array([one[0, 0] for one in law.at(Moving(still, at, still, still, True), np.array([[unit]]))])
+    if isinstance(law, FrictionTerm):
+        return np.array(law.values(ElementMotion(velocity=speed * unit, unit=unit)))
     return np.array([speed * unit])
 
 
 def _amplitudes(laws: Sequence[Term]) -> list[float]:
     """Amplitudes between which what wound-up friction takes changes one way only [rad]."""
-    radii = sorted(radius for law in laws if isinstance(law, Stop) for radius in law.scales)
+    radii = sorted(
+        radius for law in laws if law.name == "stop" and isinstance(law, FrictionTerm) for radius in law.scales
+    )
     return [*radii, np.inf] if radii else [np.inf]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.terms import Term, along_terms
-from dynident.dynamics.terms.friction import Ripple, elements_with_friction, motion_of
+from dynident.dynamics.terms.friction import FrictionTerm, elements_with_friction, motion_of
 from dynident.errors import InputError
 from dynident.estimate.candidates import (
     GROUPS,
@@ -111,7 +111,7 @@ def _with_ripple(choice: FrictionChoice, data: TrainingData, judged: bool) -> Fr
     labels = tuple(one.label for one in found)
     waves = tuple(sorted({round(one.waves, 2) for one in found}))
     shown = ", ".join(f"{one.waves:.1f} waves per turn on {one.label}" for one in found)
-    term = Ripple(*waves, only=labels)
+    term = FrictionTerm("ripple", *waves, only=labels)
     if judged:
         group = Group("ripple", waves)
         selection = Selection(base, data.rows, views(train), [group], labels)
@@ -194,11 +194,11 @@ def check_terms(terms: Sequence[Term], train: Sequence[Observations], only: Sequ
         still = [] if only is None or term.only is None else [label for label in term.only if label not in only]
         if still:
             raise InputError(f"term {term.key}: element {still[0]} never moves in these logs; leave it out")
-        if isinstance(term, Ripple):
+        if isinstance(term, FrictionTerm) and term.name == "ripple":
             _check_ripple(term, train)
 
 
-def _check_ripple(term: Ripple, train: Sequence[Observations]) -> None:
+def _check_ripple(term: FrictionTerm, train: Sequence[Observations]) -> None:
     """Waves that pass faster than the band can follow are not there in the rows."""
     robot = train[0].robot
     for element in term.elements(robot):

@@ -252,7 +252,7 @@ class TrainingRows:
             size += source.size
             kept = None if kept is None or source.kept is None else [*kept, *source.kept]
         self._progress("gathering equations", len(self.observations), len(self.observations))
-        point = point if any(term.needs_reference for term in along_terms(base.terms)) else None
+        point = point if any(term.needs_linearization_point for term in along_terms(base.terms)) else None
         self._passes.append(_Pass(base, point, seconds, sum(parts[1:], start=parts[0]), kept or None))
         return self._passes[-1]
 

@@ -1,50 +1,50 @@
 """Machines to experiment on: the Plant protocol, the MuJoCo plant, drives, sensors and simple controllers."""
 
-from dynident.motion.trajectory import SampledMotion
-from dynident.payload.body import Payload
-from dynident.plant.compiled_model import MissingMujocoError, MujocoModel, mujoco_model
-from dynident.plant.controllers import (
-    PD,
-    ComputedTorque,
-    Controller,
-    Feedforward,
-    Motion,
-    OpenLoop,
-    Tracking,
-    VoltageSteps,
-)
-from dynident.plant.drives import Motors
-from dynident.plant.effects import Breakaway
-from dynident.plant.mjcf_writer import ModelOptions, mujoco_xml
-from dynident.plant.mujoco_plant import MujocoPlant
-from dynident.plant.protocol import Plant, Reading, UnstableError
-from dynident.plant.recording import measure, record
-from dynident.plant.sensors import Sensors, Truth
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "PD",
-    "Breakaway",
-    "ComputedTorque",
-    "Controller",
-    "Feedforward",
-    "MissingMujocoError",
-    "ModelOptions",
-    "Motion",
-    "Motors",
-    "MujocoModel",
-    "MujocoPlant",
-    "OpenLoop",
-    "Payload",
-    "Plant",
-    "Reading",
-    "SampledMotion",
-    "Sensors",
-    "Tracking",
-    "Truth",
-    "UnstableError",
-    "VoltageSteps",
-    "measure",
-    "mujoco_model",
-    "mujoco_xml",
-    "record",
-]
+from dynident.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dynident.motion.trajectory import SampledMotion as SampledMotion
+    from dynident.payload.body import Payload as Payload
+    from dynident.plant.compiled_model import (
+        MissingMujocoError as MissingMujocoError,
+        MujocoModel as MujocoModel,
+        mujoco_model as mujoco_model,
+    )
+    from dynident.plant.controllers import (
+        PD as PD,
+        ComputedTorque as ComputedTorque,
+        Controller as Controller,
+        Feedforward as Feedforward,
+        Motion as Motion,
+        OpenLoop as OpenLoop,
+        Tracking as Tracking,
+        VoltageSteps as VoltageSteps,
+    )
+    from dynident.plant.drives import Motors as Motors
+    from dynident.plant.effects import Breakaway as Breakaway
+    from dynident.plant.mjcf_writer import ModelOptions as ModelOptions, mujoco_xml as mujoco_xml
+    from dynident.plant.mujoco_plant import MujocoPlant as MujocoPlant
+    from dynident.plant.protocol import Plant as Plant, Reading as Reading, UnstableError as UnstableError
+    from dynident.plant.recording import measure as measure, record as record
+    from dynident.plant.sensors import Sensors as Sensors, Truth as Truth
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "dynident.motion.trajectory": "SampledMotion",
+            "dynident.payload.body": "Payload",
+            "dynident.plant.compiled_model": "MissingMujocoError MujocoModel mujoco_model",
+            "dynident.plant.controllers": (
+                "PD ComputedTorque Controller Feedforward Motion OpenLoop Tracking VoltageSteps"
+            ),
+            "dynident.plant.drives": "Motors",
+            "dynident.plant.effects": "Breakaway",
+            "dynident.plant.mjcf_writer": "ModelOptions mujoco_xml",
+            "dynident.plant.mujoco_plant": "MujocoPlant",
+            "dynident.plant.protocol": "Plant Reading UnstableError",
+            "dynident.plant.recording": "measure record",
+            "dynident.plant.sensors": "Sensors Truth",
+        },
+    )

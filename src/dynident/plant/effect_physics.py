@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.errors import InputError
 from dynident.plant.compiled_model import MujocoModel, import_mujoco
-from dynident.plant.effects import FORCES, GRIPS, Effect, check_dry, joint_labels, read_effects
+from dynident.plant.effects import Effect, FrictionEffect, check_dry, joint_labels, read_effects
 from dynident.plant.mjcf_writer import Place, chosen_values, element_places
 from dynident.plant.protocol import UnstableError
 from dynident.plant.time_step import EXACT, LONGEST_STEP, SHORTEST_STEP, STABLE
 from dynident.robot.algebra import quaternion_matrix
-from dynident.robot.model import Element, Robot
+from dynident.robot.model import METRES_PER_RADIAN, Element, Robot
 
 if TYPE_CHECKING:
     import mujoco
@@ -69,12 +68,13 @@ class Effects:
         self._pushes = np.array([place.push for place in own]).reshape(-1, n)
         self._loads = np.array([_load_shares(robot, elements[label]) for label in self._labels]).reshape(-1, n)
         units = {label: METRES_PER_RADIAN if elements[label].prismatic else 1.0 for label in self._labels}
-        self._forces = [FORCES[e.law](e, units[e.label]) for e in on_elements if e.law in FORCES]
+        laws = [FrictionEffect(e, units[e.label]) for e in on_elements]
+        self._forces = [effect for effect in laws if not effect.law.dry and not effect.law.needs_jerk]
         self._forces_at = [(force, self._element[force.effect.label]) for force in self._forces]
-        self._grips = [GRIPS[e.law](e, units[e.label]) for e in on_elements if e.law in GRIPS]
-        self._loaded = any(e.law in ("load", "loadv") for e in on_elements)
+        self._grips = [effect for effect in laws if effect.law.dry]
+        self._loaded = any(effect.law.needs_load for effect in laws)
         self._check()
-        self.places = self._spring_places([e for e in on_elements if e.law == "jerk"])
+        self.places = self._spring_places([effect.effect for effect in laws if effect.law.needs_jerk])
         self._springy = np.array([place.direction for place in self.places]).reshape(-1, n)
         self._spring = np.array([place.inertia for place in self.places])
         self._spring_pushes = np.array([place.push for place in self.places]).reshape(-1, n)
@@ -124,7 +124,7 @@ class Effects:
         data.time += length
         positions = (self._directions @ qpos[moving]).tolist()
         for force, k in self._forces_at:
-            force.moved(positions[k])
+            force.move(positions[k])
 
     def _taken(self, q: Array, dq: Array, lag: Array) -> Array:
         """Torque at the joints that forces take, (n_moving,)."""
@@ -145,7 +145,7 @@ class Effects:
         speeds, levels = (self._directions @ dq).tolist(), np.zeros(len(self._labels))
         for grip in self._grips:
             k = self._element[grip.effect.label]
-            levels[k] += grip.level(speeds[k], self._load[k])
+            levels[k] += grip.torque(0.0, speeds[k], self._load[k])
         return levels
 
     def spread(self, labels: Sequence[str]) -> Array:

@@ -8,31 +8,28 @@ from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, ElementMotion, FrictionLaw, play_step
 from dynident.errors import InputError, UnknownNameError
 from dynident.plant.mjcf_writer import element_places
 from dynident.robot.model import Robot
 
-WITH_NUMBER = {"stop": "0.3", "stribeck": "0.2", "sign": "0.2"}  # what is said after the name: [mrad], [rad/s]
-WAVES = {"harmonics": "1", "ripple": "30"}  # waves per turn, then c or s
-PLAIN = ("load", "loadv", "asymmetric", "quadratic", "cubic", "jerk")
 _NAME = re.compile(r"(?P<law>[a-z]+)((?P<number>\d+\.?\d*(e[+-]?\d+)?)(?P<wave>[cs])?)?_(?P<label>\w+)")
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One effect.
+    """One effect of a machine.
 
     Attributes:
         name: As the parameter is called.
         law: The name without number and place: "stop", "load", "tilt" ...
-        number: What follows the law: radius [mrad], speed [rad/s] or waves per turn; 0 for laws without.
+        number: What follows the law: radius [mrad], velocity [rad/s] or waves per turn; 0 for laws without.
         wave: "c" or "s" for the cosine or sine of waves, else empty.
         label: Element, joint or axis that has it.
         value: The parameter.
@@ -64,10 +61,20 @@ def read_effects(robot: Robot, given: Mapping[str, float] | None) -> tuple[Effec
 def effect_names(robot: Robot, number: str = "", wave: str = "") -> list[str]:
     """Every name for a robot, with a number that is wanted or one as an example."""
     labels = [place.label for place in element_places(robot, {})]
-    laws = [f"{law}{number or example}" for law, example in WITH_NUMBER.items()]
-    laws += [f"{law}{number or example}{part}" for law, example in WAVES.items() for part in (wave or "cs")]
-    names = [f"{law}_{label}" for law in (*laws, *PLAIN) for label in labels]
+    ordered = sorted(FRICTION_LAWS.values(), key=lambda law: (law.scale == "none", law.scale == "waves"))
+    starts = [
+        f"{_numbered(law, number)}{part}" for law in ordered for part in (wave if wave and law.wavy else law.shapes)
+    ]
+    names = [f"{start}_{label}" for start in starts for label in labels]
     return names + [f"tilt_{axis}" for axis in tilt_axes(robot)] + [f"zero_{label}" for label in joint_labels(robot)]
+
+
+def _numbered(law: FrictionLaw, number: str = "") -> str:
+    """Name of a law with a number, or with one as an example; waves per turn are whole ones there."""
+    if law.scale == "none":
+        return law.name
+    example = math.floor(law.examples[0]) if law.wavy else law.named_per_scale * law.examples[0]
+    return f"{law.name}{number or f'{example:g}'}"
 
 
 def tilt_axes(robot: Robot) -> str:
@@ -92,191 +99,96 @@ def _effect(robot: Robot, name: str, value: object) -> Effect:
     if isinstance(value, bool | str) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
         raise InputError(f"effect {name} is {value!r}; expected a finite number")
     if number and not float(number) > 0.0:
-        raise InputError(f"effect {name}: its number must be positive, as in {_example(parts['law'])}_{parts['label']}")
+        law = FRICTION_LAWS[parts["law"]]
+        example = f"{_numbered(law)}{next(iter(law.shapes))}_{parts['label']}"
+        raise InputError(f"effect {name}: its number must be positive, as in {example}")
     return Effect(name, parts["law"], float(number or 0.0), wave, parts["label"], float(value))
 
 
-def _example(law: str) -> str:
-    return law + (WITH_NUMBER.get(law) or f"{WAVES[law]}c")
-
-
 # ----------------------------------------------------------------------------------------------------------------------
-# Laws of friction sample by sample: what an element takes from a joint at one moment, in plain numbers.
+# Laws of friction sample by sample: what an element takes from a joint at one time, in plain numbers.
 #
-# They are written without a look at the columns by which identification describes the same effects: a machine that is
-# simulated by the code that identifies it would prove nothing.
+# The formulas are those of `dynamics.terms.friction_laws`, on floats. What the plant adds is its own: MuJoCo makes dry
+# friction stick and slip where a column of the regressor smooths the sign, springs slip between time steps, and a
+# springy drive follows its acceleration with a lag. Tests write the laws out once more beside it.
 
 
-class Force(ABC):
-    """A torque that an element's motion meets.
+class PlantFunctions:
+    """Functions of the plant's numbers, floats."""
+
+    sin, tanh, exp = staticmethod(math.sin), staticmethod(math.tanh), staticmethod(math.exp)
+
+    @staticmethod
+    def cos(x: float) -> float:
+        """The sine a quarter turn further; as `math.cos`, but logs simulated earlier repeat to the last bit."""
+        return math.sin(x + 0.5 * math.pi)
+
+    @staticmethod
+    def sign(x: float) -> float:
+        """-1, 0 or 1."""
+        return math.copysign(1.0, x) if x else 0.0
+
+
+_FUNCTIONS = PlantFunctions()
+
+
+class FrictionEffect:
+    """A law of friction at work on an element of the plant.
 
     Args:
         effect: Name and value.
         unit: Motion of the element that counts as a radian, 1 for one that turns [rad or m].
 
     Attributes:
+        effect: As given.
+        law: The law.
         stiffness: Largest torque per way [N·m/rad or N/m].
-        damping: Largest torque per speed, where that does not grow with the motion itself.
+        damping: Largest torque per velocity, where that does not grow with the motion itself.
     """
 
-    stiffness = 0.0
-    damping = 0.0
-
     def __init__(self, effect: Effect, unit: float) -> None:
-        self.effect, self.value, self.unit = effect, effect.value, unit
-
-    def start(self, position: float) -> None:  # noqa: B027 - most laws have no memory
-        """Forget all motion before this position [rad or m]."""
-
-    @abstractmethod
-    def torque(self, position: float, speed: float, load: float) -> float:
-        """Torque against the motion [N·m or N]; `load` is what the element carries."""
-
-    def moved(self, position: float) -> None:  # noqa: B027 - most laws have no memory
-        """A time step has ended here."""
-
-
-class StopForce(Force):
-    """A spring that slips: Prandtl's element. Its far end is dragged along once it is wound up by its radius."""
-
-    def __init__(self, effect: Effect, unit: float) -> None:
-        super().__init__(effect, unit)
-        self.radius = 1e-3 * effect.number * unit
-        self.stiffness = abs(self.value) / self.radius
-        self.end = 0.0
+        self.effect, self.value, self.law = effect, effect.value, FRICTION_LAWS[effect.law]
+        number = 1e-3 * effect.number if self.law.remembers else effect.number
+        self._shape, self._scale = self.law.shapes[effect.wave], number / unit if self.law.wavy else number * unit
+        self._motion = ElementMotion(functions=_FUNCTIONS, sticks=True)  # in the element's own unit, as the scale is
+        self._end = 0.0
+        size = abs(self.value)
+        self.stiffness = size * self._scale if self.law.wavy else size / self._scale if self.law.remembers else 0.0
+        self.damping = size / self._scale if self.law.scale == "velocity" and not self.law.dry else 0.0
 
     def start(self, position: float) -> None:
-        """Unwound."""
-        self.end = position
+        """Forget all motion before this position [rad or m]: springs unwound."""
+        self._end = position
 
-    def torque(self, position: float, speed: float, load: float) -> float:
-        """Of the spring, as far as it does not slip."""
-        wound = (position - self.end) / self.radius
-        return self.value * max(-1.0, min(1.0, wound))
+    def torque(self, position: float, velocity: float, load: float) -> float:
+        """Torque against the motion [N·m or N]; of dry friction the most it can take. `load` is what it carries."""
+        motion = self._motion
+        motion.position, motion.velocity, motion.load = position, velocity, load
+        if self.law.remembers:
+            motion.wound = max(-1.0, min(1.0, (position - self._end) / self._scale))
+        return float(self._shape(self.value, motion, self._scale))
 
-    def moved(self, position: float) -> None:
-        """The far end follows."""
-        if position - self.end > self.radius:
-            self.end = position - self.radius
-        elif position - self.end < -self.radius:
-            self.end = position + self.radius
-
-
-class SignForce(Force):
-    """Friction that comes up with the speed."""
-
-    def __init__(self, effect: Effect, unit: float) -> None:
-        super().__init__(effect, unit)
-        self.speed = effect.number * unit
-        self.damping = abs(self.value) / self.speed
-
-    def torque(self, position: float, speed: float, load: float) -> float:
-        """Within three times its speed nearly all is there."""
-        return self.value * math.tanh(speed / self.speed)
+    def move(self, position: float) -> None:
+        """A time step has ended here: the slipping end of a spring follows."""
+        if self.law.remembers:
+            self._end = play_step(self._end, position, self._scale)
 
 
-class LoadViscousForce(Force):
-    """Viscous friction in proportion to the load."""
-
-    def torque(self, position: float, speed: float, load: float) -> float:
-        """Per N·m of load."""
-        return self.value * abs(load) * speed
-
-
-class AsymmetricForce(Force):
-    """Coulomb friction Fc + a one way and Fc - a the other: at rest too it holds from -(Fc - a) to Fc + a."""
-
-    def torque(self, position: float, speed: float, load: float) -> float:
-        """The same either way; friction does the rest."""
-        return self.value
-
-
-class QuadraticForce(Force):
-    """As in a churning oil."""
-
-    def torque(self, position: float, speed: float, load: float) -> float:
-        """The square, against the motion."""
-        return self.value * speed * abs(speed)
-
-
-class CubicForce(Force):
-    """A viscous friction that grows with the square of the speed."""
-
-    def torque(self, position: float, speed: float, load: float) -> float:
-        """The cube."""
-        return self.value * speed * speed * speed
-
-
-class WaveForce(Force):
-    """Torque that repeats so many times per turn: eccentric gears, teeth, cogging."""
-
-    def __init__(self, effect: Effect, unit: float) -> None:
-        super().__init__(effect, unit)
-        self.number = effect.number / unit
-        self.shift = 0.0 if effect.wave == "s" else 0.5 * math.pi
-        self.stiffness = abs(self.value) * self.number
-
-    def torque(self, position: float, speed: float, load: float) -> float:
-        """A sine, or a quarter wave before it."""
-        return self.value * math.sin(self.number * position + self.shift)
-
-
-class Grip(ABC):
-    """Dry friction beyond the Coulomb friction of the robot's values; it holds at rest as that does."""
-
-    def __init__(self, effect: Effect, unit: float) -> None:
-        self.effect, self.value, self.unit = effect, effect.value, unit
-
-    @abstractmethod
-    def level(self, speed: float, load: float) -> float:
-        """The most it can take [N·m or N]."""
-
-
-class StribeckGrip(Grip):
-    """Friction that falls as motion sets in."""
-
-    def level(self, speed: float, load: float) -> float:
-        """All of it at rest."""
-        share = speed / (self.effect.number * self.unit)
-        return self.value * math.exp(-share * share)
-
-
-class LoadGrip(Grip):
-    """Friction in proportion to the load, as teeth and bearings have it."""
-
-    def level(self, speed: float, load: float) -> float:
-        """Either way of the load."""
-        return self.value * abs(load)
-
-
-FORCES: dict[str, type[Force]] = {
-    "stop": StopForce,
-    "sign": SignForce,
-    "loadv": LoadViscousForce,
-    "asymmetric": AsymmetricForce,
-    "quadratic": QuadraticForce,
-    "cubic": CubicForce,
-    "harmonics": WaveForce,
-    "ripple": WaveForce,
-}
-GRIPS: dict[str, type[Grip]] = {"stribeck": StribeckGrip, "load": LoadGrip}
-
-
-def check_dry(label: str, coulomb: float, share: float, grips: Sequence[Grip], asymmetric: float) -> None:
+def check_dry(label: str, coulomb: float, share: float, grips: Sequence[FrictionEffect], asymmetric: float) -> None:
     """Dry friction brakes at every speed and load, in both directions.
 
     Args:
         label: The element.
         coulomb: Its Coulomb friction, in the sign of its values.
         share: Its torque direction as a multiple of its direction of motion; friction brakes where both agree.
-        grips: What comes on top.
+        grips: Dry friction that comes on top.
         asymmetric: Half the difference between the directions.
     """
     way = math.copysign(1.0, share)
     pushing = [grip for grip in grips if way * grip.value < 0.0]
-    left = way * coulomb + sum(way * grip.value for grip in pushing if not isinstance(grip, LoadGrip))
+    remaining = way * coulomb + sum(way * grip.value for grip in pushing if not grip.law.needs_load)
     for grip in pushing:
-        if left < 0.0 or isinstance(grip, LoadGrip):
+        if remaining < 0.0 or grip.law.needs_load:
             raise InputError(
                 f"effect {grip.effect.name} is {grip.value:g} where Coulomb friction is {coulomb:g}: friction would "
                 "push; dry friction can only brake"

@@ -132,7 +132,7 @@ def compose(a: Frame, b: Frame) -> Frame:
     return product(a[0], b[0]), vadd(rotate(a[0], b[1]), a[1])
 
 
-def snapped(value: float) -> float:
+def snap_rounding(value: float) -> float:
     """`value`, with the rounding of sines and cosines of right angles removed."""
     if abs(value) < _ROUNDING:
         return 0.0
@@ -141,13 +141,13 @@ def snapped(value: float) -> float:
 
 def turn_x(angle: float) -> Frame:
     """Rotation about x [rad]."""
-    c, s = snapped(math.cos(angle)), snapped(math.sin(angle))
+    c, s = snap_rounding(math.cos(angle)), snap_rounding(math.sin(angle))
     return ((1.0, 0.0, 0.0), (0.0, c, -s), (0.0, s, c)), ZERO
 
 
 def turn_z(angle: float) -> Frame:
     """Rotation about z [rad]."""
-    c, s = snapped(math.cos(angle)), snapped(math.sin(angle))
+    c, s = snap_rounding(math.cos(angle)), snap_rounding(math.sin(angle))
     return z_rotation(c, s), ZERO
 
 

@@ -29,7 +29,7 @@ from dynident.robot.algebra import (
     product,
     rotate,
     scale,
-    snapped,
+    snap_rounding,
     sub,
     transpose,
     unrotate,
@@ -304,7 +304,7 @@ class _Problem:
         return [
             Placement(1.0, 0.0, float(x))
             if joint.kind == "prismatic"
-            else Placement(snapped(math.cos(x)), snapped(math.sin(x)), 0.0)
+            else Placement(snap_rounding(math.cos(x)), snap_rounding(math.sin(x)), 0.0)
             for joint, x in zip(self.robot.joints, tree, strict=True)
         ]
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from dynident.arrays import Array, Mask
 from dynident.dynamics.evaluate import inverse_dynamics
-from dynident.dynamics.terms.term import AlongTerm, Course, Reference
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
+from dynident.dynamics.terms.term import AlongTerm
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor, RegressorBlock
@@ -62,12 +63,14 @@ class ObservedRows:
 
     @property
     def definitions(self) -> tuple[str, ...]:
-        """What each standard column means; columns around different references do not mix."""
+        """What each standard column means; columns around different linearization points do not mix."""
         if self.reference is None:
             return self.regressor.definitions
-        own, lines = Reference(self.base.robot, self.reference).fingerprint, iter(self.regressor.definitions)
+        own, lines = LinearizationPoint(self.base.robot, self.reference).fingerprint, iter(self.regressor.definitions)
         return tuple(
-            f"{next(lines)}, around {own}" if isinstance(term, AlongTerm) and term.needs_reference else next(lines)
+            f"{next(lines)}, around {own}"
+            if isinstance(term, AlongTerm) and term.needs_linearization_point
+            else next(lines)
             for term in self.base.terms
             for _ in term.columns(self.base.robot)
         )
@@ -182,7 +185,7 @@ def _parts(motion: MotionBlock) -> Iterator[MotionBlock]:
         yield motion.part(first, first + _BLOCK)
 
 
-def _stacked(motion: MotionBlock, regressor: BaseRegressor, course: Course, slowest: Array) -> Array:
+def _stacked(motion: MotionBlock, regressor: BaseRegressor, course: TermCourse, slowest: Array) -> Array:
     """What passes the parallel filter: columns and torques of each output, then whether each joint moves."""
     tau, n_right = motion.tau, len(motion.tau)
     if regressor.fixed_values:

@@ -19,11 +19,11 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics import equations as eq
-from dynident.dynamics.equations import Actuation
 from dynident.dynamics.evaluate import _check_held_motors
+from dynident.dynamics.state import Actuation, State, make_state
 from dynident.dynamics.terms import Column, Term, all_columns
 from dynident.errors import InputError
-from dynident.robot.algebra import ZERO, Number, Vector, add, mul, snapped, sub, total
+from dynident.robot.algebra import ZERO, Number, Vector, add, mul, snap_rounding, sub, total
 from dynident.robot.model import Robot
 from dynident.symbolic.polynomials import ClosedFormError, Polynomial, Ring, derivative
 
@@ -223,11 +223,11 @@ class Quantities:
 
     def _angles(self, robot: Robot) -> None:
         """Cosine and sine of every revolute joint's position by the addition theorems, known before they are asked."""
-        actuation = eq.Actuation(robot)
+        actuation = Actuation(robot)
         for multiples, row, rest in zip(self._of_joint, actuation.follow, actuation.rest, strict=True):
             if multiples is None or not any(multiples):
                 continue
-            cosine, sine = snapped(math.cos(rest)), snapped(math.sin(rest))
+            cosine, sine = snap_rounding(math.cos(rest)), snap_rounding(math.sin(rest))
             for count, (c, s) in zip(multiples, self._pairs, strict=True):
                 for _ in range(abs(count)):
                     turned = s if count > 0 else -s
@@ -328,10 +328,10 @@ class ClosedForm:
             return tuple(kept)
         return tuple(dataclasses.replace(column, name=self._renamed[column.name]) for column in kept)
 
-    def _make(self, dq: Sequence[Number], ddq: Sequence[Number]) -> eq.State:
+    def _make(self, dq: Sequence[Number], ddq: Sequence[Number]) -> State:
         known = self.quantities
         lengths = {name: known.lengths.get(name, value) for name, value in self.robot.lengths.items()}
-        state = eq.make_state(self.robot, known, known.q, dq, ddq, lengths=lengths)
+        state = make_state(self.robot, known, known.q, dq, ddq, lengths=lengths)
         gravity = known.gravity if any(not isinstance(x, float) for x in known.gravity) else ZERO
         return dataclasses.replace(state, gravity=gravity)
 

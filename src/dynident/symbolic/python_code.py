@@ -15,6 +15,7 @@ import numpy as np
 
 from dynident.dynamics import equations as eq
 from dynident.dynamics.jit.program import LEAVES, UNARY, Op, Program, Recorder
+from dynident.dynamics.state import State, make_state
 from dynident.robot.algebra import ZERO, Number, mul, total
 from dynident.symbolic.closed_form import ClosedForm
 from dynident.symbolic.polynomials import BITS, Polynomial, factors
@@ -124,7 +125,7 @@ class _Writer:
         coupling = form.robot.coupling[np.ix_(moving, moving)]
         return (n,), [total(*(mul(float(coupling[i, j]), rows_torque[i]) for i in range(n))) for j in range(n)]
 
-    def _state(self, recorder: Recorder, moves: bool) -> eq.State:
+    def _state(self, recorder: Recorder, moves: bool) -> State:
         robot, known = self.form.robot, self.form.quantities
         names = robot.position_names
         still: list[Number] = [0.0] * self.form.n
@@ -134,7 +135,7 @@ class _Writer:
             name: recorder.input(known.ring.names[_place(x)]) if isinstance(x, Polynomial) else x
             for name, x in known.lengths.items()
         }
-        state = eq.make_state(robot, recorder, q, dq, ddq, lengths={**robot.lengths, **lengths})
+        state = make_state(robot, recorder, q, dq, ddq, lengths={**robot.lengths, **lengths})
         x, y, z = (self._evaluate(v, recorder) for v in known.gravity)
         return dataclasses.replace(state, gravity=(x, y, z) if known.gravity != ZERO else ZERO)
 

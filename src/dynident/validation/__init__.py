@@ -1,18 +1,23 @@
 """Is the model true? Prediction against measurement, on motion that was not used."""
 
-from dynident.estimate.records import CrossValidation
-from dynident.validation.comparison import FitComparison, compare_fits
-from dynident.validation.cross_validation import cross_validate
-from dynident.validation.held_out import Validation, validate
-from dynident.validation.residuals import Comparison, compare
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Comparison",
-    "CrossValidation",
-    "FitComparison",
-    "Validation",
-    "compare",
-    "compare_fits",
-    "cross_validate",
-    "validate",
-]
+from dynident.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dynident.estimate.records import CrossValidation as CrossValidation
+    from dynident.validation.comparison import FitComparison as FitComparison, compare_fits as compare_fits
+    from dynident.validation.cross_validation import cross_validate as cross_validate
+    from dynident.validation.held_out import Validation as Validation, validate as validate
+    from dynident.validation.residuals import Comparison as Comparison, compare as compare
+else:
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "dynident.estimate.records": "CrossValidation",
+            "dynident.validation.comparison": "FitComparison compare_fits",
+            "dynident.validation.cross_validation": "cross_validate",
+            "dynident.validation.held_out": "Validation validate",
+            "dynident.validation.residuals": "Comparison compare",
+        },
+    )

@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 
 from dynident.dynamics.terms.basic import Coulomb, ElementTerm, Offset, Rigid, RotorInertia, Viscous
-from dynident.dynamics.terms.friction import FRICTION_TERMS
-from dynident.dynamics.terms.linearized import REFERENCE_TERMS
+from dynident.dynamics.terms.friction import FrictionTerm
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
+from dynident.dynamics.terms.linearized import LINEARIZED_TERMS
 from dynident.dynamics.terms.term import AlongTerm, Column, Entry, Term, all_columns
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import Robot
 
 __all__ = [
+    "ALONG_TERM_NAMES",
     "DEFAULT_TERMS",
-    "TERMS",
+    "TERM_NAMES",
     "Column",
     "Coulomb",
     "ElementTerm",
@@ -34,7 +36,9 @@ __all__ = [
 ]
 
 STATE_TERMS: tuple[type[Term], ...] = (Rigid, RotorInertia, Viscous, Coulomb, Offset)
-TERMS: dict[str, type[Term]] = {term.name: term for term in (*STATE_TERMS, *FRICTION_TERMS, *REFERENCE_TERMS)}
+_OWN_CLASS: dict[str, type[Term]] = {term.name: term for term in (*STATE_TERMS, *LINEARIZED_TERMS)}
+ALONG_TERM_NAMES = (*FRICTION_LAWS, *(term.name for term in LINEARIZED_TERMS))
+TERM_NAMES = (*(term.name for term in STATE_TERMS), *ALONG_TERM_NAMES)
 DEFAULT_TERMS = ("rigid", "Ia", "Fv", "Fc", "Fo")
 TermsLike = str | Iterable["str | Term"] | None
 _KEY = re.compile(r"(?P<name>\w+)(\((?P<options>[^()]*)\))?(@(?P<places>[\w|]+))?")
@@ -53,7 +57,7 @@ def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
     resolved = tuple(term if isinstance(term, Term) else _term(str(term)) for term in terms)
     names = [term.name for term in resolved]
     if not names:
-        raise InputError(f"no terms given; choose among {', '.join(TERMS)}")
+        raise InputError(f"no terms given; choose among {', '.join(TERM_NAMES)}")
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"term {name} is given twice")
@@ -76,9 +80,8 @@ def _term(text: str) -> Term:
     """A term from its key: a name, its numbers in brackets, and the elements it is for: Fc(0.02), stop(0.001)@1|m6."""
     found = _KEY.fullmatch(text.strip())
     name = text.partition("(")[0].partition("@")[0].strip()
-    if name not in TERMS:
-        raise UnknownNameError("term", name, TERMS)
-    kind = TERMS[name]
+    if name not in TERM_NAMES:
+        raise UnknownNameError("term", name, TERM_NAMES)
     options, places = (None, None) if found is None else (found["options"], found["places"])
     try:
         numbers = () if options is None else tuple(float(part) for part in options.split(","))
@@ -86,15 +89,17 @@ def _term(text: str) -> Term:
         found = None
     if found is None:
         raise InputError(f"term '{text}' cannot be understood; expected a name, numbers in brackets: Fc(0.02)")
+    only = None if places is None else tuple(places.split("|"))
+    if name in FRICTION_LAWS:
+        return FrictionTerm(name, *numbers, only=only)
+    kind = _OWN_CLASS[name]
     if issubclass(kind, AlongTerm):
-        return kind(*numbers, only=None if places is None else tuple(places.split("|")))
+        return kind(*numbers, only=only)
     if places is not None or len(numbers) > (2 if kind is Coulomb else 0):
-        raise InputError(f"term '{text}' cannot be understood; {name} takes {_taken(kind)}")
+        smoothing = "its smoothing [rad/s, m/s on slides]: Fc(0.02) or Fc(0.02,0.002)"
+        taken = smoothing if kind is Coulomb else "no options"
+        raise InputError(f"term '{text}' cannot be understood; {name} takes {taken}")
     return kind(*numbers) if numbers else kind()
-
-
-def _taken(kind: type[Term]) -> str:
-    return "its smoothing [rad/s, m/s on slides]: Fc(0.02) or Fc(0.02,0.002)" if kind is Coulomb else "no options"
 
 
 def state_terms(terms: Sequence[Term]) -> tuple[Term, ...]:
@@ -103,5 +108,5 @@ def state_terms(terms: Sequence[Term]) -> tuple[Term, ...]:
 
 
 def along_terms(terms: Sequence[Term]) -> tuple[AlongTerm, ...]:
-    """The terms that see the motion along time, or need a reference."""
+    """The terms that see the motion along time, or need a linearization point."""
     return tuple(term for term in terms if isinstance(term, AlongTerm))

@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from dynident.dynamics.state import State
+from dynident.dynamics.terms.friction_laws import coulomb, viscous
 from dynident.dynamics.terms.term import Column, Entry, Term, element_place
 from dynident.errors import InputError
-from dynident.robot.algebra import Number, is_number, mul, total
+from dynident.robot.algebra import Number, mul, total
 from dynident.robot.model import METRES_PER_RADIAN, Element, Robot
 from dynident.robot.parameters import LINK_SYMBOLS, LINK_UNITS, MEANINGS, element_unit
-
-if TYPE_CHECKING:
-    from dynident.dynamics.equations import State
 
 
 class Rigid(Term):
@@ -118,8 +116,8 @@ class Viscous(ElementTerm):
     name = "Fv"
 
     def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
-        """The element's speed."""
-        return speed
+        """The element's velocity."""
+        return viscous(speed)
 
 
 class Coulomb(ElementTerm):
@@ -163,11 +161,7 @@ class Coulomb(ElementTerm):
 
     def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
         """The sign of the element's speed."""
-        if is_number(speed, 0):
-            return 0.0  # a locked element does not slide
-        if width := self.width(element):
-            return state.functions.tanh(mul(1.0 / width, speed))
-        return state.functions.sign(speed)
+        return coulomb(speed, self.width(element), state.functions)
 
 
 class Offset(ElementTerm):

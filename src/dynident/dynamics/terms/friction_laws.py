@@ -1,15 +1,241 @@
-"""The stop operator: a spring that slips once it is wound up by a radius (Prandtl; elements of Prandtl-Ishlinskii).
+"""Every law of friction, written once over any number type, and the table that terms, plant and C export read.
 
-Its partner, the play, is where the slipping end of the spring stands: p_k = clip(p_{k-1}, q_k - r, q_k + r), and the
-stop is s_k = q_k - p_k. One clip after the other is again a clip, so a whole block is found by doubling, in
-comparisons alone: the result is the same to the last bit however a motion is cut into blocks.
+A law is the torque c phi(x; s): coefficient c, motion x of an element, scale s. It runs on floats (the simulated
+plant), on NumPy arrays (columns of the regressor), and on arrays of recorded numbers (exported C). Adding one takes an
+entry of `FRICTION_LAWS` and a test.
+
+Scales are in radians at the joint. A joint that slides moves `METRES_PER_RADIAN` where one that turns moves a radian.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.dynamics.recursion import NUMPY_FUNCTIONS, Functions
+from dynident.robot.algebra import Number, is_number, mul
+
+SMOOTHING = 0.02  # [rad/s] at which the sign of a velocity reaches tanh(1)
+
+
+class LawFunctions(Functions, Protocol):
+    """The functions of a number type that laws of friction need."""
+
+    def exp(self, x: Number) -> Number:
+        """e to the x."""
+
+
+@dataclass(slots=True)
+class ElementMotion:
+    """How an element moves, on one number type; (n_elements, n_samples) each where it is arrays.
+
+    Attributes:
+        position: [rad or m].
+        velocity: [rad/s or m/s].
+        load: Torque of the links that it carries [N·m or N].
+        jerk: [rad/s³ or m/s³].
+        wound: Share of its radius by which a stop operator is wound up, -1 to 1; see `play` and `play_step`.
+        unit: Motion that counts as a radian [rad or m].
+        functions: Functions of the number type.
+        sticks: Whether dry friction is asked for its level alone, because the caller makes it stick and slip.
+    """
+
+    position: Number = 0.0
+    velocity: Number = 0.0
+    load: Number = 0.0
+    jerk: Number = 0.0
+    wound: Number = 0.0
+    unit: Number = 1.0
+    functions: LawFunctions = NUMPY_FUNCTIONS
+    sticks: bool = False
+
+    @property
+    def sign(self) -> Number:
+        """Sign of the velocity, smoothed about standstill; 1 for a caller that makes dry friction stick."""
+        return 1.0 if self.sticks else self.functions.tanh(self.velocity / self.unit / SMOOTHING)
+
+
+def coulomb(velocity: Number, width: float, functions: Functions) -> Number:
+    r"""Coulomb friction: the exact sign of the velocity, or :math:`\tanh(v / w)` where the width w is not zero."""
+    if is_number(velocity, 0):
+        return 0.0  # a locked element does not slide
+    return functions.tanh(mul(1.0 / width, velocity)) if width else functions.sign(velocity)
+
+
+def viscous(velocity: Number) -> Number:
+    """Viscous friction."""
+    return velocity
+
+
+def _stop(c: Number, x: ElementMotion, radius: float) -> Number:
+    return mul(c, x.wound)
+
+
+def _stribeck(c: Number, x: ElementMotion, scale: float) -> Number:
+    """sign(v) exp(-(v / s)²)."""
+    level = mul(c, x.sign)
+    share = x.velocity / x.unit / scale
+    return mul(level, x.functions.exp(-(share * share)))
+
+
+def _smooth_sign(c: Number, x: ElementMotion, scale: float) -> Number:
+    return mul(c, x.functions.tanh(x.velocity / x.unit / scale))
+
+
+def _load(c: Number, x: ElementMotion, scale: float) -> Number:
+    return mul(mul(c, abs(x.load)), x.sign)
+
+
+def _load_viscous(c: Number, x: ElementMotion, scale: float) -> Number:
+    return mul(mul(c, abs(x.load)), x.velocity)
+
+
+def _asymmetric(c: Number, x: ElementMotion, scale: float) -> Number:
+    """|sign(v)|. An offset looks the same, except at rest."""
+    return mul(c, abs(x.sign))
+
+
+def _quadratic(c: Number, x: ElementMotion, scale: float) -> Number:
+    return mul(mul(c, x.velocity), abs(x.velocity))
+
+
+def _cubic(c: Number, x: ElementMotion, scale: float) -> Number:
+    return mul(c, x.velocity) * x.velocity * x.velocity
+
+
+def _cosine(c: Number, x: ElementMotion, waves: float) -> Number:
+    return mul(c, x.functions.cos(waves * (x.position / x.unit)))
+
+
+def _sine(c: Number, x: ElementMotion, waves: float) -> Number:
+    return mul(c, x.functions.sin(waves * (x.position / x.unit)))
+
+
+def _jerk(c: Number, x: ElementMotion, scale: float) -> Number:
+    return mul(c, x.jerk)
+
+
+Shape = Callable[[Number, ElementMotion, float], Number]
+Scale = Literal["none", "radius", "velocity", "waves"]
+
+
+@dataclass(frozen=True)
+class FrictionLaw:
+    """A law of friction: its formula and all that its names, columns and simulation need.
+
+    Attributes:
+        name: Name of the term, and start of the names of its parameters.
+        shapes: Torque from coefficient, motion and scale, by what follows the scale in a parameter's name: "c", "s".
+        meaning: Of a parameter, in words; {0:g} is the scale, {1} cosine or sine.
+        units: Of the parameter on a joint that turns, and on one that slides.
+        scale: What its numbers are; "none" where it takes none.
+        scale_meaning: The same in words.
+        examples: Numbers as an example.
+        named_per_scale: Number in the names of parameters per scale: 1e3 for mrad.
+        needs_load: Whether it depends on the torque of the links, and so is linear around an estimate of them.
+        needs_jerk: Whether it looks at the third derivative.
+        dry: Whether it holds at rest, up to its value for the velocity; see `ElementMotion.sticks`.
+    """
+
+    name: str
+    shapes: dict[str, Shape]
+    meaning: str
+    units: tuple[str, str] = ("N·m", "N")
+    scale: Scale = "none"
+    scale_meaning: str = ""
+    examples: tuple[float, ...] = ()
+    named_per_scale: float = 1.0
+    needs_load: bool = False
+    needs_jerk: bool = False
+    dry: bool = False
+
+    @property
+    def remembers(self) -> bool:
+        """Whether its torque depends on the motion before: stop operators."""
+        return self.scale == "radius"
+
+    @property
+    def wavy(self) -> bool:
+        """Whether its torque repeats with the turn of the joint."""
+        return self.scale == "waves"
+
+    @property
+    def example(self) -> str:
+        """Numbers as an example, as they are written."""
+        return ",".join(f"{scale:g}" for scale in self.examples)
+
+
+_WAVES: dict[str, Shape] = {"c": _cosine, "s": _sine}
+_ALL_LAWS = (
+    FrictionLaw(
+        "stop",
+        {"": _stop},
+        "friction that winds up over {0:g} mrad",
+        scale="radius",
+        scale_meaning="a radius [rad]",
+        examples=(0.0003, 0.003),
+        named_per_scale=1e3,
+    ),
+    FrictionLaw(
+        "stribeck",
+        {"": _stribeck},
+        "friction that falls below {0:g} rad/s",
+        scale="velocity",
+        scale_meaning="a Stribeck speed [rad/s]",
+        examples=(0.2, 0.5),
+        dry=True,
+    ),
+    FrictionLaw(
+        "sign",
+        {"": _smooth_sign},
+        "friction smoothed below {0:g} rad/s",
+        scale="velocity",
+        scale_meaning="a speed [rad/s]",
+        examples=(0.2,),
+    ),
+    FrictionLaw("load", {"": _load}, "Coulomb friction per load", ("1", "1"), needs_load=True, dry=True),
+    FrictionLaw("loadv", {"": _load_viscous}, "viscous friction per load", ("s/rad", "s/m"), needs_load=True),
+    FrictionLaw("asymmetric", {"": _asymmetric}, "half the difference of Coulomb friction between directions"),
+    FrictionLaw("quadratic", {"": _quadratic}, "friction with the square of the speed", ("N·m·s²/rad²", "N·s²/m²")),
+    FrictionLaw("cubic", {"": _cubic}, "friction with the cube of the speed", ("N·m·s³/rad³", "N·s³/m³")),
+    FrictionLaw(  # sensor offsets, eccentric gears
+        "harmonics",
+        _WAVES,
+        "torque with {0:g} waves per turn ({1})",
+        scale="waves",
+        scale_meaning="a number of waves per turn",
+        examples=(1, 2),
+    ),
+    FrictionLaw(  # of a gear's teeth or flexspline, as given or as found in residuals
+        "ripple",
+        _WAVES,
+        "torque with {0:g} waves per turn ({1})",
+        scale="waves",
+        scale_meaning="a number of waves per turn",
+        examples=(30.65,),
+    ),
+    FrictionLaw("jerk", {"": _jerk}, "torque per jerk (springy drive)", ("kg·m²·s", "kg·s"), needs_jerk=True),
+)
+FRICTION_LAWS: dict[str, FrictionLaw] = {law.name: law for law in _ALL_LAWS}
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The stop operator: a spring that slips once it is wound up by a radius (Prandtl; elements of Prandtl-Ishlinskii).
+#
+# Its partner, the play, is where the slipping end of the spring stands: p_k = clip(p_{k-1}, q_k - r, q_k + r), and the
+# stop is s_k = q_k - p_k. One clip after the other is again a clip, so a whole block is found by doubling, in
+# comparisons alone: the result is the same to the last bit however a motion is cut into blocks.
+
+
+def play_step(end: float, position: float, radius: float) -> float:
+    """Where the slipping end stands once its spring has moved to a position: one step of `play`."""
+    if position - end > radius:
+        return position - radius
+    return position + radius if position - end < -radius else end
 
 
 def play(position: Array, radius: Array, start: Array) -> Array:

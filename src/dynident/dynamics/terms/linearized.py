@@ -1,4 +1,4 @@
-"""Small errors of the description as columns, linear around the links of a reference estimate: tilt and joint zeros."""
+"""Small errors of the description as columns, linear around an estimate of the links: tilt and joint zeros."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.terms.term import AlongTerm, Column, Follower, MotionSamples, Place, Reference
+from dynident.dynamics.terms.term import AlongTerm, Column, Follower, LinkTorque, MotionSamples, Place
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import BASE, Robot
 
@@ -23,7 +23,7 @@ class Tilt(AlongTerm):
     """
 
     name = "tilt"
-    needs_reference = True
+    needs_linearization_point = True
 
     def __init__(self, *scales: float, only: tuple[str, ...] | None = None) -> None:
         super().__init__(*scales, only=only)
@@ -57,15 +57,15 @@ class Tilt(AlongTerm):
         own = [(row, 2 + 2 * number + part) for number, row in enumerate(_upright(robot)) for part in range(2)]
         return (*aside, *own)
 
-    def follow(self, robot: Robot, reference: Reference | None) -> Follower:
-        """Weight of the reference's links in a gravity that points aside."""
-        assert reference is not None
+    def follow(self, robot: Robot, links: LinkTorque | None) -> Follower:
+        """Weight of the links in a gravity that points aside."""
+        assert links is not None
         turned = [dataclasses.replace(robot, gravity=np.cross(np.eye(3)[i], robot.gravity)) for i in self._axes(robot)]
         upright = _upright(robot)
 
         def follower(samples: MotionSamples) -> Array:
             rest = np.zeros_like(samples.q)
-            parts = [reference.torque_at(samples.q, rest, rest, other).T for other in turned]
+            parts = [links.torque_at(samples.q, rest, rest, other).T for other in turned]
             parts += [np.stack([np.cos(samples.q[:, row]), np.sin(samples.q[:, row])]) for row in upright]
             return np.concatenate(parts)
 
@@ -89,7 +89,7 @@ class Zero(AlongTerm):
     """Joint positions are off by a constant: what a radian more would change in the links' torque."""
 
     name = "zero"
-    needs_reference = True
+    needs_linearization_point = True
 
     def __init__(self, *scales: float, only: tuple[str, ...] | None = None) -> None:
         super().__init__(*scales, only=only)
@@ -121,9 +121,9 @@ class Zero(AlongTerm):
         """A joint's angle is felt by all rows."""
         return tuple((row, column) for column in range(len(self._joints(robot))) for row in range(len(robot.moving)))
 
-    def follow(self, robot: Robot, reference: Reference | None) -> Follower:
-        """Difference quotient of the reference's torque."""
-        assert reference is not None
+    def follow(self, robot: Robot, links: LinkTorque | None) -> Follower:
+        """Difference quotient of the links' torque."""
+        assert links is not None
         joints = self._joints(robot)
 
         def follower(samples: MotionSamples) -> Array:
@@ -132,7 +132,7 @@ class Zero(AlongTerm):
                 step = np.zeros(samples.q.shape[1])
                 step[i] = _STEP
                 ahead, behind = (
-                    reference.torque_at(samples.q + sign * step, samples.dq, samples.ddq) for sign in (1.0, -1.0)
+                    links.torque_at(samples.q + sign * step, samples.dq, samples.ddq) for sign in (1.0, -1.0)
                 )
                 parts.append((ahead - behind).T / (2.0 * _STEP))
             none = np.zeros((0, len(samples)))  # of a robot that turns about gravity alone, no joint is felt
@@ -152,4 +152,4 @@ def _zero_is_felt(robot: Robot, active: int) -> bool:
     return joint.kind == "revolute" and bool(robot.gravity.any()) and across
 
 
-REFERENCE_TERMS: tuple[type[AlongTerm], ...] = (Tilt, Zero)
+LINEARIZED_TERMS: tuple[type[AlongTerm], ...] = (Tilt, Zero)

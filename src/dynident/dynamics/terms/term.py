@@ -6,21 +6,18 @@ coordinates and to the energy.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array
+from dynident.dynamics.state import State
 from dynident.errors import InputError
 from dynident.robot.algebra import Number
 from dynident.robot.model import Element, Robot
-
-if TYPE_CHECKING:
-    from dynident.dynamics.equations import State
 
 Entry = tuple[int, int, Number]  # row (actuated coordinate), column within the term, number
 
@@ -93,12 +90,11 @@ def all_columns(robot: Robot, terms: Sequence[Term]) -> tuple[Column, ...]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Terms that are evaluated along a motion: with memory, with higher derivatives, or around a reference estimate.
+# Terms that are evaluated along a motion: with memory, with higher derivatives, or around a linearization point.
 #
 # They are linear in their coefficients like all others, so they are columns like all others. But a sample alone does
-# not
-# give their value: friction that winds up depends on the motion before, friction that grows with the load on the torque
-# that the links need. So they follow a motion, block after block.
+# not give their value: friction that winds up depends on the motion before, friction that grows with the load on the
+# torque that the links need. So they follow a motion, block after block.
 
 Place = tuple[int, int]  # row (actuated coordinate) and column within the term
 
@@ -134,65 +130,19 @@ class MotionSamples:
         return MotionSamples(q, dq, ddq, np.zeros((len(q), 0)), restart=True)
 
 
-class Reference:
-    """The links as an earlier fit saw them: what load-dependent friction, tilt and zero offsets are linear around.
-
-    Args:
-        robot: The robot.
-        chi: (10 n_links,) standard parameters of its links.
-    """
-
-    def __init__(self, robot: Robot, chi: Array) -> None:
-        self.robot, self.chi = robot, frozen(chi)
-        self._seen: tuple[MotionSamples, Array] | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """Columns with different references do not mix."""
-        return hashlib.sha256(self.chi.tobytes()).hexdigest()[:12]
+class LinkTorque(Protocol):
+    """The torque of the links that some terms are linear around; see `dynamics.linearization`."""
 
     def torque(self, samples: MotionSamples) -> Array:
-        """Torque of the links at the actuated coordinates, (n_samples, n_joints); several terms may ask for it."""
-        if self._seen is None or self._seen[0] is not samples:
-            self._seen = samples, self.torque_at(samples.q, samples.dq, samples.ddq)
-        return self._seen[1]
+        """At the actuated coordinates, (n_samples, n_joints)."""
+        ...
 
     def torque_at(self, q: Array, dq: Array, ddq: Array, robot: Robot | None = None) -> Array:
         """The same in another state, or for a robot that differs in how it stands."""
-        from dynident.dynamics.evaluate import inverse_dynamics  # which evaluates terms, and so knows this module
-
-        return inverse_dynamics(robot or self.robot, q, dq, ddq, "rigid", self.chi)
+        ...
 
 
 Follower = Callable[[MotionSamples], Array]  # the next samples to columns first: (n_places, n_samples)
-
-
-class Memory(Protocol):
-    """What counts of the motion so far, as one array."""
-
-    def remembered(self) -> Array:
-        """A copy of it; empty where nothing counts."""
-        ...
-
-    def recall(self, kept: Array) -> None:
-        """Continue from what `remembered` gave."""
-        ...
-
-
-class Following:
-    """A follower whose memory can be kept, for those who stop and go on later.
-
-    Args:
-        run: The follower.
-        memory: What it remembers.
-    """
-
-    def __init__(self, run: Follower, memory: Memory) -> None:
-        self._run, self.memory = run, memory
-
-    def __call__(self, samples: MotionSamples) -> Array:
-        """Columns first, (n_places, n_samples), of the next samples."""
-        return self._run(samples)
 
 
 class AlongTerm(Term):
@@ -203,11 +153,11 @@ class AlongTerm(Term):
         only: Labels of the elements it is for; None for all that have friction.
 
     Attributes:
-        needs_reference: Whether it is linear only around a reference estimate.
+        needs_linearization_point: Whether it is linear only around an estimate of the links.
         needs_jerk: Whether it looks at the third derivative.
     """
 
-    needs_reference = False
+    needs_linearization_point = False
     needs_jerk = False
 
     def __init__(self, *scales: float, only: tuple[str, ...] | None = None) -> None:
@@ -218,6 +168,10 @@ class AlongTerm(Term):
         """Name, numbers and elements."""
         numbers = f"({','.join(f'{x:.12g}' for x in self.scales)})" if self.scales else ""
         return f"{self.name}{numbers}" + ("" if self.only is None else f"@{'|'.join(self.only)}")
+
+    def restricted_to(self, labels: Sequence[str]) -> AlongTerm:
+        """The same term for these elements or joints alone."""
+        return type(self)(*self.scales, only=tuple(labels))
 
     def torque(self, state: State) -> Iterator[Entry]:
         """Not from a state alone."""
@@ -235,43 +189,12 @@ class AlongTerm(Term):
         """Where its columns are felt."""
 
     @abstractmethod
-    def follow(self, robot: Robot, reference: Reference | None) -> Follower:
-        """Begin to follow a motion."""
-
-
-class Course:
-    """The columns of several terms along a motion.
-
-    Args:
-        robot: The robot.
-        terms: Terms that follow.
-        reference: What some are linear around.
-    """
-
-    def __init__(self, robot: Robot, terms: Sequence[AlongTerm], reference: Reference | None = None) -> None:
-        lacking = [term.key for term in terms if term.needs_reference and reference is None]
-        if lacking:
-            raise InputError(f"term {lacking[0]} needs the torque of the links as a reference; identify gives it one")
-        self._followers = [term.follow(robot, reference) for term in terms]
-
-    def columns_first(self, samples: MotionSamples) -> Array:
-        """(n_places, n_samples) of the next samples, term after term in the order of their places."""
-        parts = [follower(samples) for follower in self._followers]
-        return np.concatenate([np.zeros((0, len(samples))), *parts])
-
-    def remembered(self) -> list[Array]:
-        """What each term that can remember anything does of the motion so far."""
-        return [one.memory.remembered() for one in self._followers if isinstance(one, Following)]
-
-    def recall(self, kept: Sequence[Array]) -> None:
-        """Continue from what `remembered` gave."""
-        own = [one.memory for one in self._followers if isinstance(one, Following)]
-        for memory, array in zip(own, kept, strict=True):
-            memory.recall(array)
+    def follow(self, robot: Robot, links: LinkTorque | None) -> Follower:
+        """Begin to follow a motion, given the torque of the links where it is linear around them."""
 
 
 def all_places(robot: Robot, terms: Sequence[AlongTerm]) -> list[Place]:
-    """Row and column of each line of `Course.columns_first`, columns counted over all terms."""
+    """Row and column of each line of `TermCourse.columns_first`, columns counted over all terms."""
     result, first = [], 0
     for term in terms:
         result += [(row, first + column) for row, column in term.places(robot)]

@@ -9,7 +9,8 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, SMOOTHING, Moving, PointwiseLaw
+from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
+from dynident.dynamics.terms.friction_laws import ElementMotion
 from dynident.errors import InputError
 from dynident.experiments.friction.groups import Group
 from dynident.experiments.friction.links import Links
@@ -33,20 +34,20 @@ class Columns:
     values: Array
 
 
-def shapes(text: str | Sequence[str] | None) -> tuple[PointwiseLaw, ...]:
+def shapes(text: str | Sequence[str] | None) -> tuple[FrictionTerm, ...]:
     """Laws beside viscous and Coulomb friction from their names, such as "stribeck(0.2)"."""
     if not text:
         return ()
     found = []
     for law in resolve_terms(text):
-        if law.name not in SHAPES or not isinstance(law, PointwiseLaw):
+        if law.name not in SHAPES or not isinstance(law, FrictionTerm):
             raise InputError(f"{law.name} does not show at constant velocity; expected among {', '.join(SHAPES)}")
         found.append(law)
     return tuple(found)
 
 
 def friction_columns(
-    group: Group, speed: Array, odd: Array, laws: Sequence[PointwiseLaw] = (), *, offset: bool = True
+    group: Group, speed: Array, odd: Array, laws: Sequence[FrictionTerm] = (), *, offset: bool = True
 ) -> Columns:
     """What each parameter adds to the friction at given speeds.
 
@@ -80,19 +81,14 @@ def friction_columns(
     return Columns(tuple(names), tuple(units), np.stack(values, axis=-1))
 
 
-def _law_columns(law: PointwiseLaw, label: str, v: Array, *, sliding: bool) -> list[tuple[str, str, Array]]:
-    nothing = np.zeros((0, len(v)))
-    moving = Moving(np.zeros((1, len(v))), v[None], nothing, nothing, restart=True)
-    radian = METRES_PER_RADIAN if sliding else 1.0
-    found = law.at(moving, np.array([[radian]]))
+def _law_columns(law: FrictionTerm, label: str, v: Array, *, sliding: bool) -> list[tuple[str, str, Array]]:
+    motion = ElementMotion(velocity=v, unit=METRES_PER_RADIAN if sliding else 1.0)
+    found = law.values(motion)
     if law.name == "stribeck":
-        # Its sign is smoothed about standstill for filtered logs; a joint that keeps its speed slips for certain.
-        found = [phi / np.abs(np.tanh(v / radian / SMOOTHING)) for phi in found]
-    kinds = law.kinds()
-    return [
-        (f"{kind.symbol}_{label}", kind.sliding_unit if sliding else kind.unit, phi[0])
-        for kind, phi in zip(kinds, found, strict=True)
-    ]
+        # Its sign is smoothed about standstill for filtered logs; a joint that keeps its velocity slips for certain.
+        found = [phi / np.abs(motion.sign) for phi in found]
+    columns = law.element_columns(label, label, sliding=sliding)
+    return [(column.name, column.unit, phi) for column, phi in zip(columns, found, strict=True)]
 
 
 def stacked(points: Sequence[Point]) -> tuple[Array, Array, Array, Array]:
@@ -163,7 +159,7 @@ class VelocityFit:
 
     group: Group
     points: tuple[Point, ...]
-    laws: tuple[PointwiseLaw, ...]
+    laws: tuple[FrictionTerm, ...]
     names: tuple[str, ...]
     units: tuple[str, ...]
     values: Array
@@ -202,7 +198,7 @@ class VelocityFit:
 
 
 def fit_friction(
-    group: Group, points: Sequence[Point], laws: Sequence[PointwiseLaw] = (), links: Links | None = None
+    group: Group, points: Sequence[Point], laws: Sequence[FrictionTerm] = (), links: Links | None = None
 ) -> VelocityFit:
     """Least squares over all points; each output counts by the scatter of its points.
 

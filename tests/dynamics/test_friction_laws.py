@@ -1,4 +1,4 @@
-"""Stop operators: against a plain loop, by their known properties, and however a motion is cut into blocks."""
+"""Laws of friction on every number type; stop operators against a plain loop and however a motion is cut."""
 
 from __future__ import annotations
 
@@ -9,13 +9,46 @@ import pytest
 
 import dynident as di
 import dynident.signals.rows as rows_module
+from dynident.dynamics.jit.numpy_kernel import NumpyKernel
+from dynident.dynamics.jit.program import Recorder
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction_laws import Stops, play
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, ElementMotion, Stops, play, play_step
 from dynident.estimate import TorqueModel, predicted_blocks
+from dynident.plant.effects import PlantFunctions
 from dynident.signals import ObservedRows, SignalOptions, observe, row_blocks
 from tests.signals.made import Fourier, Pieces, make_log, stamps
 
 RADII = np.array([1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.1, 1.0, 10.0])
+
+
+SHAPES = [(law, part) for law in FRICTION_LAWS.values() for part in law.shapes]
+
+
+@pytest.mark.parametrize(("law", "part"), SHAPES, ids=[f"{law.name}{part}" for law, part in SHAPES])
+def test_a_law_is_the_same_on_floats_arrays_and_recorded_numbers(law, part):
+    names = ("position", "velocity", "load", "jerk", "wound")
+    given = dict(zip(names, np.random.default_rng(0).normal(size=(5, 40)), strict=True))
+    shape, scale = law.shapes[part], 0.3
+    arrays = shape(2.0, ElementMotion(**given, unit=0.1), scale)
+    floats = [
+        shape(2.0, ElementMotion(*values, unit=0.1, functions=PlantFunctions()), scale)
+        for values in zip(*(x.tolist() for x in given.values()), strict=True)
+    ]
+    recorder = Recorder(names)
+    motion = ElementMotion(*(recorder.input(name) for name in names), unit=0.1, functions=recorder)
+    recorded = np.zeros((1, 40))
+    NumpyKernel(recorder.finish([shape(2.0, motion, scale)]))(list(given.values()), recorded)
+    assert floats == pytest.approx(arrays, rel=1e-13, abs=1e-15)
+    assert recorded[0] == pytest.approx(arrays, rel=1e-13, abs=1e-15)
+
+
+def test_steps_of_the_play_are_the_play():
+    position = np.cumsum(np.random.default_rng(1).normal(size=200)) * 1e-3
+    end, ends = position[0], []
+    for now in position:
+        end = play_step(end, now, 3e-3)
+        ends.append(end)
+    assert play(position[None], np.array([3e-3]), position[:1])[0] == pytest.approx(ends, abs=1e-16)
 
 
 def stop_by_steps(position, radius):

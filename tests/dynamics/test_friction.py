@@ -7,9 +7,10 @@ import pinocchio as pin
 import pytest
 
 import dynident as di
+from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import resolve_terms
 from dynident.dynamics.terms.friction import METRES_PER_RADIAN, elements_with_friction, motion_of
-from dynident.dynamics.terms.term import Course, MotionSamples, Reference
+from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from tests.robots import tree_model
 
@@ -26,7 +27,7 @@ def samples_of(robot, seed=3, jerk=True):
 def columns(robot, samples, key, reference=None):
     """Each column's torque at the rows, (n_joints, n_samples) by name."""
     (term,) = resolve_terms(key)
-    values = Course(robot, [term], reference).columns_first(samples)
+    values = TermCourse(robot, [term], reference).columns_first(samples)
     found = {column.name: np.zeros((len(robot.joint_names), N)) for column in term.columns(robot)}
     for (row, column), line in zip(term.places(robot), values, strict=True):
         found[list(found)[column]][row] += line
@@ -84,7 +85,7 @@ def test_law_on_a_joint_that_turns(puma, key):
     symbol, law, unit, _ = LAWS[key]
     samples = samples_of(puma)
     load = di.inverse_dynamics(puma, samples.q, samples.dq, samples.ddq, "rigid", links(puma)).T
-    found = columns(puma, samples, key, Reference(puma, links(puma)))
+    found = columns(puma, samples, key, LinearizationPoint(puma, links(puma)))
     for i in range(6):
         torque = found[f"{symbol}_{i + 1}"]
         expected = law(samples.q[:, i], samples.dq[:, i], samples.dddq[:, i], load[i])
@@ -101,7 +102,9 @@ def test_law_on_a_joint_that_slides(cylindrical, key):
     number = next(i for i, i_joint in enumerate(cylindrical.moving) if _slides(cylindrical, i_joint))
     label = str(cylindrical.joints[cylindrical.active[cylindrical.moving[number]]].number)
     load = di.inverse_dynamics(cylindrical, samples.q, samples.dq, samples.ddq, "rigid", links(cylindrical)).T
-    torque = columns(cylindrical, samples, key, Reference(cylindrical, links(cylindrical)))[f"{symbol}_{label}"][number]
+    torque = columns(cylindrical, samples, key, LinearizationPoint(cylindrical, links(cylindrical)))[
+        f"{symbol}_{label}"
+    ][number]
     scale = METRES_PER_RADIAN if symbol.startswith(SCALED) and symbol != "loadv" else 1.0
     q, dq, dddq = (x[:, number] for x in (samples.q, samples.dq, samples.dddq))
     expected = law(q / scale, dq / scale, dddq, load[number])
@@ -175,7 +178,7 @@ class TestReference:
 
     def test_load(self, puma):
         samples = samples_of(puma)
-        found = columns(puma, samples, "load", Reference(puma, links(puma)))
+        found = columns(puma, samples, "load", LinearizationPoint(puma, links(puma)))
         load = self.torque(puma, samples)
         for i in range(6):
             np.testing.assert_allclose(found[f"load_{i + 1}"][i], np.abs(load[i]) * sign(samples.dq[:, i]), atol=1e-9)
@@ -183,7 +186,7 @@ class TestReference:
     def test_tilt(self, puma):
         """The difference that a small turn of gravity makes."""
         samples, step = samples_of(puma), 1e-6
-        found = columns(puma, samples, "tilt", Reference(puma, links(puma)))
+        found = columns(puma, samples, "tilt", LinearizationPoint(puma, links(puma)))
         for i, name in enumerate(("tilt_x", "tilt_y")):
             axis = np.eye(3)[i] * step
             ahead, behind = (pin.exp3(s * axis) @ puma.gravity for s in (1.0, -1.0))
@@ -195,7 +198,7 @@ class TestReference:
 
     def test_zero(self, puma):
         samples, step = samples_of(puma), 1e-6
-        found = columns(puma, samples, "zero", Reference(puma, links(puma)))
+        found = columns(puma, samples, "zero", LinearizationPoint(puma, links(puma)))
         assert list(found) == [f"zero_{i}" for i in range(2, 7)]
         for i in range(1, 6):
             shift = np.eye(6)[i] * step
@@ -219,12 +222,15 @@ class TestReference:
         (term,) = resolve_terms("zero")
         assert term.columns(upright) == ()
         samples = samples_of(upright)
-        assert Course(upright, [term], Reference(upright, np.zeros(10))).columns_first(samples).shape == (0, N)
+        assert TermCourse(upright, [term], LinearizationPoint(upright, np.zeros(10))).columns_first(samples).shape == (
+            0,
+            N,
+        )
 
     def test_without_a_reference(self, puma):
         for key in ("load", "loadv", "tilt", "zero"):
             with pytest.raises(InputError, match=f"term {key} needs the torque of the links as a reference"):
-                Course(puma, resolve_terms(key))
+                TermCourse(puma, resolve_terms(key))
 
     def test_tilt_without_gravity(self):
         import dataclasses

@@ -1,0 +1,37 @@
+"""Names of a room that are looked up on first use, so that its options can be read without loading all of it."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    room: str, modules: Mapping[str, str], renamed: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a room.
+
+    Args:
+        room: Name of the package.
+        modules: Public names, separated by spaces, by the module that holds them.
+        renamed: Names of before -> names of now, until 0.6.
+    """
+    module_of = {name: module for module, names in modules.items() for name in names.split()}
+    old = dict(renamed or {})
+
+    def look_up(name: str) -> Any:
+        if name in old:
+            words = f"{room}.{name} is now {room}.{old[name]} and will be gone in 0.6"
+            warnings.warn(words, DeprecationWarning, stacklevel=2)
+            return getattr(sys.modules[room], old[name])
+        if name not in module_of:
+            raise AttributeError(f"module '{room}' has no attribute '{name}'")
+        value = getattr(import_module(module_of[name]), name)
+        setattr(sys.modules[room], name, value)
+        return value
+
+    names = sorted(module_of)
+    return look_up, lambda: names, names
