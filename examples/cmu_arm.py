@@ -18,7 +18,7 @@ RATE = 500.0  # [Hz]
 SPEED_NOISE, TORQUE_NOISE = 1e-3, 2e-3  # [rad/s], share of each joint's largest torque
 
 
-def three_joints() -> tuple[di.estimate.SequentialResult, di.estimate.SequentialResult]:
+def three_joints() -> tuple[di.estimate.StagedEstimate, di.estimate.StagedEstimate]:
     """Off-line with joints 1 and 2 locked, and on-line, around the initial values of Table 3."""
     robot = di.load_robot("cmu-dd-arm-3")
     w, t = 2.0 * np.pi, 0.02 * np.arange(25)
@@ -54,7 +54,7 @@ def measured(robot: di.Robot, seed: int, noise: int) -> tuple[np.ndarray, ...]:
     return q, dq, ddq, tau
 
 
-def six_joints() -> dict[tuple[int, str], di.estimate.SequentialResult]:
+def six_joints() -> dict[tuple[int, str], di.estimate.StagedEstimate]:
     """Two motions times two sets of initial values."""
     robot = di.load_robot("cmu-dd-arm-6")
     cases = [(motion, nominal) for motion in (1, 2) for nominal in ("table4-6-initial", "plant")]

@@ -27,7 +27,7 @@ def recording(robot: di.Robot) -> tuple[np.ndarray, ...]:
     return q, dq, ddq, di.inverse_dynamics(robot, q, dq, ddq, "rigid", "plant")
 
 
-def main() -> di.estimate.SequentialResult:
+def main() -> di.estimate.StagedEstimate:
     """Identify, and compare with the truth."""
     robot = di.load_robot("cylindrical")
     q, dq, ddq, tau = recording(robot)

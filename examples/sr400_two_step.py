@@ -51,7 +51,7 @@ def record(robot: di.Robot, beta: dict[str, float], seed: int, segments: int = 6
     return di.Log(f"run {seed}", f"run {seed}", np.arange(len(q)) / RATE, channels)
 
 
-def two_steps(beta: dict[str, float], seed: int = 0, **options) -> di.estimate.CombinedParameters:
+def two_steps(beta: dict[str, float], seed: int = 0, **options) -> di.estimate.StagedEstimate:
     """Step 1: rows of motors 4, 5, 6 with all joints moving. Step 2: joints 4, 5, 6 locked, rows of motors 1, 2, 7."""
     robot = di.load_robot("sr400")
     arm = robot.lock(q4=0.0, q5=0.0, q6=0.0)
@@ -64,7 +64,7 @@ def two_steps(beta: dict[str, float], seed: int = 0, **options) -> di.estimate.C
 if __name__ == "__main__":
     truth = true_values(di.load_robot("sr400"))
     found = two_steps(truth)
-    print(found.table(), "\n")
+    print(found.stage_table(), "\n")
     for name in found.essential:
         std = found.std[found.names.index(name)]
         print(f"{name:6} {found[name]:9.4f} +- {2 * std:.4f}   true {truth.get(name, 0.0):g}")

@@ -46,6 +46,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 REQUIRED: Any = dataclasses.MISSING  # default of an option that must be given
 Progress = Callable[[str, int, int], None]  # called with what is being done, steps done, steps in all
+TERMS_HELP = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
 _PLAIN: dict[str, type] = {"str": str, "bool": bool, "int": int, "float": float}  # what a command line can give
 
 
@@ -75,8 +76,9 @@ def option(default: Any, help: str, **facts: Any) -> Any:
             `repeated=True`, a flag that may be repeated (a tuple); `const`, the value of a bare flag; `flags` in place
             of the one made from the name, `aliases` beside it; `cli=False`, an option of Python alone.
             `recorded=False`, one that shapes no number and is left out of provenance and command.
-            In a run file: `written`, where it is no plain value: "path" (relative to the file), "interval"
-            ([least, most]), "positions" (a mapping joint -> position) or "intervals" (a mapping name -> interval).
+            In a run file: `written`, where it is no plain value: "path" (relative to the file), "list"
+            (words that the command line separates by commas), "interval" ([least, most]), "positions" (a mapping
+            joint -> position) or "intervals" (a mapping name -> interval).
     """
     return dataclasses.field(default=default, metadata={"help": help, **facts})
 

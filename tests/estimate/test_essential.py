@@ -184,4 +184,4 @@ def test_the_table_tells_who_left_and_why(information):
 
 def test_a_model_needs_a_robot(information):
     with pytest.raises(InputError, match="does not know its robot"):
-        di.estimate.essential_parameters(information).model()
+        _ = di.estimate.essential_parameters(information).model

@@ -28,7 +28,7 @@ def pair():
     first = rows(names, values, 60, 1, felt="ab")
     second = rows(names, values, 40, 2, felt="bc")
     information = [di.information.accumulate_rows(*first, names), di.information.accumulate_rows(*second, names)]
-    return first, second, [di.estimate.Experiment(name, one) for name, one in zip("xy", information, strict=True)]
+    return first, second, [di.estimate.StageData(name, one) for name, one in zip("xy", information, strict=True)]
 
 
 def test_steps_are_least_squares_with_what_is_known_moved_over(pair):
@@ -37,8 +37,8 @@ def test_steps_are_least_squares_with_what_is_known_moved_over(pair):
     ab = np.linalg.lstsq(W1[:, 0, :2], y1[:, 0], rcond=None)[0]
     c = np.linalg.lstsq(W2[:, 0, 2:], y2[:, 0] - W2[:, 0, 1] * ab[1], rcond=None)[0]
     np.testing.assert_allclose(found.values, [*ab, *c], rtol=1e-10)
-    assert found.steps[0].parameters == ("a", "b")
-    assert (found.steps[1].parameters, found.steps[1].known) == (("c",), ("b",))
+    assert found.stages[0].names == ("a", "b")
+    assert (found.stages[1].names, found.stages[1].known) == (("c",), ("b",))
 
 
 def test_deviations_are_carried_along(pair):
@@ -61,12 +61,12 @@ def test_together_is_one_least_squares(pair):
     found = di.estimate.solve_together(experiments, di.estimators.OrdinaryLeastSquares())
     all_rows = np.linalg.lstsq(np.vstack([W1[:, 0], W2[:, 0]]), np.concatenate([y1[:, 0], y2[:, 0]]), rcond=None)[0]
     np.testing.assert_allclose(found.values, all_rows, rtol=1e-10)
-    assert [step.name for step in found.steps] == ["x", "y", "all together"]
-    assert [step.rank for step in found.steps] == [2, 2, 3]
+    assert [step.label for step in found.stages] == ["x", "y", "all together"]
+    assert [step.rank for step in found.stages] == [2, 2, 3]
 
 
 def test_inflation_of_experiments_counts(pair):
-    experiments = [di.estimate.Experiment(one.name, one.information, np.array([4.0])) for one in pair[2]]
+    experiments = [di.estimate.StageData(one.name, one.information, np.array([4.0])) for one in pair[2]]
     for solve in (di.estimate.solve_in_steps, di.estimate.solve_together):
         np.testing.assert_allclose(solve(experiments).std, 2.0 * solve(pair[2]).std, rtol=1e-6)
 
@@ -76,12 +76,12 @@ def test_what_was_eliminated_is_known_as_zero():
     first = di.information.accumulate_rows(*rows(names, values, 60, 1, felt="ab"), names)
     second = di.information.accumulate_rows(*rows(names, values, 40, 2, felt="bc"), names)
     found = di.estimate.solve_in_steps(
-        [di.estimate.Experiment("x", first), di.estimate.Experiment("y", second)], essential=0.15
+        [di.estimate.StageData("x", first), di.estimate.StageData("y", second)], essential=0.15
     )
     assert found.essential == ("a", "c")
     assert found["b"] == 0.0
-    assert found.steps[1].known == ("b",)
-    assert [one["name"] for one in found.steps[0].as_dict()["eliminated"]] == ["b"]
+    assert found.stages[1].known == ("b",)
+    assert [one["name"] for one in found.stages[0].as_dict()["eliminated"]] == ["b"]
     alone = di.estimators.WeightedLeastSquares().fit(second.restrict(["c"]))
     assert found["c"] == pytest.approx(alone.values_[0])
     assert found.std[2] > alone.std_[0]  # b may be off from zero, and c with it
@@ -94,9 +94,9 @@ def test_a_step_that_leaves_a_parameter_open_does_not_settle_it():
     y = W @ values
     second = di.information.accumulate_rows(*rows(names, values, 40, 2, noise=0.0, felt="bc"), names)
     found = di.estimate.solve_in_steps(
-        [di.estimate.Experiment("x", di.information.accumulate_rows(W, y, names)), di.estimate.Experiment("y", second)]
+        [di.estimate.StageData("x", di.information.accumulate_rows(W, y, names)), di.estimate.StageData("y", second)]
     )
-    assert found.steps[1].parameters == ("b", "c")
+    assert found.stages[1].names == ("b", "c")
     np.testing.assert_allclose(found.values[1:], [-2.0, 3.0], atol=1e-9)
     assert found.undetermined == ("a",)
 
@@ -127,7 +127,7 @@ class TestLockedRobot:
         truth = base.base_values()
         np.testing.assert_allclose(found.values, truth, atol=0.01 * np.abs(truth).max())
         q, dq, ddq = Fourier.random(6, 5)(stamps(1.0, 100.0))
-        ours = found.model().torque(q, dq, ddq)
+        ours = found.model.torque(q, dq, ddq)
         theirs = di.inverse_dynamics(robot, q, dq, ddq, TERMS)
         assert np.linalg.norm(ours - theirs) < 0.01 * np.linalg.norm(theirs)
 
@@ -138,7 +138,7 @@ class TestLockedRobot:
         q, dq, ddq = rng.normal(size=(3, 300, 3))
         data = [di.accumulate(one, q, dq, ddq, di.inverse_dynamics(one, q, dq, ddq, "rigid"), "rigid") for one in poses]
         single = data[0].coordinates.n
-        found = di.estimate.solve_together([di.estimate.Experiment(f"pose {i}", one) for i, one in enumerate(data)])
+        found = di.estimate.solve_together([di.estimate.StageData(f"pose {i}", one) for i, one in enumerate(data)])
         assert found.coordinates.n > single
         truth = found.coordinates.K @ di.parameters(robot, "rigid")
         np.testing.assert_allclose(found.values, truth, atol=1e-9 * np.abs(truth).max())
@@ -175,7 +175,7 @@ def test_nothing_to_do_is_said(pair):
 
 
 def test_the_table_has_a_line_for_each(pair):
-    lines = di.estimate.solve_in_steps(pair[2]).table().splitlines()
+    lines = di.estimate.solve_in_steps(pair[2]).stage_table().splitlines()
     assert [line.split()[0] for line in lines] == ["experiment", "x", "y"]
 
 
@@ -189,8 +189,8 @@ def test_an_order_that_loses_combinations_is_said():
         di.accumulate(one, *motion, di.inverse_dynamics(one, *motion, terms) + rng.normal(size=motion[0].shape), terms)
         for one, motion in ((robot, free_motion), (held, held_motion))
     )
-    wrist = di.estimate.Experiment("wrist", wrist.outputs(["joint4", "joint5", "joint6"]))
-    arm = di.estimate.Experiment("arm", arm)
+    wrist = di.estimate.StageData("wrist", wrist.outputs(["joint4", "joint5", "joint6"]))
+    arm = di.estimate.StageData("arm", arm)
     good, bad = di.estimate.solve_in_steps([wrist, arm]), di.estimate.solve_in_steps([arm, wrist], "ordinary")
     assert good.determined.all()
     assert good.warnings == ()
@@ -206,4 +206,4 @@ def test_what_is_not_an_experiment_is_refused():
     motion = np.random.default_rng(0).normal(size=(3, 50, 2))
     info = di.accumulate(robot, *motion, di.inverse_dynamics(robot, *motion))
     with pytest.raises(di.InputError, match="inflation must be 2 numbers"):
-        di.estimate.Experiment("x", info, np.ones(1))
+        di.estimate.StageData("x", info, np.ones(1))

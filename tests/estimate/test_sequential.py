@@ -287,7 +287,7 @@ def test_table_and_repr():
     assert len(lines) == 1 + found.base.n
     assert lines[0].split()[:6] == ["parameter", "stage", "nominal", "correction", "value", "std"]
     assert "nominal" not in sequential_online(robot, data).table()
-    assert repr(found) == f"SequentialResult(puma560: {found.base.n} of {found.base.n} base parameters in 6 stages)"
+    assert repr(found) == f"StagedEstimate({found.base.n} of {found.base.n} base parameters in 6 stages)"
     assert np.abs(found.correction).max() < 1e-8
     assert pinocchio_torque(robot, *data[:3], smoothing=1e-9) == pytest.approx(data[3], abs=1e-8)
 

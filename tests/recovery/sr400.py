@@ -125,11 +125,11 @@ def rows(base, q, torques, outputs) -> list[di.Information]:
 
 def steps(
     seed: int, *, noisy: bool, oracle: bool = False, segments: int = 60
-) -> dict[bool, list[di.estimate.Experiment]]:
+) -> dict[bool, list[di.estimate.StageData]]:
     """The two experiments of the paper, without (False) and with (True) the load, along the same motion."""
     robot, base = sr400()
     rng = np.random.default_rng(1000 + seed)
-    found: dict[bool, list[di.estimate.Experiment]] = {False: [], True: []}
+    found: dict[bool, list[di.estimate.StageData]] = {False: [], True: []}
     for number, (name, locked, outputs) in enumerate((("wrist", (), WRIST), ("arm", WRIST, ARM))):
         motion = quintic(2 * seed + number, segments, locked)
         torques = []
@@ -145,5 +145,5 @@ def steps(
             torques = [tau + NOISE * rng.normal(size=tau.shape) for tau in torques]
             q = QUANTUM * np.round(q / QUANTUM)
         for loaded, information in zip(found, rows(base, q, torques, outputs), strict=True):
-            found[loaded].append(di.estimate.Experiment(name, information, np.full(3, INDEPENDENT)))
+            found[loaded].append(di.estimate.StageData(name, information, np.full(3, INDEPENDENT)))
     return found

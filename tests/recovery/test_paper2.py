@@ -21,7 +21,7 @@ PAGE = (PAPERS / "gautier-khalil-restrepo-1995.md").read_text()
 LOADED = pytest.mark.parametrize("loaded", [False, True], ids=["unloaded", "loaded"])
 
 
-def solved(experiments: dict[bool, list[di.estimate.Experiment]]) -> dict[bool, di.estimate.CombinedParameters]:
+def solved(experiments: dict[bool, list[di.estimate.StageData]]) -> dict[bool, di.estimate.StagedEstimate]:
     return {loaded: di.estimate.solve_in_steps(own, essential=0.15) for loaded, own in experiments.items()}
 
 
@@ -70,8 +70,8 @@ class TestClean:
 
     @LOADED
     def test_counts_and_conditions_of_the_steps(self, clean, loaded):
-        wrist, arm = clean[loaded].steps
-        assert (len(wrist.parameters), wrist.rank, len(arm.parameters), arm.rank) == (32, 32, 24, 24)
+        wrist, arm = clean[loaded].stages
+        assert (len(wrist.names), wrist.rank, len(arm.names), arm.rank) == (32, 32, 24, 24)
         assert wrist.outputs == ("joint4", "joint5", "joint6")
         assert not wrist.known
         assert len(arm.known) == 21  # wrist parameters that the arm feels while the wrist is locked
@@ -132,8 +132,8 @@ class TestNoisy:
 def test_one_step_solution_agrees_with_two():
     experiments = sr400.steps(3, noisy=True, segments=20)[True]
     two, one = di.estimate.solve_in_steps(experiments), di.estimate.solve_together(experiments)
-    assert one.steps[-1].rank == 56
-    assert [step.rank for step in one.steps[:2]] == [32, 24]
+    assert one.stages[-1].rank == 56
+    assert [step.rank for step in one.stages[:2]] == [32, 24]
     # The arm's rows know little of the wrist: both tell the same, and using all data at once is no worse.
     spread = np.sqrt(two.std**2 + one.std**2)
     assert np.all(np.abs(two.values - one.values) < spread)

@@ -37,7 +37,7 @@ def test_two_steps(example):
     assert max(abs(found[name] / value - 1.0) for name, value in truth.items()) < 0.03
     noisy = module.two_steps(truth, segments=25)
     assert not set(truth) - set(noisy.essential) - {"Fv6", "MYR5"}  # a third of the data, the faintest may be missing
-    assert [step.name for step in noisy.steps] == ["wrist", "arm"]
+    assert [step.label for step in noisy.stages] == ["wrist", "arm"]
 
 
 def test_known_load_and_drive_gains(example):

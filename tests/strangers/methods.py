@@ -44,9 +44,9 @@ def energy(stranger: Stranger, seed: int) -> Calibration:
     return _determined(found.names, found.values, found.std, stranger.base_truth(found.coordinates))
 
 
-def _energy(stranger: Stranger, seed: int) -> di.estimate.Experiment:
+def _energy(stranger: Stranger, seed: int) -> di.estimate.StageData:
     rows = di.estimate.observed_energy(di.observe(stranger.log(seed), stranger.described), ENERGY_TERMS)
-    return di.estimate.Experiment(f"energy {seed}", rows.information, np.array([rows.inflation]))
+    return di.estimate.StageData(f"energy {seed}", rows.information, np.array([rows.inflation]))
 
 
 def gravity_sweeps(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:

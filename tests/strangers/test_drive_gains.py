@@ -27,7 +27,7 @@ def judged(found: di.payload.DriveGains) -> Calibration:
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[di.estimate.Experiment]:
+def runs() -> list[di.estimate.StageData]:
     """Without and with the body, in a band in which the steps make much of the accelerations."""
     stranger, signals = scara(), di.SignalOptions(band=20.0)
     logs = ([stranger.log(3), stranger.log(103)], [stranger.log(203, payload=BODY)])

@@ -208,7 +208,9 @@ def test_names_that_rooms_look_up_lazily_are_those_that_type_checkers_see():
     for path, tree in TREES.items():
         if path.name != "__init__.py" or "lazy_names" not in path.read_text() or path.parent == SOURCE:
             continue
-        choice = next(node for node in tree.body if isinstance(node, ast.If))
+        choice = next((node for node in tree.body if isinstance(node, ast.If)), None)
+        if choice is None:  # names of before alone are looked up
+            continue
         seen = {(one.module, alias.name) for one in choice.body for alias in one.names}
         table = ast.literal_eval(choice.orelse[0].value.args[1])
         assert {(module, name) for module, names in table.items() for name in names.split()} == seen, name_of(path)

@@ -30,12 +30,14 @@ from dynident.diagnostics.delay_and_bias import bias_finding, delay_findings
 from dynident.diagnostics.excitation import equations_finding, excitation_findings
 from dynident.diagnostics.hypotheses import Wiring, column_rules
 from dynident.diagnostics.hypothesis_search import Explained, Search
+from dynident.diagnostics.options import CheckOptions
 from dynident.diagnostics.time import gaps_finding, repeats_finding, sampling_finding, time_finding
 from dynident.diagnostics.trial import Sample, Trial, samples
 from dynident.errors import DynidentError
 from dynident.estimate.records import Checkup, Finding
 from dynident.identifiability.base import base_parameters
 from dynident.logs.log import LogSource, as_logs, torque_kind
+from dynident.options import Progress, keywords
 from dynident.robot.model import Robot
 from dynident.signals.log_survey import Survey, survey_log
 from dynident.signals.observations import Observations, SignalOptions, observe
@@ -76,7 +78,6 @@ def signal_findings(log: LogSource, robot: Robot | None = None, *, survey: Surve
 # ----------------------------------------------------------------------------------------------------------------------
 # `check_logs`: everything that can be wrong with logs, looked for before anything is solved.
 
-Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 # Dry friction that is smooth over some speed would let a scale or a clock pass for the width of that.
 _TERMS = "rigid,Ia,Fv,Fc,Fo"
 _EQUATIONS = 20  # for each parameter, from which the model is believed
@@ -86,32 +87,28 @@ _NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the col
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
-def check_logs(
-    robot: Robot,
-    logs: LogSource | Sequence[LogSource],
-    *,
-    signals: SignalOptions | None = None,
-    progress: Progress | None = None,
-) -> Checkup:
+@keywords(CheckOptions)
+def check_logs(robot: Robot, logs: LogSource | Sequence[LogSource], options: CheckOptions) -> Checkup:
     """Look for mistakes in logs: their signals one by one, and what the robot's equations make of them together.
 
     Args:
         robot: The robot.
         logs: Logs to learn from; streamed ones (`stream_log`) may hold what `read_log` refuses.
-        signals: Band, delay and rest speed; default what identification uses.
-        progress: Called with what is being done, and how much of it is done.
+        options: Band, delay and rest speed.
     """
-    given, options = as_logs(logs), signals or SignalOptions()
+    given, signals = as_logs(logs), options.signals
+    if signals is None:
+        signals = SignalOptions(band=options.band, delay=options.delay or 0.0, rest_speed=options.rest_speed)
     surveys: list[Survey] = []
 
     def survey_of(number: int) -> Survey:
-        surveys.append(survey_log(given[number], robot, rest_speed=options.rest_speed))
+        surveys.append(survey_log(given[number], robot, rest_speed=signals.rest_speed))
         return surveys[-1]
 
     def observed() -> list[Observations]:
-        return [_observed(log, robot, options, survey) for log, survey in zip(given, surveys, strict=True)]
+        return [_observed(log, robot, signals, survey) for log, survey in zip(given, surveys, strict=True)]
 
-    return _checked(robot, given, survey_of, observed, progress)
+    return _checked(robot, given, survey_of, observed, options.progress)
 
 
 def check_observed(observations: Sequence[Observations], progress: Progress | None = None) -> Checkup:

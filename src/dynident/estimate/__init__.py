@@ -29,21 +29,16 @@ from dynident.estimate.records import (
     TermVerdict,
 )
 from dynident.estimate.report_data import ReportData, load_report_data
-from dynident.estimate.sequential_estimation import (
-    SequentialResult,
-    Stage,
-    StageExperiment,
-    sequential,
-    sequential_online,
-)
-from dynident.estimate.stages import CombinedParameters, Experiment, Step, experiment, solve_in_steps, solve_together
+from dynident.estimate.sequential_estimation import StageExperiment, sequential, sequential_online
+from dynident.estimate.stages import StageData, StagedEstimate, StageEstimate, experiment
 from dynident.estimate.storage import FitFileError, load_fit
 from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
 from dynident.estimate.torque_errors import TorqueErrors, Trace
+from dynident.estimate.two_step_estimation import solve_in_steps, solve_together
+from dynident.lazy import lazy_names
 
 __all__ = [
     "ESTIMATORS",
-    "CombinedParameters",
     "CrossValidation",
     "DelayChoice",
     "Elimination",
@@ -52,7 +47,6 @@ __all__ = [
     "EssentialParameters",
     "Estimator",
     "EstimatorRecord",
-    "Experiment",
     "Fit",
     "FitErrors",
     "FitFileError",
@@ -67,11 +61,11 @@ __all__ = [
     "ReportData",
     "RidgeLeastSquares",
     "RobustLeastSquares",
-    "SequentialResult",
     "SpeedChoice",
-    "Stage",
+    "StageData",
+    "StageEstimate",
     "StageExperiment",
-    "Step",
+    "StagedEstimate",
     "TermSelection",
     "TermVerdict",
     "TorqueErrorEstimate",
@@ -98,3 +92,15 @@ __all__ = [
     "solve_together",
     "torque_error_model",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {},
+    renamed={
+        "CombinedParameters": "StagedEstimate",
+        "Experiment": "StageData",
+        "SequentialResult": "StagedEstimate",
+        "Stage": "StageEstimate",
+        "Step": "StageEstimate",
+    },
+)[0]

@@ -104,24 +104,22 @@ def common_inflation(correlations: Sequence[ResidualCorrelation]) -> Array:
 
 
 @on_one_thread
-def correlated_covariance(estimator: Estimator, inflation: Array) -> Array:
-    """Covariance of the estimates when residuals of a channel follow each other, (n, n).
+def correlated_covariance(estimator: Estimator, inflation: Array, noise: Array | None = None) -> Array:
+    """Covariance of the estimates when residuals of a channel are correlated, (n, n).
 
     Args:
         estimator: A fitted estimator.
         inflation: (n_channels,) rows that weigh as much as one independent row.
+        noise: (n_channels,) standard deviation of the noise, where it is not that of the residual.
     """
     C, n = estimator.inverse_, len(estimator.names_)
+    variance = estimator.sigma_**2
+    added = variance * np.maximum(inflation - 1.0, 0.0) if noise is None else inflation * noise**2 - variance
     middle = np.zeros((n, n))  # what correlation adds to the white-noise covariance, which knows of priors too
-    for factor, weight, sigma, rows_per_fact in zip(
-        estimator.information_.channel_factors(),
-        estimator.channel_weights_,
-        estimator.sigma_,
-        inflation,
-        strict=True,
-    ):
-        rows = factor.dense(n)[:, :n] * (weight * sigma * np.sqrt(max(rows_per_fact - 1.0, 0.0)))
-        middle += rows.T @ rows
+    factors = estimator.information_.channel_factors()
+    for factor, weight, more in zip(factors, estimator.channel_weights_, added, strict=True):
+        rows = factor.dense(n)[:, :n] * weight
+        middle += more * (rows.T @ rows)
     return np.asarray(estimator.covariance_ + C @ middle @ C)
 
 

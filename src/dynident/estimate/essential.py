@@ -23,7 +23,6 @@ from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination
 from dynident.estimate.robust import RobustLeastSquares
 from dynident.estimate.torque_error import chosen_estimator
-from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RowSource
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
@@ -59,9 +58,10 @@ class EssentialParameters(ParameterEstimate):
         """(n,) whether each is essential."""
         return np.isin(self.names, self.essential)
 
-    def model(self, base: BaseParameters | None = None) -> TorqueModel:
-        """What predicts torque with these values, see `TorqueModel.of`."""
-        return TorqueModel.of(self, base)
+    @property
+    def model(self) -> TorqueModel:
+        """What predicts torque with these values; see `TorqueModel.of` for data that has lost its robot."""
+        return TorqueModel.of(self)
 
     def widened(self, covariance: Array) -> Array:
         """A covariance over the essential parameters as one over all, (n, n), with those that left on its diagonal."""

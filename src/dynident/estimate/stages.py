@@ -1,184 +1,53 @@
-"""What is known of base parameters while experiments come in: some combinations, their values and covariance.
+r"""Multistage estimation: experiments solved one after the other, what one determines being known in the next.
 
-The combinations are the rows of G in G beta = c, the identity on their pivot columns. New data is first freed of what
-is known; what remains is felt by other columns alone, and adds rows to G.
+Known are combinations of base parameters, G beta = c with the covariance of c; G is the identity on its pivot columns.
+A stage adds rows. Freed of what is known they determine new combinations theta,
+
+.. math:: \hat\theta = \arg\min \|y - W_c c - W_\theta \theta\|, \quad \operatorname{cov} \hat\theta = \Sigma +
+    J \operatorname{cov}(c)\, J^T, \quad \operatorname{cov}(\hat\theta, c) = J \operatorname{cov}(c), \quad
+    J = \partial\hat\theta / \partial c = -C W_\theta^T W_c
+
+with Sigma the covariance of theta if c were exact and C the inverse of the information matrix of the stage. Sequential
+estimation (Khosla, Kanade 1987, `sequential_estimation.py`) takes as new whatever combinations the rows determine;
+two-step estimation (Gautier, Khalil, Restrepo 1995, `two_step_estimation.py`) takes single parameters, and may
+eliminate those that are not essential.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, on_one_thread, record
+from dynident.arrays import Array, Mask, on_one_thread, place_of, record
 from dynident.dynamics.terms import TermsLike, state_terms
 from dynident.errors import InputError
 from dynident.estimate.covariance import correlated_covariance, residual_correlation
 from dynident.estimate.delay import choose_delay
-from dynident.estimate.essential import EssentialParameters, check_share, essential_parameters
+from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.least_squares import TotalLeastSquares
 from dynident.estimate.prediction import TorqueModel
-from dynident.estimate.torque_error import chosen_estimator
+from dynident.estimate.records import Elimination
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters, base_parameters, readable_base
-from dynident.identifiability.regrouping import cleaned
-from dynident.information.information import Information, MergeError
-from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.identifiability.regrouping import Regrouping, cleaned
+from dynident.information.information import Information
+from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord, std_text, text_table
 from dynident.information.row_source import accumulate_source
+from dynident.information.solution import dense_channels
 from dynident.logs.log import Log, LogSource
 from dynident.robot.model import Robot
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observations import Observations, SignalOptions, observe
 from dynident.signals.rows import ROWS_PER_BAND, ObservedRows
 
-TOLERANCE = 1e-9  # relations between experiments are known to about 1e-11; what is smaller than this is rounding
 
-
-@dataclass(frozen=True)
-class Fresh:
-    """What data adds to what is known.
-
-    Attributes:
-        pivots: Column of beta on which each new combination stands.
-        rows: (m, n) the new combinations over beta; the identity on `pivots`, zero on what was known before.
-        condition: Condition number of the new part of the data, with scaled columns; 1 when there is none.
-        felt: Columns of beta with an effect that is not known yet.
-    """
-
-    pivots: tuple[int, ...]
-    rows: Array
-    condition: float
-    felt: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Knowledge:
-    """Known combinations of base parameters.
-
-    Attributes:
-        pivots: Column of beta on which each combination stands.
-        G: (r, n), the identity on `pivots`.
-        values: (r,) c in G beta = c.
-        covariance: (r, r) of the values.
-    """
-
-    pivots: tuple[int, ...]
-    G: Array
-    values: Array
-    covariance: Array
-
-    def __post_init__(self) -> None:
-        for name in ("G", "values", "covariance"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
-    @staticmethod
-    def nothing(n: int) -> Knowledge:
-        """Of n base parameters nothing is known."""
-        return Knowledge((), np.zeros((0, n)), np.zeros(0), np.zeros((0, 0)))
-
-    @property
-    def determined(self) -> Mask:
-        """(n,) whether each base parameter is known by itself."""
-        result = np.zeros(self.G.shape[1], dtype=bool)
-        result[[p for p, row in zip(self.pivots, self.G, strict=True) if np.count_nonzero(row) == 1]] = True
-        return result
-
-    def base_values(self) -> tuple[Array, Array]:
-        """Values (n,) and covariance (n, n) of all base parameters: a combination stands on its pivot, others are 0."""
-        n, own = self.G.shape[1], list(self.pivots)
-        beta, covariance = np.zeros(n), np.zeros((n, n))
-        beta[own] = self.values
-        covariance[np.ix_(own, own)] = self.covariance
-        return beta, covariance
-
-    @on_one_thread
-    def fresh(self, W: Array, tolerance: float = TOLERANCE) -> Fresh:
-        """What rows over beta, (m, n), add.
-
-        Args:
-            W: The rows.
-            tolerance: Share of the largest singular value below which a direction counts as not seen.
-        """
-        known = W[:, list(self.pivots)]
-        left = W - known @ self.G
-        # A column that vanishes once the known part is taken out leaves rounding of the size of what was taken out.
-        gross = np.linalg.norm(W, axis=0) + np.linalg.norm(np.abs(known) @ np.abs(self.G), axis=0)
-        size = np.linalg.norm(left, axis=0)
-        size[list(self.pivots)] = 0.0
-        felt = [int(j) for j in np.flatnonzero(size > TOLERANCE * np.maximum(gross, 1e-300))]
-        rows = np.zeros((0, W.shape[1]))
-        if not felt:
-            return Fresh((), rows, 1.0, ())
-        _, singular, vt = np.linalg.svd(left[:, felt] / size[felt], full_matrices=False)
-        rank = int(np.sum(singular > tolerance * singular[0]))
-        independent, K = readable_base(vt[:rank], size[felt])
-        rows = np.zeros((rank, W.shape[1]))
-        rows[:, felt] = K
-        return Fresh(tuple(felt[i] for i in independent), rows, float(singular[0] / singular[rank - 1]), tuple(felt))
-
-    def chart(self, fresh: Fresh) -> Array:
-        """M with beta = M (c, theta) a representative of known and new values, (n, r + m)."""
-        n, r, m = self.G.shape[1], len(self.pivots), len(fresh.pivots)
-        M = np.zeros((n, r + m))
-        M[list(self.pivots), range(r)] = 1.0
-        M[list(fresh.pivots), range(r, r + m)] = 1.0
-        M[np.ix_(list(self.pivots), range(r, r + m))] = -self.G[:, list(fresh.pivots)]
-        return M
-
-    def joined(self, fresh: Fresh, values: Array, own: Array, sensitivity: Array) -> Knowledge:
-        """With new combinations, whose estimates depend on the known values.
-
-        Args:
-            fresh: The new combinations.
-            values: (m,) theta, their values.
-            own: (m, m) covariance of theta if what was known were exact.
-            sensitivity: (m, r) J, how theta moves with the known values.
-        """
-        crossed = sensitivity @ self.covariance
-        both = np.block([[self.covariance, crossed.T], [crossed, own + crossed @ sensitivity.T]])
-        B = self.G[:, list(fresh.pivots)]  # part that known combinations have in the new ones: taken out
-        r, m = B.shape
-        L = np.block([[np.eye(r), -B], [np.zeros((m, r)), np.eye(m)]])
-        return Knowledge(
-            pivots=(*self.pivots, *fresh.pivots),
-            G=np.vstack([cleaned(self.G - B @ fresh.rows), fresh.rows]),
-            values=L @ np.concatenate([self.values, values]),
-            covariance=L @ both @ L.T,
-        )
-
-
-def combination_texts(rows: Array, pivots: Sequence[int], names: Sequence[str]) -> tuple[str, ...]:
-    """Combinations (m, n) of named parameters in words, such as `YYR2 + 0.8 MXR2`, the pivot of each first."""
-    result = []
-    for row, pivot in zip(rows, pivots, strict=True):
-        others = (int(j) for j in np.flatnonzero(row) if j != pivot)
-        parts = (f" {'-' if row[j] < 0 else '+'} {_coefficient(abs(row[j]))}{names[j]}" for j in others)
-        result.append(names[pivot] + "".join(parts))
-    return tuple(result)
-
-
-def _coefficient(size: float) -> str:
-    return "" if size == 1.0 else f"{size:.6g} "
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Several experiments combined: each with its own locked joints and output rows, solved in steps or all at once.
-#
-# In steps, what one experiment finds is known in the next, and its deviations are carried along. With u the parameters
-# of
-# a step, k those known before and R the weighted factor of the step's rows,
-#
-#     u = C R_u' (z - R_k k),   cov u = C + J cov(k) J',   cov(u, k) = J cov(k),   J = -C R_u' R_k.
-#
-# That is the two-step procedure of Gautier, Khalil, Restrepo 1995 (section 4.3, point 7): the wrist from the rows of
-# its
-# own motors with all joints moving, then the arm with the wrist locked.
-
-
-@dataclass(frozen=True, eq=False)
-class Experiment:
-    """Runs of one kind.
+@record
+class StageData:
+    """The data of one stage: runs of one kind.
 
     Attributes:
         name: Name in reports.
@@ -193,17 +62,16 @@ class Experiment:
     rows: ObservedRows | None = None
 
     def __post_init__(self) -> None:
-        if self.inflation is not None:
-            given, n = np.asarray(self.inflation, dtype=np.float64), len(self.information.channels)
-            if given.shape != (n,) or not (np.isfinite(given) & (given >= 1.0)).all():
-                raise InputError(
-                    f"experiment {self.name}: inflation must be {n} numbers of at least one, one per output"
-                )
+        n = len(self.information.channels)
+        if self.inflation is not None and (
+            self.inflation.shape != (n,) or not (np.isfinite(self.inflation) & (self.inflation >= 1.0)).all()
+        ):
+            raise InputError(f"experiment {self.name}: inflation must be {n} numbers of at least one, one per output")
 
     @property
-    def felt(self) -> tuple[str, ...]:
-        """Base parameters that its rows feel."""
-        return _felt(self.information)
+    def white_inflation(self) -> Array:
+        """(n_channels,) the inflation, one where residuals are taken as white."""
+        return np.ones(len(self.information.channels)) if self.inflation is None else self.inflation
 
 
 def experiment(
@@ -214,8 +82,8 @@ def experiment(
     *,
     outputs: Iterable[str] | None = None,
     signals: SignalOptions | None = None,
-) -> Experiment:
-    """An experiment from logs; its standard deviations allow for residuals that follow each other.
+) -> StageData:
+    """The data of an experiment from logs; its standard deviations allow for autocorrelated residuals.
 
     Args:
         name: Name in reports.
@@ -237,19 +105,19 @@ def experiment(
     information = accumulate_source(rows)
     if outputs is not None:
         information = information.outputs(outputs)
-    return Experiment(name, information, frozen(_residual_inflation(rows, information)), rows)
+    return StageData(name, information, _residual_inflation(rows, information), rows)
 
 
 def _residual_inflation(rows: ObservedRows, information: Information) -> Array:
     """(n_channels,) rows that weigh as much as one independent row.
 
-    White noise after the low-pass of the rows is the least there is; what the model leaves, friction at reversals above
-    all, follows itself for longer.
+    White noise after the low-pass of the rows is the least there is; residuals of the model, of friction at reversals
+    above all, are correlated for longer.
     """
     least = max(_filter_inflation(one) for one in rows.observations)
-    left = residual_correlation(rows, information.solve().values)
-    own = [left.channels.index(name) for name in information.channels]
-    return np.maximum(least, left.inflation[own])
+    found = residual_correlation(rows, information.solve().values)
+    own = [found.channels.index(name) for name in information.channels]
+    return np.maximum(least, found.inflation[own])
 
 
 def _filter_inflation(one: Observations) -> float:
@@ -259,251 +127,459 @@ def _filter_inflation(one: Observations) -> float:
     return max(1.0, 1.0 / (step * low_pass_kernel(one.band, rate).noise_gain ** 2))
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """What one experiment gave.
+def shared_inflation(stages: Sequence[StageData], channels: Sequence[str]) -> Array | None:
+    """(n_channels,) the inflation of each channel over all data, weighted by rows; None where none is known."""
+    if all(one.inflation is None for one in stages):
+        return None
+    weighted, rows = np.zeros(len(channels)), np.zeros(len(channels))
+    for one in stages:
+        own = one.information
+        for name, factor, inflation in zip(own.channels, own.channel_factors(), one.white_inflation, strict=True):
+            place = channels.index(name)
+            weighted[place] += factor.n_rows * inflation
+            rows[place] += factor.n_rows
+    return np.where(rows > 0.0, weighted / np.maximum(rows, 1.0), 1.0)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The engine.
+
+
+@dataclass(frozen=True)
+class NewCombinations:
+    """Combinations of base parameters that a stage estimates.
 
     Attributes:
-        name: Name of the experiment.
-        outputs: Its output rows.
-        n_rows: Equations.
-        parameters: Base parameters that were unknown in it.
-        known: Base parameters that its rows feel and that came from the steps before.
-        rank: Directions of the unknown ones that it determines.
-        condition: Condition of the weighted rows with columns scaled to unit norm, before anything was eliminated.
-        fitted: The estimator fitted to all unknown ones; None for an experiment of a joint solution.
-        essential: What was eliminated, where that was wanted.
+        pivots: Column of beta on which each stands.
+        rows: (m, n) the combinations over beta; the identity on `pivots`, zero on what was known before.
+        condition: Condition number of the freed rows with scaled columns, where these determine every combination; None
+            where solving decides that.
     """
 
-    name: str
-    outputs: tuple[str, ...]
-    n_rows: float
-    parameters: tuple[str, ...]
-    known: tuple[str, ...]
-    rank: int
-    condition: float
-    fitted: Estimator | None = None
-    essential: EssentialParameters | None = None
+    pivots: tuple[int, ...]
+    rows: Array
+    condition: float | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        gone = () if self.essential is None else self.essential.eliminated
-        return {
-            "name": self.name,
-            "outputs": list(self.outputs),
-            "equations": self.n_rows,
-            "parameters": list(self.parameters),
-            "known": list(self.known),
-            "rank": self.rank,
-            "condition": self.condition if np.isfinite(self.condition) else None,
-            "eliminated": [one.as_dict() for one in gone],
-        }
+    @staticmethod
+    def single(places: Iterable[int], n: int) -> NewCombinations:
+        """Single parameters of n."""
+        pivots = tuple(places)
+        return NewCombinations(pivots, np.eye(n)[list(pivots)])
 
 
 @record
-class CombinedParameters(ParameterEstimate):
-    """Base parameters from several experiments.
+class KnownCombinations:
+    """Combinations of base parameters that were estimated, G beta = c.
 
     Attributes:
-        steps: One per experiment; a joint solution has one more, for all together.
-        essential: Names of the parameters that are determined and not zero by elimination.
-        warnings: What a reader should know.
+        pivots: Column of beta on which each combination stands.
+        G: (r, n), the identity on `pivots`.
+        values: (r,) c.
+        covariance: (r, r) of the values.
+        held: (r,) whether later stages hold it at its value; the others are not determined, and are estimated again.
     """
 
-    steps: tuple[Step, ...] = ()
-    essential: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    pivots: tuple[int, ...]
+    G: Array
+    values: Array
+    covariance: Array
+    held: Mask
 
-    def __repr__(self) -> str:
-        """A line, not the numbers."""
-        known = int(np.count_nonzero(self.determined))
-        return f"CombinedParameters({known} of {len(self.names)} parameters from {len(self.steps)} steps)"
+    @staticmethod
+    def nothing(n: int) -> KnownCombinations:
+        """Of n base parameters nothing is known."""
+        return KnownCombinations((), np.zeros((0, n)), np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=bool))
 
-    def model(self, base: BaseParameters | None = None) -> TorqueModel:
-        """What predicts torque with these values, see `TorqueModel.of`."""
-        return TorqueModel.of(self, base)
+    @property
+    def determined(self) -> Mask:
+        """(n,) whether each base parameter is known by itself."""
+        result = np.zeros(self.G.shape[1], dtype=bool)
+        parts = zip(self.pivots, self.G, self.held, strict=True)
+        result[[pivot for pivot, row, held in parts if held and np.count_nonzero(row) == 1]] = True
+        return result
 
-    def table(self) -> str:
-        """The steps as text: outputs, equations, unknown and known parameters, rank, condition, eliminated."""
-        head = ("experiment", "outputs", "equations", "parameters", "known", "rank", "condition", "eliminated")
-        lines = [head]
-        for step in self.steps:
-            gone = 0 if step.essential is None else len(step.essential.eliminated)
-            counts = (f"{step.n_rows:g}", str(len(step.parameters)), str(len(step.known)), str(step.rank))
-            lines.append((step.name, ",".join(step.outputs), *counts, f"{step.condition:.3g}", str(gone)))
-        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    def base_values(self) -> tuple[Array, Array]:
+        """Values (n,) and covariance (n, n) of all base parameters: a combination stands on its pivot, others are 0."""
+        n, own = self.G.shape[1], list(self.pivots)
+        beta, covariance = np.zeros(n), np.zeros((n, n))
+        beta[own] = self.values
+        covariance[np.ix_(own, own)] = self.covariance
+        return beta, covariance
+
+    @on_one_thread
+    def new_combinations(self, W: Array, rank_tolerance: float) -> NewCombinations:
+        """The combinations that rows over beta, (m, n), determine beyond what is known.
+
+        Args:
+            W: The rows.
+            rank_tolerance: Share of the largest singular value below which a direction counts as not determined.
+        """
+        known = W[:, list(self.pivots)]
+        freed = W - known @ self.G
+        # A column that vanishes once the known part is taken out leaves rounding of the size of what was taken out.
+        gross = np.linalg.norm(W, axis=0) + np.linalg.norm(np.abs(known) @ np.abs(self.G), axis=0)
+        size = np.linalg.norm(freed, axis=0)
+        size[list(self.pivots)] = 0.0
+        own = np.flatnonzero(size > THRESHOLDS.exact_rank * np.maximum(gross, 1e-300)).tolist()
+        if not own:
+            return NewCombinations((), np.zeros((0, W.shape[1])), 1.0)
+        _, singular, vt = np.linalg.svd(freed[:, own] / size[own], full_matrices=False)
+        rank = int(np.sum(singular > rank_tolerance * singular[0]))
+        independent, K = readable_base(vt[:rank], size[own])
+        rows = np.zeros((rank, W.shape[1]))
+        rows[:, own] = K
+        return NewCombinations(tuple(own[i] for i in independent), rows, float(singular[0] / singular[rank - 1]))
+
+    def chart(self, new: NewCombinations) -> tuple[Array, Array]:
+        """Matrices M_c (n, n_held) and M_theta (n, m) with beta = M_c c + M_theta theta a representative of both."""
+        own, fresh = [pivot for pivot, held in zip(self.pivots, self.held, strict=True) if held], list(new.pivots)
+        n = self.G.shape[1]
+        M_held, M_new = np.eye(n)[:, own], np.eye(n)[:, fresh]
+        M_new[own] = -self.G[self.held][:, fresh]
+        return M_held, M_new
+
+    def joined(
+        self, new: NewCombinations, values: Array, own: Array, sensitivity: Array, determined: Mask
+    ) -> KnownCombinations:
+        """With new combinations, whose estimates depend on the values that were held.
+
+        Args:
+            new: The new combinations; what they estimate again is replaced.
+            values: (m,) theta, their values.
+            own: (m, m) covariance of theta if what was held were exact.
+            sensitivity: (m, n_held) J, how theta moves with the held values.
+            determined: (m,) whether each is to be held from now on.
+        """
+        stay = [i for i, pivot in enumerate(self.pivots) if pivot not in new.pivots]
+        crossed = sensitivity @ self.covariance[self.held]
+        whole = own + crossed[:, self.held] @ sensitivity.T
+        crossed = crossed[:, stay]
+        both = np.block([[self.covariance[np.ix_(stay, stay)], crossed.T], [crossed, whole]])
+        B = self.G[np.ix_(stay, list(new.pivots))]  # part that known combinations have in the new ones: taken out
+        r, m = B.shape
+        L = np.block([[np.eye(r), -B], [np.zeros((m, r)), np.eye(m)]])
+        return KnownCombinations(
+            pivots=(*(self.pivots[i] for i in stay), *new.pivots),
+            G=np.vstack([cleaned(self.G[stay] - B @ new.rows), new.rows]),
+            values=L @ np.concatenate([self.values[stay], values]),
+            covariance=L @ both @ L.T,
+            held=np.concatenate([self.held[stay], determined]),
+        )
+
+
+@record
+class StageEstimate(ParameterEstimate):
+    """What one stage estimated: base parameters, or combinations of them written out.
+
+    The covariance has that of everything known before carried along; rank, condition, residual standard deviations and
+    equations are those of the stage's own rows.
+
+    Attributes:
+        label: Name of its data.
+        outputs: Joints whose torque was used.
+        own_std: (m,) standard deviations if what was known before were exact.
+        known: Base parameters that its rows depend on and that were known by themselves before.
+        newly_determined: Base parameters that are determined by themselves since this stage.
+        fitted: The estimator fitted to all that was unknown; None where nothing was.
+        essential: Result of the elimination, where that was wanted.
+        locked: Position of each joint that was held, by variable [rad or m].
+        left_open: Base parameters that the outputs depend on when all joints move and that are not determined yet.
+        note: The same in words.
+    """
+
+    label: str = ""
+    outputs: tuple[str, ...] = ()
+    own_std: Array = field(default_factory=lambda: np.zeros(0))
+    known: tuple[str, ...] = ()
+    newly_determined: tuple[str, ...] = ()
+    fitted: Estimator | None = None
+    essential: EssentialParameters | None = None
+    locked: Mapping[str, float] = field(default_factory=dict)
+    left_open: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def eliminated(self) -> tuple[Elimination, ...]:
+        """Parameters that were taken as zero, in the order in which they left."""
+        return () if self.essential is None else self.essential.eliminated
+
+    def __getitem__(self, name: str) -> float:
+        """Value of what the stage estimated, by name."""
+        return float(self.values[place_of(name, self.names, f"parameter of stage {self.label}")])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The stage as plain data."""
+        return {
+            "name": self.label,
+            "outputs": list(self.outputs),
+            "equations": self.n_rows,
+            "parameters": list(self.names),
+            "known": list(self.known),
+            "rank": self.rank,
+            "condition": self.condition if np.isfinite(self.condition) else None,
+            "eliminated": [one.as_dict() for one in self.eliminated],
+        }
 
 
 @on_one_thread
-def solve_in_steps(
-    experiments: Experiment | Sequence[Experiment],
-    estimator: str | Estimator = "weighted",
+def solve_stage(
+    data: StageData,
+    known: KnownCombinations,
+    new: NewCombinations,
+    method: Estimator,
     *,
     essential: float | None = None,
-) -> CombinedParameters:
-    """Solve experiments one after the other; what one determines is known in the next, with its deviations.
-
-    Single parameters are carried from step to step. What a step tells about a combination alone is not, so an
-    experiment with locked joints comes after the one that determines the parts; a warning says when the order loses
-    something.
-    `sequential` carries combinations as well.
+    noise: Literal["residual", "unexplained"] = "residual",
+) -> tuple[KnownCombinations, StageEstimate]:
+    """Estimate new combinations from the rows of a stage; returns all that is known afterwards, and the stage.
 
     Args:
-        experiments: In the order of solving.
-        estimator: Method of every step, by name or as an object.
-        essential: Share of the relative deviation from which parameters are eliminated in each step; None keeps all.
+        data: The stage's data.
+        known: What is known.
+        new: What to estimate.
+        method: The estimator; it is fitted on a clone.
+        essential: Relative standard deviation from which parameters are eliminated; None keeps all.
+        noise: Standard deviation that the covariance is made of: of the residual with what is known held; or of what
+            the rows leave unexplained whatever is known, so that errors of the known values count only once.
     """
-    experiments = _checked(experiments)
-    method = chosen_estimator(estimator)
-    parts = _in_common(experiments, essential)
-    whole = parts[0].coordinates
-    n, place = whole.n, {name: i for i, name in enumerate(whole.names)}
-    values, covariance, known = np.zeros(n), np.zeros((n, n)), np.zeros(n, dtype=bool)
-    steps = []
-    for one, part in zip(experiments, parts, strict=True):
-        felt = [place[name] for name in _felt(part)]
-        old = [i for i in felt if known[i]]
-        rest = part.restrict([whole.names[i] for i in felt])
-        rest = rest.settled({whole.names[i]: float(values[i]) for i in old})
-        if not rest.names:
-            raise InputError(f"experiment {one.name} has no unknown parameter left; leave it out or put it first")
-        step, found = _solve(one, rest, tuple(whole.names[i] for i in old), method, essential)
-        steps.append(step)
-        new = [place[name] for name in rest.names]
-        J = _carried(part, step, [place[name] for name in _solved(step)], old, new)
-        values[new] = found.values
-        spread = J @ covariance[old]  # (n_new, n): covariance with everything known before
-        covariance[new], covariance[:, new] = spread, spread.T
-        covariance[np.ix_(new, new)] = found.covariance + J @ covariance[np.ix_(old, old)] @ J.T
-        known[new] = found.determined
-    gone = {one.name for step in steps if step.essential is not None for one in step.essential.eliminated}
-    kept = tuple(name for name, told in zip(whole.names, known, strict=True) if told and name not in gone)
-    lost = _lost(parts, known)
-    return CombinedParameters.of(whole, values, covariance, known, steps=tuple(steps), essential=kept, warnings=lost)
-
-
-def _lost(parts: Sequence[Information], known: Mask) -> tuple[str, ...]:
-    """A warning when the steps leave open what all experiments together determine."""
-    if known.all():
-        return ()
-    together = sum(parts[1:], start=parts[0]).solve()
-    open_ones = [
-        name for name, told, could in zip(together.names, known, together.determined, strict=True) if could > told
-    ]
-    if not open_ones:
-        return ()
-    return (
-        f"in this order the steps leave open {', '.join(open_ones)}, which the experiments determine together; put "
-        "experiments with locked joints last, or use solve_together or sequential",
+    information, names = data.information, data.information.names
+    held, free = known.chart(new)
+    texts, units = combination_texts(new, names), [information.coordinates.units[i] for i in new.pivots]
+    freed = information.around(held @ known.values[known.held])
+    if not new.pivots:
+        return known, _stage_without_news(data.name, freed)
+    rest = freed.transformed(free, texts, units)
+    fitted = last = method.clone().fit(rest)
+    found: ParameterEstimate = fitted.estimate_
+    reduced = None
+    if essential is not None:
+        found = reduced = essential_parameters(fitted, share=essential, inflation=data.inflation)
+        assert reduced.fitted is not None
+        last, own = reduced.fitted, reduced.covariance
+    elif noise == "residual":
+        own = fitted.covariance_ if data.inflation is None else correlated_covariance(fitted, data.inflation)
+    elif isinstance(method, TotalLeastSquares):  # its covariance is not that of the torque's noise alone
+        own = fitted.covariance_
+    else:
+        own = correlated_covariance(fitted, data.white_inflation, _unexplained(information, held, free, fitted.sigma_))
+    sensitivity = _sensitivity(information, held, free, last, [texts.index(name) for name in last.names_])
+    determined = found.determined if new.condition is None else np.ones(len(texts), dtype=bool)
+    after = known.joined(new, found.values, own, sensitivity, determined)
+    solved = fitted.estimate_.solve
+    assert solved is not None
+    if new.condition is not None:
+        solved = solved.replace(rank=len(texts), condition=new.condition)
+    depends = {column for factor in information.channel_factors() for column in factor.columns}
+    stage = StageEstimate.of(
+        rest.coordinates,
+        found.values,
+        after.covariance[-len(texts) :, -len(texts) :],
+        determined,
+        solve=solved,
+        label=data.name,
+        outputs=information.channels,
+        own_std=np.sqrt(np.maximum(np.diag(own), 0.0)),
+        known=tuple(name for i, name in enumerate(names) if i in depends and known.determined[i]),
+        newly_determined=names_where(names, after.determined & ~known.determined),
+        fitted=fitted,
+        essential=reduced,
     )
+    return after, stage
 
 
-def _checked(experiments: Experiment | Sequence[Experiment]) -> list[Experiment]:
-    """One experiment or several as a list."""
-    given = [experiments] if isinstance(experiments, Experiment) else list(experiments)
-    for one in given:
-        if not isinstance(one, Experiment):
-            raise InputError(f"a {type(one).__name__} is not an experiment; make one: Experiment(name, information)")
-    return given
-
-
-def solve_together(
-    experiments: Experiment | Sequence[Experiment],
-    estimator: str | Estimator = "weighted",
-    *,
-    essential: float | None = None,
-) -> CombinedParameters:
-    """Solve all experiments as one data set; channels of one name share their noise.
+def _sensitivity(information: Information, held: Array, free: Array, fitted: Estimator, own: Sequence[int]) -> Array:
+    """J: how the estimates move with the values that are held, (m, n_held); zero for what was eliminated.
 
     Args:
-        experiments: In any order.
-        estimator: Method, by name or as an object.
-        essential: Share of the relative deviation from which parameters are eliminated; None keeps all.
+        information: The rows over beta.
+        held: (n, n_held) what is held, over beta.
+        free: (n, m) what is estimated.
+        fitted: The solution.
+        own: Places among the m of those that were solved for in the end.
     """
-    experiments = _checked(experiments)
-    parts = _in_common(experiments, essential)
-    steps = []
-    for one, part in zip(experiments, parts, strict=True):
-        own = part.restrict(_felt(part)).solve()
-        steps.append(Step(one.name, part.channels, part.n_rows, own.names, (), own.rank, own.condition))
-    total = sum(parts[1:], start=parts[0])
-    every = Experiment("all together", total, _shared_inflation(experiments, total.channels))
-    step, found = _solve(every, total, (), chosen_estimator(estimator), essential)
-    kept = found.essential if isinstance(found, EssentialParameters) else found.names
-    taken = (*steps, step)
-    return CombinedParameters.of(
-        total.coordinates, found.values, found.covariance, found.determined, steps=taken, essential=kept
-    )
-
-
-def _in_common(experiments: Sequence[Experiment], essential: float | None) -> list[Information]:
-    """Every experiment over one set of base parameters: those of the experiment that sees all, or of all together."""
-    if not experiments:
-        raise InputError("there is no experiment")
-    if essential is not None:
-        check_share(essential)
-    data = [one.information for one in experiments]
-    richest = max(data, key=lambda part: part.coordinates.n)
-    try:
-        return [part.over(richest) for part in data]
-    except MergeError:
-        total = sum(data[1:], start=data[0])
-        return [part.over(total) for part in data]
-
-
-def _felt(information: Information) -> tuple[str, ...]:
-    """Base parameters that some row feels, in order."""
-    columns = {column for factor in information.channel_factors() for column in factor.columns}
-    return tuple(name for i, name in enumerate(information.names) if i in columns)
-
-
-def _solve(
-    one: Experiment, rest: Information, known: tuple[str, ...], estimator: Estimator, share: float | None
-) -> tuple[Step, ParameterEstimate]:
-    """Solve for what is unknown in an experiment."""
-    fitted = estimator.clone().fit(rest)
-    essential = None
-    if share is not None:
-        essential = essential_parameters(fitted, share=share, inflation=one.inflation)
-    step = Step(
-        *(one.name, rest.channels, rest.n_rows, rest.names, known, fitted.rank_, fitted.condition_, fitted, essential)
-    )
-    if essential is not None:
-        return step, essential
-    covariance = fitted.covariance_ if one.inflation is None else correlated_covariance(fitted, one.inflation)
-    return step, fitted.estimate_.replace(covariance=covariance)
-
-
-def _solved(step: Step) -> tuple[str, ...]:
-    """The parameters that were solved for in the end."""
-    return step.parameters if step.essential is None else step.essential.essential
-
-
-def _carried(part: Information, step: Step, solved: list[int], old: list[int], new: list[int]) -> Array:
-    """J: how the step's parameters move with those known before, (n_new, n_old); nothing moves what was eliminated."""
-    last = step.fitted if step.essential is None else step.essential.fitted
-    assert last is not None
-    n = part.coordinates.n
-    middle = np.zeros((len(solved), len(old)))
-    for factor, weight in zip(part.channel_factors(), last.channel_weights_, strict=True):
-        rows = factor.dense(n)
-        middle += weight * rows[:, solved].T @ rows[:, old]
-    J = np.zeros((len(new), len(old)))
-    J[[new.index(i) for i in solved]] = -last.inverse_ @ middle
+    n = information.coordinates.n
+    middle = np.zeros((len(own), held.shape[1]))
+    for factor, weight in zip(information.channel_factors(), fitted.channel_weights_, strict=True):
+        rows = factor.dense(n)[:, :n]
+        middle += weight * (rows @ free[:, own]).T @ (rows @ held)
+    J = np.zeros((free.shape[1], held.shape[1]))
+    J[own] = -fitted.inverse_ @ middle
     return J
 
 
-def _shared_inflation(experiments: Sequence[Experiment], channels: tuple[str, ...]) -> Array | None:
-    """The inflation of each channel over all experiments, by their rows."""
-    if all(one.inflation is None for one in experiments):
-        return None
-    weighted, rows = np.zeros(len(channels)), np.zeros(len(channels))
-    for one in experiments:
-        own = one.information
-        inflation = np.ones(len(own.channels)) if one.inflation is None else one.inflation
-        for name, factor, share in zip(own.channels, own.channel_factors(), inflation, strict=True):
-            place = channels.index(name)
-            weighted[place] += factor.n_rows * share
-            rows[place] += factor.n_rows
-    return np.where(rows > 0.0, weighted / np.maximum(rows, 1.0), 1.0)
+def _unexplained(information: Information, held: Array, free: Array, otherwise: Array) -> Array:
+    """(n_channels,) standard deviation of each channel's torque about the best fit of all it depends on, known or not.
+
+    Args:
+        information: The rows over beta.
+        held: (n, n_held) what is known, over beta.
+        free: (n, m) what is not.
+        otherwise: (n_channels,) the answer for a channel with too few rows.
+    """
+    n = information.coordinates.n
+    result = otherwise.copy()
+    for channel, factor in enumerate(information.channel_factors()):
+        rows = factor.dense(n)
+        W, y = rows[:, :n] @ np.hstack([held, free]), rows[:, n]
+        size = np.linalg.norm(W, axis=0)
+        u, singular, _ = np.linalg.svd(W / np.where(size > 0.0, size, 1.0), full_matrices=False)
+        u = u[:, singular > THRESHOLDS.exact_rank * singular[0]]
+        freedom = factor.n_rows - u.shape[1]
+        if freedom > u.shape[1]:
+            result[channel] = np.linalg.norm(y - u @ (u.T @ y)) / np.sqrt(freedom)
+    return result
+
+
+def _stage_without_news(label: str, freed: Information) -> StageEstimate:
+    """A stage whose rows, freed of what is known, determine nothing; their torque is the residual."""
+    channels, counts = dense_channels(freed)
+    residual = np.array([np.linalg.norm(rows[:, -1]) for rows in channels]) / np.sqrt(np.maximum(counts, 1.0))
+    none, no_names = np.zeros(0), ()
+    solved = SolveRecord(
+        rank=0,
+        singular_values=none,
+        condition=1.0,
+        gap=(np.nan, np.nan),
+        channels=freed.channels,
+        residual_std=residual,
+        channel_weights=np.ones(len(counts)),
+        determined=none.astype(bool),
+        n_rows=float(counts.sum()),
+        iterations=0,
+    )
+    found = StageEstimate(no_names, no_names, none, np.zeros((0, 0)), none.astype(bool), solve=solved)
+    return found.replace(label=label, outputs=freed.channels)
+
+
+def combination_texts(new: NewCombinations, names: Sequence[str]) -> tuple[str, ...]:
+    """Combinations of named parameters in words, such as `YYR2 + 0.8 MXR2`, the pivot of each first."""
+    result = []
+    for row, pivot in zip(new.rows, new.pivots, strict=True):
+        others = (int(j) for j in np.flatnonzero(row) if j != pivot)
+        parts = (f" {'-' if row[j] < 0 else '+'} {_coefficient(abs(row[j]))}{names[j]}" for j in others)
+        result.append(names[pivot] + "".join(parts))
+    return tuple(result)
+
+
+def _coefficient(size: float) -> str:
+    return "" if size == 1.0 else f"{size:.6g} "
+
+
+def names_where(names: Sequence[str], wanted: Mask) -> tuple[str, ...]:
+    """The names whose place in a mask is true."""
+    return tuple(name for name, own in zip(names, wanted, strict=True) if own)
+
+
+@record
+class StagedEstimate(ParameterEstimate):
+    """Base parameters from several stages, which count as independent.
+
+    A combination that could not be taken apart stands on its first parameter; the others, and those that no stage
+    depends on, have their nominal values, or are zero.
+
+    Attributes:
+        stages: In the order of solving; a joint solution has one for each experiment, and one for all together.
+        nominal: (n,) base values that corrections were estimated around; None where none were given.
+        n_combinations: Combinations of base parameters that all stages together determine.
+        warnings: What a reader should know.
+    """
+
+    stages: tuple[StageEstimate, ...] = ()
+    nominal: Array | None = None
+    n_combinations: int = 0
+    warnings: tuple[str, ...] = ()
+
+    @staticmethod
+    def after(
+        known: KnownCombinations,
+        coordinates: Regrouping,
+        stages: Sequence[StageEstimate],
+        *,
+        nominal: Array | None = None,
+        warnings: tuple[str, ...] = (),
+    ) -> StagedEstimate:
+        """What is known in the end."""
+        values, covariance = known.base_values()
+        return StagedEstimate.of(
+            coordinates,
+            values if nominal is None else nominal + values,
+            covariance,
+            known.determined,
+            stages=tuple(stages),
+            nominal=nominal,
+            n_combinations=int(known.held.sum()),
+            warnings=warnings,
+        )
+
+    @property
+    def beta(self) -> Array:
+        """(n,) values."""
+        return self.values
+
+    @property
+    def base(self) -> BaseParameters:
+        """What the parameters are.
+
+        Raises:
+            InputError: For data that has lost its robot (a file of factors).
+        """
+        if not isinstance(self.coordinates, BaseParameters):
+            raise InputError("the data does not know its robot; `coordinates` says what the parameters are")
+        return self.coordinates
+
+    @property
+    def correction(self) -> Array:
+        """(n,) what the data added to the nominal values."""
+        return self.values if self.nominal is None else self.values - self.nominal
+
+    @property
+    def rank(self) -> int:
+        """Combinations of base parameters that all stages together determine."""
+        return self.n_combinations
+
+    @property
+    def essential(self) -> tuple[str, ...]:
+        """Parameters that are determined and not zero by elimination."""
+        gone = {one.name for stage in self.stages for one in stage.eliminated}
+        return tuple(name for name in names_where(self.names, self.determined) if name not in gone)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What each stage did, in words."""
+        return tuple(f"{stage.label}: {stage.note}" for stage in self.stages if stage.note)
+
+    @property
+    def model(self) -> TorqueModel:
+        """What predicts torque with these values; see `TorqueModel.of` for data that has lost its robot."""
+        return TorqueModel.of(self)
+
+    def __repr__(self) -> str:
+        """A line, not the numbers."""
+        found = f"{int(self.determined.sum())} of {len(self.names)} base parameters"
+        return f"StagedEstimate({found} in {len(self.stages)} stages)"
+
+    def table(self) -> str:
+        """The parameters as text: name, stage, nominal and correction (where given), value, std, unit, meaning."""
+        stage_of = {name.split()[0]: f"{stage.label} (combined)" for stage in self.stages for name in stage.names}
+        stage_of |= {name: stage.label for stage in self.stages for name in stage.newly_determined}
+        expressions = self.names if self.coordinates is None else self.coordinates.expressions
+        around = () if self.nominal is None else ("nominal", "correction")
+        head = ("parameter", "stage", *around, "value", "std", "unit", "stands for")
+        lines = []
+        for i, name in enumerate(self.names):
+            numbers = (
+                [self.values[i]] if self.nominal is None else [self.nominal[i], self.correction[i], self.values[i]]
+            )
+            shown = (*(f"{x:.5g}" for x in numbers), std_text(self.std[i]))
+            lines.append((name, stage_of.get(name, "none"), *shown, self.units[i], expressions[i]))
+        return text_table(head, lines, ("nominal", "correction", "value", "std"))
+
+    def stage_table(self) -> str:
+        """The stages as text: outputs, equations, unknown and known parameters, rank, condition, eliminated."""
+        head = ("experiment", "outputs", "equations", "parameters", "known", "rank", "condition", "eliminated")
+        lines = []
+        for stage in self.stages:
+            counts = (f"{stage.n_rows:g}", str(len(stage.names)), str(len(stage.known)), str(stage.rank))
+            gone = str(len(stage.eliminated))
+            lines.append((stage.label, ",".join(stage.outputs), *counts, f"{stage.condition:.3g}", gone))
+        return text_table(head, lines, ())

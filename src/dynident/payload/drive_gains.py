@@ -29,7 +29,7 @@ import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
 from dynident.errors import InputError, SingularError, UnknownNameError
-from dynident.estimate.stages import Experiment
+from dynident.estimate.stages import StageData, shared_inflation
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate
@@ -103,8 +103,8 @@ class DriveGains:
 @on_one_thread
 def identify_drive_gains(
     robot: Robot,
-    unloaded: Information | Experiment,
-    loaded: Information | Experiment,
+    unloaded: Information | StageData,
+    loaded: Information | StageData,
     known: Load | Mapping[str, float],
     *,
     nominal: Sequence[float] | Array | None = None,
@@ -128,7 +128,7 @@ def identify_drive_gains(
     Raises:
         SingularError: When the known part of the load does not fix the scale.
     """
-    runs = [one if isinstance(one, Experiment) else Experiment("", one) for one in (unloaded, loaded)]
+    runs = [one if isinstance(one, StageData) else StageData("", one) for one in (unloaded, loaded)]
     unloaded, loaded = (one.information for one in runs)
     if loaded.channels != unloaded.channels:
         raise InputError(
@@ -141,7 +141,7 @@ def identify_drive_gains(
         _check_data(robot, data, label)
     m = len(unloaded.channels)
     scale = _vector(nominal, m, "nominal")
-    spread = _vector(_inflation(runs) if inflation is None else inflation, m, "inflation")
+    spread = _vector(shared_inflation(runs, unloaded.channels) if inflation is None else inflation, m, "inflation")
     instruments = _instruments(runs)
     loaded = loaded.over(unloaded)
     columns = _Columns.of(robot, unloaded, known)
@@ -164,16 +164,7 @@ def identify_drive_gains(
     )
 
 
-def _inflation(runs: Sequence[Experiment]) -> Array | None:
-    """(n_joints,) that of the experiments, by their rows; None where neither knows it."""
-    if all(one.inflation is None for one in runs):
-        return None
-    rows = np.array([[factor.n_rows for factor in one.information.channel_factors()] for one in runs])
-    each = [np.ones(rows.shape[1]) if one.inflation is None else one.inflation for one in runs]
-    return np.asarray(np.sum(rows * each, axis=0) / np.maximum(rows.sum(0), 1.0))
-
-
-def _instruments(runs: Sequence[Experiment]) -> list[list[InstrumentedChannel]] | None:
+def _instruments(runs: Sequence[StageData]) -> list[list[InstrumentedChannel]] | None:
     """The rows of both experiments through instruments, channel by channel; None where they were not made of logs."""
     rows = [one.rows for one in runs if one.rows is not None]
     if len(rows) < len(runs):

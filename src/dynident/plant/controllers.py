@@ -14,11 +14,11 @@ from dynident.dynamics.evaluate import actuated_torque, gravity_torque, inverse_
 from dynident.errors import InputError
 from dynident.plant.compiled_model import MujocoModel, import_mujoco, mujoco_model
 from dynident.plant.mjcf_writer import ModelOptions
+from dynident.plant.options import BANDWIDTH as BANDWIDTH
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
 Quantity = Literal["torque", "voltage"]
-BANDWIDTH = 30.0  # [rad/s] of the feedback, unless told otherwise
 _SMOOTH = "rigid,Ia,Fv,Fc(0.05),Fo"  # a feedforward whose friction does not jump about standstill
 
 
