@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dynident.estimate.records import Checkup, Finding, Verdict
+from dynident.estimate.records import Diagnosis, Diagnostic, Severity
 from dynident.report.html import Cell, Head, Part, Section, Table, Text, TextLook, breakable, mark
 
-_ORDER: tuple[Verdict, ...] = ("stop", "warn", "ok")
+_ORDER: tuple[Severity, ...] = ("stop", "warn", "ok")
 _MARKS = {
     "ok": mark("ok", "good", dots="○", style="green"),
     "warn": mark("warn", "fair", dots="◐", style="yellow"),
     "stop": mark("stop", "weak", dots="●", style="bold red"),
 }
-_LOOKS: dict[Verdict, TextLook] = {"ok": "good", "warn": "caveat", "stop": "stop"}
+_LOOKS: dict[Severity, TextLook] = {"ok": "good", "warn": "caveat", "stop": "stop"}
 _SUMMARIES = {
     "ok": "nothing stands in the way",
     "warn": "usable, with care",
@@ -26,7 +26,7 @@ _PAGE_SUMMARIES = {
 }
 
 
-def diagnosis_section(diagnosis: Checkup, names: Mapping[str, str] | None = None, *, every: bool = False) -> Section:
+def diagnosis_section(diagnosis: Diagnosis, names: Mapping[str, str] | None = None, *, every: bool = False) -> Section:
     """Problems in logs and suggested fixes, the worst first; passed diagnostics in one line, or with `every` in full.
 
     Args:
@@ -35,14 +35,14 @@ def diagnosis_section(diagnosis: Checkup, names: Mapping[str, str] | None = None
         every: Whether to show passed diagnostics as rows as well.
     """
     names = names or {}
-    items = sorted(diagnosis.findings, key=lambda one: _ORDER.index(one.verdict))
-    bad = {one.name for one in items if one.verdict != "ok"}
-    passed = [name for name in dict.fromkeys(one.name for one in diagnosis.findings) if name not in bad]
-    shown = [one for one in items if every or one.verdict != "ok"]
-    verdict = diagnosis.verdict
+    items = sorted(diagnosis.diagnostics, key=lambda one: _ORDER.index(one.severity))
+    bad = {one.name for one in items if one.severity != "ok"}
+    passed = [name for name in dict.fromkeys(one.name for one in diagnosis.diagnostics) if name not in bad]
+    shown = [one for one in items if every or one.severity != "ok"]
+    severity = diagnosis.severity
     parts: list[Part] = [
-        Text(_PAGE_SUMMARIES[verdict], on="page"),
-        Text(f"{verdict}: {_SUMMARIES[verdict]}", _LOOKS[verdict], on="terminal"),
+        Text(_PAGE_SUMMARIES[severity], on="page"),
+        Text(f"{severity}: {_SUMMARIES[severity]}", _LOOKS[severity], on="terminal"),
     ]
     if shown:
         heads = [Head("Severity"), Head("Diagnostic"), Head("Log", short=""), Head("Message", class_="text")]
@@ -54,9 +54,9 @@ def diagnosis_section(diagnosis: Checkup, names: Mapping[str, str] | None = None
     return Section("check", "Log diagnostics", parts, "Diagnostics")
 
 
-def _cells(one: Finding, names: Mapping[str, str], *, named: bool) -> list[object]:
+def _cells(one: Diagnostic, names: Mapping[str, str], *, named: bool) -> list[object]:
     log, message = names.get(one.log, one.log), one.message
     for label, short in names.items():
         message = message.replace(label, short)
     where = f"{log}: " if log and named else ""
-    return [_MARKS[one.verdict], one.name, breakable(log or "all"), Cell(f"{message}.", where + message)]
+    return [_MARKS[one.severity], one.name, breakable(log or "all"), Cell(f"{message}.", where + message)]

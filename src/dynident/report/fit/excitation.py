@@ -44,7 +44,7 @@ def excitation_section(estimate: Fit) -> Section:
         parts.append(Text(f"Not determined by the data: {what}, {', '.join(estimate.undetermined)}."))
     if estimate.diagnosis is not None:
         names = ("condition", "rank", "independence", "directions")
-        found = [one for one in estimate.diagnosis.findings if one.name in names and one.verdict != "ok"]
+        found = [one for one in estimate.diagnosis.diagnostics if one.name in names and one.severity != "ok"]
         parts += [Text(f"{one.message}.", "item") for one in found]
     return Section("excitation", "Excitation", [*parts, _plot(estimate)], "Excitation")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console
 
 from dynident.diagnostics.log_preview import ChannelPreview, Preview
-from dynident.estimate.records import Checkup
+from dynident.estimate.records import Diagnosis
 from dynident.report.diagnosis import diagnosis_section
 from dynident.report.html import Cell, Head, Part, Table, Text
 from dynident.report.terminal import print_parts
@@ -16,11 +16,11 @@ from dynident.report.text import number, percent, plural, quantity, whole
 _MAX_UNUSED = 20  # columns that are named
 
 
-def print_checkup(
-    checkup: Checkup, console: Console, names: Mapping[str, str] | None = None, *, every: bool = False
+def print_diagnosis(
+    diagnosis: Diagnosis, console: Console, names: Mapping[str, str] | None = None, *, every: bool = False
 ) -> None:
     """Print problems in logs and suggested fixes, see `diagnosis_section`."""
-    print_parts(diagnosis_section(checkup, names, every=every).parts, console)
+    print_parts(diagnosis_section(diagnosis, names, every=every).parts, console)
 
 
 def print_preview(preview: Preview, console: Console) -> None:
