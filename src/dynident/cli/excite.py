@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dynident.motion.excitation import ExcitingMotion
-    from dynident.motion.search import SearchProgress
+    from dynident.motion.options import SearchProgress
     from dynident.robot import Robot
 
 _PLAIN = (
