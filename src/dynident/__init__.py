@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dynident._version import __version__
 
 if TYPE_CHECKING:
-    from dynident.diagnostics import Checkup as Checkup, check_logs as check_logs, preview as preview
+    from dynident.diagnostics import Diagnosis as Diagnosis, check_logs as check_logs, preview as preview
     from dynident.dynamics import (
         columns as columns,
         coriolis_torque as coriolis_torque,
@@ -63,8 +63,10 @@ if TYPE_CHECKING:
         read_log as read_log,
         write_log as write_log,
     )
-    from dynident.motion import Trajectory as Trajectory, excite as excite, load_trajectory as load_trajectory
-    from dynident.online import OnlineIdentifier as OnlineIdentifier
+    from dynident.motion.excitation import optimize_excitation as optimize_excitation
+    from dynident.motion.storage import load_trajectory as load_trajectory
+    from dynident.motion.trajectory import Trajectory as Trajectory
+    from dynident.online.identifier import OnlineIdentifier as OnlineIdentifier
     from dynident.online.sources import open_source as open_source
     from dynident.online.streaming import stream as stream
     from dynident.payload import (
@@ -96,11 +98,11 @@ _ROOMS = {  # in the order data flows
     "dynident.estimate": "Fit FitFileError load_fit",
     "dynident.physical": "physical_fit",
     "dynident.payload": "Payload identify_drive_gains identify_payload",
-    "dynident.diagnostics": "Checkup check_logs preview",
+    "dynident.diagnostics": "Diagnosis check_logs preview",
     "dynident.validation": "Validation compare_fits validate",
     "dynident.pipeline.identification": "identify",
     "dynident.pipeline.options": "IdentifyOptions",
-    "dynident.motion": "Trajectory excite load_trajectory",
+    "dynident.motion": "Trajectory load_trajectory optimize_excitation",
     "dynident.plant": "MujocoPlant Plant",
     "dynident.plant.simulation": "simulate",
     "dynident.online": "OnlineIdentifier",
@@ -130,7 +132,8 @@ _RENAMED = {  # names of before -> where they are now; until 0.6
     "CenterBox": "physical.CenterBox",
     "CenterEllipsoid": "physical.CenterEllipsoid",
     "Change": "online.Change",
-    "CheckError": "diagnostics.CheckError",
+    "CheckError": "diagnostics.DiagnosisError",
+    "Checkup": "Diagnosis",
     "Column": "dynamics.Column",
     "CombinedParameters": "estimate.StagedEstimate",
     "compare_load": "payload.compare_load",
@@ -148,13 +151,14 @@ _RENAMED = {  # names of before -> where they are now; until 0.6
     "Estimate": "Fit",
     "Estimator": "estimators.Estimator",
     "Excitation": "identifiability.Excitation",
-    "ExciteOptions": "trajectories.ExciteOptions",
+    "excite": "optimize_excitation",
+    "ExciteOptions": "trajectories.ExcitationOptions",
     "ExcitingMotion": "trajectories.ExcitingMotion",
     "Experiment": "estimate.StageData",
     "experiment": "estimate.experiment",
     "Exported": "export.Exported",
     "ExportError": "export.ExportError",
-    "Finding": "diagnostics.Finding",
+    "Finding": "diagnostics.Diagnostic",
     "FitComparison": "validation.FitComparison",
     "Fourier": "trajectories.Fourier",
     "friction_summary": "estimate.friction_summary",
