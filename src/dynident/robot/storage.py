@@ -18,9 +18,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import numbers
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,116 +32,31 @@ from dynident.robot.loops import CUT_JOINTS
 from dynident.robot.model import BASE, Closure, Drive, Element, Joint, Limits, Loop, Robot, Transform
 from dynident.robot.overlay import column_rules_of
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
+from dynident.robot.stored_keys import (
+    Around,
+    Keys,
+    Read,
+    StoredKey,
+    choice_key,
+    frame_data,
+    frame_key,
+    link_number,
+    plain,
+    read_by,
+    read_frame,
+    read_record,
+    text_key,
+    unusual,
+    without_none,
+    write_own,
+    write_record,
+)
 from dynident.schema import LocatedReader, quoted
 
 FORMAT = "dynident robot 1"
 _LIMITS = tuple(field.name for field in dataclasses.fields(Limits))
 _IN_RECORD = "the record is damaged or foreign: take an intact copy, or store the robot again"
 _IN_ROBOT = "repair the robot before it is stored"
-
-Around = Mapping[str, Any]  # fields of the record that were read before, and what stands around it
-
-
-@dataclass(frozen=True)
-class StoredKey:
-    """One key of a record.
-
-    Attributes:
-        write: Its plain value from the object and the robot; None where that is as usual, and left out.
-        read: Its value from reader, plain value, place for messages, and what stands around.
-        usual: Its value where it is absent; None for a key that must be there.
-    """
-
-    write: Callable[[Any, Robot], Any]
-    read: Callable[[LocatedReader, Any, str, Around], Any]
-    usual: Callable[[Around], Any] | None = None
-
-
-Keys = Mapping[str, StoredKey]
-
-
-def _write(keys: Keys, part: Any, robot: Robot) -> dict[str, Any]:
-    return _without_none({name: key.write(part, robot) for name, key in keys.items()})
-
-
-def _read(reader: LocatedReader, keys: Keys, value: object, where: str, around: Around, *more: str) -> dict[str, Any]:
-    """The fields of a record; `more` are keys that must be there and mean nothing here."""
-    required = (*more[:1], *(name for name, key in keys.items() if key.usual is None), *more[1:])
-    record = reader.record(value, where, required, [name for name, key in keys.items() if key.usual is not None])
-    found: dict[str, Any] = {}
-    for name, key in keys.items():
-        beside = {**around, **found}
-        if name in record or key.usual is None:
-            found[name] = key.read(reader, record[name], f"{where} {name}".strip(), beside)
-        else:
-            found[name] = key.usual(beside)
-    return found
-
-
-def _without_none(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    """Numbers of any type as Python floats, also within mappings; anything else stays, for the check to name it."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
-
-
-def _unusual(array: Array, usual: Array) -> list[Any] | None:
-    """The array as nested lists, None when it is `usual` to the last bit; 0.0 and -0.0 differ."""
-    same = array.shape == usual.shape and array.tobytes() == usual.tobytes()
-    return None if same else list(array.tolist())
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Kinds of keys that several records have.
-
-
-Read = Callable[[LocatedReader, Any, str, Around], Any]
-
-
-def _by(method: Callable[[LocatedReader, Any, str], Any]) -> Read:
-    """Read by a method of the reader that needs nothing around."""
-    return lambda reader, value, where, _: method(reader, value, where)
-
-
-def _own(name: str) -> Callable[[Any, Robot], Any]:
-    """The attribute as it is."""
-    return lambda part, _: getattr(part, name)
-
-
-def _text_key(name: str) -> StoredKey:
-    return StoredKey(_own(name), _by(LocatedReader.text))
-
-
-def _choice_key(name: str, valid: Sequence[Any], usual: Any) -> StoredKey:
-    """One of some values, the first that is usual left out."""
-    return StoredKey(
-        lambda part, _: None if getattr(part, name) == usual else getattr(part, name),
-        lambda reader, value, where, _: reader.choice(value, where, valid),
-        lambda _: usual,
-    )
-
-
-def _frame_data(frame: Transform) -> list[list[float]] | None:
-    """Rows of [axes | origin], None for the identity."""
-    return _unusual(np.column_stack([frame.rotation, frame.translation]), np.eye(3, 4))
-
-
-def _read_frame(reader: LocatedReader, value: object, where: str, _: Around) -> Transform:
-    matrix = reader.array(value, where, 3, 4)
-    return Transform(matrix[:, :3], matrix[:, 3])
-
-
-def _frame_key(name: str) -> StoredKey:
-    return StoredKey(lambda part, _: _frame_data(getattr(part, name)), _read_frame, lambda _: Transform.identity())
-
-
-def _number(robot: Robot, place: int) -> int:
-    """Number of a link, 0 for the base."""
-    return 0 if place == BASE else int(robot.joints[place].number)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -152,14 +65,14 @@ def _number(robot: Robot, place: int) -> int:
 
 def _parent_data(joint: Joint, robot: Robot) -> int | None:
     place = next(i for i, other in enumerate(robot.joints) if other is joint)
-    parent = _number(robot, joint.parent)
-    return None if parent == (_number(robot, place - 1) if place else 0) else parent
+    parent = link_number(robot, joint.parent)
+    return None if parent == (link_number(robot, place - 1) if place else 0) else parent
 
 
 _JOINT: Keys = {
-    "name": _text_key("name"),
-    "number": StoredKey(lambda joint, _: int(joint.number), _by(LocatedReader.integer)),
-    "kind": _choice_key("kind", ("revolute", "prismatic"), "revolute"),
+    "name": text_key("name"),
+    "number": StoredKey(lambda joint, _: int(joint.number), read_by(LocatedReader.integer)),
+    "kind": choice_key("kind", ("revolute", "prismatic"), "revolute"),
     "parent": StoredKey(
         _parent_data,
         lambda reader, value, where, around: around["places"][reader.choice(value, where, list(around["places"]))],
@@ -167,13 +80,13 @@ _JOINT: Keys = {
     ),
     "link": StoredKey(
         lambda joint, _: None if joint.link == str(joint.number) else joint.link,
-        _by(LocatedReader.words),
+        read_by(LocatedReader.words),
         lambda around: str(around["number"]),
     ),
-    "before": _frame_key("before"),
-    "after": _frame_key("after"),
+    "before": frame_key("before"),
+    "after": frame_key("after"),
     "limits": StoredKey(
-        lambda joint, _: _without_none(_plain(dataclasses.asdict(joint.limits))) or None,
+        lambda joint, _: without_none(plain(dataclasses.asdict(joint.limits))) or None,
         lambda reader, value, where, _: Limits(**reader.named_numbers(value, where, _LIMITS)),
         lambda _: Limits(),
     ),
@@ -186,7 +99,7 @@ def _read_joints(reader: LocatedReader, value: object, where: str, _: Around) ->
     joints: list[Joint] = []
     for i, item in enumerate(items):
         places = {0: BASE, **{other.number: place for place, other in enumerate(joints)}}
-        joint = Joint(**_read(reader, _JOINT, item, f"joints[{i + 1}]", {"places": places}))
+        joint = Joint(**read_record(reader, _JOINT, item, f"joints[{i + 1}]", {"places": places}))
         if joint.number < 1 or any(joint.number == other.number or joint.name == other.name for other in joints):
             problem = f"is '{joint.name}', number {joint.number}; expected a name and number of its own, from 1"
             raise reader.error(f"joints[{i + 1}]", problem)
@@ -208,13 +121,13 @@ def _gains_key(name: str) -> StoredKey:
 
 _DRIVE: Keys = {
     "gear_ratios": StoredKey(
-        lambda drive, _: _unusual(drive.gear_ratios, np.ones_like(drive.gear_ratios)),
+        lambda drive, _: unusual(drive.gear_ratios, np.ones_like(drive.gear_ratios)),
         _per_motor,
         lambda around: np.ones(len(around["active"])),
     ),
     "gains": _gains_key("gains"),
     "gain_tolerances": _gains_key("gain_tolerances"),
-    "source": _choice_key("source", ("motor", "sensor"), None),
+    "source": choice_key("source", ("motor", "sensor"), None),
 }
 
 
@@ -236,7 +149,7 @@ def _read_direction(reader: LocatedReader, value: object, where: str, around: Ar
 
 
 _ELEMENT: Keys = {  # names and what they stand for are lists: their order is that of the columns
-    "label": _text_key("label"),
+    "label": text_key("label"),
     "velocity": StoredKey(lambda element, robot: _direction_data(element.velocity, robot), _read_direction),
     "torque": StoredKey(
         lambda element, robot: (
@@ -256,7 +169,7 @@ _ELEMENT: Keys = {  # names and what they stand for are lists: their order is th
         lambda reader, value, where, around: reader.items(value, where, len(around["names"])),
         lambda around: [name[:2] for name in around["names"]],  # every symbol has two letters: Fv3 is an Fv
     ),
-    "prismatic": _choice_key("prismatic", (False, True), False),
+    "prismatic": choice_key("prismatic", (False, True), False),
 }
 
 
@@ -264,7 +177,7 @@ def _read_elements(reader: LocatedReader, value: object, where: str, around: Aro
     result = []
     for i, item in enumerate(reader.items(value, where)):
         place = f"{where}[{i + 1}]"
-        found = _read(reader, _ELEMENT, item, place, around)
+        found = read_record(reader, _ELEMENT, item, place, around)
         symbols = [reader.choice(symbol, f"{place} carries", ELEMENT_SYMBOLS) for symbol in found.pop("carries")]
         if len(set(symbols)) < len(symbols):
             raise reader.error(place, f"carries {', '.join(symbols)}; expected each symbol once")
@@ -274,7 +187,7 @@ def _read_elements(reader: LocatedReader, value: object, where: str, around: Aro
 
 def _cell_key(column: str) -> StoredKey:
     def data(row: DhRow, _: Robot) -> Any:
-        cell = _plain(row.cells.get(column, 0.0))
+        cell = plain(row.cells.get(column, 0.0))
         return None if repr(cell) == "0.0" else cell
 
     def read(reader: LocatedReader, value: object, where: str, _: Around) -> object:
@@ -292,7 +205,7 @@ def _antecedent_data(row: DhRow, robot: Robot) -> int | None:
 
 
 _ROW: Keys = {
-    "name": _text_key("name"),
+    "name": text_key("name"),
     "antecedent": StoredKey(
         _antecedent_data,
         lambda reader, value, where, around: reader.choice(
@@ -300,9 +213,9 @@ _ROW: Keys = {
         ),
         lambda around: around["place"],
     ),
-    "sigma": _choice_key("sigma", (REVOLUTE, PRISMATIC, FIXED), REVOLUTE),
-    "mu": _choice_key("mu", (0, 1), None),
-    "cut": _choice_key("cut", (False, True), False),
+    "sigma": choice_key("sigma", (REVOLUTE, PRISMATIC, FIXED), REVOLUTE),
+    "mu": choice_key("mu", (0, 1), None),
+    "cut": choice_key("cut", (False, True), False),
 }
 
 
@@ -312,23 +225,23 @@ def _row_keys(convention: str) -> Keys:
 
 _GEOMETRY: Keys = {
     "convention": StoredKey(
-        _own("convention"), lambda reader, value, where, _: reader.choice(value, where, tuple(CONVENTIONS))
+        write_own("convention"), lambda reader, value, where, _: reader.choice(value, where, tuple(CONVENTIONS))
     ),
     "rows": StoredKey(
-        lambda table, robot: [_write(_row_keys(table.convention), row, robot) for row in table.rows],
-        _by(LocatedReader.items),
+        lambda table, robot: [write_record(_row_keys(table.convention), row, robot) for row in table.rows],
+        read_by(LocatedReader.items),
     ),
 }
 
 
 def _read_geometry(reader: LocatedReader, value: object, where: str, around: Around) -> DhTable:
     """The table over named lengths, which must give a frame for every joint."""
-    found, lengths = _read(reader, _GEOMETRY, value, where, around), around["lengths"]
+    found, lengths = read_record(reader, _GEOMETRY, value, where, around), around["lengths"]
     columns, items, rows = CONVENTIONS[found["convention"]], found["rows"], []
     reader.names = dict(lengths)
     for i, item in enumerate(items):
         keys = _row_keys(found["convention"])
-        row = _read(reader, keys, item, f"{where} rows[{i + 1}]", {"place": i, "n_rows": len(items)})
+        row = read_record(reader, keys, item, f"{where} rows[{i + 1}]", {"place": i, "n_rows": len(items)})
         cells = {column: row.pop(column) for column in columns}
         rows.append(DhRow(**row, cells=cells))
     table, n_joints = DhTable(found["convention"], tuple(rows)), len(around["joints"])
@@ -350,15 +263,15 @@ def _places(around: Around) -> dict[int, int]:
 
 _TOOL: Keys = {
     "link": StoredKey(
-        lambda tool, robot: _number(robot, tool[0]),
+        lambda tool, robot: link_number(robot, tool[0]),
         lambda reader, value, where, around: _places(around)[reader.choice(value, where, list(_places(around)))],
     ),
-    "frame": StoredKey(lambda tool, _: _frame_data(tool[1]), _read_frame, lambda _: Transform.identity()),
+    "frame": StoredKey(lambda tool, _: frame_data(tool[1]), read_frame, lambda _: Transform.identity()),
 }
 
 
 def _read_tool(reader: LocatedReader, value: object, where: str, around: Around) -> tuple[int, Transform]:
-    found = _read(reader, _TOOL, value, where, around)
+    found = read_record(reader, _TOOL, value, where, around)
     return found["link"], found["frame"]
 
 
@@ -372,15 +285,15 @@ def _read_links(reader: LocatedReader, value: object, where: str, around: Around
 
 
 _LOOP: Keys = {
-    "name": _text_key("name"),
-    "links": StoredKey(lambda loop, robot: [_number(robot, link) for link in loop.links], _read_links),
+    "name": text_key("name"),
+    "links": StoredKey(lambda loop, robot: [link_number(robot, link) for link in loop.links], _read_links),
     "frames": StoredKey(
         lambda loop, _: [np.column_stack([frame.rotation, frame.translation]).tolist() for frame in loop.frames],
         lambda reader, value, where, around: tuple(
-            _read_frame(reader, item, where, around) for item in reader.items(value, where, 2)
+            read_frame(reader, item, where, around) for item in reader.items(value, where, 2)
         ),
     ),
-    "joint": _choice_key("joint", CUT_JOINTS, "revolute"),
+    "joint": choice_key("joint", CUT_JOINTS, "revolute"),
 }
 
 
@@ -393,7 +306,7 @@ def _read_loops(reader: LocatedReader, value: object, where: str, around: Around
     items = reader.items(value, where)
     if not items:
         raise reader.error(where, "is empty; expected at least one loop")
-    return tuple(Loop(**_read(reader, _LOOP, item, f"{where}[{i + 1}]", around)) for i, item in enumerate(items))
+    return tuple(Loop(**read_record(reader, _LOOP, item, f"{where}[{i + 1}]", around)) for i, item in enumerate(items))
 
 
 def _read_solved(reader: LocatedReader, value: object, where: str, around: Around) -> tuple[int, ...]:
@@ -410,15 +323,17 @@ def _read_rubbed(reader: LocatedReader, value: object, where: str, around: Aroun
 
 
 _CLOSURE: Keys = {  # part: the closure
-    "loops": StoredKey(lambda closure, robot: [_write(_LOOP, loop, robot) for loop in closure.loops], _read_loops),
-    "solved": StoredKey(lambda closure, robot: [_number(robot, j) for j in closure.solved], _read_solved),
+    "loops": StoredKey(
+        lambda closure, robot: [write_record(_LOOP, loop, robot) for loop in closure.loops], _read_loops
+    ),
+    "solved": StoredKey(lambda closure, robot: [link_number(robot, j) for j in closure.solved], _read_solved),
     "reference": StoredKey(lambda closure, _: closure.reference.tolist(), _per_motor),
     "branch": StoredKey(
         lambda closure, _: closure.branch.tolist(),
         lambda reader, value, where, around: reader.array(value, where, len(around["solved"])),
     ),
     "follow": StoredKey(
-        lambda closure, robot: _unusual(closure.follow, _usual_follow(robot.joints, closure.solved)),
+        lambda closure, robot: unusual(closure.follow, _usual_follow(robot.joints, closure.solved)),
         lambda reader, value, where, around: reader.array(value, where, len(around["joints"]), len(around["solved"])),
         lambda around: _usual_follow(around["joints"], around["solved"]),
     ),
@@ -456,7 +371,7 @@ def _actuation_key(name: str) -> StoredKey:
         return _usual_actuation(name, len(around["joints"]), around["active"])
 
     return StoredKey(
-        lambda robot, _: _unusual(getattr(robot, name), _usual_actuation(name, len(robot.joints), robot.active)),
+        lambda robot, _: unusual(getattr(robot, name), _usual_actuation(name, len(robot.joints), robot.active)),
         lambda reader, value, where, around: reader.array(value, where, *usual(around).shape),
         usual,
     )
@@ -477,24 +392,24 @@ def _read_locked(reader: LocatedReader, value: object, where: str, around: Aroun
 
 def _named_key(name: str, read: Read) -> StoredKey:
     """Numbers by name; an empty mapping is left out."""
-    return StoredKey(lambda robot, _: _plain(getattr(robot, name)) or None, read, lambda _: {})
+    return StoredKey(lambda robot, _: plain(getattr(robot, name)) or None, read, lambda _: {})
 
 
 def _sentences_key(name: str) -> StoredKey:
     return StoredKey(
         lambda robot, _: list(getattr(robot, name)) or None,
-        _by(LocatedReader.sentences),
+        read_by(LocatedReader.sentences),
         lambda _: (),
     )
 
 
 _ROBOT: Keys = {
-    "name": _text_key("name"),
-    "source": StoredKey(_own("source"), _by(LocatedReader.words)),
+    "name": text_key("name"),
+    "source": StoredKey(write_own("source"), read_by(LocatedReader.words)),
     "gravity": StoredKey(
         lambda robot, _: robot.gravity.tolist(), lambda reader, value, where, _: reader.array(value, where, 3)
     ),
-    "joints": StoredKey(lambda robot, _: [_write(_JOINT, joint, robot) for joint in robot.joints], _read_joints),
+    "joints": StoredKey(lambda robot, _: [write_record(_JOINT, joint, robot) for joint in robot.joints], _read_joints),
     "active": StoredKey(
         lambda robot, _: (
             None if robot.active == tuple(range(len(robot.joints))) else [robot.joints[j].number for j in robot.active]
@@ -504,43 +419,47 @@ _ROBOT: Keys = {
     ),
     **{name: _actuation_key(name) for name in ("follow", "follow_offset", "coupling", "zero")},
     "drive": StoredKey(
-        lambda robot, _: _write(_DRIVE, robot.drive, robot) or None,
-        lambda reader, value, where, around: Drive(**_read(reader, _DRIVE, value, where, around)),
+        lambda robot, _: write_record(_DRIVE, robot.drive, robot) or None,
+        lambda reader, value, where, around: Drive(**read_record(reader, _DRIVE, value, where, around)),
         lambda around: Drive(np.ones(len(around["active"]))),
     ),
-    "elements": StoredKey(lambda robot, _: [_write(_ELEMENT, x, robot) for x in robot.elements], _read_elements),
+    "elements": StoredKey(lambda robot, _: [write_record(_ELEMENT, x, robot) for x in robot.elements], _read_elements),
     "values": StoredKey(
-        lambda robot, _: _plain(robot.values),
+        lambda robot, _: plain(robot.values),
         lambda reader, value, where, around: reader.named_sets(value, where, _parameter_names(around)),
     ),
     "default_values": StoredKey(
-        _own("default_values"),
+        write_own("default_values"),
         lambda reader, value, where, around: reader.choice(reader.text(value, where), where, list(around["values"])),
     ),
-    "base_values": _named_key("base_values", _by(LocatedReader.named_sets)),
+    "base_values": _named_key("base_values", read_by(LocatedReader.named_sets)),
     "fixed": _named_key(
         "fixed",
         lambda reader, value, where, around: reader.named_numbers(value, where, _parameter_names(around)),
     ),
     "locked": StoredKey(
         lambda robot, _: (
-            {robot.joints[robot.active[i]].variable: _plain(q) for i, q in sorted(robot.locked.items())} or None
+            {robot.joints[robot.active[i]].variable: plain(q) for i, q in sorted(robot.locked.items())} or None
         ),
         _read_locked,
         lambda _: {},
     ),
-    "lengths": _named_key("lengths", _by(LocatedReader.named_numbers)),
+    "lengths": _named_key("lengths", read_by(LocatedReader.named_numbers)),
     "geometry": StoredKey(
-        lambda robot, _: _write(_GEOMETRY, robot.geometry, robot) if isinstance(robot.geometry, DhTable) else None,
+        lambda robot, _: (
+            write_record(_GEOMETRY, robot.geometry, robot) if isinstance(robot.geometry, DhTable) else None
+        ),
         _read_geometry,
         lambda _: None,
     ),
-    "tool": StoredKey(lambda robot, _: robot.tool and _write(_TOOL, robot.tool, robot), _read_tool, lambda _: None),
+    "tool": StoredKey(
+        lambda robot, _: robot.tool and write_record(_TOOL, robot.tool, robot), _read_tool, lambda _: None
+    ),
     "closes": _sentences_key("closes"),
     "warnings": _sentences_key("warnings"),
     "closure": StoredKey(
-        lambda robot, _: robot.closure and _write(_CLOSURE, robot.closure, robot),
-        lambda reader, value, where, around: _read(reader, _CLOSURE, value, where, around),
+        lambda robot, _: robot.closure and write_record(_CLOSURE, robot.closure, robot),
+        lambda reader, value, where, around: read_record(reader, _CLOSURE, value, where, around),
         lambda _: None,
     ),
     "columns": StoredKey(
@@ -560,7 +479,7 @@ def robot_to_data(robot: Robot) -> dict[str, Any]:
     Raises:
         RobotFileError: When a robot made by hand could not be read back, such as one with a NaN.
     """
-    content = _write(_ROBOT, robot, robot)
+    content = write_record(_ROBOT, robot, robot)
     reader = LocatedReader(robot.source, remedy=_IN_ROBOT)
     if _robot(reader, {"format": FORMAT, **content, "checksum": ""}).fingerprint != robot.fingerprint:
         raise reader.error("", "its fingerprint would change; expected plain Python floats and texts in its mappings")
@@ -579,7 +498,7 @@ def robot_from_data(data: Mapping[str, Any], source: str) -> Robot:
     """
     reader = LocatedReader(source, remedy=_IN_RECORD)
     robot = _robot(reader, data)
-    if data["checksum"] != _checksum(_write(_ROBOT, robot, robot)):
+    if data["checksum"] != _checksum(write_record(_ROBOT, robot, robot)):
         raise reader.error("checksum", "does not fit; a key was changed or removed after the robot was stored")
     return robot
 
@@ -588,7 +507,7 @@ def _robot(reader: LocatedReader, data: object) -> Robot:
     """The robot of a record, its checksum left aside."""
     if isinstance(data, Mapping):  # the format first: in a foreign record it explains all the other differences
         reader.choice(data.get("format"), "format", (FORMAT,))
-    found = _read(reader, _ROBOT, data, "", {}, "format", "checksum")
+    found = read_record(reader, _ROBOT, data, "", {}, "format", "checksum")
     if (loops := found["closure"]) is not None:
         rubbed, still = loops.pop("elements"), np.zeros(len(loops["solved"]))
         found["closure"] = Closure(**loops)
