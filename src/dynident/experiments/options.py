@@ -6,9 +6,9 @@ Angles are radians here; the command line takes degrees where its records say so
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from dynident.errors import InputError
 from dynident.options import Options, option
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from dynident.arrays import Array
     from dynident.estimate.fit import Fit
     from dynident.experiments.friction.plan import Timing
-    from dynident.experiments.friction.points import Gravity
-    from dynident.experiments.gravity.procedure import Control, Order
-    from dynident.experiments.oscillation.procedure import SearchName, StageName
-    from dynident.experiments.step.result import Way
+    from dynident.experiments.gravity.plan import Sweep
+    from dynident.plant.controllers import Controller
+    from dynident.robot.model import Robot
 
+Order = int | Literal["auto"]  # of a Fourier series
+Gravity = Literal["cancel", "model", "none"]  # where the gravity of a run comes from
+Way = Literal["sequential", "together"]  # how effective inertias become combinations
+StageName = Literal["both", "gravity", "inertia"]
+SearchName = Literal["extrapolate", "creep", "walk"]
 TAYLOR_TERMS = (2, 24)  # of the series for A and U: fewest and most
 
 
@@ -102,7 +106,7 @@ class GravityOptions(Options):
     order: Order = option(
         1, "of the Fourier series: 1 (rigid links) to 3, or auto: the one that the residual asks for", metavar="N"
     )
-    control: Control | None = option(
+    control: Callable[[Robot, Sweep], Controller] | None = option(
         None,
         "controller that follows a sweep, robot and sweep -> Controller; default a spring and damper at each joint on "
         "top of the torque of the robot's own values. Torque is measured, that of its model is never believed",
