@@ -15,13 +15,16 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen
 from dynident.errors import DynidentError, InputError
-from dynident.experiments.protocol import ExperimentError
 from dynident.logs.log import Log, channel_names
 from dynident.logs.write import write_log
 from dynident.plant.controllers import Controller
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.protocol import Plant, Reading, UnstableError
 from dynident.robot.model import Robot
+
+
+class ExperimentError(DynidentError):
+    """An experiment that had to end without an answer; its runs so far are with the `Bench`."""
 
 
 class Machine:

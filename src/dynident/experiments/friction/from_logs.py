@@ -13,13 +13,13 @@ from dynident.arrays import Array
 from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.estimate.fit import Fit
 from dynident.experiments.friction.fitting import fit_friction, shapes
-from dynident.experiments.friction.groups import Group, joint_groups
+from dynident.experiments.friction.groups import JointGroup, joint_groups
 from dynident.experiments.friction.links import acceleration_columns
 from dynident.experiments.friction.points import (
     BLOCKS,
     Known,
     Point,
-    Stretch,
+    SteadyStretch,
     both_ways,
     known_torque,
     one_way,
@@ -99,7 +99,7 @@ def velocity_friction_from_logs(
         reasons = "; ".join(list(dict.fromkeys(left_out))[:2]) or "no joint moves alone in them"
         raise ExperimentError(f"the logs tell no friction at constant velocity: {reasons}")
     without, told = (tuple(dict.fromkeys(one)) for one in (left_out, notes))
-    return VelocityFriction(robot.name, words(gravity, fit), tuple(fits), (), without, told)
+    return VelocityFriction.of(words(gravity, fit), fits, (), without, told)
 
 
 def _tracks(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) -> list[_Track]:
@@ -117,17 +117,17 @@ def _tracks(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) 
     return [track for track in found if len(track.time) > BLOCKS]
 
 
-def _points(group: Group, track: _Track, known: bool) -> tuple[list[Point], str]:
+def _points(group: JointGroup, track: _Track, known: bool) -> tuple[list[Point], str]:
     """What a track tells of a group, and a word on how or why not."""
     passes = _passes(group, track)
     if not passes:
         return [], ""
-    held = [one for own in passes for one in _held(group, track, own)]
+    held = [one for own in passes for one in _held_parts(group, track, own)]
     moving = sum(len(own) for own in passes)
     name = " and ".join(group.joints)
     if sum(len(one) for one in held) >= _HELD_SHARE * moving:
         stretches = [_stretch(group, track, one, known=known) for one in held]
-        points = [one_way(one) for one in stretches] if known else _paired(stretches)
+        points = [one_way(one) for one in stretches] if known else _pair_directions(stretches)
         alone = f"{track.log}: {name} holds no speed in both directions, so gravity must be known: give a fit (--fit)"
         return points, "" if points else alone
     if len(group.places) > 1:
@@ -139,7 +139,7 @@ def _points(group: Group, track: _Track, known: bool) -> tuple[list[Point], str]
     return points, note if points else f"{track.log}: {name} makes too few passes at each speed"
 
 
-def _passes(group: Group, track: _Track) -> list[Samples]:
+def _passes(group: JointGroup, track: _Track) -> list[Samples]:
     """Sample numbers of stretches in which the group moves alone, every element in one direction."""
     units = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
     own = track.dq[:, list(group.places)]
@@ -152,7 +152,7 @@ def _passes(group: Group, track: _Track) -> list[Samples]:
     return [run for run in runs if kind[run[0]] and len(run) > BLOCKS]
 
 
-def _held(group: Group, track: _Track, samples: Samples) -> list[Samples]:
+def _held_parts(group: JointGroup, track: _Track, samples: Samples) -> list[Samples]:
     """Parts of a pass in which the speed is held, without their ends."""
     step = float(np.median(np.diff(track.time)))
     width = max(1, round(_AVERAGE / step))
@@ -168,15 +168,15 @@ def _held(group: Group, track: _Track, samples: Samples) -> list[Samples]:
     return [samples[part] for part in parts if len(part) >= least]
 
 
-def _stretch(group: Group, track: _Track, samples: Samples, *, known: bool) -> Stretch:
+def _stretch(group: JointGroup, track: _Track, samples: Samples, *, known: bool) -> SteadyStretch:
     """Samples of a group; what is known of the torque holds that of inertia already."""
     q, rest, ddq = (x[samples][:, list(group.places)] for x in (track.q, track.rest, track.ddq))
-    return Stretch(
+    return SteadyStretch(
         track.log, track.time[samples], q, rest, None if known else np.stack([acceleration_columns(ddq)] * 2)
     )
 
 
-def _paired(stretches: Sequence[Stretch]) -> list[Point]:
+def _pair_directions(stretches: Sequence[SteadyStretch]) -> list[Point]:
     """Each stretch with the next one in the opposite direction over the same positions."""
     left, points = list(stretches), []
     while left:
@@ -193,7 +193,7 @@ def _paired(stretches: Sequence[Stretch]) -> list[Point]:
     return points
 
 
-def _swept(group: Group, track: _Track, passes: Sequence[Samples]) -> list[Point]:
+def _swept(group: JointGroup, track: _Track, passes: Sequence[Samples]) -> list[Point]:
     """Friction in bins of speed, each direction by itself, one number per pass."""
     (place,) = group.places
     top = max(float(np.abs(track.dq[own, place]).max()) for own in passes)

@@ -17,7 +17,7 @@ import numpy as np
 from dynident.arrays import Array, frozen, on_one_thread
 from dynident.dynamics.evaluate import mass_matrix, parameters, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
-from dynident.experiments.friction.groups import Group
+from dynident.experiments.friction.groups import JointGroup
 from dynident.experiments.friction.points import Point, noise_floor
 
 TERMS = "rigid,Ia"
@@ -51,7 +51,7 @@ class Links:
         return Links(np.zeros(n * n), np.full(n * n, np.inf), np.eye(n * n).reshape(n, n, n * n))
 
     @staticmethod
-    def of(group: Group, pose: Array) -> Links:
+    def of(group: JointGroup, pose: Array) -> Links:
         """The links of a robot with the joints of a group about a pose (n_moving,)."""
         robot, places = group.robot, list(group.places)
         values = np.asarray(parameters(robot, TERMS))

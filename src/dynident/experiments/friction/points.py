@@ -33,7 +33,7 @@ _SWINGS, _CALMS = 0.05, 0.9  # share of the velocity, and of what it was before,
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class SteadyStretch:
     """Samples at a speed that is meant to be constant.
 
     Attributes:
@@ -141,7 +141,7 @@ def derivatives(time: Array, q: Array) -> tuple[Array, Array]:
     """Velocities and accelerations of positions (m, n) at even times, smoothed over a tenth of a second."""
     kernel, step = _kernel(time)
     first, second = np.gradient(kernel, step), np.diff(kernel, 2, prepend=0.0, append=0.0) / step**2
-    return _filtered(q, first), _filtered(q, second)
+    return _convolve(q, first), _convolve(q, second)
 
 
 def motion_between(time: Array, q: Array, inside: Mask, first: int) -> tuple[Array, Array, Array]:
@@ -154,16 +154,16 @@ def motion_between(time: Array, q: Array, inside: Mask, first: int) -> tuple[Arr
         first: 0 or 1: the first sample that is used.
     """
     own = slice(first, None, 2)
-    signals = (smoothed(time[own], q[own]), *derivatives(time[own], q[own]))
+    signals = (smooth(time[own], q[own]), *derivatives(time[own], q[own]))
     found = [
         np.stack([np.interp(time[inside], time[own], x) for x in own_signals.T], axis=1) for own_signals in signals
     ]
     return found[0], found[1], found[2]
 
 
-def smoothed(time: Array, x: Array) -> Array:
+def smooth(time: Array, x: Array) -> Array:
     """Signals (m, n) at even times, smoothed as `derivatives` smooths: what belongs together stays together."""
-    return _filtered(x, _kernel(time)[0])
+    return _convolve(x, _kernel(time)[0])
 
 
 def _kernel(time: Array) -> tuple[Array, float]:
@@ -173,7 +173,7 @@ def _kernel(time: Array) -> tuple[Array, float]:
     return np.pad(kernel, 1) / kernel.sum(), float(step)
 
 
-def _filtered(x: Array, kernel: Array) -> Array:
+def _convolve(x: Array, kernel: Array) -> Array:
     padded = np.pad(x, ((len(kernel), len(kernel)), (0, 0)), mode="edge")
     return np.stack([np.convolve(own, kernel, mode="same") for own in padded.T], axis=1)[len(kernel) : -len(kernel)]
 
@@ -196,7 +196,7 @@ def settling(time: Array, dq: Array) -> tuple[float, bool]:
     return seconds, not (swings & (middle.std(axis=0) < _CALMS * first.std(axis=0))).any()
 
 
-def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:
+def unsteady(stretch: SteadyStretch, wanted: Array, names: Sequence[str]) -> str:
     """Why a stretch is not one of constant speed; empty if it is.
 
     Args:
@@ -230,7 +230,7 @@ def _resolution(q: Array) -> float:
     return float(changes.min(initial=np.inf)) if len(changes) < len(q) - 1 else 0.0
 
 
-def one_way(stretch: Stretch) -> Point:
+def one_way(stretch: SteadyStretch) -> Point:
     """Friction of a stretch whose gravity is known or none."""
     seconds = float(stretch.time[-1] - stretch.time[0])
     parts = np.array_split(np.arange(len(stretch.time)), BLOCKS)
@@ -240,7 +240,7 @@ def one_way(stretch: Stretch) -> Point:
     return Point(stretch.run, stretch.speed, blocks, False, seconds, rigid, dq, level=_level(stretch))
 
 
-def _level(*stretches: Stretch) -> Array:
+def _level(*stretches: SteadyStretch) -> Array:
     """(n,) RMS torque of some stretches."""
     return np.asarray(np.sqrt(np.mean(np.concatenate([one.tau for one in stretches]) ** 2, axis=0)))
 
@@ -252,7 +252,7 @@ def noise_floor(points: Sequence[Point], share: float) -> Array:
     return np.asarray(np.maximum(share * size, ROUNDING * level) + 1e-12)
 
 
-def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
+def both_ways(there: SteadyStretch, back: SteadyStretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
     """Half the difference of torque there and back, position by position.
 
     Gravity, offset and the squares of speeds are the same on both ways and cancel; friction changes its sign. What does

@@ -63,7 +63,7 @@ class LinkComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MomentComparison:
     """Moments by gravity beside those of a fit.
 
     Attributes:
@@ -108,7 +108,7 @@ def compare_moments(
     *,
     friction: Mapping[str, float] | None = None,
     notes: Sequence[str] = (),
-) -> Comparison:
+) -> MomentComparison:
     """Compare moments link by link.
 
     Args:
@@ -125,7 +125,7 @@ def compare_moments(
     weight = float(np.linalg.norm(base.robot.gravity))
     left = {place: torque / weight for place, torque in (friction or {}).items()}
     found = [_link(base.robot, tuple(names), own, other, left.get(place, 0.0)) for place, names in links.items()]
-    return Comparison(tuple(found), tuple(notes))
+    return MomentComparison(tuple(found), tuple(notes))
 
 
 def moments_of_fit(base: GravityBase, fit: Fit) -> tuple[dict[str, tuple[float, float]], list[str]]:

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, on_one_thread
+from dynident.arrays import Array, frozen, on_one_thread
 from dynident.experiments.gravity.slow_runs import SlowRun
-from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_columns
+from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns
+from dynident.information.parameter_estimate import ParameterEstimate
 
 HIGHEST = 3  # order up to which harmonics are reported
 _BLIND = 2e3  # condition beyond which a higher order is not tried
@@ -208,23 +209,10 @@ _ABSENT = 1e-3  # share of the largest, below which a harmonic is not one of the
 _FLOOR = 1e-12  # share of the largest coefficient that is rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Values of the gravity base.
-
-    Attributes:
-        values: (n,).
-        covariance: (n, n).
-        determined: (n,) whether the runs tell each one.
-    """
-
-    values: Array
-    covariance: Array
-    determined: Mask
-
-
 @on_one_thread
-def solve(base: GravityBase, parts: Sequence[Stage], found: Sequence[Sequence[FourierFit]]) -> Moments:
+def solve_moments(
+    base: GravityBase, parts: Sequence[SweepStage], found: Sequence[Sequence[FourierFit]]
+) -> ParameterEstimate:
     """The recursion: what a stage adds, with the links beyond it as the stages before have found them.
 
     Args:
@@ -239,7 +227,7 @@ def solve(base: GravityBase, parts: Sequence[Stage], found: Sequence[Sequence[Fo
         fresh = list(stage.fresh)
         if not fresh:
             continue
-        rows, weight, noise = _measured(base, fits)
+        rows, weight, noise = _weight_rows(base, fits)
         root = _whitening(noise)
         u, s, vt = np.linalg.svd(root @ rows[:, fresh], full_matrices=False)
         plain = np.linalg.svd(rows[:, fresh], compute_uv=False)
@@ -259,7 +247,7 @@ def solve(base: GravityBase, parts: Sequence[Stage], found: Sequence[Sequence[Fo
         leaning = np.abs(spread[:, open_beyond]).max(axis=1, initial=0.0) > _WEAK
         determined[fresh] = (lost < 1e-6) & ~leaning
         known += fresh
-    return Moments(values, covariance, determined)
+    return ParameterEstimate.of(base, values, covariance, determined)
 
 
 def _whitening(noise: Array) -> Array:
@@ -269,7 +257,7 @@ def _whitening(noise: Array) -> Array:
     return np.asarray(np.linalg.inv(np.linalg.cholesky(alike + _FLOOR * np.eye(len(std)))) / std)
 
 
-def _measured(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, Array, Array]:
+def _weight_rows(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, Array, Array]:
     """What the coefficients are of the gravity base (n_rows, n), their values without what is known, their noise."""
     rows, weight, noise = [], [], []
     for fit in fits:

@@ -15,7 +15,7 @@ from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.loop_assembly import all_active, assembly
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.gravity.slow_runs import SETTLE
-from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_columns, stages
+from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns, stages
 from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
@@ -104,7 +104,7 @@ _CLEAR = 0.05  # pivot of loops at a pose
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """What will be done.
 
     Attributes:
@@ -113,7 +113,7 @@ class Plan:
         notes: What was decided on the way.
     """
 
-    stages: tuple[Stage, ...]
+    stages: tuple[SweepStage, ...]
     sweeps: tuple[tuple[Sweep, ...], ...]
     notes: tuple[str, ...]
 
@@ -140,8 +140,8 @@ def plan_sweeps(
     least_poses: int = 1,
     span: float | None = None,
     speed: float | None = None,
-) -> Plan:
-    """Plan the sweeps of a robot.
+) -> SweepPlan:
+    """SweepPlan the sweeps of a robot.
 
     Args:
         base: What gravity shows of it.
@@ -168,12 +168,12 @@ def plan_sweeps(
     for stage in parts:
         choices = {j: _sweeps(robot, j, given or _poses(robot, j), span, speed) for j in stage.joints}
         for own in choices.values():
-            notes += _shortened(robot, own[0], span)
+            notes += _note_short_range(robot, own[0], span)
         if given:
             sweeps.append(tuple(one for own in choices.values() for one in own))
         else:
             sweeps.append(_chosen(base, stage, choices, least_poses))
-    return Plan(parts, tuple(sweeps), tuple(notes))
+    return SweepPlan(parts, tuple(sweeps), tuple(notes))
 
 
 def _place(robot: Robot, name: str, kind: str) -> int:
@@ -256,7 +256,7 @@ def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], span: float | None
     return found
 
 
-def _shortened(robot: Robot, sweep: Sweep, span: float | None) -> list[str]:
+def _note_short_range(robot: Robot, sweep: Sweep, span: float | None) -> list[str]:
     wanted = 2.0 * _half(robot, sweep.joint, span)
     reached = sweep.upper - sweep.lower - 2.0 * sweep.speed * RUN_IN
     if reached > wanted - 1e-9:
@@ -272,7 +272,7 @@ def _half(robot: Robot, joint: int, span: float | None) -> float:
     return SLIDE if _slides(robot, joint) else span or SPAN
 
 
-def _chosen(base: GravityBase, stage: Stage, choices: Mapping[int, list[Sweep]], least: int) -> tuple[Sweep, ...]:
+def _chosen(base: GravityBase, stage: SweepStage, choices: Mapping[int, list[Sweep]], least: int) -> tuple[Sweep, ...]:
     """For each joint the pose that shows most of what the stage adds, and further ones where one is not enough."""
     rows = {j: _rows(base, stage, own) for j, own in choices.items()}
     taken: list[tuple[int, int]] = []
@@ -299,7 +299,7 @@ def _chosen(base: GravityBase, stage: Stage, choices: Mapping[int, list[Sweep]],
     return tuple(choices[j][k] for j, k in sorted(taken, key=lambda one: stage.joints.index(one[0])))
 
 
-def _rows(base: GravityBase, stage: Stage, sweeps: Sequence[Sweep]) -> Array:
+def _rows(base: GravityBase, stage: SweepStage, sweeps: Sequence[Sweep]) -> Array:
     """Torque over sweeps of one joint per parameter that the stage adds, (n_sweeps, n_angles, n_fresh).
 
     Without its mean over a sweep, which an offset would hide.

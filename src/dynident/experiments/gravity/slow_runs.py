@@ -162,7 +162,7 @@ def slow_run(
         width = max(_SMOOTH, float(np.ptp(q[keep, joint])) / cruise / _OSCILLATION)
         ddq = _derivatives(time, q, width, 4)[1]
     else:
-        keep = _settled(time, cruising)
+        keep = _without_settling(time, cruising)
     keep &= _inside(time, 0.5 * width)
     ahead = dq[:, joint] > 0.0
     place, used = _places(f"{label}: joint {name}", q[:, joint], keep, ahead)
@@ -245,7 +245,7 @@ def _cruising(alone: Mask, speed: Array, push: Array, cruise: float) -> Mask | N
     return calm if np.count_nonzero(calm) > 0.5 * np.count_nonzero(even) else even
 
 
-def _settled(time: Array, keep: Mask) -> Mask:
+def _without_settling(time: Array, keep: Mask) -> Mask:
     """The same without the beginning of each stretch, unless hardly anything would be left of it."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]]).astype(int)))
     found = keep.copy()

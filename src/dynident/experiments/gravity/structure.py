@@ -124,7 +124,7 @@ def gravity_base(robot: Robot) -> GravityBase:
 
 
 @dataclass(frozen=True)
-class Stage:
+class SweepStage:
     """Joints that are looked at together, and the parameters they add to those known already.
 
     Attributes:
@@ -137,7 +137,7 @@ class Stage:
 
 
 @on_one_thread
-def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[Stage, ...]:
+def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[SweepStage, ...]:
     """The recursion from the tip (eq. 21): each stage adds the moments of the next link inwards.
 
     A joint stands alone unless its torque cannot tell what it adds; then it waits for the next one.
@@ -150,7 +150,7 @@ def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[St
     order = sorted(weighed, key=lambda j: (int(base.felt[j].sum()), -j))
     q = random_states(base.robot, _STATES)[0]
     torque = gravity_columns(base.robot, q)[:, :, list(base.independent)]
-    found: list[Stage] = []
+    found: list[SweepStage] = []
     known: set[int] = set()
     waiting: list[int] = []
     for j in order:
@@ -166,13 +166,13 @@ def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[St
             sizes = np.linalg.svd(rows / np.linalg.norm(rows, axis=0), compute_uv=False)
             if sizes[-1] < FAINT * sizes[0]:
                 continue
-        found.append(Stage(tuple(waiting), tuple(fresh)))
+        found.append(SweepStage(tuple(waiting), tuple(fresh)))
         known |= set(fresh)
         waiting.clear()
     return tuple(found)
 
 
-def unweighed(base: GravityBase) -> dict[str, str]:
+def joints_without_weight(base: GravityBase) -> dict[str, str]:
     """Joints that no weight reaches, with the reason."""
     robot, reasons = base.robot, {}
     for place, name in enumerate(robot.joint_names):

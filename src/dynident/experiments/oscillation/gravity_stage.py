@@ -16,8 +16,22 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.experiments.bench import Bench
 from dynident.experiments.options import OscillationOptions
-from dynident.experiments.oscillation.model import Local, Solved, SwingModel, gauss_newton, local, nominals
-from dynident.experiments.oscillation.stage import StageResult, Step, duration_for, refuse, step_of
+from dynident.experiments.oscillation.model import (
+    PoseEquations,
+    SwingModel,
+    SwingSolution,
+    gauss_newton,
+    local,
+    nominals,
+)
+from dynident.experiments.oscillation.stage import (
+    StageResult,
+    SwingStep,
+    duration_for,
+    estimate_groups,
+    refuse,
+    step_of,
+)
 from dynident.experiments.oscillation.swings import (
     AHEAD,
     Law,
@@ -49,17 +63,17 @@ ADVICE = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class FittedSwing:
     """A swing as the fit uses it: its equations, the values sent, the logarithm of its product, its mean position."""
 
-    about: Local
+    about: PoseEquations
     sent: Array
     log_product: float
     log_std: float
     mean_std: Array
 
 
-def gravity_stage(
+def run_gravity_stage(
     bench: Bench, model: SwingModel, options: OscillationOptions | None = None, *, pose: Array | None = None
 ) -> StageResult:
     """Find the weights of a machine from its swings.
@@ -103,8 +117,8 @@ class GravitySearch:
         self.nominal = nominals(model.gravity)
         self.offset = np.zeros(len(pose))  # of where it swings from where the values say
         self.amplitude = amplitude_for(0.0, how.amplitude)
-        self.seen: list[Seen] = []
-        self.steps: list[Step] = []
+        self.seen: list[FittedSwing] = []
+        self.steps: list[SwingStep] = []
         self.warnings: list[str] = []
         self.last: Swing | None = None
 
@@ -138,7 +152,7 @@ class GravitySearch:
                     break
         return True
 
-    def felt(self, about: Local, k: int) -> bool:
+    def felt(self, about: PoseEquations, k: int) -> bool:
         """Whether a weight changes the swing about a pose."""
         slope = about.stiffness @ self.model.gravity[k].direction
         return bool(np.abs(slope).max() * abs(self.nominal[k]) > 1e-6 * np.abs(about.stiffness @ self.model.chi).max())
@@ -159,7 +173,7 @@ class GravitySearch:
             raise refuse("gravity", one, ADVICE[one.state])
         std = np.hypot(one.modes.log_product_std, systematic(one, self.amplitude))
         about = local(self.model, np.asarray(one.modes.mean))
-        self.seen.append(Seen(about, sent, one.modes.log_product, float(std), mean_spread(one, self.amplitude)))
+        self.seen.append(FittedSwing(about, sent, one.modes.log_product, float(std), mean_spread(one, self.amplitude)))
         self._centre(one)
         return True
 
@@ -198,7 +212,7 @@ class GravitySearch:
         self.steps.append(step_of(one, sent))
         return one
 
-    def solve(self, start: Array) -> Solved:
+    def solve(self, start: Array) -> SwingSolution:
         """Weights, and one number for the inertia, that fit every product and every mean position."""
         sizes = np.abs(self.nominal)
         scale = np.append(np.where(sizes > 0.0, sizes, sizes.max() * 0.1), 1.0)
@@ -213,7 +227,7 @@ class GravitySearch:
             "spoils them: lower --amplitude, or use dynident gravity instead"
         )
 
-    def _expected(self, values: Array, one: Seen) -> float:
+    def _expected(self, values: Array, one: FittedSwing) -> float:
         """Logarithm of det(K - K~) over the model's det M; not a number where it would fall."""
         slope = one.about.stiffness @ (self.model.weight(values) - self.model.weight(one.sent))
         if np.linalg.eigvalsh(0.5 * (slope + slope.T)).min() <= 0.0:
@@ -233,7 +247,7 @@ class GravitySearch:
             rest.append((one.about.weight @ error) / (slope * one.mean_std.max() + 1e-12))
         return np.concatenate(rest)
 
-    def result(self, solved: Solved) -> StageResult:
+    def result(self, solved: SwingSolution) -> StageResult:
         """The weights as a result."""
         values, std = solved.values[:-1], solved.std[:-1]
         names = [one.name for one, s in zip(self.model.gravity, std, strict=True) if not np.isfinite(s)]
@@ -244,10 +258,10 @@ class GravitySearch:
                 "has"
             )
         notes = (f"{len(self.seen)} swings fitted, misfit {solved.misfit:.2g} of their deviations",)
+        estimate = estimate_groups(self.model.gravity, values, std, solved.covariance[:-1, :-1])
         return StageResult(
-            *("gravity", "extrapolate", self.model.gravity, values, std, tuple(self.steps)),
+            *("gravity", "extrapolate", self.model.gravity, estimate, tuple(self.steps)),
             notes=notes,
             warnings=tuple(warnings),
             poses=self.pose[None],
-            covariance=solved.covariance[:-1, :-1],
         )

@@ -29,8 +29,15 @@ from dynident.experiments.oscillation.modal_equations import (
     sizes_of,
     slopes_of,
 )
-from dynident.experiments.oscillation.model import Solved, SwingModel, linear_least_squares, nominals
-from dynident.experiments.oscillation.stage import StageResult, Step, duration_for, refuse, step_of
+from dynident.experiments.oscillation.model import SwingModel, SwingSolution, linear_least_squares, nominals
+from dynident.experiments.oscillation.stage import (
+    StageResult,
+    SwingStep,
+    duration_for,
+    estimate_groups,
+    refuse,
+    step_of,
+)
 from dynident.experiments.oscillation.swings import Law, Swing, amplitude_for, mixed_start, quantum_of, swing
 
 MERGED = 1e-3  # |w²/kp - 1| at which the modes count as one
@@ -43,7 +50,7 @@ _RANGE = 3.0  # times the frequencies that the model says, within which the mach
 _PASSES = 4  # of the fit, each with the covariance of the pass before
 
 
-def inertia_stage(
+def run_inertia_stage(
     bench: Bench,
     model: SwingModel,
     options: OscillationOptions | None = None,
@@ -75,7 +82,7 @@ def inertia_stage(
     weighed = not model.gravity or (weights is not None and bool(np.isfinite(weights.std).all()))
     if set_points is None:
         set_points = choose_set_points(model, bench.bounds, values, kp=kp, weighed=weighed)
-    search = _Search(bench, model, how, kp, [np.asarray(pose, dtype=float) for pose in set_points], weights)
+    search = InertiaSearch(bench, model, how, kp, [np.asarray(pose, dtype=float) for pose in set_points], weights)
     if not weighed:
         values = search.weigh(values)
     gap, solved = np.inf, None
@@ -90,7 +97,9 @@ def inertia_stage(
     return search.result(solved, gap)
 
 
-class _Search:
+class InertiaSearch:
+    """The runs of an inertia stage and what they have shown so far."""
+
     def __init__(
         self,
         bench: Bench,
@@ -104,7 +113,7 @@ class _Search:
         self.parts = [parts_of(model, pose) for pose in poses]
         self.amplitude = amplitude_for(0.0, SMALLER if how.amplitude is None else how.amplitude)
         self.evidence: list[Evidence] = []
-        self.steps: list[Step] = []
+        self.steps: list[SwingStep] = []
 
     # --- weights ----------------------------------------------------------------------------------------------------
 
@@ -216,7 +225,7 @@ class _Search:
 
     # --- fit --------------------------------------------------------------------------------------------------------
 
-    def solve(self, start: Array) -> Solved:
+    def solve(self, start: Array) -> SwingSolution:
         """Weights, inertias, viscous friction and the hold of the torque that fit every mode and every mean."""
         n = len(self.poses[0])
         unknown = np.concatenate([start, np.zeros(n + len(HOLD_STD))])
@@ -240,7 +249,7 @@ class _Search:
         if self.weights is None:
             return rows, right
         found = np.flatnonzero(np.isfinite(self.weights.std))
-        square, turned = np.linalg.eigh(self.weights.covariance[np.ix_(found, found)])
+        square, turned = np.linalg.eigh(self.weights.estimate.covariance[np.ix_(found, found)])
         seen = square > 1e-14 * max(float(square.max(initial=0.0)), 1e-300)
         known = np.zeros((int(seen.sum()), count))
         known[:, found] = turned[:, seen].T / np.sqrt(square[seen])[:, None]
@@ -258,7 +267,8 @@ class _Search:
     def _sent(self, values: Array) -> Array:
         return np.asarray(values[self._asked])
 
-    def result(self, solved: Solved, gap: float) -> StageResult:
+    def result(self, solved: SwingSolution, gap: float) -> StageResult:
+        """Weights and inertias as a result."""
         asked = self._asked
         both = (*self.model.gravity, *self.model.inertia)
         groups = tuple(both[k] for k in asked)
@@ -278,12 +288,14 @@ class _Search:
             "standard deviations",
             f"with the estimates |w²/kp - 1| is {gap:.1e}",
         )
+        covariance = solved.covariance[np.ix_(asked, asked)]
         return StageResult(
-            *("inertia", "extrapolate", groups, solved.values[asked], solved.std[asked], tuple(self.steps)),
+            *("inertia", "extrapolate", groups),
+            estimate_groups(groups, solved.values[asked], solved.std[asked], covariance),
+            tuple(self.steps),
             notes=notes,
             warnings=tuple(warnings),
             poses=np.array(self.poses),
-            covariance=solved.covariance[np.ix_(asked, asked)],
         )
 
 

@@ -111,7 +111,7 @@ def fit_modes(time: Array, q: Array, count: int, fastest: float, slowest: float 
     if start is None:
         return None
     stamps, x = _block_means(time, q, min(widest, max(1, len(time) // _LONG)))
-    found = _refined(stamps, x, start)
+    found = _refine(stamps, x, start)
     if found is None or len(stamps) == len(time):
         return found
     basis = _basis(time - time[0], np.stack([found.decay, found.poles.imag], axis=1))
@@ -165,7 +165,7 @@ def _basis(time: Array, poles: Array) -> Array:
     return np.stack(parts, axis=1)
 
 
-def _refined(time: Array, x: Array, start: Array) -> Modes | None:
+def _refine(time: Array, x: Array, start: Array) -> Modes | None:
     from scipy.optimize import least_squares
 
     t = time - time[0]

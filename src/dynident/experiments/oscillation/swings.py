@@ -329,14 +329,14 @@ def swing(
         # One that becomes too fast falls: a swing within its reach is slow.
         own = run.end == "bound" and bench.bounds.broken(run.q[-1], run.dq[-1]) is not None
         return Swing(law, run, start, None, "limit" if own else "falls")
-    if _held(run, start):
+    if _is_held(run, start):
         return Swing(law, run, start, None, "held")
     modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest, slowest)
     clear = modes is not None and modes.clear
     return Swing(law, run, start, modes, "swings" if clear else "unclear")
 
 
-def _held(run: Run, start: Array) -> bool:
+def _is_held(run: Run, start: Array) -> bool:
     """Whether no joint goes to and fro about where it ends up, by more than a small part of its start."""
     last = run.q[3 * len(run.q) // 4 :]
     middle = 0.5 * (last.max(axis=0) + last.min(axis=0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,14 +27,16 @@ from dynident.experiments.step.poses import (
 from dynident.experiments.step.records import StepRecord, configurations
 from dynident.experiments.step.response import JointNumbers, differing, fit_response, joint_numbers
 from dynident.experiments.step.result import (
-    Combinations,
     Configuration,
-    Inertia,
-    JointFriction,
+    EffectiveInertia,
+    InertiaCombinations,
+    MotorFriction,
+    StepPayload,
     StepResult,
+    effective_inertias,
     solve_inertias,
 )
-from dynident.payload.quantities import PayloadAdvice, PayloadNumber, null_space, payload_numbers
+from dynident.payload.quantities import PayloadAdvice, null_space, payload_numbers
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
@@ -50,17 +51,8 @@ _CONDITION = 300.0  # of the scaled rows
 _HALF = 0.5  # part of a standard deviation that is worth a word
 
 
-def analyse(
-    robot: Robot,
-    motors: Motors,
-    records: Sequence[StepRecord],
-    *,
-    terms: int | None = None,
-    way: Way = "sequential",
-    emf_known: bool = False,
-    values: str | None = None,
-    combine: bool = True,
-    weight_std: float = StepOptions.weight_std,
+def analyze_steps(
+    robot: Robot, motors: Motors, records: Sequence[StepRecord], options: StepOptions | None = None
 ) -> StepResult:
     """Inertia, friction and combinations from recorded steps.
 
@@ -68,16 +60,14 @@ def analyse(
         robot: The robot.
         motors: Torque constant and resistance are used; inductance and back-EMF are reported.
         records: Steps of any motors at any poses.
-        terms: None for the exact solution, else the number of terms of Taylor's series.
-        way: How effective inertias become combinations.
-        emf_known: Whether the motors' back-EMF is known, so that damping can be split.
-        values: Value set that tells whether rotors count apart.
-        combine: Solve for the robot's combinations; a robot that carries something has others.
-        weight_std: Relative standard deviation of the described masses, centers and inertias.
+        options: How they are fitted: `terms`, `way`, `emf_known`, `values`, `weight_std`. With `repeat` the robot's
+            combinations are not solved for: one that carries something has others.
 
     Raises:
-        ExperimentError: When a record tells nothing.
+        ExperimentError: When a record determines nothing.
     """
+    how = options or StepOptions()
+    terms, values = how.terms, how.values
     if not records:
         raise InputError("a step test needs at least one recorded step")
     own = motors.for_joints(robot.joint_names)
@@ -93,24 +83,21 @@ def analyse(
         enough = len(group) > 1 and differing([one.voltage for one in group])
         if enough and terms is None:
             names = [_what(robot, one) for one in group]
-            balance = torque_balance(
-                Description(robot, own, motor, group[0].pose, values, weight_std, counts), group, names
-            )
-            numbers, responses, curves = balance.numbers, balance.responses, balance.curves
-            config = Configuration(motor, group[0].pose, tuple(group), responses, numbers, curves)
+            known = Description(robot, own, motor, group[0].pose, values, how.weight_std, counts)
+            config = torque_balance(known, group, names)
         else:
             config = _by_constants(robot, group, float(gains[motor]), float(lags[motor]), terms, combined=enough)
         _check_signs(robot, config, float(gains[motor]))
         found.append(config)
-    emf = own.braking if emf_known else None
+    emf = own.braking if how.emf_known else None
     tested = sorted({one.motor for one in found}, reverse=True)
     friction = [_friction(found, motor, emf, float(lags[motor])) for motor in tested]
     complete = [one for one in friction if one is not None]
-    combinations = _combinations(robot, found, way, values) if combine else None
+    combinations = _combinations(robot, found, how.way, values) if how.repeat is None else None
     warnings = _record_warnings(robot, found, terms)
     warnings += _friction_warnings(robot, complete, tested)
     warnings += _combination_warnings(combinations)
-    return StepResult(robot, tuple(found), tuple(complete), combinations, terms, tuple(warnings))
+    return StepResult.of(robot, motors, found, complete, combinations, terms, warnings)
 
 
 def _what(robot: Robot, record: StepRecord) -> str:
@@ -150,7 +137,7 @@ def no_constants(robot: Robot, motor: int, terms: int | None) -> str:
     )
 
 
-def _undetermined(robot: Robot, config: Configuration, told: JointNumbers) -> str:
+def _undetermined_text(robot: Robot, config: Configuration, told: JointNumbers) -> str:
     """What to change where steps do not tell the inertia of a configuration."""
     pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, config.pose, strict=True))
     volts = ", ".join(f"{record.voltage:.3g}" for record in config.records)
@@ -176,7 +163,7 @@ def _check_signs(robot: Robot, config: Configuration, gain: float) -> None:
         )
 
 
-def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag: float) -> JointFriction | None:
+def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag: float) -> MotorFriction | None:
     """Damping and Coulomb friction of a motor, averaged over its configurations."""
     own = [one for one in found if one.motor == motor and one.numbers is not None]
     if not own:
@@ -190,7 +177,7 @@ def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag
         )
     both = any(one.std[3] > 0.0 for one in told)
     record = min(fit.duration for one in own for fit in one.responses)
-    return JointFriction(
+    return MotorFriction(
         motor,
         means[0],
         None if emf is None else float(emf[motor]),
@@ -222,12 +209,10 @@ def _mean(values: Array, std: Array, common: Array) -> tuple[float, float]:
     return mean, max(own, scatter)
 
 
-def _combinations(robot: Robot, found: Sequence[Configuration], way: Way, values: str | None) -> Combinations | None:
-    inertias = [
-        Inertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
-        for one in found
-        if one.numbers is not None
-    ]
+def _combinations(
+    robot: Robot, found: Sequence[Configuration], way: Way, values: str | None
+) -> InertiaCombinations | None:
+    inertias = effective_inertias(found)
     if not inertias:
         return None
     motors = sorted({one.motor for one in inertias})
@@ -245,7 +230,7 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
                 bad["late"].append(f"{record.label} ({1e3 * (fit.onset - record.step):.0f} ms)")
         told = config.numbers
         if told is not None and not told.inertia > _APART * told.std[0]:
-            warnings.append(_undetermined(robot, config, told))
+            warnings.append(_undetermined_text(robot, config, told))
         if told is not None and not config.curves and told.misfit > _APART and told.std[0] > _MATTERS * told.inertia:
             name = robot.joint_names[config.motor]
             warnings.append(
@@ -272,7 +257,7 @@ def _some(items: Sequence[str], most: int = 3) -> str:
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
-def _friction_warnings(robot: Robot, friction: Sequence[JointFriction], tested: Sequence[int]) -> list[str]:
+def _friction_warnings(robot: Robot, friction: Sequence[MotorFriction], tested: Sequence[int]) -> list[str]:
     warnings = []
     told = {one.motor for one in friction}
     alone = [robot.joint_names[motor] for motor in tested if motor not in told]
@@ -309,11 +294,11 @@ def _friction_warnings(robot: Robot, friction: Sequence[JointFriction], tested: 
     return warnings
 
 
-def _combination_warnings(combinations: Combinations | None) -> list[str]:
+def _combination_warnings(combinations: InertiaCombinations | None) -> list[str]:
     if combinations is None:
         return []
     warnings = []
-    untold = [name for name, told in zip(combinations.base.names, combinations.told, strict=True) if not told]
+    untold = combinations.estimate.undetermined
     if untold:
         warnings.append(
             f"{len(untold)} of {combinations.base.n} combinations are not told by these poses ({_some(untold, 6)}); "
@@ -334,7 +319,7 @@ def _combination_warnings(combinations: Combinations | None) -> list[str]:
     return warnings
 
 
-def balanced(robot: Robot, motor: int, values: str | None) -> bool:
+def carries_no_weight(robot: Robot, motor: int, values: str | None) -> bool:
     """Whether a motor carries no weight: gravity cannot act on it.
 
     Raises:
@@ -359,21 +344,6 @@ _SAME = 0.02  # [rad or m] by which poses with and without the payload may diffe
 _RANK = 1e-7  # share of the largest singular value that counts
 
 
-@dataclass(frozen=True)
-class StepPayload:
-    """A payload from step tests.
-
-    Attributes:
-        numbers: mass; cx, cy, cz; Ixx .. Iyz, withheld where the poses do not tell them.
-        warnings: Why.
-        pairs: Number of inertias with and without it.
-    """
-
-    numbers: tuple[PayloadNumber, ...]
-    warnings: tuple[str, ...]
-    pairs: int
-
-
 def payload_rows(robot: Robot, poses: ArrayLike, motor: int) -> Array:
     """Inertia that a body on the tool adds, over its standard parameters in the tool frame, (n_poses, 10)."""
     if robot.tool is None:
@@ -394,7 +364,7 @@ def payload_poses(robot: Robot, motors: Sequence[int], count: int, seed: int) ->
     return best_rows({motor: own[:, felt] for motor, own in rows.items()}, candidates, count)[0]
 
 
-def step_payload(robot: Robot, loaded: Sequence[Inertia], unloaded: Sequence[Inertia]) -> StepPayload:
+def step_payload(robot: Robot, loaded: Sequence[EffectiveInertia], unloaded: Sequence[EffectiveInertia]) -> StepPayload:
     """The body on the tool from inertias of the same joints at the same poses with and without it.
 
     Raises:
@@ -431,6 +401,6 @@ def _advice(robot: Robot) -> PayloadAdvice:
     return PayloadAdvice(*null_space(rows), (remedy,) * len(LINK_SYMBOLS))
 
 
-def _apart(one: Inertia, other: Inertia) -> Array:
+def _apart(one: EffectiveInertia, other: EffectiveInertia) -> Array:
     """How far poses differ, the tested joint left out: it feels the same anywhere."""
     return np.delete(one.pose - other.pose, one.motor)

@@ -136,7 +136,7 @@ def default_motors(robot: Robot) -> Motors:
     return Motors(gains, 1.0, voltage_limit=FULL_VOLTAGE)
 
 
-def suggested(
+def suggest_voltages(
     robot: Robot, motors: Motors, motor: int, duration: float, values: str | None = None
 ) -> tuple[float, float]:
     """Two voltages whose steps use most of a joint's range in a time [s], judged by the robot's own values."""

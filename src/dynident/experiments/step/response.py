@@ -130,7 +130,7 @@ def fit_response(
         p, covariance = _exact(t, theta, start, weight, noise, begin, step + lag)
     A, U, onset, origin = (float(x) for x in p)
     if terms is not None:
-        A, U = _truncated(t - onset, theta - origin, terms)
+        A, U = _fit_series(t - onset, theta - origin, terms)
         left = theta - origin - displacement(t - onset, A, U, terms)
         covariance = _covariance(_jacobian(t - onset, A, U, terms)[:, :2], left, noise, np.zeros(2))
     left = theta - origin - displacement(t - onset, A, U, terms)
@@ -225,7 +225,7 @@ def _guess(s: Array, far: Array) -> tuple[float, float]:
     return float(rates[best]), fits[best]
 
 
-def _truncated(s: Array, far: Array, terms: int) -> tuple[float, float]:
+def _fit_series(s: Array, far: Array, terms: int) -> tuple[float, float]:
     """A and U of the cut series: two terms are linear, each further one starts from the one before."""
     from scipy.optimize import least_squares
 

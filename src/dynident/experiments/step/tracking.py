@@ -16,7 +16,7 @@ from dynident.experiments.bench import Bench
 from dynident.experiments.step.controller import StepController
 from dynident.experiments.step.poses import InertiaBase, ranges
 from dynident.experiments.step.records import driven_positions
-from dynident.experiments.step.result import StepResult
+from dynident.experiments.step.result import FeedforwardRun, StepResult
 from dynident.motion.point_to_point import PointToPoint
 from dynident.plant.controllers import Quantity
 from dynident.plant.drives import Motors
@@ -48,32 +48,6 @@ class ForwardModel:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
-@dataclass(frozen=True)
-class Tracking:
-    """One motion under one feedforward.
-
-    Attributes:
-        model: Name of the feedforward.
-        joints: Places of the joints that were to move.
-        time: (n_samples,) [s].
-        error: (n_samples, n_moving) position minus wanted [rad or m].
-        speed_error: The same for speeds.
-        why: Why the run ended.
-    """
-
-    model: str
-    joints: tuple[int, ...]
-    time: Array
-    error: Array
-    speed_error: Array
-    why: str
-
-    @property
-    def worst(self) -> Array:
-        """Largest position error of each joint that was to move."""
-        return np.asarray(np.abs(self.error).max(axis=0)[list(self.joints)])
-
-
 def forward_models(result: StepResult, computed: str | None = None) -> list[ForwardModel]:
     """The identified model, the same without friction, and what was computed before.
 
@@ -86,19 +60,19 @@ def forward_models(result: StepResult, computed: str | None = None) -> list[Forw
     """
     if result.combinations is None or not result.friction:
         raise InputError("the feedforward check needs inertias: test with two voltages")
-    robot, base = result.robot, result.combinations.base
+    robot, base, estimate = result.robot, result.combinations.base, result.combinations.estimate
     n = len(robot.moving)
     damping, coulomb = np.zeros(n), np.zeros(n)
     for one in result.friction:
         damping[one.motor], coulomb[one.motor] = one.damping[0], one.coulomb[0]
-    told = np.where(result.combinations.told, result.combinations.beta, base.values())
+    told = np.where(estimate.determined, estimate.values, base.values())
     values = _standard(base, told)
     models = [
         ForwardModel("identified", values, damping, coulomb),
         ForwardModel("identified, without friction", values, np.zeros(n), np.zeros(n)),
     ]
     if computed is not None:
-        models.append(ForwardModel("computed", _computed(robot, base, computed), damping, coulomb))
+        models.append(ForwardModel("computed", _computed_values(robot, base, computed), damping, coulomb))
     return models
 
 
@@ -116,7 +90,7 @@ def check_computed(robot: Robot, name: str) -> None:
         raise UnknownNameError("parameter set", name, [*robot.values, *robot.base_values])
 
 
-def _computed(robot: Robot, base: InertiaBase, name: str) -> dict[str, float]:
+def _computed_values(robot: Robot, base: InertiaBase, name: str) -> dict[str, float]:
     check_computed(robot, name)
     if name in robot.base_values:
         given = robot.base_values[name]
@@ -159,7 +133,7 @@ def track(
     start: ArrayLike | None = None,
     far: float = FAR,
     time: float = TIME,
-) -> Tracking:
+) -> FeedforwardRun:
     """A cubic motion of some joints from rest to rest under feedforward voltage alone.
 
     Args:
@@ -193,12 +167,12 @@ def track(
     label = f"track-{names}-{model.name.replace(', ', '-').replace(' ', '-')}"
     run = bench.run(controller, time, begin, label=label)
     wanted, wanted_speed, _ = motion.sample(np.minimum(run.time, time))
-    return Tracking(model.name, tuple(joints), run.time, run.q - wanted, run.dq - wanted_speed, run.why)
+    return FeedforwardRun(model.name, tuple(joints), run.time, run.q - wanted, run.dq - wanted_speed, run.why)
 
 
 def tracking_check(
     bench: Bench, motors: Motors, result: StepResult, computed: str | None = None, start: ArrayLike | None = None
-) -> list[Tracking]:
+) -> list[FeedforwardRun]:
     """Each tested joint alone, then all of them, under every model of `forward_models`."""
     models = forward_models(result, computed)
     assert result.combinations is not None
