@@ -279,7 +279,7 @@ class TestMachine:
             MujocoPlant(robot, heavy, sample_time=4e-3, step=2e-3), speed=0.5, true=heavy
         )
         np.testing.assert_allclose(found.values, [0.8, 0.1], atol=1e-3)
-        np.testing.assert_allclose(found.true, [0.8, 0.1])
+        np.testing.assert_allclose(list(found.true.values()), [0.8, 0.1])
 
     def test_a_bound_shortens_the_range_and_says_so(self):
         plant = pendulum()

@@ -123,7 +123,7 @@ def test_bad_options_are_refused(robot):
     for given, message in (
         ({"factor": 0.9}, "above 1"),
         ({"amplitude": 9.0}, "between 0 and the reach"),
-        ({"rounds": 0}, "1 or more"),
+        ({"rounds": 0}, "at least 1"),
         ({"periods": np.nan}, "finite number"),
     ):
         with pytest.raises(di.InputError, match=message):

@@ -390,7 +390,7 @@ def test_a_joint_that_does_not_move(pendulum):
 def test_bad_arguments(pendulum):
     machine = plant(pendulum)
     for how, message in (
-        ({"gravity": "moon"}, "unknown gravity 'moon'"),
+        ({"gravity": "moon"}, "gravity: unknown choice 'moon'"),
         ({"speeds": {"q7": [1.0]}}, "unknown joint 'q7'"),
         ({"friction": "load"}, "does not show at constant velocity"),
         ({"bandwidth": -1.0}, "bandwidth is -1"),
