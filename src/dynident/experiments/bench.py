@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.errors import DynidentError, InputError
 from dynident.logs.log import Log, channel_names
 from dynident.logs.write import write_log
@@ -112,7 +112,7 @@ End = Literal["done", "stopped", "bound", "speed", "saturated", "unstable", "int
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 
 
-@dataclass(frozen=True)
+@record
 class Bounds:
     """Where a run may go; a run that leaves ends at a safe stop.
 
@@ -125,10 +125,6 @@ class Bounds:
     lower: Array
     upper: Array
     speed: Array
-
-    def __post_init__(self) -> None:
-        for name in ("lower", "upper", "speed"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @staticmethod
     def of(robot: Robot) -> Bounds:

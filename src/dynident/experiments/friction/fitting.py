@@ -15,6 +15,7 @@ from dynident.errors import InputError
 from dynident.experiments.friction.groups import JointGroup
 from dynident.experiments.friction.links import Links
 from dynident.experiments.friction.points import Point, noise_floor
+from dynident.experiments.thresholds import FRICTION
 from dynident.information.parameter_estimate import ParameterEstimate
 
 SHAPES = ("stribeck", "sign", "quadratic", "cubic")  # laws of speed that constant velocities can tell
@@ -90,9 +91,6 @@ def stack_points(points: Sequence[Point]) -> tuple[Array, Array, Array, Array]:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Least squares of friction at constant velocities: values, what is not determined, and what the model misses.
-
-SAME = 0.01  # singular value over the largest below which columns count as alike: speeds that differ by one per cent
-_FLOOR = 1e-4  # share of the friction below which scatter is not believed
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +183,7 @@ def fit_friction(
     speed, torque, std, odd = stack_points(points)
     names, units, columns = friction_columns(group, speed, odd, laws)
     size = np.sqrt(np.mean(torque**2, axis=0))
-    scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), noise_floor(points, _FLOOR))
+    scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), noise_floor(points, FRICTION.scatter_floor))
     rows = (columns / scatter[:, None]).reshape(-1, len(names))
     solve, spread, open_ = _solve_rows(rows)
     values = solve @ (torque / scatter).ravel()
@@ -204,7 +202,7 @@ def fit_friction(
         units=units,
         values=values,
         covariance=covariance,
-        determined=np.abs(open_).max(axis=1, initial=0.0) <= SAME,
+        determined=np.abs(open_).max(axis=1, initial=0.0) <= FRICTION.same_column_share,
         open=open_,
         residual=residual,
         misfit=misfit,
@@ -217,7 +215,7 @@ def _solve_rows(rows: Array) -> tuple[Array, Array, Array]:
     size = np.linalg.norm(rows, axis=0)
     size[size == 0.0] = 1.0
     left, singular, right = np.linalg.svd(rows / size, full_matrices=True)
-    kept = int(np.sum(singular > SAME * singular[0]))
+    kept = int(np.sum(singular > FRICTION.same_column_share * singular[0]))
     back = right[:kept].T / singular[:kept]
     covariance = (back @ back.T) / np.outer(size, size)
     return back @ left[:, :kept].T / size[:, None], covariance, _readable(right[kept:].T / size[:, None])
@@ -232,7 +230,7 @@ def _readable(directions: Array) -> Array:
         for other in range(found.shape[1]):
             if other != k:
                 found[:, other] -= found[pivot, other] * found[:, k]
-    return np.where(np.abs(found) < SAME, 0.0, found)
+    return np.where(np.abs(found) < FRICTION.same_column_share, 0.0, found)
 
 
 def _misfit(residual: Array, scatter: Array, size: Array, rank: int, blocks: Sequence[int]) -> Misfit:

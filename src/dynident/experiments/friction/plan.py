@@ -14,13 +14,13 @@ from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.errors import InputError
 from dynident.experiments.bench import Bounds
 from dynident.experiments.friction.groups import JointGroup
+from dynident.experiments.thresholds import FRICTION
 
 SHARES = (0.03, 0.08, 0.2, 0.4, 0.65, 0.9)  # of the fastest speed, for one joint
 COUPLED_SHARES = ((0.25, 0.55, 0.9), (0.15, 0.4, 0.75))  # of the slower one's, for two: every pair, and none alike
 USED_SPEED = 0.95  # share of a speed limit that a run may ask for
 _MARGIN = 0.02  # share of a joint's range that is kept free at either end
 _FREE_RANGE = 3.0  # [rad or m] of a joint without limits, about zero
-_UNLIKE = 0.05  # share of the largest speed below which two elements count as resting against each other
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _problem(group: JointGroup, speed: Array, limits: Array, most: Array, span: 
     """Why a set of speeds cannot be run; empty if it can."""
     at = ", ".join(f"{name} {one:.3g}" for name, one in zip(group.variables, speed, strict=True))
     elements = np.abs(group.directions @ speed)
-    still = elements < _UNLIKE * np.abs(speed).max()
+    still = elements < FRICTION.resting_share * np.abs(speed).max()
     if still.any():
         return f"{at}: element {group.elements[int(np.argmax(still))].label} would rest, and its friction have no sign"
     for k, name in enumerate(group.joints):

@@ -31,13 +31,12 @@ from dynident.experiments.friction.points import (
 from dynident.experiments.friction.result import VelocityFriction
 from dynident.experiments.options import FrictionOptions
 from dynident.experiments.protocol import Experiment, ExperimentError
+from dynident.experiments.thresholds import FRICTION
 from dynident.options import keywords
 from dynident.plant.controllers import ComputedTorque, Motion
 from dynident.plant.protocol import Plant
 from dynident.robot.model import Robot
 
-HELD = 0.1  # [rad or m] by which a joint that is held may give way
-_LEFT = 0.5  # share of the time that was to be measured that must be left of it
 _TRIES = 3  # runs at a velocity, each longer than the one before, until joints settle
 _NEVER = (
     "{} has not settled after {:.2g} s at this velocity; hold the velocity longer (--cruise), or give the feedback "
@@ -182,7 +181,11 @@ class FrictionExperiment(Experiment[list[GroupPlan], list[tuple[GroupPlan, list[
                 return [], run.why, False
             settle, swings = _settling(task.group, motion, run)
             left = motion.cruise - sum(settle)
-            if not swings and left > max(motion.timing.least, _LEFT * (motion.cruise - 2.0 * motion.settle)) - 1e-9:
+            if (
+                not swings
+                and left
+                > max(motion.timing.least, FRICTION.measured_share * (motion.cruise - 2.0 * motion.settle)) - 1e-9
+            ):
                 break
             if tries == _TRIES - 1 and swings:
                 return [], _NEVER.format(" and ".join(task.group.joints), motion.cruise), True
@@ -250,7 +253,7 @@ def _stretch(group: JointGroup, run: Run, window: tuple[float, float], known: Kn
 
 def _watch(bounds: Bounds, group: JointGroup, pose: Array) -> Bounds:
     """Bounds of the bench for the joints under test; the others must stay where they are held."""
-    reach = np.full(len(pose), HELD)
+    reach = np.full(len(pose), FRICTION.held_distance)
     reach[list(group.places)] = np.inf
     return bounds.within(pose, reach)
 

@@ -11,6 +11,7 @@ import numpy as np
 from dynident.arrays import Array, record
 from dynident.experiments.friction.fitting import VelocityFit, fit_friction, shapes
 from dynident.experiments.protocol import ExperimentResult, Quantity, Values, merge_estimates
+from dynident.experiments.thresholds import FRICTION
 
 _SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.5)  # [rad/s] that Stribeck and smoothed friction are tried with
 _CANDIDATES = (
@@ -18,7 +19,6 @@ _CANDIDATES = (
     "quadratic",
     "cubic",
 )
-_EXPLAINS = 0.5  # share of the squared residual that a law must explain to be worth a word
 _WORDS = {
     "stribeck": "friction falls as motion sets in (Stribeck)",
     "sign": "friction comes up more slowly than Coulomb's",
@@ -70,7 +70,7 @@ def residual_shape(fit: VelocityFit) -> ResidualShape | None:
         if tried.rank < len(tried.names) or not _sensible(tried):  # as when no point is slow enough to see it
             continue
         explains = 1.0 - _square(tried) / before
-        if explains > max(_EXPLAINS, 0.0 if best is None else best.explains):
+        if explains > max(FRICTION.explained_share, 0.0 if best is None else best.explains):
             speed = float(np.abs(fit.points[slowest].speed[row]))
             best = ResidualShape(candidate, explains, float(sense * fit.residual[slowest, row]), speed)
     return best
@@ -96,8 +96,6 @@ def _sensible(fit: VelocityFit) -> bool:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # `VelocityFriction`: what constant velocities tell of friction, and what a reader should know about it.
-
-_ALIKE = 0.02  # share by which speeds differ that count as one
 
 
 @record
@@ -214,7 +212,7 @@ def _reason(fit: VelocityFit) -> str:
         return f"for the speeds of {a} and {b} have the same product sign in all runs; both signs are needed"
     if not any(point.odd for point in fit.points) and np.all(ways == ways[0]):
         return "for all runs go in one direction, in which Coulomb friction and offset look alike; run both"
-    if np.all(np.ptp(v, axis=0) < _ALIKE * v.max(axis=0)):
+    if np.all(np.ptp(v, axis=0) < FRICTION.same_velocity_share * v.max(axis=0)):
         return "for all runs have one speed; at least two are needed"
     return "for the speeds do not tell them apart; run more of them"
 

@@ -14,21 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, on_one_thread, record
 from dynident.experiments.gravity.slow_runs import SlowRun
 from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns
+from dynident.experiments.thresholds import GRAVITY
 from dynident.information.parameter_estimate import ParameterEstimate
 
 HIGHEST = 3  # order up to which harmonics are reported
-_BLIND = 2e3  # condition beyond which a higher order is not tried
-_GAIN, _SURE = 0.1, 3.0  # what a higher order must take off the residual, and its size in deviations
 _EXACT = 1e-12  # share of the torque below which a residual is rounding
 _CHANGES = 0.2  # share of the velocity by which it must change from place to place to tell viscous friction
 _ROUNDS = 4  # of taking it off
 _SMOOTH = 5  # degree of the polynomial along the angle that an oscillation's acceleration is instrumented by
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FourierFit:
     """A fit of one run.
 
@@ -51,10 +50,6 @@ class FourierFit:
     project: Array
     rms: float
     condition: float
-
-    def __post_init__(self) -> None:
-        for name in ("coefficients", "covariance", "project"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def std(self) -> Array:
@@ -185,7 +180,7 @@ def fits(run: SlowRun, highest: int = HIGHEST, inertial: Array | None = None) ->
         if run.n_places < 2 * (2 * order + 2):
             break
         next_one = fourier_fit(run, order, inertial)
-        if next_one.condition > _BLIND:
+        if next_one.condition > GRAVITY.highest_condition:
             break
         found.append(next_one)
     return tuple(found)
@@ -196,7 +191,7 @@ def best(found: Sequence[FourierFit]) -> FourierFit:
     chosen = found[0]
     for one in found[1:]:
         size, std, _ = one.harmonic(one.order)
-        if one.rms < (1.0 - _GAIN) * chosen.rms and size > _SURE * std:
+        if one.rms < (1.0 - GRAVITY.order_gain) * chosen.rms and size > GRAVITY.order_std * std:
             chosen = one
     return chosen
 
@@ -204,8 +199,6 @@ def best(found: Sequence[FourierFit]) -> FourierFit:
 # ----------------------------------------------------------------------------------------------------------------------
 # From Fourier coefficients to moments, link by link from the tip (Abhishek et al., eq. 21).
 
-_WEAK = 1e-3  # of gravity: a direction of moments that shows less than this is not determined
-_ABSENT = 1e-3  # share of the largest, below which a harmonic is not one of the weight
 _FLOOR = 1e-12  # share of the largest coefficient that is rounding
 
 
@@ -231,7 +224,7 @@ def solve_moments(
         root = _whitening(noise)
         u, s, vt = np.linalg.svd(root @ rows[:, fresh], full_matrices=False)
         plain = np.linalg.svd(rows[:, fresh], compute_uv=False)
-        sure = plain > _WEAK * float(np.linalg.norm(base.robot.gravity))
+        sure = plain > GRAVITY.undetermined_share * float(np.linalg.norm(base.robot.gravity))
         keep = np.arange(len(s)) < np.count_nonzero(sure)
         solved = (vt[keep].T / s[keep]) @ u[:, keep].T @ root  # fresh = solved @ (weight - rows[:, known] @ values)
         values[fresh] = solved @ (weight - rows[:, known] @ values[known])
@@ -244,7 +237,7 @@ def solve_moments(
         lost = np.sqrt(np.maximum(1.0 - np.sum(vt[keep] ** 2, axis=0), 0.0))
         # What leans on a moment beyond that nobody determined is not determined either.
         open_beyond = [i for i, k in enumerate(known) if not determined[k]]
-        leaning = np.abs(spread[:, open_beyond]).max(axis=1, initial=0.0) > _WEAK
+        leaning = np.abs(spread[:, open_beyond]).max(axis=1, initial=0.0) > GRAVITY.undetermined_share
         determined[fresh] = (lost < 1e-6) & ~leaning
         known += fresh
     return ParameterEstimate.of(base, values, covariance, determined)
@@ -265,7 +258,7 @@ def _weight_rows(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, 
         made = fit.project @ fit.run.half_sum(torque)  # (n_coefficients, n_columns)
         sizes = np.linalg.norm(made, axis=1)
         # A harmonic that rigid links do not have was fitted to keep it out; it says nothing about them.
-        own = [i for i in fit.weighing if sizes[i] > _ABSENT * sizes[list(fit.weighing)].max()]
+        own = [i for i in fit.weighing if sizes[i] > GRAVITY.absent_share * sizes[list(fit.weighing)].max()]
         made = made[own]
         rows.append(made[:, list(base.independent)])
         weight.append(fit.coefficients[own] - made @ base.fixed)
@@ -281,9 +274,6 @@ def _weight_rows(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # What the averages took away: friction of a slow run, and how it depends on the load.
-
-_FRICTION_SURE = 4.0  # deviations from which on a slope is one
-_SHOWS = 0.1  # of the friction: less change over the loads seen is not worth a word
 
 
 @dataclass(frozen=True)
@@ -305,7 +295,9 @@ class SlowFriction:
     @property
     def loaded(self) -> bool:
         """Whether friction depends on the load."""
-        return abs(self.slope) > _FRICTION_SURE * self.slope_std and abs(self.change) > _SHOWS * abs(self.level)
+        return abs(self.slope) > GRAVITY.friction_slope_std * self.slope_std and abs(
+            self.change
+        ) > GRAVITY.friction_change_share * abs(self.level)
 
     @property
     def left(self) -> float:

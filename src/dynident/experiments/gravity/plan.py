@@ -14,8 +14,8 @@ from dynident.arrays import Array, frozen, on_one_thread
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.loop_assembly import all_active, assembly
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiments.gravity.slow_runs import SETTLE
 from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns, stages
+from dynident.experiments.thresholds import GRAVITY
 from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
@@ -95,7 +95,7 @@ SPEED, SLIDE_SPEED = 0.2, 0.25  # [rad/s], and what of it joints that slide have
 MOST_POSES = 4
 _MARGIN = 0.05  # [rad or m] kept from a limit
 _SHARE = 0.2  # of a joint's fastest speed, beyond which a sweep is not slow
-RUN_IN = 0.5 * RAMP + SETTLE + 0.2  # [s] at the sweep's speed, that each end is further away, to be at rest there
+RUN_IN = 0.5 * RAMP + GRAVITY.settling_s + 0.2  # [s] at the sweep's velocity, by which each end is further
 _CHANGES = (math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)  # of held joints, to make weight show
 _ANGLES = 9  # at which a sweep is judged before it is made
 _ENOUGH = 0.05  # of gravity: how clearly the least clear moment must show

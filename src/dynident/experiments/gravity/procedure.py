@@ -33,6 +33,7 @@ from dynident.experiments.gravity.structure import (
 )
 from dynident.experiments.options import GravityOptions, Order
 from dynident.experiments.protocol import Experiment, ExperimentError
+from dynident.experiments.thresholds import GRAVITY
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.options import keywords
 from dynident.plant.controllers import Controller
@@ -44,7 +45,6 @@ _BANDWIDTH, _PER_SAMPLE = 30.0, 0.25  # [rad/s] of the feedback; and what a samp
 _ROOM = 0.4  # [rad or m] that joints may be off the motion before a run is ended
 _LEAST = 0.35  # [rad or m] of a range that is shortened on the way
 _SHORTER = 0.05  # [rad or m] taken off where a run came to its end
-_PASSES, _LASTS = 0.1, 2.0  # [rad; a tenth in m], [s] that a joint moves by itself in a log to be looked at
 
 
 @keywords(GravityOptions)
@@ -241,8 +241,8 @@ def _runs_of(log: Log, base: GravityBase, wanted: Sequence[int], notes: list[str
     found = []
     for j in range(len(robot.moving)):
         alone = swept_alone(q / radian, dq / radian, j) & moves(dq[:, j] / radian[j])
-        enough = np.count_nonzero(alone) * float(np.median(np.diff(log.time))) > _LASTS
-        if j not in wanted or not enough or np.ptp(q[alone, j]) < _PASSES * radian[j]:
+        enough = np.count_nonzero(alone) * float(np.median(np.diff(log.time))) > GRAVITY.moved_seconds
+        if j not in wanted or not enough or np.ptp(q[alone, j]) < GRAVITY.moved_distance * radian[j]:
             continue
         name = robot.joint_names[j]
         if not base.felt[j].any():

@@ -15,6 +15,7 @@ from dynident.experiments.gravity.comparison import MomentComparison, compare_mo
 from dynident.experiments.gravity.fourier import FourierFit, SlowFriction
 from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns
 from dynident.experiments.protocol import ExperimentError, ExperimentResult, Quantity, Values
+from dynident.experiments.thresholds import GRAVITY
 from dynident.information.parameter_estimate import ParameterEstimate, text_table
 from dynident.robot.model import Robot
 
@@ -132,24 +133,19 @@ class GravityMoments(ExperimentResult):
 # ----------------------------------------------------------------------------------------------------------------------
 # What a reader of gravity moments should know about the runs behind them.
 
-NARROW, TOO_NARROW = 50.0, 400.0  # condition of 1, sin, cos: sweeps of +-26 and of +-9 degrees
-_STICKS = 0.05
-_UNEVEN = 0.1  # share by which the two speeds may differ
-_SURE = 4.0  # deviations of a harmonic that is there ..
-_SHOWS = 0.003  # .. and share of the first one that it must take off the residual to be worth a word
-
 
 def too_narrow(base: GravityBase, own: Sequence[JointRun]) -> None:
     """Refuse a range over which sine, cosine and offset look alike, where no other pose helps."""
     for one in own:
         alone = sum(other.fit.run.joint == one.fit.run.joint for other in own) == 1
         condition = one.orders[0].condition
-        if one.fit.order and alone and condition > TOO_NARROW:
+        if one.fit.order and alone and condition > GRAVITY.refused_condition:
             name = base.robot.joint_names[one.fit.run.joint]
             raise ExperimentError(
                 f"{one.fit.run.label}: joint {name} covers {np.degrees(np.ptp(one.fit.run.angle)):.0f} degrees, over "
                 f"which offset, sine and cosine can hardly be told apart (condition {condition:.0f}, at most "
-                f"{TOO_NARROW:.0f}); sweep a wider range, or sweep it at two poses in which gravity lies differently"
+                f"{GRAVITY.refused_condition:.0f}); sweep a wider range, or sweep it at two poses in which gravity "
+                "lies differently"
             )
 
 
@@ -187,15 +183,15 @@ def _notes(name: str, one: JointRun) -> list[str]:
 
 def _doubts(base: GravityBase, one: JointRun) -> list[str]:
     fit, run, found = one.fit, one.fit.run, []
-    if run.sticking > _STICKS:
+    if run.sticking > GRAVITY.sticking_share:
         found.append(
             f"it stood still {100.0 * run.sticking:.0f} % of the way (it sticks and slips); only its moving parts were "
             "used, a faster sweep is safer"
         )
     ahead, back = run.speeds
-    if abs(ahead - back) > _UNEVEN * max(ahead, back):
+    if abs(ahead - back) > GRAVITY.uneven_share * max(ahead, back):
         found.append(f"speeds are {ahead:.3g} ahead and {back:.3g} back; viscous friction does not drop out")
-    if fit.order and one.orders[0].condition > NARROW:
+    if fit.order and one.orders[0].condition > GRAVITY.narrow_condition:
         found.append(
             f"its range of {np.degrees(np.ptp(run.angle)):.0f} degrees is narrow (condition "
             f"{one.orders[0].condition:.0f}); offset and moment lean on each other, see the deviations"
@@ -217,7 +213,7 @@ def _harmonics(base: GravityBase, one: JointRun) -> list[str]:
     for fit in one.orders[1:]:
         size, std, _ = fit.harmonic(fit.order)
         gone = math.sqrt(max(one.orders[0].rms ** 2 - fit.rms**2, 0.0))
-        if gone > _SHOWS * first and size > _SURE * std and fit.order > one.fit.order:
+        if gone > GRAVITY.harmonic_share * first and size > GRAVITY.harmonic_std * std and fit.order > one.fit.order:
             found.append(
                 f"harmonic {fit.order} of {size:.3g} N·m (deviation {std:.2g}) takes the residual from "
                 f"{one.orders[0].rms:.2g} to {fit.rms:.2g} N·m, and rigid links have none: springs, cables, gears or "

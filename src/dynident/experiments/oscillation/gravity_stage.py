@@ -46,8 +46,8 @@ from dynident.experiments.oscillation.swings import (
     top,
 )
 from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.thresholds import OSCILLATION
 
-_FAR = 1.0  # [rad or m] from the upright pose: a balance found there is another one
 _TRIES = 5  # times the over-estimate is raised before it is called a fall
 _LOWERED = (0.5, 0.8)  # share of the over-estimate that a single weight keeps in its own run
 _NEARER = 1.3  # over-estimate of later rounds
@@ -193,7 +193,7 @@ class GravitySearch:
             about = local(self.model, pose)
             step = np.linalg.lstsq(about.stiffness @ error, about.weight @ error, rcond=1e-9)[0]
             pose = pose - np.clip(step, -0.2, 0.2)
-        return np.asarray(pose) if np.abs(pose - self.pose).max() < _FAR else self.pose
+        return np.asarray(pose) if np.abs(pose - self.pose).max() < OSCILLATION.far_distance else self.pose
 
     def swing(self, sent: Array, values: Array, label: str, longer: float = 1.0) -> Swing:
         """A swing with every mode in it, long enough for the slowest one if `values` are about right."""

@@ -39,9 +39,8 @@ from dynident.experiments.oscillation.stage import (
     step_of,
 )
 from dynident.experiments.oscillation.swings import Law, Swing, amplitude_for, mixed_start, quantum_of, swing
+from dynident.experiments.thresholds import OSCILLATION
 
-MERGED = 1e-3  # |w²/kp - 1| at which the modes count as one
-_STRAIGHT = 0.05  # share by which the law of a round may be wrong: beyond, the size of a swing bends it too much
 _WEIGHINGS = 6  # passes over the set-points that correct the weights before inertias are looked for
 _PERIODS = 8.0  # of a weighing: the window that averages over it needs four
 _STIFFER = 4.0  # times the gain, of a weighing whose weight is so wrong that the arm falls
@@ -91,7 +90,10 @@ def run_inertia_stage(
         solved = search.solve(values)
         values = solved.values[: len(values)]
         gap = search.prove(values, number)
-        if gap < MERGED and max(one.wrong(solved.values) for one in search.evidence) < _STRAIGHT:
+        if (
+            gap < OSCILLATION.merged_share
+            and max(one.wrong(solved.values) for one in search.evidence) < OSCILLATION.straight_share
+        ):
             break
     assert solved is not None
     return search.result(solved, gap)
@@ -278,10 +280,10 @@ class InertiaSearch:
             warnings.append(
                 f"inertia stage: these set-points do not tell {', '.join(names)}; they keep the description's values"
             )
-        if not gap < MERGED:
+        if not gap < OSCILLATION.merged_share:
             warnings.append(
-                f"inertia stage: with the estimates w²/kp is off by {gap:.2g} (expected below {MERGED:g}); allow more "
-                "--rounds, or look for friction and flexible joints"
+                f"inertia stage: with the estimates w²/kp is off by {gap:.2g} (expected below "
+                f"{OSCILLATION.merged_share:g}); allow more --rounds, or look for friction and flexible joints"
             )
         notes = (
             f"{len(self.evidence)} swings at {len(self.poses)} set-points fitted, misfit {solved.misfit:.2g} of their "

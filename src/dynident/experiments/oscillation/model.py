@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, frozen, on_one_thread, record
 from dynident.dynamics.evaluate import columns, joint_torque, parameters, regressor
 from dynident.errors import InputError, SingularError
 from dynident.identifiability.base import base_parameters
@@ -43,7 +43,7 @@ class ParameterGroup:
             object.__setattr__(self, "relation", frozen(self.relation))
 
 
-@dataclass(frozen=True)
+@record
 class SwingModel:
     """The model that is sent to the machine; its weight and its inertia have parameters of their own.
 
@@ -62,9 +62,6 @@ class SwingModel:
     gravity: tuple[ParameterGroup, ...]
     inertia: tuple[ParameterGroup, ...]
     lumped: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "chi", frozen(self.chi))
 
     def weight(self, values: Array) -> Array:
         """Standard parameters for given values of the gravity groups, (n_columns,)."""

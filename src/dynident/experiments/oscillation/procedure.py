@@ -18,12 +18,12 @@ from dynident.experiments.oscillation.model import SwingModel, local, swing_mode
 from dynident.experiments.oscillation.stage import StageResult, estimate_groups, refuse, step_of
 from dynident.experiments.oscillation.swings import Law, NoTopError, Swing, slow_start, swing, top
 from dynident.experiments.protocol import Experiment, ExperimentError, ExperimentResult, Values, merge_estimates
+from dynident.experiments.thresholds import OSCILLATION
 from dynident.options import keywords
 from dynident.plant.protocol import Plant
 from dynident.robot.model import Robot
 
 FINEST = 1e-3  # step of a factor at which creeping ends: that of the paper's tables
-_FALL = 4.0  # times its start: an arm that gets there falls
 _PATIENCE = 8.0  # e-foldings, of a weight too low by a step, that a run waits for: a tenth of the step still falls
 _BELOW = 0.9  # of what is sent: where a walk takes the weights to be, for the length of its runs
 _SHRINK = 0.6  # of the steps after a fall or a step that did not help
@@ -106,7 +106,9 @@ def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step:
     law = Law(model, model.weight(sent), model.chi, 0.0, target)
     name = model.gravity[k].name
     label = f"creep-{name}-{sent[k] / values[k]:.4f}"
-    one = swing(bench, law, start, length, label=label, fastest=100.0, reach=_FALL * search.amplitude, count=1)
+    one = swing(
+        bench, law, start, length, label=label, fastest=100.0, reach=OSCILLATION.fall_ratio * search.amplitude, count=1
+    )
     search.steps.append(step_of(one, sent))
     return one
 

@@ -36,19 +36,11 @@ from dynident.experiments.step.result import (
     effective_inertias,
     solve_inertias,
 )
+from dynident.experiments.thresholds import STEP
 from dynident.payload.quantities import PayloadAdvice, null_space, payload_numbers
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
-
-DOUBTFUL = 0.1  # relative deviation of the damping above which a record is too short
-_LAG = 0.02  # share of the record that L/R may be
-_LEFT = 3.0  # times the noise that a fit may leave
-_LATE = 0.02  # share of the record by which a motion may begin late
-_APART = 4.0  # deviations by which answers may disagree
-_MATTERS = 2e-3  # share of an inertia that is worth a word
-_CONDITION = 300.0  # of the scaled rows
-_HALF = 0.5  # part of a standard deviation that is worth a word
 
 
 def analyze_steps(
@@ -155,7 +147,7 @@ def _check_signs(robot: Robot, config: Configuration, gain: float) -> None:
                 f"{_what(robot, record)}: moved against its voltage; check the sign of the torque constant"
             )
     numbers = config.numbers
-    if numbers is not None and numbers.inertia < -_APART * numbers.std[0]:
+    if numbers is not None and numbers.inertia < -STEP.disagreement_std * numbers.std[0]:
         raise ExperimentError(
             f"joint {robot.joint_names[config.motor]} ({', '.join(one.label for one in config.records)}): inertia "
             f"comes out as {numbers.inertia:.3g}; more voltage accelerated it less: check the recorded voltages and "
@@ -224,14 +216,19 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
     bad = {"left": [], "late": []}  # type: dict[str, list[str]]
     for config in found:
         for record, fit in zip(config.records, config.responses, strict=True):
-            if fit.rms > _LEFT * fit.noise and fit.rms > 1e-6 * abs(fit.travel):
+            if fit.rms > STEP.residual_ratio * fit.noise and fit.rms > 1e-6 * abs(fit.travel):
                 bad["left"].append(f"{record.label} ({fit.rms / max(fit.noise, 1e-15):.0f} times the noise)")
-            if abs(fit.onset - record.step) > _LATE * fit.duration:
+            if abs(fit.onset - record.step) > STEP.late_share * fit.duration:
                 bad["late"].append(f"{record.label} ({1e3 * (fit.onset - record.step):.0f} ms)")
         told = config.numbers
-        if told is not None and not told.inertia > _APART * told.std[0]:
+        if told is not None and not told.inertia > STEP.disagreement_std * told.std[0]:
             warnings.append(_undetermined_text(robot, config, told))
-        if told is not None and not config.curves and told.misfit > _APART and told.std[0] > _MATTERS * told.inertia:
+        if (
+            told is not None
+            and not config.curves
+            and told.misfit > STEP.disagreement_std
+            and told.std[0] > STEP.disagreement_share * told.inertia
+        ):
             name = robot.joint_names[config.motor]
             warnings.append(
                 f"joint {name}: its voltages do not agree on one damping ({told.misfit:.0f} deviations); "
@@ -267,21 +264,21 @@ def _friction_warnings(robot: Robot, friction: Sequence[MotorFriction], tested: 
             "friction are three unknowns and need a second voltage"
         )
     for one in friction:
-        if feels_gravity(robot, one.motor) and one.described > _HALF * one.coulomb[1]:
+        if feels_gravity(robot, one.motor) and one.described > STEP.described_share * one.coulomb[1]:
             warnings.append(
                 f"joint {robot.joint_names[one.motor]}: steps of one sign do not separate Coulomb friction from "
                 f"weight; its standard deviation, {one.coulomb[1]:.2g}, is that of the described weight: apply "
                 "voltages of both signs (--volts=0.8,0.5,-0.8), or say how well masses are known (--weight-std)"
             )
         name, (damping, std) = robot.joint_names[one.motor], one.damping
-        if std > DOUBTFUL * abs(damping):
+        if std > STEP.damping_share * abs(damping):
             none = ", if there is any" if abs(damping) < 2.0 * std else ""
             warnings.append(
                 f"joint {name}: the record is too short to tell damping{none}: {damping:.3g} with a deviation of "
                 f"{std:.2g} from {one.record:.2g} s; record longer (what damping does grows with the "
                 "cube of the time) or with finer encoders"
             )
-        if one.lag > _LAG * one.record:
+        if one.lag > STEP.lag_share * one.record:
             warnings.append(
                 f"joint {name}: L/R is {1e3 * one.lag:.3g} ms, {100.0 * one.lag / one.record:.0f} % of the record; the "
                 "current is not constant for that long, record longer"
@@ -304,13 +301,13 @@ def _combination_warnings(combinations: InertiaCombinations | None) -> list[str]
             f"{len(untold)} of {combinations.base.n} combinations are not told by these poses ({_some(untold, 6)}); "
             "test more joints or lock the others at more places"
         )
-    if combinations.condition > _CONDITION:
+    if combinations.condition > STEP.condition:
         warnings.append(
             f"the poses tell some combinations badly (condition {combinations.condition:.0f}); their standard "
             "deviations are large: test more joints, or give more poses"
         )
     off = np.abs(combinations.left)
-    if ((off > _APART) & (combinations.shares > _MATTERS)).any():
+    if ((off > STEP.disagreement_std) & (combinations.shares > STEP.disagreement_share)).any():
         worst = float(combinations.shares.max())
         warnings.append(
             f"the inertias of different poses do not agree with one set of parameters (up to {100.0 * worst:.2g} %); "
@@ -340,7 +337,6 @@ def carries_no_weight(robot: Robot, motor: int, values: str | None) -> bool:
 # ----------------------------------------------------------------------------------------------------------------------
 # What the tool carries, from effective inertias with and without it.
 
-_SAME = 0.02  # [rad or m] by which poses with and without the payload may differ
 _RANK = 1e-7  # share of the largest singular value that counts
 
 
@@ -372,7 +368,9 @@ def step_payload(robot: Robot, loaded: Sequence[EffectiveInertia], unloaded: Seq
     """
     rows, more, std = [], [], []
     for one in loaded:
-        same = [x for x in unloaded if x.motor == one.motor and np.abs(_apart(x, one)).max(initial=0.0) <= _SAME]
+        same = [
+            x for x in unloaded if x.motor == one.motor and np.abs(_apart(x, one)).max(initial=0.0) <= STEP.same_pose
+        ]
         if same:
             rows.append(payload_rows(robot, one.pose, one.motor)[0])
             more.append(one.value - same[0].value)

@@ -12,9 +12,8 @@ from dynident.experiments.step.integrals import Description, StepIntegrals, step
 from dynident.experiments.step.records import StepRecord
 from dynident.experiments.step.response import JointNumbers, StepResponse, alike
 from dynident.experiments.step.result import Configuration
+from dynident.experiments.thresholds import STEP
 
-_FAINT = 1e-3  # of the noise, below which a direction of the weight changes no position
-_LATE = 2.0  # standard deviations of chi-square by which lost momentum must exceed none
 _WAVES = 16  # cosines that make up slow motion
 _MEMORY = 0.25  # of a record, over which slow motion is alike
 _ROUNDS = 5  # of weights that follow from what the round before found
@@ -79,7 +78,7 @@ def _solve(rows: Sequence[StepIntegrals]) -> _Fit:
     both = len({one.sign for one in rows}) > 1 and len(rows) > 2
     late = _estimate(rows, both=both, late=True)
     excess = float(late.lost @ np.linalg.pinv(late.lost_covariance) @ late.lost)
-    seen = excess > len(rows) + _LATE * np.sqrt(2.0 * len(rows))
+    seen = excess > len(rows) + STEP.lost_momentum_std * np.sqrt(2.0 * len(rows))
     return late if seen else _estimate(rows, both=both, late=False)
 
 
@@ -95,7 +94,7 @@ def _columns(
     stacked = np.vstack([one.weight[one.fitted] for one in rows])
     noise = np.mean([one.noise for one in rows]) * rough[0]
     _, sizes, V = np.linalg.svd(stacked, full_matrices=False)
-    V = stretch * V[sizes > _FAINT * noise].T
+    V = stretch * V[sizes > STEP.faint_share * noise].T
     n, found = len(rows), []
     for k, one in enumerate(rows):
         half = 0.5 * one.s**2

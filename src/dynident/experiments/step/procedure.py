@@ -28,6 +28,7 @@ from dynident.experiments.step.poses import (
 from dynident.experiments.step.records import StepRecord, driven_positions, record_from_log
 from dynident.experiments.step.response import first_moving
 from dynident.experiments.step.result import StepResult
+from dynident.experiments.thresholds import STEP
 from dynident.logs.log import Log
 from dynident.options import keywords
 from dynident.plant.drives import Motors
@@ -36,7 +37,6 @@ from dynident.robot.model import Robot
 
 PAYLOAD_POSES = 12  # for the ten numbers of a payload
 SPARE = 2  # configurations beyond the number of combinations
-_SHORTEST = 0.08  # share of the duration that a record must have
 _MARGIN = 0.02  # share of a joint's range, and of its speed limit, that is kept free
 _SETTLE, _SETTLE_LOADED = 0.02, 0.3  # [s] before a step: at rest by itself, and with weight to carry
 _RAISED, _TRIES = 1.6, 6  # by which a suggested voltage that moves nothing is raised, and how often
@@ -318,7 +318,7 @@ def _check_run(robot: Robot, run: Run, motor: int, voltage: float, settle: float
         raise ExperimentError(
             f"{begin}: {run.why}; the torque is not known beyond: apply less voltage, or choose other poses"
         )
-    if run.end == "stopped" and run.time[-1] - settle < _SHORTEST * how.duration:
+    if run.end == "stopped" and run.time[-1] - settle < STEP.shortest_share * how.duration:
         raise ExperimentError(
             f"{begin}: reached a limit of the robot {run.time[-1] - settle:.3g} s after the step, too soon to tell "
             "anything; apply less voltage (--volts), or lock the others elsewhere (--pose)"

@@ -9,13 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, record
+from dynident.arrays import Array, record
 from dynident.errors import UnknownNameError
 from dynident.experiments.options import Way
 from dynident.experiments.protocol import ExperimentResult, Quantity, Values, merge_estimates
 from dynident.experiments.step.poses import InertiaBase, motor_friction, motor_inertia
 from dynident.experiments.step.records import StepRecord
 from dynident.experiments.step.response import JointNumbers, StepResponse
+from dynident.experiments.thresholds import STEP
 from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.payload.quantities import PayloadNumber
 from dynident.plant.drives import Motors
@@ -23,11 +24,10 @@ from dynident.robot.model import Robot
 
 WAYS: tuple[Way, ...] = ("sequential", "together")
 _RANK = 1e-8  # share of the largest singular value of scaled rows that counts
-_CLEAR = 0.1  # the same for what a joint settles on its own
 _OPEN = 1e-6  # part of a parameter in directions that no row tells
 
 
-@dataclass(frozen=True)
+@record
 class EffectiveInertia:
     """An effective inertia that was measured.
 
@@ -42,9 +42,6 @@ class EffectiveInertia:
     pose: Array
     value: float
     std: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pose", frozen(self.pose))
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ def _stages(
     new: dict[int, int] = {}
     for turn, group in enumerate(groups):
         # A joint settles only what it tells well; the rest is left to those that follow, and at last to all of them.
-        clear = _RANK if turn == len(groups) - 1 else _CLEAR
+        clear = _RANK if turn == len(groups) - 1 else STEP.clear_share
         rows, weight = X[group], 1.0 / std[group]
         left, sizes, right = np.linalg.svd((rows * weight[:, None]) @ open_, full_matrices=True)
         plain = np.linalg.svd(rows @ open_, compute_uv=False)

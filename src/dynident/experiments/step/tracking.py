@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.bench import Bench
@@ -27,7 +26,7 @@ FAR = math.radians(30.0)  # [rad or m]
 TIME = 0.3  # [s]
 
 
-@dataclass(frozen=True)
+@record
 class ForwardModel:
     """What a feedforward is made of.
 
@@ -42,10 +41,6 @@ class ForwardModel:
     values: Mapping[str, float]
     damping: Array
     coulomb: Array
-
-    def __post_init__(self) -> None:
-        for name in ("damping", "coulomb"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
 def forward_models(result: StepResult, computed: str | None = None) -> list[ForwardModel]:
