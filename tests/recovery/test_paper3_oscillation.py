@@ -116,7 +116,7 @@ def test_from_a_doubtful_description_with_an_encoder_of_16_bits():
     ):
         assert abs(one.value - true) < max(4.0 * one.std, 2e-3 * abs(true)), one
         assert one.std < 0.01 * max(abs(true), 0.1)
-    assert found.warnings == []
+    assert found.warnings == ()
 
 
 def test_inertia_of_three_links_from_three_set_points():

@@ -59,7 +59,7 @@ def one_joint(arm, j, **how):
 def combinations(found):
     """Table 1's combinations from the base parameters of the robot file (h = 0.33 m)."""
     told = found.combinations
-    b = dict(zip(told.base.names, told.beta, strict=True))
+    b = dict(zip(told.base.names, told.estimate.values, strict=True))
     c3 = -b["XXR3"]
     return {
         "Ie1+Ie6": b["ZZR3"],

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from dynident._version import __version__
 from dynident.experiments.protocol import ExperimentResult, Quantity
-from dynident.report.fit import document
-from dynident.report.html import Head, Html, bullets, element, paragraphs, section, table
+from dynident.report.html import Head, Html, bullets, document, element, paragraphs, section, table
 from dynident.report.text import number
 
 

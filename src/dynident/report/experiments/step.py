@@ -14,7 +14,7 @@ from dynident.information.parameter_estimate import text_table
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiments import Page
 from dynident.report.html import Head, Html, paragraphs, table
-from dynident.report.text import counted, number, percent, sentence
+from dynident.report.text import number, percent, plural, sentence
 from dynident.robot.model import Robot
 
 _LOOKS: dict[str, Look] = {"computed": "measured", "identified": "predicted"}
@@ -59,7 +59,7 @@ def _verdict(result: StepResult) -> str:
         shown = "a mass that is withheld" if mass.value is None else f"{number(mass.value, 4)} kg"
         return f"The tool carries {shown}, from steps with and without it."
     if result.combinations is None:
-        return f"A and U of {counted(joints, 'joint')} from one voltage; inertia and friction need a second."
+        return f"A and U of {plural(joints, 'joint')} from one voltage; inertia and friction need a second."
     own = result.combinations.estimate
     # One that is zero within its standard deviation has no share of itself that would say anything.
     known = own.restrict([name for name in own.names if name not in own.undetermined])
@@ -68,7 +68,7 @@ def _verdict(result: StepResult) -> str:
     worst = f", the least certain to {percent(float(shares.max()))}" if len(shares) else ""
     worst += f", {zero} of them zero within two deviations" if zero else ""
     return (
-        f"Friction of {counted(joints, 'joint')} and {len(known.names)} of {len(own.names)} combinations of inertial "
+        f"Friction of {plural(joints, 'joint')} and {len(known.names)} of {len(own.names)} combinations of inertial "
         f"parameters that steps can tell{worst}."
     )
 
@@ -76,7 +76,7 @@ def _verdict(result: StepResult) -> str:
 def _facts(result: StepResult) -> list[str]:
     steps = sum(len(one.records) for one in result.configurations)
     how = "the exact solution" if result.terms is None else f"Taylor's series with {result.terms} terms"
-    facts = [f"{counted(steps, 'step')} in {counted(len(result.configurations), 'configuration')}, fitted by {how}"]
+    facts = [f"{plural(steps, 'step')} in {plural(len(result.configurations), 'configuration')}, fitted by {how}"]
     lags = [(one.lag, one.lag / one.record) for one in result.friction if one.lag > 0.0]
     if lags:
         slow, share = max(lags)
@@ -173,7 +173,7 @@ def _payload(payload: StepPayload) -> Html:
         for one in payload.numbers
     ]
     heads = [Head("Number"), Head("Value", True), Head("Deviation", True), Head("Unit")]
-    return table(f"What the tool carries, from {counted(payload.pairs, 'pair')} of inertias", heads, rows)
+    return table(f"What the tool carries, from {plural(payload.pairs, 'pair')} of inertias", heads, rows)
 
 
 def _payload_text(payload: StepPayload) -> str:
