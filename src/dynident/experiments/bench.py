@@ -1,4 +1,4 @@
-"""`Machine`: a plant as a bench asks it. Whatever its code raises is told as a failure of the machine."""
+"""`Machine`: a plant as a bench asks it. Whatever its code raises is reported as a failure of the machine."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ class Machine:
 def problem(error: BaseException) -> str:
     """What went wrong in a user's own code: its kind, its words and the line that raised it."""
     words = " ".join(str(error).split())
-    told = f"{type(error).__name__}: {words}" if words else type(error).__name__
+    text = f"{type(error).__name__}: {words}" if words else type(error).__name__
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<")]
     if not frames or isinstance(error, SyntaxError):  # which names its place itself
-        return told
-    return f"{told} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+        return text
+    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 # ----------------------------------------------------------------------------------------------------------------------

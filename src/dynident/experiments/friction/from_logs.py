@@ -93,8 +93,8 @@ def velocity_friction_from_logs(
     if not fits:
         reasons = "; ".join(list(dict.fromkeys(left_out))[:2]) or "no joint moves alone in them"
         raise ExperimentError(f"the logs tell no friction at constant velocity: {reasons}")
-    without, told = (tuple(dict.fromkeys(one)) for one in (left_out, notes))
-    return VelocityFriction.of(words(gravity, fit), fits, (), without, told)
+    without, remarks = (tuple(dict.fromkeys(one)) for one in (left_out, notes))
+    return VelocityFriction.of(words(gravity, fit), fits, (), without, remarks)
 
 
 def _tracks(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) -> list[_Track]:

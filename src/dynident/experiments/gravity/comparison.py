@@ -157,8 +157,8 @@ def _different(robot: Robot, other: Robot) -> list[str]:
     if robot.fingerprint == other.fingerprint:
         return []
     lengths = [name for name in robot.lengths if robot.lengths[name] != other.lengths.get(name, robot.lengths[name])]
-    told = f" ({', '.join(lengths)} differ)" if lengths else ""
-    return [f"the fit has other kinematics{told}: moments in other frames differ without either being wrong"]
+    differing = f" ({', '.join(lengths)} differ)" if lengths else ""
+    return [f"the fit has other kinematics{differing}: moments in other frames differ without either being wrong"]
 
 
 def _link(

@@ -36,7 +36,7 @@ class FourierFit:
         order: Highest harmonic; 0 for a joint that slides.
         names: a0, a1, b1, a2 ..; and `inertia`, `inertia2` .. unless the velocity is constant to rounding.
         coefficients: (n,) [N·m or N; kg·m² or kg].
-        covariance: (n, n), with neighbouring residuals taken as alike as they are.
+        covariance: (n, n), with neighboring residuals taken as alike as they are.
         project: (n, n_places) what makes coefficients from averages over both ways; for model columns too.
         rms: Deviation of the averaged torque from the fit [N·m or N].
         condition: Of the fitted functions over the angles covered.
@@ -162,7 +162,7 @@ def _even_torque(run: SlowRun, functions: Array, project: Array) -> Array:
 
 
 def alike(residual: Array) -> float:
-    """How many neighbouring residuals weigh as much as one that is independent, 1 + 2 sum of autocorrelations."""
+    """How many neighboring residuals weigh as much as one that is independent, 1 + 2 sum of autocorrelations."""
     energy = float(residual @ residual)
     total = 1.0
     for lag in range(1, len(residual) // 4):

@@ -90,7 +90,7 @@ class Sweep:
 # ----------------------------------------------------------------------------------------------------------------------
 # Which joint to sweep, over which angles, and where to hold the others.
 
-SPAN, SLIDE = math.pi / 3.0, 0.2  # [rad], [m] to either side, unless told otherwise
+SPAN, SLIDE = math.pi / 3.0, 0.2  # [rad], [m] to either side, unless given
 SPEED, SLIDE_SPEED = 0.2, 0.25  # [rad/s], and what of it joints that slide have [m/s]
 MOST_POSES = 4
 _MARGIN = 0.05  # [rad or m] kept from a limit
@@ -261,10 +261,10 @@ def _note_short_range(robot: Robot, sweep: Sweep, span: float | None) -> list[st
     reached = sweep.upper - sweep.lower - 2.0 * sweep.speed * RUN_IN
     if reached > wanted - 1e-9:
         return []
-    told = f"{wanted:.3g} m to {reached:.3g} m"
+    ends = f"{wanted:.3g} m to {reached:.3g} m"
     if not _slides(robot, sweep.joint):
-        told = f"{math.degrees(wanted):.0f} to {math.degrees(reached):.0f} degrees"
-    return [f"joint {robot.joint_names[sweep.joint]}: its limits shorten the range from {told}"]
+        ends = f"{math.degrees(wanted):.0f} to {math.degrees(reached):.0f} degrees"
+    return [f"joint {robot.joint_names[sweep.joint]}: its limits shorten the range from {ends}"]
 
 
 def _half(robot: Robot, joint: int, span: float | None) -> float:
@@ -317,7 +317,7 @@ def _rows(base: GravityBase, stage: SweepStage, sweeps: Sequence[Sweep]) -> Arra
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# `Steady`: a controller for slow sweeps that carries a weight nobody told it.
+# `Steady`: a controller for slow sweeps, with integral action that compensates unknown gravity torque.
 
 _INTEGRAL = 0.25  # of the bandwidth: how fast it takes over what springs would have to hold
 

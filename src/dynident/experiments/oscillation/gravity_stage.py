@@ -131,7 +131,7 @@ class GravitySearch:
                 break
             if one.state != "falls":
                 if one.modes is not None:
-                    self._centre(one)
+                    self._recenter(one)
                 return values
             values = values * self.how.factor
         raise refuse("gravity", one, ADVICE[one.state])
@@ -174,10 +174,10 @@ class GravitySearch:
         std = np.hypot(one.modes.log_product_std, systematic(one, self.amplitude))
         about = local(self.model, np.asarray(one.modes.mean))
         self.seen.append(FittedSwing(about, sent, one.modes.log_product, float(std), mean_spread(one, self.amplitude)))
-        self._centre(one)
+        self._recenter(one)
         return True
 
-    def _centre(self, one: Swing) -> None:
+    def _recenter(self, one: Swing) -> None:
         """Swing about where the machine really does, and by as much as its encoders need."""
         assert one.modes is not None
         miss = one.modes.mean - one.law.target

@@ -242,7 +242,7 @@ def _bent(modes: Modes, wrong: float) -> Array:
 # Where the inertia stage swings and with which gains: what tells the parameters best by the model.
 
 SMALLER = np.radians(0.1)  # [rad or m] amplitude unless the encoders need more
-_APART = 3.0  # largest gain over the least: neighbouring modes of seven joints still part within ten periods
+_APART = 3.0  # largest gain over the least: neighboring modes of seven joints still part within ten periods
 _CANDIDATES = 40
 _OPEN = 1e-11  # singular value, over the largest, of what set-points do not tell
 _WIDE = 1.2  # [rad or m] set-points lie within this of the first one

@@ -201,7 +201,7 @@ class SwingSolution:
 
 @on_one_thread
 def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array, *, steps: int = 60) -> SwingSolution:
-    """Minimise the sum of squares of weighted residuals, with steps that shorten until they help.
+    """Minimize the sum of squares of weighted residuals, with steps that shorten until they help.
 
     Args:
         residual: Weighted residuals (m,) of values (n,); not finite where the values are impossible.

@@ -116,7 +116,7 @@ def fit_modes(time: Array, q: Array, count: int, fastest: float, slowest: float 
 
 
 def _block_means(time: Array, q: Array, width: int) -> tuple[Array, Array]:
-    """Means of neighbours: sinusoids stay sinusoids of the same poles, while noise and rounding average out."""
+    """Means of neighbors: sinusoids stay sinusoids of the same poles, while noise and rounding average out."""
     whole = len(time) // width * width
     return (
         np.asarray(time[:whole].reshape(-1, width).mean(axis=1)),

@@ -22,7 +22,7 @@ from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
 # Of the acceleration times the squared sample time: 1/2 gets to the next sample, and 1/12 less makes up for torque that
-# goes there in a straight line, which is the mean of neighbours and so too small by that where it is curved.
+# goes there in a straight line, which is the mean of neighbors and so too small by that where it is curved.
 AHEAD = 1 / 2 - 1 / 12
 
 

@@ -129,13 +129,13 @@ def no_constants(robot: Robot, motor: int, terms: int | None) -> str:
     )
 
 
-def _undetermined_text(robot: Robot, config: Configuration, told: JointNumbers) -> str:
+def _undetermined_text(robot: Robot, config: Configuration, numbers: JointNumbers) -> str:
     """What to change where steps do not tell the inertia of a configuration."""
     pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, config.pose, strict=True))
     volts = ", ".join(f"{record.voltage:.3g}" for record in config.records)
     return (
         f"joint {robot.joint_names[config.motor]} at {pose}: {volts} V do not determine its inertia "
-        f"({told.inertia:.3g} with a standard deviation of {told.std[0]:.2g}); apply voltages that differ more "
+        f"({numbers.inertia:.3g} with a standard deviation of {numbers.std[0]:.2g}); apply voltages that differ more "
         "(--volts), or lock the others elsewhere (--pose)"
     )
 
@@ -160,14 +160,18 @@ def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag
     own = [one for one in found if one.motor == motor and one.numbers is not None]
     if not own:
         return None
-    told = [one.numbers for one in own if one.numbers is not None]
+    numbers = [one.numbers for one in own if one.numbers is not None]
     means = []
     for place, name in ((1, "damping"), (2, "coulomb"), (3, "offset")):
-        values = np.array([getattr(one, name) for one in told])
+        values = np.array([getattr(one, name) for one in numbers])
         means.append(
-            _mean(values, np.array([one.std[place] for one in told]), np.array([one.described[place] for one in told]))
+            _mean(
+                values,
+                np.array([one.std[place] for one in numbers]),
+                np.array([one.described[place] for one in numbers]),
+            )
         )
-    both = any(one.std[3] > 0.0 for one in told)
+    both = any(one.std[3] > 0.0 for one in numbers)
     record = min(fit.duration for one in own for fit in one.responses)
     return MotorFriction(
         motor,
@@ -178,7 +182,7 @@ def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag
         lag,
         record,
         float(np.sign(own[0].responses[0].travel)),
-        float(np.max([one.described[2] for one in told])),
+        float(np.max([one.described[2] for one in numbers])),
     )
 
 
@@ -220,18 +224,18 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
                 bad["left"].append(f"{record.label} ({fit.rms / max(fit.noise, 1e-15):.0f} times the noise)")
             if abs(fit.onset - record.step) > STEP.late_share * fit.duration:
                 bad["late"].append(f"{record.label} ({1e3 * (fit.onset - record.step):.0f} ms)")
-        told = config.numbers
-        if told is not None and not told.inertia > STEP.disagreement_std * told.std[0]:
-            warnings.append(_undetermined_text(robot, config, told))
+        numbers = config.numbers
+        if numbers is not None and not numbers.inertia > STEP.disagreement_std * numbers.std[0]:
+            warnings.append(_undetermined_text(robot, config, numbers))
         if (
-            told is not None
+            numbers is not None
             and not config.curves
-            and told.misfit > STEP.disagreement_std
-            and told.std[0] > STEP.disagreement_share * told.inertia
+            and numbers.misfit > STEP.disagreement_std
+            and numbers.std[0] > STEP.disagreement_share * numbers.inertia
         ):
             name = robot.joint_names[config.motor]
             warnings.append(
-                f"joint {name}: its voltages do not agree on one damping ({told.misfit:.0f} deviations); "
+                f"joint {name}: its voltages do not agree on one damping ({numbers.misfit:.0f} deviations); "
                 "friction is not viscous and Coulomb alone, and the deviations were widened"
             )
     if bad["left"]:
@@ -256,8 +260,8 @@ def _some(items: Sequence[str], most: int = 3) -> str:
 
 def _friction_warnings(robot: Robot, friction: Sequence[MotorFriction], tested: Sequence[int]) -> list[str]:
     warnings = []
-    told = {one.motor for one in friction}
-    alone = [robot.joint_names[motor] for motor in tested if motor not in told]
+    known = {one.motor for one in friction}
+    alone = [robot.joint_names[motor] for motor in tested if motor not in known]
     if alone:
         warnings.append(
             f"joint {', '.join(alone)}: one voltage tells A = B/Me and U = (K V - Tc)/Me only; inertia, damping and "

@@ -36,7 +36,7 @@ class StepResponse:
         onset: t0, when it began to move, on the clock of the record [s].
         start: θ0, where it was before [rad or m].
         rms: Of what the fit leaves [rad or m].
-        noise: Deviation of the position readings, from neighbouring samples [rad or m].
+        noise: Deviation of the position readings, from neighboring samples [rad or m].
         duration: From the onset to the end of the record [s].
         travel: How far it went [rad or m].
         terms: Number of terms of Taylor's series; None for the exact solution.
@@ -249,7 +249,7 @@ def _jacobian(s: Array, A: float, U: float, terms: int | None) -> Array:
 
 
 def _covariance(J: Array, left: Array, noise: float, prior: Array) -> Array:
-    """Of the fitted numbers: neighbouring residuals that are alike count as fewer."""
+    """Of the fitted numbers: neighboring residuals that are alike count as fewer."""
     n = len(left)
     variance = float(left @ left) / max(n - J.shape[1], 1)
     size = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
@@ -316,7 +316,7 @@ def joint_numbers(gain: float, voltages: Sequence[float], responses: Sequence[St
     .. math:: U_k = (K V_k - T_c\,\operatorname{sign}\dot\theta_k - T_0) / M_e, \quad A_k = B / M_e
 
     With two voltages Me = K (V1 - V2)/(U1 - U2) and Tc = K V1 - Me U1; with all A and U and their covariances it is the
-    generalised least-squares solution, which knows that A is the same for all.
+    generalized least-squares solution, which knows that A is the same for all.
 
     Args:
         gain: K = Kt/Ra, torque per voltage [N·m/V].

@@ -160,15 +160,15 @@ class Configuration:
 
     def as_dict(self, robot: Robot) -> dict[str, Any]:
         """Plain data."""
-        told = self.numbers
-        std = None if told is None else told.std
+        numbers = self.numbers
+        std = None if numbers is None else numbers.std
         return {
             "joint": robot.joint_names[self.motor],
             "pose": [float(x) for x in self.pose],
-            "inertia": None if told is None else told.inertia,
+            "inertia": None if numbers is None else numbers.inertia,
             "inertia_std": None if std is None else float(std[0]),
-            "damping": None if told is None else told.damping,
-            "coulomb": None if told is None else told.coulomb,
+            "damping": None if numbers is None else numbers.damping,
+            "coulomb": None if numbers is None else numbers.coulomb,
             "steps": [
                 {
                     "run": record.label,

@@ -60,8 +60,8 @@ def forward_models(result: StepResult, computed: str | None = None) -> list[Forw
     damping, coulomb = np.zeros(n), np.zeros(n)
     for one in result.friction:
         damping[one.motor], coulomb[one.motor] = one.damping[0], one.coulomb[0]
-    told = np.where(estimate.determined, estimate.values, base.values())
-    values = _standard(base, told)
+    combinations = np.where(estimate.determined, estimate.values, base.values())
+    values = _standard(base, combinations)
     models = [
         ForwardModel("identified", values, damping, coulomb),
         ForwardModel("identified, without friction", values, np.zeros(n), np.zeros(n)),

@@ -127,7 +127,7 @@ def _motions(start: Array, reach: float) -> list[CheckMotion]:
 
 def _fits(model: SwingModel, motion: CheckMotion, bounds: Bounds) -> bool:
     """Whether a motion stays within the limits of position and velocity, and its torque within a part of the limits."""
-    q, dq, ddq = _sampled(motion)[1:]
+    q, dq, ddq = _sample_motion(motion)[1:]
     if not np.all((q > bounds.lower) & (q < bounds.upper) & (np.abs(dq) < bounds.speed)):
         return False
     robot = model.robot
@@ -137,7 +137,7 @@ def _fits(model: SwingModel, motion: CheckMotion, bounds: Bounds) -> bool:
     return bool(np.all(np.abs(torque) < _SHARE * limits))
 
 
-def _sampled(motion: CheckMotion) -> tuple[Array, Array, Array, Array]:
+def _sample_motion(motion: CheckMotion) -> tuple[Array, Array, Array, Array]:
     """Times, positions, velocities and accelerations of a motion."""
     times = np.linspace(0.0, PERIOD, _SAMPLES)
     q, dq, ddq = (np.array(x) for x in zip(*(motion.wanted(t) for t in times), strict=True))
@@ -149,7 +149,7 @@ def _responses(model: SwingModel, groups: Sequence[ParameterGroup], motion: Chec
 
     Critically damped feedback under a torque error obeys ``x'' + 2 b x' + b² x = M^-1 torque``.
     """
-    times, q, dq, ddq = _sampled(motion)
+    times, q, dq, ddq = _sample_motion(motion)
     rest, n = np.zeros_like(q), q.shape[1]
 
     def rows(dq: Array, ddq: Array) -> Array:

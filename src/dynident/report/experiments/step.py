@@ -115,9 +115,9 @@ def _answers(result: StepResult) -> list[Html]:
 
 def _computed_motion(config: Configuration, torque: float, s: Array, A: float, U: float) -> Array:
     if config.numbers is not None:
-        told = config.numbers
-        A = told.damping / told.inertia
-        U = (torque - told.coulomb * math.copysign(1.0, U) - told.offset) / told.inertia
+        numbers = config.numbers
+        A = numbers.damping / numbers.inertia
+        U = (torque - numbers.coulomb * math.copysign(1.0, U) - numbers.offset) / numbers.inertia
     return displacement(np.maximum(s, 0.0), A, U)
 
 
@@ -128,7 +128,7 @@ def _configurations(result: StepResult) -> Html:
     heads.append(Head("Residual over noise", True))
     rows = []
     for one in result.configurations:
-        told = one.numbers
+        numbers = one.numbers
         places = ["driven" if j == one.motor else number(float(x), 3) for j, x in enumerate(one.pose)]
         left = max(fit.rms / max(fit.noise, 1e-15) for fit in one.responses)
         rows.append(
@@ -136,8 +136,8 @@ def _configurations(result: StepResult) -> Html:
                 robot.joint_names[one.motor],
                 *places,
                 ", ".join(dict.fromkeys(f"{record.voltage:.3g}" for record in one.records)),
-                "" if told is None else number(told.inertia, 5),
-                "" if told is None else number(float(told.std[0]), 2),
+                "" if numbers is None else number(numbers.inertia, 5),
+                "" if numbers is None else number(float(numbers.std[0]), 2),
                 number(min(fit.duration for fit in one.responses), 3),
                 number(left, 2),
             ]
@@ -151,8 +151,8 @@ def _inertia_text(result: StepResult) -> str:
     rows = []
     for k, one in enumerate(result.configurations, start=1):
         places = ["driven" if j == one.motor else f"{x:.3g}" for j, x in enumerate(one.pose)]
-        told = ("", "") if one.numbers is None else (f"{one.numbers.inertia:.5g}", f"{one.numbers.std[0]:.2g}")
-        rows.append((str(k), robot.joint_names[one.motor], *places, *told))
+        numbers = ("", "") if one.numbers is None else (f"{one.numbers.inertia:.5g}", f"{one.numbers.std[0]:.2g}")
+        rows.append((str(k), robot.joint_names[one.motor], *places, *numbers))
     head = ("", "joint", *robot.position_names, "inertia", "std")
     return text_table(head, rows, (*robot.position_names, "inertia", "std"))
 
