@@ -22,7 +22,8 @@ import scipy.optimize
 
 import dynident as di
 from dynident.arrays import on_one_thread
-from dynident.motion.excitation import ExciteOptions, _Excitation
+from dynident.motion.excitation import _Excitation
+from dynident.motion.options import ExcitationOptions
 from dynident.motion.search import PER_PERIOD, Found, Search, feasible_poses
 
 LIMITS = {"acceleration": 8.0, "floor": -0.1, "clearance": 0.02, "safety": 1.0}
@@ -36,7 +37,7 @@ class Peer:
     """Criterion and limits of an excitation, for other optimisers."""
 
     def __init__(self, name: str) -> None:
-        self.job = _Excitation(di.load_robot(name), ExciteOptions(**LIMITS))
+        self.job = _Excitation(di.load_robot(name), ExcitationOptions(**LIMITS))
         self.demands = self.job._demands()
         self.problem = self.job._problem(self.demands, PER_PERIOD)
         options = {"starts": 1, "kicks": 0, "iterations": 1, "seed": 1, "progress": None}
@@ -85,7 +86,7 @@ def compare(name: str, with_slsqp: bool = True) -> None:
     print(f"{name}: 5 harmonics, 10 s; position, velocity, acceleration, torque, floor and clearance limits")
     robot = di.load_robot(name)
     start, wall = time.process_time(), time.perf_counter()
-    ours = di.excite(robot, **LIMITS)
+    ours = di.optimize_excitation(robot, **LIMITS)
     seconds, wall = time.process_time() - start, time.perf_counter() - wall
     p = len(ours.names)
     least = min(ours.slack.values())

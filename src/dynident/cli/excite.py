@@ -32,15 +32,15 @@ _PER_JOINT = ("noise", "acceleration", "max_velocity", "max_effort")
 def run(options: Namespace, robot: Robot) -> int:
     """Optimise, write the files, tell."""
     from dynident.identifiability import base_parameters
-    from dynident.motion import excite, write_csv, write_ros
-    from dynident.motion.excitation import ExciteOptions
+    from dynident.motion import optimize_excitation, write_csv, write_ros
+    from dynident.motion.options import ExcitationOptions
 
     _check_targets(options)
     given = _given(options, robot)
     with progress_bar(options.quiet or options.json) as progress:
-        motion = excite(robot, progress=progress, **given)
+        motion = optimize_excitation(robot, progress=progress, **given)
     motion.save(options.output)
-    rate = ExciteOptions.rate if options.rate is None else options.rate
+    rate = ExcitationOptions.rate if options.rate is None else options.rate
     if options.csv:
         numbers = tuple(name.removeprefix("q") for name in robot.position_names)
         write_csv(motion.trajectory, options.csv, rate, numbers)
@@ -54,7 +54,7 @@ def run(options: Namespace, robot: Robot) -> int:
         print(json.dumps(motion.as_dict(), allow_nan=False))
     elif not options.quiet:
         _print(motion, robot, options)
-    doubts = base_parameters(robot, given.get("terms", ExciteOptions.terms)).warnings
+    doubts = base_parameters(robot, given.get("terms", ExcitationOptions.terms)).warnings
     for warning in (*motion.warnings, *doubts):
         print(f"dynident: {warning}", file=sys.stderr)
     unknown = [name for name, deviation in zip(motion.names, motion.deviations, strict=True) if isinf(deviation)]

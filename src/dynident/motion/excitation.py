@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen, on_one_thread
 from dynident.dynamics.evaluate import parameters
-from dynident.dynamics.terms import Coulomb, Term, TermsLike, resolve_terms
-from dynident.errors import InputError, UnknownNameError
+from dynident.dynamics.terms import Coulomb, Term, resolve_terms
+from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
 from dynident.information.information import Information
 from dynident.motion.demands import Demands, Workspace
 from dynident.motion.fourier import Fourier
-from dynident.motion.limits import JointLimits, PerJoint, Range, by_joint, check_locked, gather_limits, per_joint
+from dynident.motion.limits import JointLimits, by_joint, check_locked, gather_limits, per_joint
+from dynident.motion.options import ExcitationOptions
 from dynident.motion.rows import CRITERIA, EnergyRows, Rows, TorqueRows, with_tie_break
-from dynident.motion.search import FINE_PER_PERIOD, PER_PERIOD, Found, Search, SearchProblem, SearchProgress
+from dynident.motion.search import FINE_PER_PERIOD, PER_PERIOD, Found, Search, SearchProblem
 from dynident.motion.space import Space
 from dynident.motion.storage import save_trajectory
 from dynident.motion.trajectory import positive
+from dynident.options import keywords
 from dynident.robot.model import Robot
 from dynident.robot.placeholders import placeholder_limits
 from dynident.signals.columns import bandwidth_along
@@ -59,85 +60,11 @@ def known_values(base: BaseParameters, information: Information, otherwise: Arra
 # ----------------------------------------------------------------------------------------------------------------------
 # `excite`: the motion that tells most about a robot's parameters within everything it must respect.
 
-TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
-MODELS = ("dynamic", "energy")
 _ALL_TERMS = "rigid,Ia,Fv,Fc,Fo"
-_LONGEST = 3600.0  # [s] of a motion
 _MOST_SWINGS = 300  # oscillations of the highest harmonic; memory and time grow with them
 _BLURRED = 0.04  # share of the joints' velocity limits below which Coulomb friction is smoothed in the search
 _SLOW = 0.02  # share of a joint's velocity limit at which a row counts half
 _FEW = 0.1  # a parameter near zero counts as large as this share of a typical one
-
-
-@dataclass(frozen=True)
-class ExciteOptions:
-    """What shapes an exciting motion; everything has a default but limits the robot does not state.
-
-    Attributes:
-        duration: Length of the motion [s].
-        frequency: Base frequency of the series [Hz]; default one period in the duration.
-        harmonics: Number of harmonics.
-        criterion: "determinant", "condition", "smallest" or "interval"; see `criteria`. Default: the determinant, or
-            the worst interval when an `information` is to be extended.
-        model: "dynamic" (torque of every joint) or "energy".
-        terms: Terms of the model that is to be identified.
-        noise: Deviation of the torque [N·m or N] of all joints, by joint or as a list; of the energy of a row [J] for
-            the energy model. Default: that of the information to extend, else a hundredth of the effort limits, else 1.
-        rate: Samples per second that the identification will use [Hz].
-        rest_speed: Speed at which a joint's row counts half, because nobody knows the friction of a joint that hardly
-            moves; of all joints, by joint or as a list. Default a fiftieth of the velocity limits; 0 counts all alike.
-        limits: Limits by joint that replace the robot's: lower, upper, velocity, acceleration, effort.
-        acceleration: Limit of all joints, by joint or as a list; default none.
-        position_range: Range of positions of all joints, or by joint: (lower, upper), or one number for both sides of
-            zero [rad or m]. By joint it replaces the robot's limits; one for all joints narrows them.
-        max_velocity: Greatest velocity of all joints, by joint or as a list [rad/s or m/s]; one number for all joints
-            leaves smaller limits of the robot as they are.
-        max_effort: Greatest torque or force, in the same way [N·m or N].
-        torque: Whether the torque of the robot's own values stays within the effort limits.
-        values: Value set for the torque; default the robot's own.
-        safety: Share of every joint limit that is used.
-        start: Positions at which the motion starts and ends, by joint or as a list; default free.
-        floor: Height above which all moving parts stay [m].
-        boxes: Boxes to stay out of: pairs of corners in the base frame [m].
-        clearance: Least distance between links that are not neighbours [m].
-        radius: Radius of the links [m], or by link name with "default" for the others.
-        information: Data that is there already; the criterion is that of both together.
-        inflation: By how much correlation between neighbouring residuals of that data widens variances, of all joints,
-            by joint or as a list (`Fit.inflation`); it widens the deviations predicted from its noise too.
-        starts: Random starts.
-        kicks: Pushes of each of the three best motions, each followed by a search.
-        iterations: Most steps of the last search.
-        seed: Of starts and pushes; the same seed gives the same motion.
-    """
-
-    duration: float = 10.0
-    frequency: float | None = None
-    harmonics: int = 5
-    criterion: str | None = None
-    model: str = "dynamic"
-    terms: TermsLike = TERMS
-    noise: PerJoint | None = None
-    rate: float = 100.0
-    rest_speed: PerJoint | None = None
-    limits: Mapping[str, Mapping[str, float]] | None = None
-    acceleration: PerJoint | None = None
-    position_range: Range | Mapping[str, Range] | None = None
-    max_velocity: PerJoint | None = None
-    max_effort: PerJoint | None = None
-    torque: bool = True
-    values: str | Mapping[str, float] | None = None
-    safety: float = 0.95
-    start: Mapping[str, float] | ArrayLike | None = None
-    floor: float | None = None
-    boxes: Sequence[ArrayLike] = ()
-    clearance: float | None = None
-    radius: float | Mapping[str, float] = 0.05
-    information: Information | None = None
-    inflation: PerJoint = 1.0
-    starts: int = 16
-    kicks: int = 2
-    iterations: int = 60
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -183,7 +110,7 @@ class ExcitingMotion:
     seconds: float
     interrupted: bool
     bandwidth: float
-    asked: ExciteOptions
+    asked: ExcitationOptions
     limits: JointLimits
     noise: Array
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -232,44 +159,27 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def excite(robot: Robot, *, progress: Callable[[SearchProgress], None] | None = None, **options: Any) -> ExcitingMotion:
-    """The motion that tells most about a robot's parameters.
+@keywords(ExcitationOptions)
+def optimize_excitation(robot: Robot, options: ExcitationOptions) -> ExcitingMotion:
+    """Optimal excitation: the motion from which a robot's parameters are identified best (Swevers et al. 1997).
 
     Args:
         robot: The robot; locked joints stay where they are.
-        progress: Called after every step with the best criterion so far.
-        **options: See `ExciteOptions`.
+        options: By name, see `ExcitationOptions`.
 
     Raises:
         InputError: Naming the option, or the joints whose limits are missing.
         InfeasibleError: Naming the limit that cannot be respected, and by how much.
     """
-    try:
-        chosen = ExciteOptions(**options)
-    except TypeError:
-        unknown = next(name for name in options if name not in ExciteOptions.__dataclass_fields__)
-        raise UnknownNameError("option", unknown, ExciteOptions.__dataclass_fields__) from None
-    return _Excitation(robot, chosen).run(progress)
+    return _Excitation(robot, options).run()
 
 
 class _Excitation:
     """One optimisation, put together from its options."""
 
-    def __init__(self, robot: Robot, options: ExciteOptions) -> None:
+    def __init__(self, robot: Robot, options: ExcitationOptions) -> None:
         self.robot, self.options = robot, options
         self.criterion = options.criterion or ("determinant" if options.information is None else "interval")
-        if self.criterion not in CRITERIA:
-            raise UnknownNameError("criterion", str(self.criterion), CRITERIA)
-        if options.model not in MODELS:
-            raise UnknownNameError("model", str(options.model), MODELS)
-        counts = {"starts": "at least 1", "kicks": "zero or more", "iterations": "at least 1", "seed": "zero or more"}
-        for name, wanted in counts.items():
-            number = getattr(options, name)
-            if isinstance(number, bool) or not isinstance(number, int) or number < (wanted == "at least 1"):
-                raise InputError(f"{name} is {number}; expected a whole number, {wanted}")
-        positive(options.rate, "rate", "Hz")
-        if not 0.0 < options.safety <= 1.0:
-            raise InputError(f"safety is {options.safety}; expected a share above 0 and up to 1")
         check_locked(robot)
         self.whole = gather_limits(
             robot,
@@ -280,9 +190,7 @@ class _Excitation:
             max_effort=options.max_effort,
         )
         self.limits = self.whole.shrunk(options.safety)
-        frequency = 1.0 / positive(options.duration, "duration") if options.frequency is None else options.frequency
-        if options.duration > _LONGEST:
-            raise InputError(f"duration is {options.duration:g} s; the search takes up to {_LONGEST:g} s")
+        frequency = 1.0 / options.duration if options.frequency is None else options.frequency
         swings = options.duration * frequency * options.harmonics
         if swings > _MOST_SWINGS:
             raise InputError(
@@ -370,13 +278,9 @@ class _Excitation:
             boxes = np.zeros(0)
         if boxes.shape[1:] != (2, 3) or not np.isfinite(boxes).all() or (boxes[:, 0] >= boxes[:, 1]).any():
             raise InputError("boxes must be pairs of corners [[x, y, z], [x, y, z]], the lower one first [m]")
-        if options.floor is not None and not np.isfinite(options.floor):
-            raise InputError(f"floor is {options.floor}; expected a number [m]")
-        radii = options.radius if isinstance(options.radius, Mapping) else {"": options.radius}
-        given = {"clearance": options.clearance, **{f"radius {name}".strip(): x for name, x in radii.items()}}
-        for name, value in given.items():
-            if value is not None and not (np.isfinite(value) and value >= 0.0):
-                raise InputError(f"{name} is {value}; expected zero or a positive number [m]")
+        for name, value in options.radius.items() if isinstance(options.radius, Mapping) else ():
+            if not (np.isfinite(value) and value >= 0.0):
+                raise InputError(f"radius {name} is {value}; expected zero or a positive number [m]")
         workspace = Workspace(options.floor, boxes, options.clearance, options.radius)
         torque = None
         exact = resolve_terms(_ALL_TERMS)
@@ -397,7 +301,7 @@ class _Excitation:
         )
 
     @on_one_thread
-    def run(self, progress: Callable[[SearchProgress], None] | None) -> ExcitingMotion:
+    def run(self) -> ExcitingMotion:
         """Search, check, and predict."""
         options, demands = self.options, self._demands()
         search = Search(
@@ -408,7 +312,7 @@ class _Excitation:
             kicks=options.kicks,
             iterations=options.iterations,
             seed=options.seed,
-            progress=progress,
+            progress=options.progress,
         )
         return self._promise(search.run())
 
@@ -472,6 +376,3 @@ def _deviations(R: Array) -> tuple[Array, Array]:
     deviations = np.sqrt(np.sum((directions[kept] / singular[kept, None]) ** 2, axis=0))
     open_ones = np.sum(directions[~kept] ** 2, axis=0) > 1e-9
     return np.where(open_ones, np.inf, deviations), singular
-
-
-__all__ = ["ExciteOptions", "ExcitingMotion", "JointLimits", "excite"]

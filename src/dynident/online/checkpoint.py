@@ -19,8 +19,8 @@ from dynident.files import check_target, write_whole
 from dynident.identifiability.base import base_parameters
 from dynident.online.options import OnlineOptions
 from dynident.online.prior import Known
-from dynident.online.rows import SeriesStructure, Structure
-from dynident.online.state import Identifier
+from dynident.online.rows import SeriesStructure
+from dynident.options import from_mapping
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def packed(identifier: OnlineIdentifier) -> bytes:
     return buffer.getvalue()
 
 
-def load(cls: type[T], path: str | Path, robot: Robot, structure: Structure | None) -> T:
+def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructure | None) -> T:
     """Continue from a checkpoint.
 
     Raises:
@@ -87,7 +87,7 @@ def _continued(
     cls: type[T],
     path: str | Path,
     robot: Robot,
-    structure: Structure | None,
+    structure: SeriesStructure | None,
     head: dict[str, Any],
     arrays: dict[str, Any],
 ) -> T:
@@ -105,7 +105,8 @@ def _continued(
     if own != given:  # the torque would quietly come from elsewhere
         raise InputError(f"{path}: the checkpoint has the {own} structure, not the {given} one; give its own structure")
     identifier = cls.__new__(cls)
-    options = OnlineOptions(**head["options"])
+    stored = {"velocity_source" if name == "speed" else name: value for name, value in head["options"].items()}
+    options = from_mapping(OnlineOptions, stored)
     identifier._start(robot, known, head["payload"], structure, options, tuple(head["heard"]))
     identifier.restore_memory(arrays)
     return identifier
@@ -141,7 +142,7 @@ class Checkpoints:
         InputError: If there can be no such file.
     """
 
-    def __init__(self, identifier: Identifier, path: str | PathLike[str], every: float = 5.0) -> None:
+    def __init__(self, identifier: OnlineIdentifier, path: str | PathLike[str], every: float = 5.0) -> None:
         check_target(str(path))
         self._identifier, self._path, self._every = identifier, path, every
         self._next = time.monotonic() + every

@@ -28,7 +28,7 @@ from dynident.online.monitor import Watch
 from dynident.online.options import OnlineOptions
 from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadColumns, PayloadState, with_robot
 from dynident.online.prior import Known
-from dynident.online.rows import FollowedColumns, RowMaker, Structure
+from dynident.online.rows import FollowedColumns, RowMaker, SeriesStructure
 
 SETTLED = 1.2  # variances of all rows, below which errors are those of the data and not of unfinished values
 UNSETTLED_SHARE = 1e-3  # with which errors of unfinished values go on counting; none would leave nothing to show
@@ -53,12 +53,12 @@ class Engine:
         self,
         known: Known,
         columns: PayloadColumns | None,
-        structure: Structure,
+        structure: SeriesStructure,
         options: OnlineOptions,
         filters: CausalFilter,
         box: int,
     ) -> None:
-        sample_time = filters.options.sample_time
+        sample_time = filters.sample_time
         seconds = box * sample_time
         n = len(known.base.robot.joint_names)
         self.known, self.columns, self.options = known, columns, options
@@ -71,7 +71,9 @@ class Engine:
         self._window = round(options.window / seconds)
         ring = round(RING_WINDOWS * self._window) if self.detect else 0
         n_cross = 0 if columns is None else known.base.n
-        self.track = Track(self.maker.k, n_cross, self.maker.slab, options.rule, per, ring, seconds)
+        self.track = Track(
+            self.maker.k, n_cross, self.maker.slab, options.forgetting, options.memory, per, ring, seconds
+        )
         self.watch = Watch(n, ERROR_SECONDS / seconds)
         self.moved = np.zeros(n, dtype=bool)
         self.changes: list[Change] = []

@@ -14,37 +14,16 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array, Mask, on_one_thread
-from dynident.errors import InputError, UnknownNameError
 from dynident.information.factor import absorb
 from dynident.information.solution import RANK_SHARE, solve_weighted
 from dynident.online.rows import absorber
 
-Kind = Literal["none", "exponential", "directional"]
 _FAINT = 1e-12  # share of the largest entry below which a diagonal entry of a factor is no information
-
-
-@dataclass(frozen=True)
-class Forgetting:
-    """How old information makes room for new.
-
-    Attributes:
-        kind: "none", "exponential" or "directional".
-        memory: Time of motion after which old rows count 1/e [s].
-    """
-
-    kind: Kind = "directional"
-    memory: float = 60.0
-
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise UnknownNameError("kind of forgetting", self.kind, get_args(Kind))
-        if not 0.0 < self.memory < np.inf:
-            raise InputError(f"memory is {self.memory} s; expected a positive time, or forgetting='none'")
 
 
 class Stretch:
@@ -121,12 +100,11 @@ def together(parts: list[Stretch], k: int, n_cross: int = 0) -> Stretch:
 
 
 @on_one_thread
-def make_room(old: Stretch, new: Stretch, forgetting: Forgetting, seconds: float) -> None:
-    """Let old information go before new comes; `seconds` is the time of motion that the new stretch took."""
-    share = float(np.exp(-seconds / forgetting.memory))
-    if forgetting.kind == "none" or not old.instants:
+def make_room(old: Stretch, new: Stretch, forgetting: str, share: float) -> None:
+    """Let old information go before new comes; it keeps a share of its weight (where new rows replace it)."""
+    if forgetting == "none" or not old.instants:
         return
-    if forgetting.kind == "exponential":
+    if forgetting == "exponential":
         old.R *= np.sqrt(share)
     else:
         _directional(old, new, share)
@@ -195,7 +173,8 @@ class Track:
         k: Unknowns.
         n_cross: Base parameters beside them, 0 where they are the unknowns.
         slab: (k + 1, padded n_joints) that single instants come in.
-        forgetting: How the old part forgets.
+        forgetting: How the old part forgets: "none", "exponential" or "directional".
+        memory: Time of motion after which old rows count 1/e [s].
         per_stretch: Instants of motion in a stretch.
         in_ring: Instants that are kept in stretches of their own, for the detection of changes.
         seconds: Time of motion that an instant stands for [s].
@@ -213,13 +192,15 @@ class Track:
         k: int,
         n_cross: int,
         slab: Array,
-        forgetting: Forgetting,
+        forgetting: str,
+        memory: float,
         per_stretch: int,
         in_ring: int,
         seconds: float,
     ) -> None:
         self.k, self.n_cross = k, n_cross
-        self.forgetting, self.per_stretch, self.in_ring, self.seconds = forgetting, per_stretch, in_ring, seconds
+        self.forgetting, self.memory = forgetting, memory
+        self.per_stretch, self.in_ring, self.seconds = per_stretch, in_ring, seconds
         self.old, self.recent, self.now = (Stretch(k, n_cross) for _ in range(3))
         self.ring: deque[Stretch] = deque()
         self._absorb = absorber(self.now.R, slab)
@@ -274,8 +255,9 @@ class Track:
             part = self.ring.popleft()
             held -= part.instants
             self.recent.add(part)
-        if self.recent.instants * self.seconds >= self.forgetting.memory * RECENT_SHARE:
-            make_room(self.old, self.recent, self.forgetting, self.recent.instants * self.seconds)
+        lasted = self.recent.instants * self.seconds
+        if lasted >= self.memory * RECENT_SHARE:
+            make_room(self.old, self.recent, self.forgetting, float(np.exp(-lasted / self.memory)))
             self.old.add(self.recent)
             self.recent.clear()
 

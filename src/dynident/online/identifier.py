@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, as_samples
-from dynident.dynamics.terms import TermsLike
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.information.information import Information
 from dynident.online.engine import Engine, start_values
-from dynident.online.filters import MOST_FILLED, CausalFilter, Filtered, Regridder, irregular
+from dynident.online.filters import (
+    MOST_FILLED,
+    CausalFilter,
+    Filtered,
+    Regridder,
+    causal_filter,
+    instants_per_row,
+    irregular,
+)
 from dynident.online.history import Solved, Stretch, row_variance
 from dynident.online.monitor import MotionVerdict, Verdict
 from dynident.online.options import OnlineOptions
 from dynident.online.outliers import JumpGate, Part, speed_limits
 from dynident.online.payload import PayloadState, payload_columns, payload_state, payload_verdict
-from dynident.online.prior import Known, PriorLike, known_robot
+from dynident.online.prior import Known, known_robot
 from dynident.online.projection import Projector, as_information
-from dynident.online.rows import SeriesStructure, Structure
+from dynident.online.rows import SeriesStructure
 from dynident.online.state import OnlineState, Sample
+from dynident.options import from_mapping
 from dynident.physical.result import PhysicalParameters
 from dynident.robot.model import Robot
 
@@ -40,41 +48,30 @@ class OnlineIdentifier:
 
     Args:
         robot: The robot.
-        terms: Terms of the model, functions of the state alone; default those of the prior, or rigid, Ia, Fv, Fc, Fo.
-        prior: What is known: a `Fit`, the name of one of the robot's value sets, values by name, or None. Beside
-            a payload its friction may have a memory; else the links and the plain friction of it count.
-        payload: Fit what the tool carries, with the robot as the prior has it.
-        sigma: (n_joints,) deviation of each joint's torque, for its weight; default the prior's residuals.
-        structure: Where the torque comes from; default the samples (input error).
-        **options: See `OnlineOptions`.
+        **options: See `OnlineOptions`; or the record itself, as `options`.
     """
 
-    def __init__(
-        self,
-        robot: Robot,
-        *,
-        terms: TermsLike = None,
-        prior: PriorLike = None,
-        payload: bool = False,
-        sigma: ArrayLike | None = None,
-        structure: Structure | None = None,
-        **options: Any,
-    ) -> None:
-        chosen = made_options(options)
+    def __init__(self, robot: Robot, *, options: OnlineOptions | None = None, **given: Any) -> None:
+        if "speed" in given:
+            warnings.warn("speed is now velocity_source and will be gone in 0.6", DeprecationWarning, stacklevel=2)
+            given["velocity_source"] = given.pop("speed")
+        chosen = options if options is not None and not given else from_mapping(OnlineOptions, given)
+        prior, payload = chosen.prior, bool(chosen.payload)
         heard = (prior.band, prior.signals.delay) if isinstance(prior, Fit) else (None, 0.0)
-        self._start(robot, known_robot(robot, terms, prior, sigma, payload), payload, structure, chosen, heard)
+        known = known_robot(robot, chosen.terms, prior, chosen.sigma, payload)
+        self._start(robot, known, payload, chosen.structure, chosen, heard)
 
     def _start(
         self,
         robot: Robot,
         known: Known,
         payload: bool,
-        structure: Structure | None,
+        structure: SeriesStructure | None,
         options: OnlineOptions,
         heard: tuple[float | None, float],
     ) -> None:
         self.robot, self.known, self.options, self.heard = robot, known, options, heard  # band and delay of the prior
-        self.structure: Structure = structure or SeriesStructure()
+        self.structure: SeriesStructure = structure or SeriesStructure()
         self._columns = payload_columns(known, options.session) if payload else None
         self._judge = None if payload else MotionVerdict(known.base)
         self._projector = Projector(known.base, options.project) if options.project and not payload else None
@@ -91,11 +88,11 @@ class OnlineIdentifier:
 
     def _begin(self, sample_time: float, box: int | None = None, regrid: bool = False) -> None:
         """The sample time is known: make the filters and all that counts in instants."""
-        filters = self.options.filters(sample_time, *self.heard)
+        n_joints = len(self.robot.joint_names)
+        self._filter = causal_filter(self.options, n_joints, sample_time, *self.heard)
         self._grid = Regridder(sample_time, MOST_FILLED) if regrid else None
         self._gate = JumpGate(speed_limits(self.robot), sample_time)
-        self._filter = CausalFilter(filters, len(self.robot.joint_names))
-        box = self.options.step(filters) if box is None else box
+        box = instants_per_row(self.options, self._filter) if box is None else box
         self._engine = Engine(self.known, self._columns, self.structure, self.options, self._filter, box)
 
     @property
@@ -400,7 +397,7 @@ class OnlineIdentifier:
             "counts": np.array([self.samples, self._time]),
         }
         if self._filter is not None and self._engine is not None:
-            sample_time, box = self._filter.options.sample_time, self._engine.maker.box
+            sample_time, box = self._filter.sample_time, self._engine.maker.box
             arrays["start"] = np.array([sample_time, box, self._grid is not None])
             arrays |= {f"grid.{name}": x for name, x in (self._grid.as_arrays() if self._grid else {}).items()}
             arrays |= {f"gate.{name}": x for name, x in (self._gate.as_arrays() if self._gate else {}).items()}
@@ -425,7 +422,7 @@ class OnlineIdentifier:
                 part.restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
 
     @classmethod
-    def load(cls, path: str | Path, robot: Robot, structure: Structure | None = None) -> OnlineIdentifier:
+    def load(cls, path: str | Path, robot: Robot, structure: SeriesStructure | None = None) -> OnlineIdentifier:
         """Continue from a checkpoint, with the filters as full as they were.
 
         Raises:
@@ -434,12 +431,3 @@ class OnlineIdentifier:
         from dynident.online.checkpoint import load
 
         return load(cls, path, robot, structure)
-
-
-def made_options(given: dict[str, Any]) -> OnlineOptions:
-    """Options by name; an unknown one is refused."""
-    valid = [field.name for field in dataclasses.fields(OnlineOptions)]
-    for name in given:
-        if name not in valid:
-            raise UnknownNameError("option", name, valid)
-    return OnlineOptions(**given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -138,27 +138,17 @@ class FollowedColumns:
 # (parallel): a system and a model, both as inverse dynamics, see the same motion; nothing has to be simulated forwards.
 
 
-class Structure(Protocol):
-    """Where the torque comes from."""
-
-    name: str
-
-    def torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
-        """Torque to compare the model with, (n_samples, n_joints), from filtered motion and filtered torque."""
-        ...
-
-
 class SeriesStructure:
-    """The torque that was measured or applied (series structure, figure 1)."""
+    """The torque that was measured or applied (series structure, figure 1); the base of other structures."""
 
     name = "input-error"
 
     def torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
-        """The torque as it is."""
+        """Torque to compare the model with, (n_samples, n_joints), from filtered motion and filtered torque."""
         return tau
 
 
-class ParallelStructure:
+class ParallelStructure(SeriesStructure):
     """The torque of a system that is itself inverse dynamics (parallel structure, figure 2); for studies.
 
     Args:
@@ -206,7 +196,7 @@ class RowMaker:
         known: Known,
         chart: Array | None,
         rest_speed: float,
-        structure: Structure,
+        structure: SeriesStructure,
         box: int,
         followed: FollowedColumns | None = None,
     ) -> None:
@@ -221,7 +211,7 @@ class RowMaker:
         if chart is not None:  # [W | tau] becomes [W chart | tau - W beta]
             self._turn = np.zeros((self.k + 1, self.n + 1))
             self._turn[:-1, :-1], self._turn[-1, :-1], self._turn[-1, -1] = chart.T, -known.beta, 1.0
-        self._plain = isinstance(structure, SeriesStructure) and not self.regressor.fixed_values
+        self._plain = type(structure) is SeriesStructure and not self.regressor.fixed_values
         padded = _padded(self.n_joints)
         self._rest = np.zeros(self.n_joints)  # the load of joints at rest: nothing slides
         self._inputs, self._weights = np.zeros(3 * self.n_joints), np.zeros(padded)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, Mask
 from dynident.online.changes import Change
@@ -172,26 +171,6 @@ class Tally:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # `StreamState`: what is known while a stream goes on.
-
-
-class Identifier(Protocol):
-    """What a stream needs of an on-line estimator; `OnlineIdentifier` is one."""
-
-    def update(self, sample: Sample) -> None:
-        """Take in one sample."""
-        ...
-
-    def update_many(self, time: ArrayLike, q: ArrayLike, tau: ArrayLike, dq: ArrayLike | None = None) -> None:
-        """Take in successive samples."""
-        ...
-
-    def state(self) -> Any:
-        """What is known by now: an object with `as_dict`."""
-        ...
-
-    def checkpoint(self) -> bytes:
-        """All that it remembers, as `load` reads it from a file."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from dynident.logs.read import Columns
+from dynident.online.options import MOST_TOGETHER
 from dynident.online.sources.packets import LONGEST, ChannelMap, PacketReader
-from dynident.online.sources.source import MOST, POLL, Samples, SourceError
+from dynident.online.sources.source import POLL, Samples, SourceError
 from dynident.online.state import Tally
 from dynident.robot.model import Robot
 
@@ -148,7 +149,7 @@ class UdpSource:
             with self._news:
                 if not self._waiting:
                     self._news.wait(POLL)
-                taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST))]
+                taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
                 # Those that gave way came as well.
                 self.tally.received += self._overrun - self.tally.overrun
                 self.tally.overrun = self._overrun
@@ -212,8 +213,8 @@ class LineSplitter:
 def line_blocks(reader: PacketReader, lines: list[bytes]) -> Iterator[Samples]:
     """The samples of lines that came together."""
     arrived = time.perf_counter()
-    for first in range(0, len(lines), MOST):
-        block = reader.block([(arrived, line) for line in lines[first : first + MOST]])
+    for first in range(0, len(lines), MOST_TOGETHER):
+        block = reader.block([(arrived, line) for line in lines[first : first + MOST_TOGETHER]])
         if block is not None:
             yield block
 

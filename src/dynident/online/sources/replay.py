@@ -17,7 +17,8 @@ from dynident.logs.file import LogFile
 from dynident.logs.log import Log, LogSource, check_locked, joint_positions, joint_speeds, row_torques
 from dynident.logs.read import Columns, stream_log
 from dynident.logs.tables import LogWarning
-from dynident.online.sources.source import BEYOND, LATEST, MOST, POLL, Samples
+from dynident.online.options import MOST_TOGETHER
+from dynident.online.sources.source import BEYOND, LATEST, POLL, Samples
 from dynident.online.state import Tally
 from dynident.robot.model import Robot
 
@@ -76,8 +77,8 @@ def paced(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
     """
     if math.isinf(speed):
         for block in blocks:
-            for first in range(0, len(block), MOST):
-                yield block.chosen(slice(first, first + MOST))
+            for first in range(0, len(block), MOST_TOGETHER):
+                yield block.chosen(slice(first, first + MOST_TOGETHER))
         return
     zero: float | None = None  # real time at which a stamp of zero is due
     for block in blocks:
@@ -89,8 +90,8 @@ def paced(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
             assert zero is not None
             now = time.perf_counter() - zero
             # Stamps of a damaged log may jump; what comes after such a sample is due with it at the latest.
-            waiting = np.flatnonzero(due[done : done + MOST] > now)
-            ready = done + (int(waiting[0]) if len(waiting) else min(MOST, len(block) - done))
+            waiting = np.flatnonzero(due[done : done + MOST_TOGETHER] > now)
+            ready = done + (int(waiting[0]) if len(waiting) else min(MOST_TOGETHER, len(block) - done))
             if ready > done:
                 arrived = due[done:ready] + zero
                 yield replace(block.chosen(slice(done, ready)), arrived=arrived)

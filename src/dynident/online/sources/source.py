@@ -16,7 +16,6 @@ from dynident.online.state import Tally
 BEYOND = 1e7  # [rad, rad/s, N·m and the like] no joint of any robot gets there
 LATEST = 1e11  # [s] three thousand years: stamps beyond are in another unit
 POLL = 0.1  # [s] after which a source that has nothing says so
-MOST = 512  # samples handed on together
 
 
 class SourceError(DynidentError):
