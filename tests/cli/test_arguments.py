@@ -15,10 +15,14 @@ from dynident.cli.command_line import VERBS, main, options_of, verb_parser
 from dynident.errors import InputError
 from dynident.options import given_options, option_fields, option_flags, option_type
 
+SAMPLES = {"--taylor": 7, "--factor": 2.5}  # options whose record says more than bounds
+
 
 def sample_value(name, field):
     """A value that an option takes and that is not its default."""
     facts, kind = field.metadata, option_type(field)
+    if option_flags(name, field)[0] in SAMPLES:
+        return SAMPLES[option_flags(name, field)[0]]
     if "choices" in facts:
         return next(one for one in reversed(facts["choices"]) if one != field.default)
     if kind is bool:
@@ -110,6 +114,7 @@ FUNCTIONS = {
     "check_logs": ("robot", "logs", {"band": -1.0}),
     "identify_payload": ("fit", "loaded", {"band": -1.0}),
     "simulate": ("robot", "motion", {"rate": -1.0}),
+    "stream": ("robot", "source", {"duration": -1.0}),
 }
 
 
