@@ -83,6 +83,28 @@ def option(default: Any, help: str, **facts: Any) -> Any:
     return dataclasses.field(default=default, metadata={"help": help, **facts})
 
 
+def threshold(value: Any, meaning: str, *, unit: str = "", calibrated: str = "") -> Any:
+    """A calibrated number as a field of the thresholds of a room.
+
+    Args:
+        value: The number.
+        meaning: What it decides, in one sentence.
+        unit: Such as "rad/s"; empty for shares, factors and counts.
+        calibrated: What it was calibrated on: values of sound logs, a paper.
+    """
+    return dataclasses.field(default=value, metadata={"meaning": meaning, "unit": unit, "calibrated": calibrated})
+
+
+def threshold_table(cls: type) -> str:
+    """The thresholds of a room as a Markdown table for the docs."""
+    lines = ["| threshold | value | meaning | calibrated on |", "|---|---|---|---|"]
+    for entry in dataclasses.fields(cls):
+        facts = entry.metadata
+        value = f"{entry.default:g} {facts['unit']}".strip()
+        lines.append(f"| `{entry.name}` | {value} | {facts['meaning']} | {facts['calibrated']} |")
+    return "\n".join(lines)
+
+
 def check_options(record: Any) -> None:
     """Refuse values outside their declared type, choices or bounds.
 

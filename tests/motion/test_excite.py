@@ -82,7 +82,7 @@ def test_much_better_than_chance(arm, motion):
 def test_each_criterion_wins_its_own_contest(arm, motion):
     for criterion, measure in (
         ("condition", lambda m: -m.condition),
-        ("interval", lambda m: -m.relative_deviations.max()),
+        ("interval", lambda m: -m.relative_std.max()),
     ):
         other = di.optimize_excitation(arm, criterion=criterion, **QUICK)
         assert measure(other) > measure(motion)
@@ -109,7 +109,7 @@ def test_promised_deviations_are_those_of_the_fit(arm):
     sigma = np.array([2.0, 1.0, 0.2])
     found = di.optimize_excitation(arm, noise=sigma, rest_speed=0.0, **QUICK)
     solved = noisy(arm, found.trajectory, sigma).solve()
-    np.testing.assert_allclose(found.deviations, solved.std, rtol=0.15)
+    np.testing.assert_allclose(found.std, solved.std, rtol=0.15)
 
 
 def test_a_data_set_is_extended_where_it_is_weakest(arm):
@@ -120,17 +120,17 @@ def test_a_data_set_is_extended_where_it_is_weakest(arm):
     assert found.criterion == "interval"
     assert found.before is not None
     np.testing.assert_allclose(found.before, known.solve().std, rtol=1e-6)
-    assert np.all(found.deviations < found.before)
-    assert found.relative_deviations.max() < 0.3 * (found.before / found.sizes).max()
+    assert np.all(found.std < found.before)
+    assert found.relative_std.max() < 0.3 * (found.before / found.sizes).max()
     both = (known + noisy(arm, found.trajectory, sigma, seed=1)).solve()
-    np.testing.assert_allclose(found.deviations, both.std, rtol=0.15)
+    np.testing.assert_allclose(found.std, both.std, rtol=0.15)
 
 
 def test_the_energy_model():
     robot = di.load_robot("pendulum-2")
     found = di.optimize_excitation(robot, model="energy", noise=0.01, **QUICK)
     check_limits(robot, found)
-    assert np.isfinite(found.deviations).all()
+    assert np.isfinite(found.std).all()
     with pytest.raises(InputError, match="one number"):
         di.optimize_excitation(robot, model="energy", noise=[1.0, 2.0])
 

@@ -15,7 +15,7 @@ from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Quiet, given_options, option, plain_options
 
 if TYPE_CHECKING:
-    from dynident.estimate.records import Checkup
+    from dynident.estimate.records import Diagnosis
 
 _ROBOTS = (".urdf", ".yaml", ".yml")
 
@@ -91,7 +91,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     from dynident.diagnostics.diagnosing import check_logs
     from dynident.files import check_target, write_text
     from dynident.logs.read import short_names, stream_log
-    from dynident.report.terminal.diagnosis import print_checkup
+    from dynident.report.terminal.diagnosis import print_diagnosis
     from dynident.report.terminal.inspection import page_console
     from dynident.robot.load import bundled_names
 
@@ -112,7 +112,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         print(json.dumps(found.as_dict(), allow_nan=False))
         return 0
     names = short_names(logs)
-    print_checkup(found, page_console(), names, every=options.all)
+    print_diagnosis(found, page_console(), names, every=options.all)
     if written:
         print(f"Overlay: {options.output} (use it as the robot)")
     elif found.fix:
@@ -123,7 +123,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     return 0
 
 
-def overlay_text(robot: str, target: str, found: Checkup) -> str:
+def overlay_text(robot: str, target: str, found: Diagnosis) -> str:
     """The overlay that puts right what was found.
 
     Args:

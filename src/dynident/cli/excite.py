@@ -67,7 +67,7 @@ def run_excite(options: ExciteArguments) -> int:
     doubts = base_parameters(robot, options.terms).warnings
     for warning in (*motion.warnings, *doubts):
         print(f"dynident: {warning}", file=sys.stderr)
-    unknown = [name for name, deviation in zip(motion.names, motion.deviations, strict=True) if isinf(deviation)]
+    unknown = [name for name, deviation in zip(motion.names, motion.std, strict=True) if isinf(deviation)]
     if unknown:
         print(
             f"dynident: this motion leaves {len(unknown)} of {len(motion.names)} parameters undetermined; give it a "
@@ -191,9 +191,9 @@ def _print(motion: ExcitingMotion, robot: Robot, options: ExciteArguments) -> No
     heads = ("parameter", "deviation", "of its size", *(() if motion.before is None else ("before",)))
     for head in heads:
         table.add_column(head, justify="left" if head == "parameter" else "right")
-    ratio = motion.relative_deviations
+    ratio = motion.relative_std
     for i in ratio.argsort()[::-1][:6]:
-        row = [motion.names[i], f"{motion.deviations[i]:.3g}", percent(float(ratio[i]))]
+        row = [motion.names[i], f"{motion.std[i]:.3g}", percent(float(ratio[i]))]
         table.add_row(*row, *([] if motion.before is None else [f"{motion.before[i]:.3g}"]))
     console.print(table)
     console.print(f"Motion: {options.output}", soft_wrap=True)

@@ -21,14 +21,14 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.online.options import OnlineOptions
-from dynident.signals.kernels import FIVE_POINT, Kernel, low_pass_kernel
+from dynident.signals.kernels import FIVE_POINT, FirKernel, low_pass_kernel
 
 BAND_HZ = 10.0  # where neither the user nor a prior says anything
 CUTOFF_FACTOR = 4.0  # motion is filtered at this many times the band: a narrower filter smears friction at reversals
 HIGHEST_CUTOFF_SHARE = 0.45  # of the rate
 ROWS_PER_BAND = 4.0  # rows of a joint per second, in units of the band, as off-line
 MOST_FILLED = 4  # samples that may be missing in a row; more, and the filters start anew
-_IDENTITY = Kernel("as it is", np.ones(1), 0, 0)
+_IDENTITY = FirKernel("as it is", np.ones(1), 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +77,12 @@ class CausalFilter:
         self.n, self.sample_time, self.cutoff = n_joints, sample_time, cutoff
         self._measured, self._torque_delay = velocity_source == "measured", torque_delay
         kernels = _kernels(sample_time, cutoff, differentiator, torque_delay)
-        before = max(kernel.centre for kernel in kernels)
-        after = max(len(kernel.taps) - 1 - kernel.centre for kernel in kernels)
+        before = max(kernel.center for kernel in kernels)
+        after = max(len(kernel.taps) - 1 - kernel.center for kernel in kernels)
         self.length, self.delay = before + after + 1, after  # samples
         self.taps = np.zeros((4, self.length))
         for line, kernel in zip(self.taps, kernels, strict=True):
-            start = before - kernel.centre
+            start = before - kernel.center
             line[start : start + len(kernel.taps)] = kernel.taps / sample_time**kernel.order
         # Signals side by side: positions, torques and, where they are measured, speeds.
         self.width = n_joints * (3 if self._measured else 2)
@@ -261,7 +261,7 @@ def instants_per_row(options: OnlineOptions, filters: CausalFilter) -> int:
     return max(1, int(1.0 / (filters.sample_time * ROWS_PER_BAND * band) + 1e-9))
 
 
-def _kernels(sample_time: float, cutoff: float | None, differentiator: str, torque_delay: float) -> list[Kernel]:
+def _kernels(sample_time: float, cutoff: float | None, differentiator: str, torque_delay: float) -> list[FirKernel]:
     """The low-pass, the first and second derivative of what it lets through, and the low-pass of torque."""
     rate = 1.0 / sample_time
     if cutoff is None:

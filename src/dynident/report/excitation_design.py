@@ -93,7 +93,7 @@ def _facts(motion: ExcitingMotion) -> str:
 
 
 def _verdict(motion: ExcitingMotion) -> Html:
-    shares = motion.relative_deviations
+    shares = motion.relative_std
     n, well = len(shares), int(np.sum(shares < _WELL))
     texts = [
         f"{_value(motion)}log det of the information {number(motion.log_determinant, 5)}, condition number of the "
@@ -208,7 +208,7 @@ def _space(motion: ExcitingMotion, robot: Robot) -> list[Html]:
 
 
 def _deviations(motion: ExcitingMotion) -> list[Html]:
-    shares = motion.relative_deviations
+    shares = motion.relative_std
     order = np.argsort(-shares, kind="stable")
     before = None if motion.before is None else motion.before / motion.sizes
     rows = [Deviation(motion.names[i], float(shares[i]), None if before is None else float(before[i])) for i in order]
@@ -245,8 +245,8 @@ def _deviation_table(motion: ExcitingMotion, order: NDArray[np.intp]) -> Html:
 
     rows = []
     for i in order:
-        share = float(motion.relative_deviations[i])
-        row = [motion.names[i], told(motion.sizes[i]), told(motion.deviations[i]), percent(share)]
+        share = float(motion.relative_std[i])
+        row = [motion.names[i], told(motion.sizes[i]), told(motion.std[i]), percent(share)]
         rows.append(row if motion.before is None else [*row, told(motion.before[i])])
     return table("Predicted deviations of the base parameters, in their units", heads, rows)
 

@@ -12,7 +12,7 @@ from dynident.dynamics.evaluate import gravity_torque
 from dynident.experiments.options import StepOptions
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.poses import directions
-from dynident.logs.log import Log, LogError, channel_names, joint_positions, joint_speeds
+from dynident.logs.log import Log, LogError, channel_names, joint_positions, joint_velocities
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
@@ -106,7 +106,7 @@ def record_from_log(log: Log, robot: Robot, motors: Motors, values: str | None =
     carried[1:] = 0.5 * (carried[1:] + carried[:-1])  # a voltage in a row acted since the row before
     level, first = _plateau(voltage - carried, log.source)
     step = float(log.time[max(first - 1, 0)])
-    applied, speeds = np.append(voltage[1:], voltage[-1]), joint_speeds(log, robot)
+    applied, speeds = np.append(voltage[1:], voltage[-1]), joint_velocities(log, robot)
     return StepRecord(log.label, motor, q[0], level, step, log.time, places[:, motor], "from a log", q, applied, speeds)
 
 
