@@ -7,12 +7,12 @@ import pytest
 
 import dynident as di
 from dynident.information.factor import absorb
-from dynident.online.history import Stretch, make_room, raise_deviations
+from dynident.online.history import StretchRows, make_room, raise_to_floor
 
 
 def stretch(rows, tau):
     """A stretch of rows (n, k)."""
-    part = Stretch(rows.shape[1])
+    part = StretchRows(rows.shape[1])
     absorb(part.R, np.array(np.column_stack([rows, tau]).T, order="C"))
     part.rows, part.instants, part.start, part.stop = float(len(rows)), len(rows), 0.0, 1.0
     return part
@@ -74,7 +74,7 @@ class TestDirectional:
         assert 1.0 < ratio.min() < ratio.max() < 1.3  # it keeps a little more: no gain is ever more than made up for
 
     def test_it_follows_a_change(self, rng):
-        old = Stretch(3)
+        old = StretchRows(3)
         for i in range(200):
             rows = rng.normal(size=(20, 3))
             new = stretch(rows, rows @ (np.ones(3) if i < 100 else np.array([1.0, 2.0, 1.0])))
@@ -88,7 +88,7 @@ def test_the_floor_adds_variance_and_moves_no_value(rng):
     part = stretch(rows, rows @ np.arange(4.0))
     P = np.linalg.inv(information(part))
     floor = np.array([0.0, 0.2, 0.0, 1e-9])
-    assert raise_deviations(part, floor, 0.25) == 1
+    assert raise_to_floor(part, floor, 0.25) == 1
     wanted = P + np.diag([0.0, 0.2**2 / 0.25 - P[1, 1], 0.0, 0.0])
     np.testing.assert_allclose(np.linalg.inv(information(part)), wanted, rtol=1e-9)
     np.testing.assert_allclose(np.linalg.solve(part.R[:4, :4], part.R[:4, 4]), np.arange(4.0), atol=1e-10)

@@ -18,7 +18,7 @@ from dynident.options import REQUIRED, Answer, LockedJoints, Quiet, option, plai
 
 if TYPE_CHECKING:
     from dynident.motion.excitation import ExcitingMotion
-    from dynident.motion.search import SearchProgress
+    from dynident.motion.options import SearchProgress
     from dynident.robot import Robot
 
 _PER_JOINT = ("noise", "rest_speed", "acceleration", "max_velocity", "max_effort")

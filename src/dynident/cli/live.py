@@ -198,7 +198,7 @@ def _refuse(options: LiveArguments, names: Iterable[str], why: str) -> None:
 
 
 def _plant_source(motion: str, robot: Robot, options: LiveArguments) -> Source:
-    from dynident.online.sources import simulated
+    from dynident.online.sources import simulated_source
     from dynident.plant.simulation import parse_payload, read_motion
 
     if not motion:
@@ -211,7 +211,7 @@ def _plant_source(motion: str, robot: Robot, options: LiveArguments) -> Source:
         given["payload"] = parse_payload(given["payload"])
     elif "payload_at" in given:
         raise InputError("--payload-at needs --payload")
-    return simulated(robot, read_motion(motion, robot), speed=_parse_pace(options.pace), **given)
+    return simulated_source(robot, read_motion(motion, robot), speed=_parse_pace(options.pace), **given)
 
 
 def _parse_pace(text: str | None) -> float:

@@ -7,9 +7,9 @@ from dynident.lazy import lazy_names
 if TYPE_CHECKING:
     from dynident.motion.excitation import ExcitingMotion as ExcitingMotion, optimize_excitation as optimize_excitation
     from dynident.motion.fourier import Fourier as Fourier
-    from dynident.motion.options import ExcitationOptions as ExcitationOptions
+    from dynident.motion.options import ExcitationOptions as ExcitationOptions, SearchProgress as SearchProgress
     from dynident.motion.point_to_point import PointToPoint as PointToPoint
-    from dynident.motion.search import InfeasibleError as InfeasibleError, SearchProgress as SearchProgress
+    from dynident.motion.search import InfeasibleError as InfeasibleError
     from dynident.motion.simple import Locked as Locked, Sequence as Sequence, Sinusoid as Sinusoid, Step as Step
     from dynident.motion.storage import (
         MotionFileError as MotionFileError,
@@ -26,9 +26,9 @@ else:
         {
             "dynident.motion.excitation": "ExcitingMotion optimize_excitation",
             "dynident.motion.fourier": "Fourier",
-            "dynident.motion.options": "ExcitationOptions",
+            "dynident.motion.options": "ExcitationOptions SearchProgress",
             "dynident.motion.point_to_point": "PointToPoint",
-            "dynident.motion.search": "InfeasibleError SearchProgress",
+            "dynident.motion.search": "InfeasibleError",
             "dynident.motion.simple": "Locked Sequence Sinusoid Step",
             "dynident.motion.storage": (
                 "MotionFileError load_trajectory ros_joint_trajectory save_trajectory write_csv write_ros"

@@ -14,11 +14,27 @@ if TYPE_CHECKING:
     from dynident.dynamics.terms import TermsLike
     from dynident.information.information import Information
     from dynident.motion.limits import PerJoint, Range
-    from dynident.motion.search import SearchProgress
 
 LONGEST_DURATION_S = 3600.0  # of a motion that is searched for
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
 _FOR_ALL = "of all joints (smaller ones of the robot stay), or by joint (in place of the robot's)"
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """How far a search is.
+
+    Attributes:
+        step: Steps done.
+        steps: Most steps there can be.
+        evaluations: Criteria evaluated so far.
+        best: Best criterion so far, as it is minimized; infinite before the first.
+    """
+
+    step: int
+    steps: int
+    evaluations: int
+    best: float
 
 
 @dataclass(frozen=True, kw_only=True)

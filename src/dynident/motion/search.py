@@ -11,7 +11,7 @@ from dynident.arrays import Array
 from dynident.errors import DynidentError
 from dynident.motion.demands import Demands, Shortfall
 from dynident.motion.interior_point import minimize
-from dynident.motion.options import ExcitationOptions
+from dynident.motion.options import ExcitationOptions, SearchProgress
 from dynident.motion.rows import Criterion, ModelRows
 from dynident.motion.space import Space
 from dynident.motion.thresholds import THRESHOLDS
@@ -21,23 +21,6 @@ Candidate = tuple[float, Array, Array]  # criterion, coordinates of a motion, an
 
 class InfeasibleError(DynidentError):
     """Limits that no motion can respect; the message names the one that is broken and by how much."""
-
-
-@dataclass(frozen=True)
-class SearchProgress:
-    """How far a search is.
-
-    Attributes:
-        step: Steps done.
-        steps: Most steps there can be.
-        evaluations: Criteria evaluated so far.
-        best: Best criterion so far, as it is minimized; infinite before the first.
-    """
-
-    step: int
-    steps: int
-    evaluations: int
-    best: float
 
 
 @dataclass

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from dynident.online.changes import Change as Change
     from dynident.online.filters import CausalFilter as CausalFilter, Filtered as Filtered
     from dynident.online.identifier import OnlineIdentifier as OnlineIdentifier
-    from dynident.online.monitor import Verdict as Verdict
+    from dynident.online.monitor import MotionVerdict as MotionVerdict
     from dynident.online.options import LiveOptions as LiveOptions, OnlineOptions as OnlineOptions
     from dynident.online.rows import ParallelStructure as ParallelStructure, SeriesStructure as SeriesStructure
     from dynident.online.sources import (
@@ -36,7 +36,7 @@ else:
             "dynident.online.changes": "Change",
             "dynident.online.filters": "CausalFilter Filtered",
             "dynident.online.identifier": "OnlineIdentifier",
-            "dynident.online.monitor": "Verdict",
+            "dynident.online.monitor": "MotionVerdict",
             "dynident.online.options": "LiveOptions OnlineOptions",
             "dynident.online.rows": "ParallelStructure SeriesStructure",
             "dynident.online.sources": (
@@ -45,5 +45,5 @@ else:
             "dynident.online.state": "Counters OnlineState Sample StreamState",
             "dynident.online.streaming": "stream",
         },
-        renamed={"Structure": "SeriesStructure"},
+        renamed={"Structure": "SeriesStructure", "Verdict": "MotionVerdict"},
     )

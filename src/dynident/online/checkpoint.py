@@ -18,7 +18,7 @@ from dynident.errors import DynidentError, InputError
 from dynident.files import check_target, write_whole
 from dynident.identifiability.base import base_parameters
 from dynident.online.options import OnlineOptions
-from dynident.online.prior import Known
+from dynident.online.prior import Prior
 from dynident.online.rows import SeriesStructure
 from dynident.options import from_mapping
 from dynident.robot.model import Robot
@@ -32,7 +32,7 @@ T = TypeVar("T", bound="OnlineIdentifier")
 
 def save(identifier: OnlineIdentifier, path: str | Path) -> None:
     """Write a checkpoint; an older one stays until the new one is complete."""
-    content = packed(identifier)
+    content = checkpoint_bytes(identifier)
 
     def write(file: IO[bytes]) -> None:
         file.write(content)
@@ -40,7 +40,7 @@ def save(identifier: OnlineIdentifier, path: str | Path) -> None:
     write_whole(path, write)
 
 
-def packed(identifier: OnlineIdentifier) -> bytes:
+def checkpoint_bytes(identifier: OnlineIdentifier) -> bytes:
     """What a checkpoint holds."""
     known = identifier.known
     head: dict[str, Any] = {
@@ -78,12 +78,12 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructur
     if head["robot"] != robot.fingerprint:
         raise InputError(f"{path}: the checkpoint belongs to another robot than {robot.name}; give its own")
     try:
-        return _continued(cls, path, robot, structure, head, arrays)
+        return _continue_from(cls, path, robot, structure, head, arrays)
     except KeyError as missing:
         raise InputError(f"{path}: the checkpoint lacks {missing}; start anew") from None
 
 
-def _continued(
+def _continue_from(
     cls: type[T],
     path: str | Path,
     robot: Robot,
@@ -100,7 +100,7 @@ def _continued(
     )
     reference, notes = arrays.get("known.reference"), tuple(head["notes"])
     alike = float(arrays.get("known.inflation", 1.0))  # checkpoints of earlier versions have none
-    known = Known(base, beta, covariance, determined, sigma, head["prior"], reference, notes, alike)
+    known = Prior(base, beta, covariance, determined, sigma, head["prior"], reference, notes, alike)
     own, given = head["structure"], (structure or SeriesStructure()).name
     if own != given:  # the torque would quietly come from elsewhere
         raise InputError(f"{path}: the checkpoint has the {own} structure, not the {given} one; give its own structure")

@@ -21,13 +21,9 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.online.options import OnlineOptions
+from dynident.online.thresholds import THRESHOLDS
 from dynident.signals.kernels import FIVE_POINT, FirKernel, low_pass_kernel
 
-BAND_HZ = 10.0  # where neither the user nor a prior says anything
-CUTOFF_FACTOR = 4.0  # motion is filtered at this many times the band: a narrower filter smears friction at reversals
-HIGHEST_CUTOFF_SHARE = 0.45  # of the rate
-ROWS_PER_BAND = 4.0  # rows of a joint per second, in units of the band, as off-line
-MOST_FILLED = 4  # samples that may be missing in a row; more, and the filters start anew
 _IDENTITY = FirKernel("as it is", np.ones(1), 0, 0)
 
 
@@ -71,7 +67,7 @@ class CausalFilter:
     ) -> None:
         if not 0.0 < sample_time < np.inf:
             raise InputError(f"sample_time is {sample_time} s; expected a positive time between samples")
-        highest = HIGHEST_CUTOFF_SHARE / sample_time
+        highest = THRESHOLDS.highest_cutoff_share / sample_time
         if cutoff is not None and not 0.0 < cutoff <= highest:
             raise InputError(f"cutoff is {cutoff:g} Hz; expected at most {highest:.4g} Hz at this rate, or None")
         self.n, self.sample_time, self.cutoff = n_joints, sample_time, cutoff
@@ -146,10 +142,10 @@ class CausalFilter:
         if self._count == 0:
             return 1
         steps = math.floor((time - self._last) / self.sample_time + 0.5)
-        if steps <= 0 and time > self._last - 1.0:  # a clock that jumps back has been set anew
+        if steps <= 0 and time > self._last - THRESHOLDS.clock_set_back_s:  # a clock that jumps back has been set anew
             self.late += 1
             return 0
-        if steps <= 0 or steps > MOST_FILLED + 1:
+        if steps <= 0 or steps > THRESHOLDS.most_filled + 1:
             self.restart()
             return 1
         return steps
@@ -240,11 +236,13 @@ def causal_filter(
     options: OnlineOptions, n_joints: int, sample_time: float, prior_band: float | None, prior_delay: float
 ) -> CausalFilter:
     """The filters that options, and the prior where they leave it open, ask for at a rate."""
-    band = options.band if options.band is not None else prior_band or BAND_HZ
+    band = options.band if options.band is not None else prior_band or THRESHOLDS.band_hz
     return CausalFilter(
         n_joints,
         sample_time,
-        min(CUTOFF_FACTOR * band, HIGHEST_CUTOFF_SHARE / max(sample_time, 1e-300)) if band > 0.0 else None,
+        min(THRESHOLDS.cutoff_factor * band, THRESHOLDS.highest_cutoff_share / max(sample_time, 1e-300))
+        if band > 0.0
+        else None,
         differentiator=options.differentiator,
         velocity_source=options.velocity_source,
         torque_delay=prior_delay if options.torque_delay is None else options.torque_delay,
@@ -257,8 +255,8 @@ def instants_per_row(options: OnlineOptions, filters: CausalFilter) -> int:
         return options.box
     if filters.cutoff is None:
         return 1
-    band = filters.cutoff / CUTOFF_FACTOR
-    return max(1, int(1.0 / (filters.sample_time * ROWS_PER_BAND * band) + 1e-9))
+    band = filters.cutoff / THRESHOLDS.cutoff_factor
+    return max(1, int(1.0 / (filters.sample_time * THRESHOLDS.rows_per_band * band) + 1e-9))
 
 
 def _kernels(sample_time: float, cutoff: float | None, differentiator: str, torque_delay: float) -> list[FirKernel]:
@@ -281,14 +279,12 @@ def _kernels(sample_time: float, cutoff: float | None, differentiator: str, torq
 # a
 # violent acceleration. The cubic through the two samples on either side puts the motion where the grid is.
 
-JITTER = 0.01  # of the sample time: stamps that scatter by more are irregular
-
 
 def irregular(stamps: Array, sample_time: float) -> bool:
     """Whether stamps scatter around a grid; missing samples are no scatter."""
     steps = np.diff(stamps) / sample_time
     steps = steps[steps > 0.5]
-    return bool(len(steps) and np.std(steps - np.round(steps)) > JITTER)
+    return bool(len(steps) and np.std(steps - np.round(steps)) > THRESHOLDS.jitter_share)
 
 
 class Regridder:
@@ -310,7 +306,7 @@ class Regridder:
         """One sample (width,); the grid's samples that it completes, about two sample times late."""
         if self._times:
             gap = time - self._times[-1]
-            if -1.0 < gap <= 0.0:
+            if -THRESHOLDS.clock_set_back_s < gap <= 0.0:
                 self.late += 1
                 return []
             if not 0.0 < gap <= self.longest:

@@ -5,6 +5,7 @@ Importable without NumPy, for `dynident live --help`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dynident.dynamics.terms import TermsLike
+    from dynident.estimate.fit import Fit
     from dynident.logs.read import Columns
-    from dynident.online.identifier import OnlineIdentifier
-    from dynident.online.prior import PriorLike
-    from dynident.online.rows import SeriesStructure
 
 _TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
 _LARGEST_DELAY_S = 0.5  # that anybody can mean
@@ -38,7 +37,7 @@ class OnlineOptions(Options):
         f"terms of the model, functions of the state alone; {_TERMS}",
         shown="those of the prior, or all",
     )
-    prior: PriorLike = option(
+    prior: Fit | str | Mapping[str, float] | None = option(
         None,
         "what is known: a `Fit`, the name of one of the robot's value sets, values by name, or None. Beside a payload "
         "its friction may follow the motion along time; else its links and plain friction count",
@@ -59,8 +58,12 @@ class OnlineOptions(Options):
         recorded=False,
         shown="the prior's residuals",
     )
-    structure: SeriesStructure | None = option(
-        None, "where the torque comes from", cli=False, recorded=False, shown="the samples (input error)"
+    structure: Any = option(
+        None,
+        "where the torque comes from, such as `ParallelStructure`",
+        cli=False,
+        recorded=False,
+        shown="the samples (input error)",
     )
     sample_time: float | None = option(
         None, "time between samples", unit="s", minimum=0.0, cli=False, shown="median of the first ones"
@@ -168,8 +171,8 @@ class OnlineOptions(Options):
 class LiveOptions(OnlineOptions):
     """Options of `stream`: those of the estimator, and how the stream is followed."""
 
-    identifier: OnlineIdentifier | None = option(
-        None, "estimator to use", cli=False, shown="an `OnlineIdentifier` of the robot"
+    identifier: Any = option(
+        None, "estimator to use, an `OnlineIdentifier`", cli=False, shown="an `OnlineIdentifier` of the robot"
     )
     stop: threading.Event | None = option(None, "ends the stream when it is set, as its source would", cli=False)
     speed: Pace = option(

@@ -15,8 +15,9 @@ from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
 from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.identifiability.base_regressor import BaseRegressor
-from dynident.online.filters import MOST_FILLED, Filtered
-from dynident.online.prior import Known
+from dynident.online.filters import Filtered
+from dynident.online.prior import Prior
+from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
 Instant = tuple[float, Array, Array, Array, Array]  # time, q, dq, ddq, load
@@ -54,10 +55,10 @@ class FollowedColumns:
             parameters of fixed value add to it.
     """
 
-    def __init__(self, known: Known, sample_time: float) -> None:
+    def __init__(self, known: Prior, sample_time: float) -> None:
         base, robot = known.base, known.base.robot
         terms = along_terms(base.terms)
-        self._longest = (MOST_FILLED + 1.5) * sample_time
+        self._longest = (THRESHOLDS.most_filled + 1.5) * sample_time
         self._reference = None if known.reference is None else GivenLoad(robot, known.reference)
         self._course = TermCourse(robot, terms, self._reference)
         first = len(all_columns(robot, state_terms(base.terms)))
@@ -193,7 +194,7 @@ class RowMaker:
 
     def __init__(
         self,
-        known: Known,
+        known: Prior,
         chart: Array | None,
         rest_speed: float,
         structure: SeriesStructure,
@@ -212,11 +213,11 @@ class RowMaker:
             self._turn = np.zeros((self.k + 1, self.n + 1))
             self._turn[:-1, :-1], self._turn[-1, :-1], self._turn[-1, -1] = chart.T, -known.beta, 1.0
         self._plain = type(structure) is SeriesStructure and not self.regressor.fixed_values
-        padded = _padded(self.n_joints)
+        padded = _padded_width(self.n_joints)
         self._rest = np.zeros(self.n_joints)  # the load of joints at rest: nothing slides
         self._inputs, self._weights = np.zeros(3 * self.n_joints), np.zeros(padded)
-        self._raw, self._sum, self._slab = (_aligned(self.n + 1, padded) for _ in range(3))
-        self._short = _aligned(self.k + 1, padded)
+        self._raw, self._sum, self._slab = (aligned_zeros(self.n + 1, padded) for _ in range(3))
+        self._short = aligned_zeros(self.k + 1, padded)
         self._fill = self.regressor.bound(self._inputs, self._raw)
         self.slab = self._slab if chart is None else self._short  # where `rows` puts them
         self.count = 0  # instants in the box so far
@@ -314,7 +315,7 @@ class RowMaker:
         return np.asarray(torque - inverse_dynamics(regressor.robot, q, dq, ddq, *own))
 
 
-def _padded(n: int) -> int:
+def _padded_width(n: int) -> int:
     """Rows filled up to whole vectors of the processor."""
     if chosen_backend() == "numpy":
         return n
@@ -323,7 +324,7 @@ def _padded(n: int) -> int:
     return -(-n // lanes()) * lanes()
 
 
-def _aligned(rows: int, columns: int) -> Array:
+def aligned_zeros(rows: int, columns: int) -> Array:
     """Zeros that begin on a cache line."""
     if chosen_backend() == "numpy":
         return np.zeros((rows, columns))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array, Mask
 from dynident.online.changes import Change
-from dynident.online.monitor import Verdict
+from dynident.online.monitor import MotionVerdict
 from dynident.online.payload import PayloadState
 from dynident.physical.result import PhysicalParameters
 
@@ -48,7 +48,7 @@ class OnlineState:
     values: Array
     std: Array
     determined: Mask
-    verdict: Verdict
+    verdict: MotionVerdict
     joints: tuple[str, ...]
     torque_error: Array
     relative_error: Array
@@ -115,9 +115,9 @@ class Sample:
 # `Counters`: what became of everything that a stream has received.
 
 
-@dataclass(frozen=True)
+@dataclass
 class Counters:
-    """Packets or rows of a stream, by what became of them.
+    """Packets or rows of a stream, by what became of them; a source and the stream that reads it count in one.
 
     Attributes:
         received: All that came.
@@ -125,7 +125,7 @@ class Counters:
         malformed: Not JSON, wrong lengths, numbers that are not finite or beyond reason.
         late: Older than a sample that came before, or with a stamp that is far off.
         repeated: With the stamp of a sample that came before.
-        dropped: Never came, as gaps in the sequence numbers or in the stamps tell.
+        dropped: Never came, as gaps in the sequence numbers or in the stamps show.
         overrun: Came, but had to give way to newer ones because the estimator could not keep up.
         restarts: Times the sender's clock started anew.
         problem: What was wrong with the last malformed one; empty without any.
@@ -141,6 +141,11 @@ class Counters:
     restarts: int = 0
     problem: str = ""
 
+    def refuse(self, problem: object, count: int = 1) -> None:
+        """Count malformed ones."""
+        self.malformed += count
+        self.problem = str(problem)[:200]  # a packet may have put anything into it
+
     @property
     def lost(self) -> int:
         """Samples that were sent and did not reach the estimator in time: dropped on the way or overrun here."""
@@ -149,24 +154,6 @@ class Counters:
     def as_dict(self) -> dict[str, int | str]:
         """For JSON."""
         return asdict(self)
-
-
-class Tally:
-    """Counters that are being counted; a source and the stream that reads it share one."""
-
-    def __init__(self) -> None:
-        self.received = self.used = self.malformed = self.late = self.repeated = 0
-        self.dropped = self.overrun = self.restarts = 0
-        self.problem = ""
-
-    def refuse(self, problem: object, count: int = 1) -> None:
-        """Count malformed ones."""
-        self.malformed += count
-        self.problem = str(problem)[:200]  # a packet may have put anything into it
-
-    def counters(self) -> Counters:
-        """The numbers now."""
-        return replace(Counters(), **vars(self))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +267,7 @@ class _Run:
 
     def _why(self) -> str:
         """Why packets that came gave no sample."""
-        counters = self._source.tally.counters()
+        counters = self._source.tally
         if not counters.received and not hasattr(self._source, "host"):  # it listens to nobody
             return "; it is empty, or nothing of it lies in the time that was asked for"
         if not counters.received:
@@ -276,5 +277,5 @@ class _Run:
 
     def _state(self, *, final: bool = False) -> StreamState:
         elapsed = time.monotonic() - self._began
-        estimate, counters = self._identifier.state(), self._source.tally.counters()
+        estimate, counters = self._identifier.state(), replace(self._source.tally)
         return StreamState(estimate, counters, self._source.label, self._last, elapsed, self._latency.as_dict(), final)

@@ -18,7 +18,7 @@ from dynident.logs.read import Columns
 from dynident.online.options import MOST_TOGETHER
 from dynident.online.sources.packets import LONGEST, ChannelMap, PacketReader
 from dynident.online.sources.source import POLL, Samples, SourceError
-from dynident.online.state import Tally
+from dynident.online.state import Counters
 from dynident.robot.model import Robot
 
 LOOPBACK = "127.0.0.1"
@@ -135,7 +135,7 @@ class UdpSource:
         self._socket.settimeout(POLL)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
-        self.label, self.tally = f"udp://{host}:{self.port}", Tally()
+        self.label, self.tally = f"udp://{host}:{self.port}", Counters()
         self._reader = PacketReader(ChannelMap(robot, columns, self.label), self.tally)
         self._waiting: deque[tuple[float, bytes]] = deque()
         self._room, self._overrun, self._closed = room, 0, False
@@ -192,22 +192,14 @@ class UdpSource:
 PIECE = 1 << 16  # bytes read at a time
 
 
-class LineSplitter:
-    """Cuts bytes into lines; one that is too long becomes a line that is too long, whatever it holds."""
+def split_lines(rest: bytes, data: bytes) -> tuple[list[bytes], bytes]:
+    """The lines that are complete by now, without empty ones, and what is left; no more data ends the last line.
 
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are complete by now, without empty ones."""
-        *lines, rest = (self._rest + data).split(b"\n")
-        self._rest = rest[: LONGEST + 1]  # what is cut off here is refused by its length when its end comes
-        return [line for line in lines if line.strip()]
-
-    def finish(self) -> list[bytes]:
-        """A last line without an end."""
-        rest, self._rest = self._rest, b""
-        return [rest] if rest.strip() else []
+    A line that is too long becomes a line that is too long, whatever it holds.
+    """
+    *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
+    # What is cut off here is refused by its length when its end comes.
+    return [line for line in lines if line.strip()], rest[: LONGEST + 1]
 
 
 def line_blocks(reader: PacketReader, lines: list[bytes]) -> Iterator[Samples]:
@@ -229,20 +221,20 @@ class StandardInput:
     """
 
     def __init__(self, robot: Robot, *, columns: Columns = None, descriptor: int | None = None) -> None:
-        self.label, self.tally = "standard input", Tally()
+        self.label, self.tally = "standard input", Counters()
         self._file = sys.stdin.fileno() if descriptor is None else descriptor
         self._reader = PacketReader(ChannelMap(robot, columns, self.label), self.tally)
         self._until: float | None = None
 
     def blocks(self) -> Iterator[Samples | None]:
         """Samples as they come, to the end of the input."""
-        splitter = LineSplitter()
+        rest = b""
         while True:
             if not select.select([self._file], [], [], POLL)[0]:
                 yield None
                 continue
             data = os.read(self._file, PIECE)
-            lines = splitter.feed(data) if data else splitter.finish()
+            lines, rest = split_lines(rest, data)
             for block in line_blocks(self._reader, lines):
                 yield block if self._until is None else block.chosen(block.time > self._until)
             if not data:
@@ -283,7 +275,7 @@ class TcpSource:
         self._socket.listen(1)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
-        self.label, self.tally = f"tcp://{host}:{self.port}", Tally()
+        self.label, self.tally = f"tcp://{host}:{self.port}", Counters()
         self._reader = PacketReader(ChannelMap(robot, columns, self.label), self.tally)
         self._closed = False
 
@@ -308,7 +300,7 @@ class TcpSource:
         self._socket.close()
 
     def _lines(self, sender: socket.socket) -> Iterator[Samples | None]:
-        splitter = LineSplitter()
+        rest = b""
         while not self._closed:
             try:
                 data = sender.recv(PIECE)
@@ -317,6 +309,7 @@ class TcpSource:
                 continue
             except OSError:  # it was reset; what it had sent in full is in use
                 data = b""
-            yield from line_blocks(self._reader, splitter.feed(data) if data else splitter.finish())
+            lines, rest = split_lines(rest, data)
+            yield from line_blocks(self._reader, lines)
             if not data:
                 return
