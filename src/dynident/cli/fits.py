@@ -145,11 +145,11 @@ class ReportArguments(Quiet, Answer):
 
 def run_report(options: ReportArguments) -> int:
     """`dynident report`."""
-    from dynident.estimate.report_data import load_report_data
     from dynident.estimate.storage import fit_path, load_fit
     from dynident.files import check_target, write_text
     from dynident.report.fit import report_html
     from dynident.report.fit.trust import assess_fit
+    from dynident.report.plot_data import load_report_data
 
     target = _page(options.output) if options.output else fit_path(options.fit).parent / "report.html"
     fit = load_fit(options.fit)

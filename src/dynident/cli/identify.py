@@ -67,9 +67,9 @@ def identify_into_folder(
     from dynident.estimate.candidates import parse_friction
     from dynident.files import write_text
     from dynident.pipeline.factor_cache import FactorCache
-    from dynident.pipeline.identification import identify_with_plots
     from dynident.pipeline.provenance import made_by
     from dynident.report.fit import report_html
+    from dynident.report.plot_data import identify_with_plots
 
     out = Path(options.output)
     if out.exists() and not out.is_dir():
