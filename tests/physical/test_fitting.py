@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.errors import InputError, UnknownNameError
-from dynident.physical.cones import ConeProblem, InfeasibleError, from_triangle, log_determinant, triangle
+from dynident.errors import InfeasibleError, InputError, UnknownNameError
+from dynident.physical.cones import ConeProblem, from_triangle, log_determinant, triangle
 from dynident.physical.fitting import GIVE, physical_fit, rows_of
 from dynident.physical.prior import plausible_bodies
 from dynident.physical.problem import FLOOR
@@ -101,7 +101,7 @@ def test_log_determinant_agrees_with_cvxpy():
     problem.linear.update(zip(y.tolist(), triangle(C), strict=True))
     # Without the diagonal entry the minimum would be the inverse of C.
     problem.require("entry", "nonnegative", [(y[:1], -np.eye(1))], np.array([0.05]))
-    J = from_triangle(problem.solve().x[y])
+    J = from_triangle(problem.solve()[0][y])
     X = cp.Variable((4, 4), PSD=True)
     cp.Problem(cp.Minimize(cp.trace(C @ X) - cp.log_det(X)), [X[0, 0] <= 0.05]).solve(solver="CLARABEL")
     np.testing.assert_allclose(J, X.value, atol=2e-4)  # what it stops at by default

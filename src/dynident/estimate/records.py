@@ -158,11 +158,11 @@ class CrossValidation:
             "over": self.over,
             "mean": self.mean,
             "folds": [
-                {"left_out": label, "relative_error": float(total), "per_channel": _known(own)}
+                {"left_out": label, "relative_error": float(total), "per_channel": _finite_or_none(own)}
                 for label, total, own in zip(self.labels, self.totals, self.errors, strict=True)
             ],
             "levels": None if self.levels is None else [float(x) for x in self.levels],
-            "band_coverage": None if self.band_coverage is None else _known(self.band_coverage),
+            "band_coverage": None if self.band_coverage is None else _finite_or_none(self.band_coverage),
             "coverage": self.coverage,
         }
 
@@ -182,7 +182,7 @@ class CrossValidation:
         )
 
 
-def _known(shares: Array) -> list[float | None]:
+def _finite_or_none(shares: Array) -> list[float | None]:
     return [float(share) if np.isfinite(share) else None for share in shares]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimator import Estimator, LeastSquaresResult, Problem, check_number, sandwich
+from dynident.estimate.estimator import Estimator, LeastSquaresProblem, LeastSquaresResult, check_number, sandwich
 from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
@@ -118,7 +118,7 @@ class RobustLeastSquares(Estimator):
         if isinstance(self.max_iterations, bool) or not isinstance(self.max_iterations, int) or self.max_iterations < 1:
             raise InputError(f"max_iterations is {self.max_iterations!r}; expected a whole number from 1")
 
-    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
+    def _solve(self, problem: LeastSquaresProblem, data: Information | RowSource) -> LeastSquaresResult:
         if isinstance(data, Information):
             raise InputError(
                 "RobustLeastSquares weighs every row by its own residual, and an Information has forgotten its rows; "
@@ -131,13 +131,15 @@ class RobustLeastSquares(Estimator):
         settled = False
         for round_ in range(1, self.max_iterations + 1):
             starting = round_ <= first_rounds
-            look = _Look(LOSSES["huber"] if starting else loss, None if starting else tuning, scale, problem.rows)
-            information = accumulate_source(data, found.x, look)
+            weights = _RowWeights(
+                LOSSES["huber"] if starting else loss, None if starting else tuning, scale, problem.rows
+            )
+            information = accumulate_source(data, found.x, weights)
             channels, _ = dense_channels(information)
             before, used = found, scale
             found = solve_weighted(channels, used, problem.tolerance)
-            scale = look.scale(floors)
-            moved = max(_moved(channels, used, before.x, found.x), float(np.abs(scale / used - 1.0).max()))
+            scale = weights.scale(floors)
+            moved = max(_change_in_std(channels, used, before.x, found.x), float(np.abs(scale / used - 1.0).max()))
             if starting and moved < _SETTLING:
                 first_rounds = round_
             settled = not starting and moved < self.tolerance
@@ -145,17 +147,17 @@ class RobustLeastSquares(Estimator):
                 break
         return LeastSquaresResult(
             found,
-            _covariance(problem, look, used),
+            _covariance(problem, weights, used),
             used_sigma=used,
             sigma=used,
             iterations=round_,
             information=information,
-            warnings=() if settled else (_unsettled(moved, round_),),
-            learned={"row_weight_share_": frozen(look.mean_weight())},
+            warnings=() if settled else (_settling_warning(moved, round_),),
+            learned={"row_weight_share_": frozen(weights.mean_weight())},
         )
 
 
-class _Look:
+class _RowWeights:
     """One pass over the rows: weighs them, and learns about each channel's residuals on the way."""
 
     needs_rows = True
@@ -196,18 +198,18 @@ class _Look:
         return np.where(self.seen > 0, self.sums[0] / np.maximum(self.seen, 1), 1.0)
 
 
-def _moved(channels: list[Array], scale: Array, old: Array, new: Array) -> float:
+def _change_in_std(channels: list[Array], scale: Array, old: Array, new: Array) -> float:
     """Change of the fit in standard deviations: the norm of W (new - old), or zero when that is rounding."""
     stacked = np.vstack([rows[:, :-1] / s for rows, s in zip(channels, scale, strict=True)])
     change = float(np.linalg.norm(stacked @ (new - old)))
     return change if change > 1e-12 * float(np.linalg.norm(stacked @ new)) else 0.0
 
 
-def _covariance(problem: Problem, look: _Look, scale: Array) -> Array:
+def _covariance(problem: LeastSquaresProblem, weights: _RowWeights, scale: Array) -> Array:
     """Huber's covariance of the fit: A^-1 B A^-1 with A of mean slopes and B of mean squares of psi."""
-    n = np.maximum(look.seen, 1)
-    _, squares, slopes, slope_squares = look.sums / n
-    slopes = np.where(look.seen > 0, np.maximum(slopes, _LEAST_SLOPE), 1.0)
+    n = np.maximum(weights.seen, 1)
+    _, squares, slopes, slope_squares = weights.sums / n
+    slopes = np.where(weights.seen > 0, np.maximum(slopes, _LEAST_SLOPE), 1.0)
     curved = scale / np.sqrt(slopes)
     flat = solve_weighted(problem.channels, curved, problem.tolerance)
     spent = freedom_used(problem.channels, flat.half, curved)
@@ -217,7 +219,7 @@ def _covariance(problem: Problem, look: _Look, scale: Array) -> Array:
     return sandwich(problem.channels, flat.half, squares * small**2 / scale**2)
 
 
-def _unsettled(moved: float, rounds: int) -> str:
+def _settling_warning(moved: float, rounds: int) -> str:
     return (
         f"row weights have not settled after {rounds} rounds, the last of which moved the fit by {moved:.1g} "
         "standard deviations; raise max_iterations, or tolerance if that is little enough"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from dynident.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dynident.errors import InfeasibleError as InfeasibleError
     from dynident.motion.excitation import (
         ExciteOptions as ExciteOptions,
         ExcitingMotion as ExcitingMotion,
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     )
     from dynident.motion.fourier import Fourier as Fourier
     from dynident.motion.point_to_point import PointToPoint as PointToPoint
-    from dynident.motion.search import InfeasibleError as InfeasibleError, SearchProgress as SearchProgress
+    from dynident.motion.search import SearchProgress as SearchProgress
     from dynident.motion.simple import Locked as Locked, Sequence as Sequence, Sinusoid as Sinusoid, Step as Step
     from dynident.motion.storage import (
         MotionFileError as MotionFileError,
@@ -27,10 +28,11 @@ else:
     __getattr__, __dir__, __all__ = lazy_names(
         __name__,
         {
+            "dynident.errors": "InfeasibleError",
             "dynident.motion.excitation": "ExciteOptions ExcitingMotion excite",
             "dynident.motion.fourier": "Fourier",
             "dynident.motion.point_to_point": "PointToPoint",
-            "dynident.motion.search": "InfeasibleError SearchProgress",
+            "dynident.motion.search": "SearchProgress",
             "dynident.motion.simple": "Locked Sequence Sinusoid Step",
             "dynident.motion.storage": (
                 "MotionFileError load_trajectory ros_joint_trajectory save_trajectory write_csv write_ros"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.errors import DynidentError
+from dynident.errors import InfeasibleError
 from dynident.motion.demands import Demands, Shortfall, Stacked
 from dynident.motion.interior_point import minimise
 from dynident.motion.rows import Criterion, Rows
@@ -29,10 +29,6 @@ _LATE = 0.02  # barrier of a search that begins near a good motion
 _KICK = 0.2  # size of a push beside the coefficients
 _SMALLER = (0.85, 0.6, 0.95)  # size to which the motion is drawn before, until the push fits
 _TIGHTENINGS = 5  # times that limits broken between the samples are tightened before the motion is made smaller
-
-
-class InfeasibleError(DynidentError):
-    """Limits that no motion can respect; the message names the one that is broken and by how much."""
 
 
 @dataclass(frozen=True)

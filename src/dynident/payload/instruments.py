@@ -43,7 +43,7 @@ class InstrumentedChannel:
 
 
 @on_one_thread
-def instrumented(data: ObservedRows) -> dict[str, InstrumentedChannel]:
+def instrument_channels(data: ObservedRows) -> dict[str, InstrumentedChannel]:
     """The rows of each channel through instruments, by joint."""
     columns, n = data.regressor.columns, data.coordinates.n
     triangles = [np.zeros((2 * len(own) + 1,) * 2) for own in columns]  # of [Z, W, y]

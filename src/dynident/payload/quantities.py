@@ -85,7 +85,7 @@ _SYMBOLS = (0, 3, 5, 1, 2, 4)  # their places among XX XY XZ YY YZ ZZ
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _Quantity:
     """What a number is judged by: its deviation must stay below a share of a scale."""
 
     name: str
@@ -95,9 +95,12 @@ class _Kind:
 
 
 _KINDS = (
-    _Kind("mass", "kg", MASS_SHARE, "the mass"),
-    *(_Kind(name, "m", CENTER_SHARE, "the body's size") for name in NUMBER_NAMES[1:4]),
-    *(_Kind(name, "kg·m²", INERTIA_SHARE, "the largest moment of inertia that is known") for name in NUMBER_NAMES[4:]),
+    _Quantity("mass", "kg", MASS_SHARE, "the mass"),
+    *(_Quantity(name, "m", CENTER_SHARE, "the body's size") for name in NUMBER_NAMES[1:4]),
+    *(
+        _Quantity(name, "kg·m²", INERTIA_SHARE, "the largest moment of inertia that is known")
+        for name in NUMBER_NAMES[4:]
+    ),
 )
 _REMEDY = "move the payload faster and through more poses, or record longer"
 _HIDDEN = "no motion of this robot shows it; take it from a drawing"
@@ -180,7 +183,7 @@ def payload_numbers(
         std[never] = np.inf
         remedies = [_HIDDEN if hidden else words for hidden, words in zip(never, remedies, strict=True)]
     judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values, std), remedies, strict=True)
-    numbers = [_judged(*one) for one in judged]
+    numbers = [_judge(*one) for one in judged]
     numbers, warnings = _physical(numbers, J @ covariance @ J.T)
     return tuple(numbers), (*_withheld(numbers), *warnings)
 
@@ -203,7 +206,7 @@ def _scales(values: Array, std: Array) -> list[float]:
     return [float(values[0]), *(size,) * 3, *(float(values[4:7][known].max(initial=0.0)),) * 6]
 
 
-def _judged(kind: _Kind, value: float, std: float, scale: float, remedy: str) -> PayloadNumber:
+def _judge(kind: _Quantity, value: float, std: float, scale: float, remedy: str) -> PayloadNumber:
     if std <= kind.share * scale:
         return PayloadNumber(kind.name, value, std, kind.unit)
     if not np.isfinite(std):

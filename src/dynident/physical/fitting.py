@@ -16,8 +16,8 @@ from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
 from dynident.information.solution import RANK_SHARE
 from dynident.physical.bounds import Bound
-from dynident.physical.prior import PriorLike, lean_towards
-from dynident.physical.problem import FLOOR, Nearest, PhysicalProblem, link_columns
+from dynident.physical.prior import PriorLike, physical_prior
+from dynident.physical.problem import FLOOR, PhysicalProblem, PhysicalSolution, link_columns
 from dynident.physical.result import Contradiction, LinkBody, PhysicalParameters, link_body
 from dynident.robot.physicality import link_label, pseudo_inertia
 
@@ -27,7 +27,7 @@ Evidence = Fit | Estimator | Information
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FitRows:
     """Rows of a fit.
 
     Attributes:
@@ -64,7 +64,7 @@ def rows_of(
     base: BaseParameters | None = None,
     inflation: Array | None = None,
     reference: Array | None = None,
-) -> Rows:
+) -> FitRows:
     """The rows of a fit.
 
     Args:
@@ -85,7 +85,7 @@ def rows_of(
     return replace(_of_estimator(fit, base, inflation), reference=reference)
 
 
-def _of_estimator(fit: Estimator, base: BaseParameters | None, inflation: Array | None) -> Rows:
+def _of_estimator(fit: Estimator, base: BaseParameters | None, inflation: Array | None) -> FitRows:
     information = fit.information_
     owner = information.coordinates if base is None else base
     if not isinstance(owner, BaseParameters):
@@ -104,7 +104,7 @@ def _of_estimator(fit: Estimator, base: BaseParameters | None, inflation: Array 
     stacked = np.vstack([rows[:, :n] * weight for rows, weight in zip(factors, weights, strict=True)])
     R, rank = _triangular(stacked)
     covariance = fit.covariance_ if inflation is None else _inverse(R)
-    return Rows(owner, fit.values_, covariance, R, rank, fit.channels_, factors)
+    return FitRows(owner, fit.values_, covariance, R, rank, fit.channels_, factors)
 
 
 def _triangular(stacked: Array) -> tuple[Array, int]:
@@ -122,7 +122,7 @@ def _inverse(R: Array) -> Array:
     return np.asarray(half @ half.T)
 
 
-def _of_estimate(fit: Fit) -> Rows:
+def _of_estimate(fit: Fit) -> FitRows:
     """From values and covariance.
 
     Parameters without a deviation (eliminated, or zero by declaration) tell nothing. Of those that are not determined
@@ -132,7 +132,7 @@ def _of_estimate(fit: Fit) -> Rows:
     if fit.open_directions is not None:
         R = _beside(fit.open_directions, fit.covariance)
         settled = f"the data leaves open {', '.join(fit.undetermined)}; where it does, the prior settled them"
-        return Rows(fit.base, fit.beta, fit.covariance, R, len(R), reference=fit.reference, notes=(settled,))
+        return FitRows(fit.base, fit.beta, fit.covariance, R, len(R), reference=fit.reference, notes=(settled,))
     std = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
     own = np.flatnonzero(std > 0.0)
     if not len(own):
@@ -148,7 +148,7 @@ def _of_estimate(fit: Fit) -> Rows:
             f"the data leaves open {', '.join(fit.undetermined)}; they were kept near the values of the fit, for its "
             "file does not tell along which combinations they are free: identify again to let them go",
         )
-    return Rows(fit.base, fit.beta, fit.covariance, R, min(fit.rank, len(own)), reference=fit.reference, notes=notes)
+    return FitRows(fit.base, fit.beta, fit.covariance, R, min(fit.rank, len(own)), reference=fit.reference, notes=notes)
 
 
 def _beside(directions: Array, covariance: Array) -> Array:
@@ -198,7 +198,7 @@ def physical_fit(
         bounds: Bounds on masses and centres of mass.
         inflation: (n_channels,) rows that weigh as much as one independent row, for a fitted estimator.
         reference: (10 n_links,) what load-dependent terms of a fitted estimator are linear around; for predictions.
-        floor: Share of the body it leans towards that each link keeps.
+        floor: Share of its prior body that each link keeps.
 
     Raises:
         ConflictError: When bounds contradict physics or each other, naming them.
@@ -210,8 +210,8 @@ def physical_fit(
     rows = rows_of(fit, base, inflation, reference)
     base, A, y = rows.base, rows.R @ rows.base.K, rows.R @ rows.beta
     link_columns(base.robot, base.columns)
-    lean = lean_towards(base.robot, base.columns, A, y, prior)
-    problem = PhysicalProblem(base.robot, base.columns, base.terms, A, y, lean, tuple(bounds), GIVE, floor)
+    towards = physical_prior(base.robot, base.columns, A, y, prior)
+    problem = PhysicalProblem(base.robot, base.columns, base.terms, A, y, towards, tuple(bounds), GIVE, floor)
     found = problem.solve()
     beta = base.K @ found.chi
     distance = float(np.linalg.norm(A @ found.chi - y))
@@ -226,7 +226,7 @@ def physical_fit(
         usual=usual,
         strains=found.strains,
         contradictions=_contradictions(problem, found) if found.least > usual else (),
-        prior=lean.words,
+        prior=towards.words,
         give=found.give,
         links=bodies_of(problem, found),
         channels=rows.channels,
@@ -249,11 +249,11 @@ def usual_distance(rank: int) -> float:
     return float(np.sqrt(chdtri(rank, RARE)))
 
 
-def bodies_of(problem: PhysicalProblem, found: Nearest) -> tuple[LinkBody, ...]:
+def bodies_of(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[LinkBody, ...]:
     """The bodies of a solution."""
     places = link_columns(problem.robot, problem.columns)
     result = []
-    for joint, place, body in zip(problem.robot.joints, places, problem.lean.bodies, strict=True):
+    for joint, place, body in zip(problem.robot.joints, places, problem.prior.bodies, strict=True):
         margin = smallest_share(found.chi[place], body)
         result.append(link_body(link_label(joint), found.chi[place], margin, problem.floor))
     return tuple(result)
@@ -281,7 +281,7 @@ def standard_deviations(A: Array, chi: Array) -> Array:
     return np.where(seen, np.linalg.norm(half, axis=1) / scale, np.inf)
 
 
-def _contradictions(problem: PhysicalProblem, found: Nearest) -> tuple[Contradiction, ...]:
+def _contradictions(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[Contradiction, ...]:
     """The conditions that cause most of the distance, and what it would be without each."""
     total = max(sum(max(strain, 0.0) for strain in found.strains.values()), 1e-300)
     worst = sorted(found.strains, key=lambda name: -found.strains[name])[:_TOLD]

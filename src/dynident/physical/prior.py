@@ -1,7 +1,7 @@
 """A plausible body for each link, from geometry alone: what to think of a link before any data.
 
 A cylinder of the density of a geared arm (castings, motors and air) from the link's joint to the next one, as thick as
-arms of that reach are. It gives every link a size, which scales what is compared, and a body to lean towards where
+arms of that reach are. It gives every link a size, which scales what is compared, and a prior body where
 neither data nor nominal values say anything.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import InputError, UnknownNameError
-from dynident.physical.problem import Lean
+from dynident.physical.problem import PhysicalPrior
 from dynident.robot.model import Robot, Transform
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical, in_frame
 from dynident.robot.physicality import link_label, pseudo_inertia, without_body
@@ -67,7 +67,7 @@ def plausible_bodies(robot: Robot) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What physical parameters lean towards where data says nothing: nominal values, or a plausible body.
+# The prior of physical parameters where data determines nothing: nominal values, or a plausible body.
 
 PLAUSIBLE = "plausible"
 PriorLike = str | Mapping[str, float] | None
@@ -75,8 +75,10 @@ ROTOR_SHARE = 0.3  # rotor inertia at the joint over the inertia it drives: gear
 _BODY = 1e-6  # smallest share of a plausible body that a nominal one must have in every direction
 
 
-def lean_towards(robot: Robot, columns: Sequence[Column], rows: Array, target: Array, prior: PriorLike) -> Lean:
-    """What to lean towards.
+def physical_prior(
+    robot: Robot, columns: Sequence[Column], rows: Array, target: Array, prior: PriorLike
+) -> PhysicalPrior:
+    """The prior of a robot.
 
     Args:
         robot: The robot.
@@ -85,7 +87,7 @@ def lean_towards(robot: Robot, columns: Sequence[Column], rows: Array, target: A
         target: (m,) of the data.
         prior: None for the robot's own values, the name of one of its value sets, a mapping by parameter name, or
             "plausible" for bodies from geometry alone. A link of which it does not give all ten numbers, or whose
-            numbers belong to no body, leans towards its plausible body.
+            numbers belong to no body, has its plausible body as prior.
     """
     given = _values(robot, prior)
     bodies = plausible_bodies(robot)
@@ -109,7 +111,7 @@ def lean_towards(robot: Robot, columns: Sequence[Column], rows: Array, target: A
     felt = float(np.linalg.norm(target)) / np.where(norms > 0.0, norms, np.inf)
     sizes = np.where(known != 0.0, np.abs(known), np.where(felt > 0.0, felt, 1.0))
     others, scales = np.where(rotors, guess, known), np.where(rotors, guess, sizes)
-    return Lean(frozen(bodies), frozen(others), frozen(scales), _words(robot, prior, nominal, rejected))
+    return PhysicalPrior(frozen(bodies), frozen(others), frozen(scales), _words(robot, prior, nominal, rejected))
 
 
 def _values(robot: Robot, prior: PriorLike) -> Mapping[str, float]:

@@ -27,7 +27,7 @@ class LinkBody:
         mass: [kg].
         center: Centre of mass in the link frame [m].
         principal: Principal moments of inertia about it, smallest first [kg·m²].
-        margin: Smallest eigenvalue of its pseudo-inertia, as a share of that of the body it leans towards: how far
+        margin: Smallest eigenvalue of its pseudo-inertia, as a share of that of its prior body: how far
             it is from no body at all.
         at_limit: Whether it stands on the least margin allowed, so that physics, not data, settled it.
     """
