@@ -33,14 +33,14 @@ from benchmarks.mistake_kinds import Case, cases
 
 import dynident as di
 from dynident.arrays import Array
-from dynident.diagnostics import Checkup, check_logs
+from dynident.diagnostics import Diagnosis, check_logs
 from dynident.diagnostics.hypotheses import Wiring
-from dynident.diagnostics.trial import Trial, samples
+from dynident.diagnostics.trial import Trial, trial_samples
 from dynident.errors import DynidentError
 from dynident.estimate.candidates import BASIC_TERMS
 from dynident.identifiability import base_parameters
 from dynident.logs import stream_log
-from dynident.logs.log import Log, joint_positions, joint_speeds, row_torques
+from dynident.logs.log import Log, joint_positions, joint_velocities, row_torques
 from dynident.logs.write import write_log
 from dynident.robot.model import Robot
 from dynident.robot.storage import yaml_text
@@ -59,7 +59,7 @@ class Result:
         data: Name of the dataset.
         kind, where: Of the mistake.
         found, named, mended: Whether it was.
-        verdict: The worst of the items about it.
+        severity: The worst of the items about it.
         told: Whether the sound log is explained better than what the user has in the end.
         said: The items that are not ok, in short.
     """
@@ -70,7 +70,7 @@ class Result:
     found: bool
     named: bool
     mended: bool
-    verdict: str
+    severity: str
     told: bool
     said: str
 
@@ -88,12 +88,12 @@ def written(logs: Sequence[Log], folder: Path) -> list[Path]:
     return paths
 
 
-def checked(robot: Robot, paths: Sequence[Path]) -> Checkup:
+def checked(robot: Robot, paths: Sequence[Path]) -> Diagnosis:
     """The check-up of files, as on the command line."""
     return check_logs(robot, [stream_log(path, robot) for path in paths])
 
 
-def judge(data: Dataset, case: Case, clean: Checkup) -> Result:
+def judge(data: Dataset, case: Case, clean: Diagnosis) -> Result:
     """Make the mistake, look for it, mend it.
 
     Args:
@@ -105,9 +105,11 @@ def judge(data: Dataset, case: Case, clean: Checkup) -> Result:
         folder = Path(place)
         robot, paths = data.robot(folder, case.keys), written(case.logs, folder)
         found = checked(robot, paths)
-        before = {(one.name, one.verdict) for one in clean.findings if one.verdict != "ok"}
-        fresh = [one for one in found.findings if one.verdict != "ok" and (one.name, one.verdict) not in before]
-        fresh += [one for one in found.findings if one.verdict != "ok" and one not in fresh and one.name in case.items]
+        before = {(one.name, one.severity) for one in clean.diagnostics if one.severity != "ok"}
+        fresh = [one for one in found.diagnostics if one.severity != "ok" and (one.name, one.severity) not in before]
+        fresh += [
+            one for one in found.diagnostics if one.severity != "ok" and one not in fresh and one.name in case.items
+        ]
         about = [one for one in fresh if one.name in case.items]
         hits = [re.search(pattern, one.message) for one in about for name, pattern in case.says if one.name == name]
         named = [hit for hit in hits if hit]
@@ -120,10 +122,10 @@ def judge(data: Dataset, case: Case, clean: Checkup) -> Result:
             mended = bool(named) and (case.number is None or _near(named[0], *case.number))
             if not named:
                 told = _told(data, [(robot, path) for path in paths], folder)
-        verdicts = [one.verdict for one in about]
-    verdict = "stop" if "stop" in verdicts else "warn" if verdicts else ""
-    said = "; ".join(f"{one.name} {one.verdict}: {one.message}" for one in fresh if one.name != "model") or "nothing"
-    return Result(data.name, case.kind, case.where, bool(about), bool(named), mended, verdict, told, said)
+        severities = [one.severity for one in about]
+    severity = "stop" if "stop" in severities else "warn" if severities else ""
+    said = "; ".join(f"{one.name} {one.severity}: {one.message}" for one in fresh if one.name != "model") or "nothing"
+    return Result(data.name, case.kind, case.where, bool(about), bool(named), mended, severity, told, said)
 
 
 def _near(hit: re.Match[str], wanted: float, off: float) -> bool:
@@ -131,13 +133,13 @@ def _near(hit: re.Match[str], wanted: float, off: float) -> bool:
 
 
 def _mended(
-    data: Dataset, case: Case, found: Checkup, folder: Path, paths: Sequence[Path]
+    data: Dataset, case: Case, found: Diagnosis, folder: Path, paths: Sequence[Path]
 ) -> tuple[bool, list[tuple[Robot, Path]]]:
     """Whether the proposed overlay gives the sound logs back, and each log with the robot that the user then has."""
     meant, right, user = case.meant or data.logs, True, []
     for i, path in enumerate(paths):
         fix: dict[str, Any] = dict(found.fix)
-        for one in found.findings:
+        for one in found.diagnostics:
             if one.log == str(path):  # what is wrong in one log alone is mended there alone
                 fix |= {key: {**fix.get(key, {}), **x} if isinstance(x, Mapping) else x for key, x in one.fix.items()}
         overlay = folder / f"mended{i}.yaml"
@@ -164,7 +166,7 @@ def _same(log: Log, robot: Robot, sound: Log, meant: Robot) -> bool:
         (joint_positions(log, robot), joint_positions(sound, meant)),
         (row_torques(log, robot), row_torques(sound, meant)),
     ]
-    speeds = joint_speeds(log, robot), joint_speeds(sound, meant)
+    speeds = joint_velocities(log, robot), joint_velocities(sound, meant)
     if speeds[0] is not None and speeds[1] is not None:
         pairs.append((speeds[0], speeds[1]))
     return bool(np.allclose(robot.gravity, meant.gravity)) and all(_close(a, b) for a, b in pairs)
@@ -190,11 +192,11 @@ def _told(data: Dataset, user: Sequence[tuple[Robot, Path]], folder: Path) -> bo
 def score(logs: Sequence[tuple[Robot, Log]]) -> float:
     """Sum over joints of the logarithm of what one model leaves of the torque of logs."""
     robot = logs[0][0]
-    moments = samples([observe(log, own, SignalOptions()) for own, log in logs])
+    moments = trial_samples([observe(log, own, SignalOptions()) for own, log in logs])
     trial = Trial(base_parameters(robot, BASIC_TERMS))
     wirings = [Wiring.of(log, own) for own, log in logs]
     one = np.eye(len(robot.joint_names))
-    return trial.left([(trial.seen(x, one, w.zero), one) for x, w in zip(moments, wirings, strict=True)]).score
+    return trial.fit([(trial.compress(x, one, w.zero), one) for x, w in zip(moments, wirings, strict=True)]).score
 
 
 def results_of(name: str, wanted: Sequence[str]) -> list[Result]:
@@ -206,8 +208,8 @@ def results_of(name: str, wanted: Sequence[str]) -> list[Result]:
     with tempfile.TemporaryDirectory() as place:
         robot = data.robot(Path(place))
         clean = checked(robot, written(data.logs, Path(place)))
-    said = "; ".join(f"{one.name} {one.verdict}" for one in clean.findings if one.verdict != "ok")
-    found.append(Result(data.name, "none", "", bool(said), False, False, clean.verdict, False, said or "nothing"))
+    said = "; ".join(f"{one.name} {one.severity}" for one in clean.diagnostics if one.severity != "ok")
+    found.append(Result(data.name, "none", "", bool(said), False, False, clean.severity, False, said or "nothing"))
     for case in cases(data, robot):
         if not wanted or any(word in case.kind for word in wanted):
             found.append(judge(data, case, clean))
@@ -219,8 +221,8 @@ def clean_results() -> list[Result]:
     found = []
     for words, robot, logs in clean_simulated():
         seen = check_logs(robot, logs)
-        said = "; ".join(f"{one.name} {one.verdict}" for one in seen.findings if one.verdict != "ok")
-        found.append(Result(words, "none", "", bool(said), False, False, seen.verdict, False, said or "nothing"))
+        said = "; ".join(f"{one.name} {one.severity}" for one in seen.diagnostics if one.severity != "ok")
+        found.append(Result(words, "none", "", bool(said), False, False, seen.severity, False, said or "nothing"))
     return found
 
 
@@ -237,7 +239,7 @@ def as_table(results: Sequence[Result], column: str) -> str:
         hidden = [one for one in own if not one.right and not one.told]
         judged = [one for one in own if one.right or one.told]
         counts = [len(judged), *(sum(getattr(one, what) for one in judged) for what in ("found", "named", "mended"))]
-        stops = sum(one.verdict == "stop" for one in judged)
+        stops = sum(one.severity == "stop" for one in judged)
         lines.append(f"| {name} | {' | '.join(map(str, counts))} | {stops} | {len(hidden)} |")
     return "\n".join(lines)
 
@@ -247,7 +249,7 @@ def as_page(results: Sequence[Result]) -> str:
     mistakes = [one for one in results if one.kind != "none"]
     clean = [one for one in results if one.kind == "none"]
     parts = [as_table(mistakes, "kind"), as_table(mistakes, "data")]
-    stops = sum(one.verdict == "stop" for one in clean)
+    stops = sum(one.severity == "stop" for one in clean)
     warns = Counter(word for one in clean for word in one.said.split("; ") if word.endswith("warn"))
     told = ", ".join(f"{name.removesuffix(' warn')} {n}" for name, n in sorted(warns.items())) or "none"
     parts.append(f"Sound logs: {len(clean)} check-ups, {stops} with a stop. Warnings: {told}.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 import dynident as di
-from dynident.signals import FIVE_POINT, filtered
+from dynident.signals import FIVE_POINT, filter_signals
 
 RATE = 500.0  # [Hz]
 SPEED_NOISE, TORQUE_NOISE = 1e-3, 2e-3  # [rad/s], share of each joint's largest torque
@@ -49,7 +49,7 @@ def measured(robot: di.Robot, seed: int, noise: int) -> tuple[np.ndarray, ...]:
     tau = di.inverse_dynamics(robot, q, dq, ddq, "rigid", "table4-6")
     dq = dq + SPEED_NOISE * chance.normal(size=dq.shape)
     tau = tau + TORQUE_NOISE * np.abs(tau).max(0) * chance.normal(size=tau.shape)
-    (ddq,) = filtered(dq, [FIVE_POINT], RATE)
+    (ddq,) = filter_signals(dq, [FIVE_POINT], RATE)
     q, dq, ddq, tau = (x[2:-2] for x in (q, dq, ddq, tau))  # at its ends the differentiator lacks samples
     return q, dq, ddq, tau
 

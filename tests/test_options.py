@@ -27,7 +27,7 @@ class SolveOptions(Options):
     tolerance: float = option(1e-8, "part", minimum=0.0, below=1.0, expected="a share between 0 and 1")
     seed: int = option(0, "of chance", least=0)
     by_name: float | Mapping[str, float] = option(0.05, "one number, or by name", least=0.0)
-    boxes: Sequence[Sequence[float]] = option((), "corners", repeated=True, flags=("--box",))
+    boxes: Sequence[object] = option((), "corners", repeated=True, flags=("--box",))
     store: str | None = option(None, "folder", cli=False, recorded=False)
 
 

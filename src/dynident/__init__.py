@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dynident._version import __version__
 
 if TYPE_CHECKING:
-    from dynident.diagnostics import Checkup as Checkup, check_logs as check_logs, preview as preview
+    from dynident.diagnostics import Diagnosis as Diagnosis, check_logs as check_logs, preview as preview
     from dynident.dynamics import (
         columns as columns,
         coriolis_torque as coriolis_torque,
@@ -96,7 +96,7 @@ _ROOMS = {  # in the order data flows
     "dynident.estimate": "Fit FitFileError load_fit",
     "dynident.physical": "physical_fit",
     "dynident.payload": "Payload identify_drive_gains identify_payload",
-    "dynident.diagnostics": "Checkup check_logs preview",
+    "dynident.diagnostics": "Diagnosis check_logs preview",
     "dynident.validation": "Validation compare_fits validate",
     "dynident.pipeline.identification": "identify",
     "dynident.pipeline.options": "IdentifyOptions",
@@ -130,7 +130,8 @@ _RENAMED = {  # names of before -> where they are now; until 0.6
     "CenterBox": "physical.CenterBox",
     "CenterEllipsoid": "physical.CenterEllipsoid",
     "Change": "online.Change",
-    "CheckError": "diagnostics.CheckError",
+    "CheckError": "diagnostics.DiagnosisError",
+    "Checkup": "Diagnosis",
     "Column": "dynamics.Column",
     "CombinedParameters": "estimate.StagedEstimate",
     "compare_load": "payload.compare_payload",
@@ -154,7 +155,7 @@ _RENAMED = {  # names of before -> where they are now; until 0.6
     "experiment": "estimate.experiment",
     "Exported": "export.Exported",
     "ExportError": "export.ExportError",
-    "Finding": "diagnostics.Finding",
+    "Finding": "diagnostics.Diagnostic",
     "FitComparison": "validation.FitComparison",
     "Fourier": "trajectories.Fourier",
     "friction_summary": "estimate.friction_summary",

@@ -27,11 +27,11 @@ def lazy_names(
             words = f"{room}.{name} is now {room}.{old[name]} and will be gone in 0.6"
             warnings.warn(words, DeprecationWarning, stacklevel=2)
             return getattr(sys.modules[room], old[name])
+        if f"{room}.{name}" in modules:
+            return import_module(f"{room}.{name}")
         if name not in module_of:
             raise AttributeError(f"module '{room}' has no attribute '{name}'")
-        value = getattr(import_module(module_of[name]), name)
-        setattr(sys.modules[room], name, value)
-        return value
+        return getattr(import_module(module_of[name]), name)
 
     names = sorted(module_of)
     return look_up, lambda: names, names

@@ -95,7 +95,7 @@ class TestSoundLogs:
     def test_a_fit_keeps_what_was_found(self, tmp_path, capsys):
         fit = answer(capsys, "identify", ROBOT, LOG, "-o", tmp_path / "fit", "--friction", "basic")
         stored = di.load_fit(tmp_path / "fit")
-        assert stored.diagnosis.verdict in ("ok", "warn")
+        assert stored.diagnosis.severity in ("ok", "warn")
         assert '<section id="check"' in (tmp_path / "fit" / "report.html").read_text()
         assert fit["rank"] == stored.rank
 
@@ -123,7 +123,7 @@ class TestMistakes:
         then = identify(mended, di.read_log(log, mended), friction="basic")
         clean = identify(sound, di.read_log(LOG, sound), friction="basic")
         np.testing.assert_allclose(then.beta, clean.beta, rtol=1e-6, atol=1e-9)
-        assert then.diagnosis.verdict != "stop"
+        assert then.diagnosis.severity != "stop"
 
     def test_identify_refuses_and_writes_nothing(self, tmp_path, capsys):
         log = rewritten(tmp_path / "wrong.csv", wrong)
@@ -147,9 +147,9 @@ class TestMistakes:
     def test_the_error_carries_the_check_up(self, tmp_path):
         robot = di.load_robot(ROBOT)
         log = di.read_log(rewritten(tmp_path / "wrong.csv", wrong), robot)
-        with pytest.raises(di.diagnostics.CheckError) as error:
+        with pytest.raises(di.diagnostics.DiagnosisError) as error:
             identify(robot, log)
-        assert error.value.checkup.verdict == "stop"
+        assert error.value.diagnosis.severity == "stop"
         with pytest.raises(di.InputError, match="check: unknown choice"):
             identify(robot, log, check="maybe")
 

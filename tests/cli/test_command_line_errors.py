@@ -86,7 +86,10 @@ BAD_ARGUMENTS = {
     "unknown verb": (["inspct"], "unknown verb 'inspct'; did you mean 'inspect'?"),
     "verb with a quote": (["it's"], "unknown verb 'it's' (valid: inspect, "),
     "unknown option": (["inspect", "puma560", "--jsn"], "unknown argument '--jsn'; did you mean '--json'?"),
-    "options are those of the verb": (["inspect", "kr5", "--x"], "(valid: -h, --help, --list, --terms, --locked, --va"),
+    "options are those of the verb": (
+        ["inspect", "kr5", "--x"],
+        "(valid: -h, --help, --list, --terms, --values, --n",
+    ),
     "option of another verb": (["inspect", "kr5", "--friction", "basic"], "unknown argument '--friction' (valid: "),
     "misspelt and missing": (["identify", "r.yaml", "l.csv", "--outptu", "f"], "'--outptu'; did you mean '--output'?"),
     "option before the verb": (["--list"], "'--list' belongs behind the verb: dynident VERB --list"),

@@ -235,7 +235,7 @@ def test_what_was_written_before_a_refusal_is_told(folder, capsys, monkeypatch):
     def refuse(*given, **options):
         raise exported.ExportError("no MJCF today")
 
-    monkeypatch.setattr("dynident.cli.export.export_mjcf", refuse)
+    monkeypatch.setattr("dynident.export.fit_export.export_mjcf", refuse)
     assert main(["export", "fit", *FORMS, "--json"]) == 2
     told = capsys.readouterr()
     assert [one["path"] for one in json.loads(told.out)["files"]] == ["out.urdf"]

@@ -147,7 +147,7 @@ def test_each_log_is_surveyed_once(robot, logs, monkeypatch):
     assert found.diagnosis is not None
     assert surveyed == [logs[0].label, "judge"]
     surveyed.clear()
-    assert di.check_logs(robot, logs).findings
+    assert di.check_logs(robot, logs).diagnostics
     assert surveyed == [log.label for log in logs]
 
 

@@ -30,7 +30,7 @@ def test_the_demos_folder_is_split_sensibly(tmp_path, monkeypatch, capsys):
     assert [one["path"] for one in found["left_out"]] == [LOADED]
     assert "load" in found["left_out"][0]["reason"]
     plan = read_run_file("run.yaml")
-    assert [os.path.abspath(path) for path in plan.training] == [FIRST, SECOND]
+    assert [os.path.abspath(path) for path in plan.identify.logs] == [FIRST, SECOND]
     assert len(plan.hashes) == 3
 
 
@@ -73,10 +73,10 @@ def test_what_is_no_log_is_left_out_with_its_reason(here, capsys):
 
 def test_one_log_leaves_none_to_judge(here, capsys):
     assert answer(capsys, "init", "arm.yaml", "logs/run 2.csv.gz")["validation"] == []
-    assert read_run_file("run.yaml").validation == ()
+    assert read_run_file("run.yaml").identify.validation == ()
     text = (here / "run.yaml").read_text().replace("robot: arm.yaml", "robot: ur10e")
     (here / "run.yaml").write_text(text)
-    assert read_run_file("run.yaml").robot == "ur10e"  # a bundled name is no path
+    assert read_run_file("run.yaml").identify.robot == "ur10e"  # a bundled name is no path
 
 
 def test_paths_start_at_the_run_file(here, capsys):
@@ -86,8 +86,8 @@ def test_paths_start_at_the_run_file(here, capsys):
     text = (here / "plans" / "run.yaml").read_text()
     assert "robot: ../arm.yaml" in text
     plan = read_run_file("plans/run.yaml")
-    assert plan.robot == "arm.yaml"
-    assert plan.output == "plans/fit"
+    assert plan.identify.robot == "arm.yaml"
+    assert plan.identify.output == "plans/fit"
 
 
 def test_what_it_refuses(here, capsys):

@@ -35,8 +35,7 @@ def test_python_uses_the_chosen_values(capsys):
 def test_bad_input(capsys):
     assert main(["inspect", "pendulum-2", "--symbolic", "--tolerance", "1e-3"]) == 2
     assert "--tolerance has no meaning with --symbolic" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["inspect", "pendulum-2", "--symbolic", "word"])
+    assert main(["inspect", "pendulum-2", "--symbolic", "word"]) == 2
     assert "--symbolic: unknown choice 'word'" in capsys.readouterr().err
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 
 import pytest
 
 import dynident as di
-from dynident.cli.fits import run_payload
+from dynident.cli.fits import PayloadArguments, run_payload
 from dynident.logs.write import write_log
 from tests.payload.payloads import BODY, arm, made_log
 
@@ -24,17 +23,8 @@ def folder(tmp_path_factory):
 
 
 def options(folder, **changes):
-    given = {
-        "fit": str(folder / "fit"),
-        "logs": [str(folder / "loaded.npz")],
-        "unloaded": [],
-        "session": "auto",
-        "band": None,
-        "columns": None,
-        "window": None,
-        "json": True,
-    }
-    return Namespace(**(given | changes))
+    given = {"fit": str(folder / "fit"), "logs": (str(folder / "loaded.npz"),), "json": True}
+    return PayloadArguments(**(given | changes))
 
 
 @pytest.mark.parametrize("unloaded", [False, True], ids=["loaded", "joint"])
@@ -69,8 +59,8 @@ def test_a_window_and_a_band(folder, capsys):
     ("changes", "message"),
     [
         ({"fit": "nowhere"}, "no such file"),
-        ({"band": -1.0}, "--band is -1.0"),
-        ({"session": "warm"}, "session friction 'warm'"),
+        ({"band": -1.0}, "band is -1.0; expected a positive number"),
+        ({"session": "warm"}, "session: unknown choice 'warm'"),
         ({"window": "50:60"}, "no sample lies between"),
     ],
 )

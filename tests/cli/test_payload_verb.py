@@ -81,7 +81,7 @@ BAD = {
     "a log as the fit": (f"{LOADED} {LOADED}", f"{LOADED}: is no fit"),
     "unloaded not there": (f"fit {LOADED} --unloaded gone.csv", "gone.csv: no such file"),
     "same log twice": (f"fit {LOADED} --unloaded {LOADED}", "is given as loaded and as unloaded"),
-    "session": (f"fit {LOADED} --session warm", "unknown session friction 'warm' (valid: auto, none, load, friction)"),
+    "session": (f"fit {LOADED} --session warm", "--session: unknown choice 'warm' (valid: auto, none, load, friction)"),
     "band": (f"fit {LOADED} --band -1", "--band is -1.0; expected a positive number"),
     "window": (f"fit {LOADED} --window 500:600", "no sample lies between 500.0 and 600.0 s"),
     "no window": (f"fit {LOADED} --window now", "--window now: expected START:STOP in seconds"),

@@ -122,11 +122,13 @@ def test_values_are_taken_as_they_are_written(here):
         + "locked: {q4: pi/2}\nexport: {urdf: out/a.urdf, mass: {3: [1, null]}, limits: yes, fresh: false}\n"
     )
     plan = read_run_file("run.yaml")
-    assert "--friction=stop(0.001),load" in plan.identify
-    assert "--delay=4e-3" in plan.identify
-    assert "--check=off" in plan.identify
-    assert "--locked=q4=pi/2" in plan.identify
-    assert plan.export == ("--urdf=out/a.urdf", "--mass=3=1:", "--limits")
+    assert (plan.identify.friction, plan.identify.terms) == ("stop(0.001),load", "rigid,Fv")
+    assert (plan.identify.delay, plan.identify.check, plan.identify.locked) == (0.004, "off", "q4=pi/2")
+    assert (plan.identify.window, plan.identify.validation) == ("0:19", (OTHER,))
+    export = plan.export
+    assert (export.fit, export.urdf, export.mass) == ("out", "out/a.urdf", ("3=1:",))
+    assert export.limits
+    assert not export.fresh
 
 
 @pytest.mark.full

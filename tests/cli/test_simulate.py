@@ -103,7 +103,7 @@ BAD = {
     "rate": (["{robot}", "{motion}", "--rate", "-5"], "rate is -5.0; expected a positive number"),
     "noise": (["{robot}", "{motion}", "--noise", "-1"], "noise is -1.0"),
     "jitter": (["{robot}", "{motion}", "--jitter", "0.1"], "less than the time between samples"),
-    "controller": (["{robot}", "{motion}", "--controller", "magic"], "unknown controller 'magic'"),
+    "controller": (["{robot}", "{motion}", "--controller", "magic"], "--controller: unknown choice 'magic'"),
     "values": (["{robot}", "{motion}", "--values", "magic"], "unknown parameter set 'magic'"),
     "payload": (["{robot}", "{motion}", "--payload", "heavy"], "--payload heavy: expected MASS"),
     "payload alone": (["{robot}", "{motion}", "--payload-at", "1"], "--payload-at needs --payload"),

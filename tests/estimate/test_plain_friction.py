@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import dynident as di
-from dynident.cli.export import plain_friction
 from dynident.estimate.equivalent_friction import plain_elements
+from dynident.export.fit_export import plain_friction
 from tests.payload.payloads import made_log
 
 SPRING = 1.5  # [N·m] on joint 2, which slips after 3 mrad

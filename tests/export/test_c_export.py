@@ -14,11 +14,11 @@ from dynident.dynamics.terms import resolve_terms
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.prediction import TorqueModel
-from dynident.export import CExport, CExportError, c_export as writing, check_c, export_c
-from dynident.export.c_export import compared, find_compiler
+from dynident.export import CExport, ExportError, c_export as writing, check_c, export_c
+from dynident.export.c_export import compare_with_library, find_compiler
 from dynident.export.c_files import CCode
-from dynident.export.c_functions import c_functions
-from dynident.export.c_model import c_model
+from dynident.export.c_functions import record_functions
+from dynident.export.c_model import model_to_export
 from tests.export.c_library import CLibrary, with_everything
 from tests.loops import FOUR_BAR, load
 from tests.robots import PinocchioOracle, random_urdf
@@ -67,7 +67,7 @@ def test_a_robot_of_ones_own_against_pinocchio(own_urdf, tmp_path):
     n = len(robot.joint_names)
     rng = np.random.default_rng(2)
     q, dq, ddq = rng.normal(size=(3, 1, n))
-    beta = c_model(model).beta
+    beta = model_to_export(model).beta
     tau = library.call("inverse_dynamics", q, dq, ddq, beta, size=n)
     np.testing.assert_allclose(tau, oracle.torque(q, dq, ddq)[0], atol=1e-10)
     tau = library.call("inverse_dynamics_standard", q, dq, ddq, model.chi, size=n)
@@ -86,7 +86,7 @@ def test_springs_wind_up_slip_and_are_forgotten(tmp_path):
     terms = resolve_terms("rigid,Fv,stop(0.001)")
     model = TorqueModel(robot, terms, np.array([*np.zeros(10), 0.0, 5.0]))
     library = CLibrary(export_c(model, tmp_path, name="pendulum"))
-    p = library.values("base", len(c_model(model).beta))
+    p = library.values("base", len(model_to_export(model).beta))
     memory, still = library.memory(), np.zeros(1)
     path = np.array([0.7, 0.7005, 0.703, 0.7025, 0.69, 0.6902])
     wound = [0.0, 0.5, 1.0, 0.5, -1.0, -0.8]
@@ -103,7 +103,7 @@ def test_springs_wind_up_slip_and_are_forgotten(tmp_path):
 @compiling
 def test_parameters_can_be_swapped(tmp_path):
     robot = di.load_robot("ur10e")
-    library, model = CLibrary(export_c(robot, tmp_path)), c_model(robot)
+    library, model = CLibrary(export_c(robot, tmp_path)), model_to_export(robot)
     np.testing.assert_array_equal(library.values("base", len(model.beta)), model.beta)
     np.testing.assert_array_equal(library.values("standard", len(model.chi)), model.chi)
     rng = np.random.default_rng(0)
@@ -121,7 +121,7 @@ def test_an_estimate_is_exported_as_it_predicts(tmp_path):
     export = export_c(fit, tmp_path, name="arm")
     assert export.agreement.passed
     assert check_c(fit, tmp_path, name="arm").deviations == export.agreement.deviations
-    library, p = CLibrary(export), c_model(fit).values("base")
+    library, p = CLibrary(export), model_to_export(fit).values("base")
     np.testing.assert_array_equal(p[: len(fit.beta)], fit.beta)
     rng = np.random.default_rng(4)
     q, dq, ddq = np.cumsum(rng.normal(0, 2e-4, (50, 6)), axis=0), rng.normal(size=(50, 6)), rng.normal(size=(50, 6))
@@ -138,14 +138,14 @@ def test_an_estimate_is_exported_as_it_predicts(tmp_path):
 @compiling
 @pytest.mark.parametrize("function", ["gravity", "friction_standard", "mass_matrix", "regressor", "update"])
 def test_a_fault_in_any_function_is_noticed(function):
-    model = c_model(with_everything(di.load_robot("pendulum-2"), "rigid,Ia,Fv,Fc,Fo,stop(0.001)"))
-    code = CCode("arm", "double", model, c_functions(model))
+    model = model_to_export(with_everything(di.load_robot("pendulum-2"), "rigid,Ia,Fv,Fc,Fo,stop(0.001)"))
+    code = CCode("arm", "double", model, record_functions(model))
     before, name, after = code.source().partition(f"void arm_{function}(")
     body, end, rest = after.partition("\n}\n")
     old, new = ("? q[i]", "? 1.000001 * q[i]") if function == "update" else ("] = x", "] = 1.000001 * x")
     wrong = body.replace(old, new, 1)
     assert wrong != body
-    agreement = compared(code, code.header(""), before + name + wrong + end + rest, find_compiler())
+    agreement = compare_with_library(code, code.header(""), before + name + wrong + end + rest, find_compiler())
     assert not agreement.passed
 
 
@@ -154,11 +154,11 @@ def test_wrong_code_is_not_written(tmp_path, monkeypatch):
     robot = di.load_robot("pendulum-2")
     good = CCode.source
     monkeypatch.setattr(CCode, "source", lambda self: good(self).replace("tau[0] = ", "tau[0] = 2.0 * "))
-    with pytest.raises(CExportError, match=r"is wrong and was not written.*largest deviation 1.0e\+00"):
+    with pytest.raises(ExportError, match=r"is wrong and was not written.*largest deviation 1.0e\+00"):
         export_c(robot, tmp_path / "c")
     assert not (tmp_path / "c").exists()
     monkeypatch.setattr(CCode, "source", lambda self: "int main(")
-    with pytest.raises(CExportError, match="failed on exported code"):
+    with pytest.raises(ExportError, match="failed on exported code"):
         export_c(robot, tmp_path / "c")
 
 
@@ -180,8 +180,8 @@ def test_a_compiler_is_named_or_found(monkeypatch):
 
 
 def test_base_parameters_cost_less():
-    model = c_model(di.load_robot("ur10e"))
-    functions = {function.name: function for function in c_functions(model)}
+    model = model_to_export(di.load_robot("ur10e"))
+    functions = {function.name: function for function in record_functions(model)}
     counts = CCode("ur10e", "double", model, tuple(functions.values())).counts
     for name in ("inverse_dynamics", "gravity", "bias", "mass_matrix", "regressor"):
         assert counts[name].multiplications < counts[f"{name}_standard"].multiplications

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.logs import joint_positions, joint_speeds, row_torques
+from dynident.logs import joint_positions, joint_velocities, row_torques
 
 PLANAR = """t,q1,q2,q3,tau1,tau2,tau3
 0,0.1,0.2,0.3,1,2,3
@@ -98,7 +98,7 @@ def test_motor_side_and_joint_side_meet_at_the_rows(tmp_path):
     np.savez(tmp_path / "motor.npz", t=t, qm=qm, dqm=dqm, taum=taum)
     np.savez(tmp_path / "joint.npz", t=t, q=q, dq=dq, tau=tau)
     motor, joint = (di.read_log(tmp_path / f"{name}.npz", robot) for name in ("motor", "joint"))
-    for signal in (joint_positions, joint_speeds, row_torques):
+    for signal in (joint_positions, joint_velocities, row_torques):
         np.testing.assert_allclose(signal(motor, robot), signal(joint, robot), atol=1e-12)
     np.testing.assert_allclose(di.joint_torque(robot, row_torques(motor, robot)), tau, atol=1e-12)
 

@@ -217,7 +217,7 @@ class TestRefused:
             identify_payload(fit, make_log(robot, t, q, tau, source="still"))
 
     def test_an_unknown_session(self, fit, loaded):
-        with pytest.raises(di.UnknownNameError, match=r"session friction 'fricton'.*friction"):
+        with pytest.raises(di.InputError, match=r"session: unknown choice 'fricton'.*friction"):
             identify_payload(fit, loaded, session="fricton")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.diagnostics.diagnosing import signal_findings
+from dynident.diagnostics.diagnosing import diagnose_signals
 from dynident.diagnostics.log_preview import preview
 from dynident.logs import Log, stream_log
 
@@ -43,9 +43,9 @@ def marked(path: Path) -> object:
 @pytest.mark.parametrize("path", map(marked, LOGS))
 def test_sound_logs(path):
     robot = robot_of(path)
-    found = signal_findings(stream_log(path, robot), robot)
-    assert [item for item in found if item.verdict == "stop"] == []
-    assert {item.name for item in found if item.verdict == "warn"} == EXPECTED.get(name_of(path), set())
+    found = diagnose_signals(stream_log(path, robot), robot)
+    assert [item for item in found if item.severity == "stop"] == []
+    assert {item.name for item in found if item.severity == "warn"} == EXPECTED.get(name_of(path), set())
 
 
 def changed(path: Path, robot: di.Robot, **changes) -> Log:
@@ -75,7 +75,7 @@ def test_mistakes_in_sound_logs(name, mistake):
     path = DATA / f"{name}.csv.gz"
     robot = robot_of(path)
     wrong = changed(path, robot, **MISTAKES[mistake](di.read_log(path, robot)))
-    found = {item.name for item in signal_findings(wrong, robot) if item.verdict != "ok"}
+    found = {item.name for item in diagnose_signals(wrong, robot) if item.severity != "ok"}
     assert mistake in found
     assert found <= {mistake, *EXPECTED.get(name, set()), *({"velocity"} if mistake == "limits" else set())}
 

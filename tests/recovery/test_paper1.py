@@ -11,7 +11,7 @@ import pytest
 
 import dynident as di
 from dynident.robot.parameters import in_frame, to_pinocchio
-from dynident.signals import FIVE_POINT, FIVE_POINT_CAUSAL, filtered
+from dynident.signals import FIVE_POINT, FIVE_POINT_CAUSAL, filter_signals
 from tests.robots import tree_model
 from tests.signals.made import Fourier, make_log, stamps
 
@@ -146,8 +146,8 @@ class TestSixJoints:
             rng = np.random.default_rng(noise)
             dq = dq + 1e-3 * rng.normal(size=dq.shape)
             tau = tau + 2e-3 * np.abs(tau).max(0) * rng.normal(size=tau.shape)
-        (ddq,) = filtered(dq, [kernel], self.rate)
-        late = kernel.centre - 2  # the causal form gives the derivative of two samples ago
+        (ddq,) = filter_signals(dq, [kernel], self.rate)
+        late = kernel.center - 2  # the causal form gives the derivative of two samples ago
         inner = slice(2 + late, len(q) - 2)
         return q[2 : len(q) - 2 - late], dq[2 : len(q) - 2 - late], ddq[inner], tau[2 : len(q) - 2 - late]
 

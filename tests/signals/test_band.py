@@ -11,9 +11,10 @@ from scipy.signal import periodogram
 import dynident as di
 from dynident.signals import MotionSpectrum, SignalOptions, column_bandwidth, observe, survey_log
 from dynident.signals.bandwidth import BandEvidence, choose_by_noise, equation_floor
-from dynident.signals.columns import MISMATCH, bandwidth_along, turning_band
-from dynident.signals.fir import filtered
+from dynident.signals.columns import bandwidth_along, turning_band
+from dynident.signals.fir import filter_signals
 from dynident.signals.kernels import low_pass_kernel
+from dynident.signals.thresholds import THRESHOLDS
 from tests.robots import PinocchioOracle
 from tests.signals.made import Fourier, Pieces, make_log, stamps
 from tests.strangers.stranger import HERE
@@ -169,7 +170,7 @@ class TestNoise:
         """Noise that a filter of the drive has cut comes down again: it might be motion."""
         t = stamps(60.0, RATE)
         noise = 2e-2 * np.random.default_rng(0).normal(size=(len(t), 2))
-        (noise,) = filtered(noise, [low_pass_kernel(20.0, RATE)], RATE)
+        (noise,) = filter_signals(noise, [low_pass_kernel(20.0, RATE)], RATE)
         found = observe(Slow(pendulum, t).log(Fourier.random(2, 1)(t)[0] + noise), pendulum)
         assert not found.survey.evidence.decided
         assert found.band == found.choice.candidates[0] < 5.0 < found.choice.candidates[-1]
@@ -182,7 +183,7 @@ class TestVotes:
         rng = np.random.default_rng(0)
         q = Fourier.random(6, 1, speed=0.25)(t)[0]
         plain = observe(Slow(six, t).log(q + 1e-5 * rng.normal(size=q.shape)), six)
-        (shaken,) = filtered(6e-4 * rng.normal(size=q.shape), [low_pass_kernel(8.0, RATE)], RATE)
+        (shaken,) = filter_signals(6e-4 * rng.normal(size=q.shape), [low_pass_kernel(8.0, RATE)], RATE)
         held = q.copy()
         held[:, 2] = 0.4 + shaken[:, 2]
         found = observe(Slow(six, t).log(held + 1e-5 * rng.normal(size=q.shape)), six)
@@ -294,12 +295,12 @@ class TestColumns:
         for band in (need, 0.4 * need):
             first, second = low_pass_kernel(2.0 * band, rate), low_pass_kernel(band, rate)
             tau = di.inverse_dynamics(leg, q, dq, ddq, "rigid")
-            (twice,) = filtered(filtered(tau, [first], rate)[0], [second], rate)
-            (once,) = filtered(tau, [second], rate)
+            (twice,) = filter_signals(filter_signals(tau, [first], rate)[0], [second], rate)
+            (once,) = filter_signals(tau, [second], rate)
             inner = slice(len(t) // 4, -len(t) // 4)
             off[band] = np.linalg.norm((twice - once)[inner]) / np.linalg.norm((tau - tau.mean(0))[inner])
-        assert off[need] < 1.5 * MISMATCH
-        assert off[0.4 * need] > 3.0 * MISMATCH
+        assert off[need] < 1.5 * THRESHOLDS.max_column_mismatch
+        assert off[0.4 * need] > 3.0 * THRESHOLDS.max_column_mismatch
 
     def test_sums_of_angles_turn_faster_than_the_joints(self, leg):
         t = stamps(10.0, 500.0)

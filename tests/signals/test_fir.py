@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dynident.signals import FIVE_POINT_CAUSAL, FilterStream, filtered, low_pass_kernel
+from dynident.signals import FIVE_POINT_CAUSAL, FilterStream, filter_signals, low_pass_kernel
 from tests.signals.made import Fourier, stamps
 from tests.signals.test_kernels import apply
 
 RATE = 100.0
 SMOOTH = low_pass_kernel(12.0, RATE)
 KERNELS = [low_pass_kernel(12.0, RATE, order) for order in range(3)]
-HALF = SMOOTH.centre
+HALF = SMOOTH.center
 
 
 def run(stream: FilterStream, x: np.ndarray, sizes, inner=None):
@@ -70,7 +70,7 @@ class TestBlocks:
     @pytest.mark.parametrize("ends", ["polynomial", "reflection"])
     def test_steps_longer_than_the_kernel(self, ends):
         short = low_pass_kernel(45.0, RATE)
-        step = 3 * short.centre
+        step = 3 * short.center
         for n in range(4 * step, 5 * step + 1):
             x = signals(n)
             whole, _ = run(FilterStream([(3, [short])], RATE, step, ends), x, [])
@@ -134,7 +134,7 @@ class TestValues:
 
     def test_inner_follows_the_longest_kernel_of_all_groups(self):
         shifted = low_pass_kernel(12.0, RATE, shift=0.05)
-        assert shifted.centre == HALF + 5
+        assert shifted.center == HALF + 5
         inner = run(FilterStream([(1, [SMOOTH]), (2, [shifted])], RATE), signals(200), [])[1]
         np.testing.assert_array_equal(np.flatnonzero(inner)[[0, -1]], [HALF + 5, 199 - HALF - 5])
 
@@ -202,7 +202,7 @@ class TestEnds:
         size = np.sqrt(np.mean(ddq**2, axis=0))
         kernel = low_pass_kernel(12.0, RATE, 2)
         error = {
-            ends: np.abs(filtered(q, [kernel], RATE, ends=ends)[0] - ddq) / size
+            ends: np.abs(filter_signals(q, [kernel], RATE, ends=ends)[0] - ddq) / size
             for ends in ("polynomial", "reflection")
         }
         ends = [0, -1]
@@ -215,5 +215,5 @@ class TestEnds:
     def test_speed_at_the_ends(self):
         t = stamps(6.0, RATE)
         q, dq, _ = Fourier.random(40, 3, base=0.15)(t)
-        speed = filtered(q, [low_pass_kernel(12.0, RATE, 1)], RATE, ends="polynomial")[0]
+        speed = filter_signals(q, [low_pass_kernel(12.0, RATE, 1)], RATE, ends="polynomial")[0]
         assert (np.abs(speed - dq) / np.sqrt(np.mean(dq**2, axis=0))).max() < 0.02

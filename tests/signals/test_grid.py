@@ -43,12 +43,12 @@ def chunks(t, x, grid, edges=()) -> list:
     """Stretches as (start, values), put together from chunks."""
     blocks = [(t[a:b], x[:, a:b]) for a, b in itertools.pairwise([0, *edges, len(t)])]
     stretches, open_one = [], None
-    for chunk in uniform_chunks(blocks, grid):
-        open_one = [chunk.start, []] if open_one is None else open_one
-        assert chunk.start == open_one[0]
-        open_one[1].append(chunk.values)
-        if chunk.last:
-            assert chunk.values.shape[1] > 0 or grid.irregular
+    for start, values, last in uniform_chunks(blocks, grid):
+        open_one = [start, []] if open_one is None else open_one
+        assert start == open_one[0]
+        open_one[1].append(values)
+        if last:
+            assert values.shape[1] > 0 or grid.irregular
             stretches.append((open_one[0], np.concatenate(open_one[1], axis=1)))
             open_one = None
     assert open_one is None
@@ -196,7 +196,7 @@ class TestIrregular:
     def test_memory_stays_small(self):
         t = self.jittered(20_000)
         blocks = [(t[i : i + 100], curve(t[i : i + 100])) for i in range(0, 20_000, 100)]
-        assert max(chunk.values.shape[1] for chunk in uniform_chunks(blocks, self.grid)) <= 300
+        assert max(values.shape[1] for _, values, _ in uniform_chunks(blocks, self.grid)) <= 300
 
     def test_gaps_with_jitter_begin_anew(self):
         t = self.jittered(900)

@@ -11,9 +11,9 @@ from dynident.signals import (
     FIVE_POINT,
     FIVE_POINT_CAUSAL,
     NINE_POINT,
-    Kernel,
+    FirKernel,
     differentiator_table,
-    filtered,
+    filter_signals,
     low_pass_kernel,
     polynomial_kernel,
 )
@@ -22,17 +22,17 @@ RATE = 500.0
 T = np.arange(2000) / RATE
 
 
-def apply(kernel: Kernel, x: np.ndarray, rate: float = RATE) -> np.ndarray:
-    """The definition, sample by sample: y_k = sum_j taps_j x_{k + j - centre}; NaN where samples are missing."""
+def apply(kernel: FirKernel, x: np.ndarray, rate: float = RATE) -> np.ndarray:
+    """The definition, sample by sample: y_k = sum_j taps_j x_{k + j - center}; NaN where samples are missing."""
     y = np.full(len(x), np.nan)
-    behind = len(kernel.taps) - 1 - kernel.centre
+    behind = len(kernel.taps) - 1 - kernel.center
     valid = np.correlate(x, kernel.taps, "valid") * rate**kernel.order
-    y[kernel.centre : len(x) - behind] = valid
+    y[kernel.center : len(x) - behind] = valid
     return y
 
 
-def moments(kernel: Kernel, shift: float = 0.0) -> list[float]:
-    places = np.arange(len(kernel.taps)) - kernel.centre - shift
+def moments(kernel: FirKernel, shift: float = 0.0) -> list[float]:
+    places = np.arange(len(kernel.taps)) - kernel.center - shift
     return [float(kernel.taps @ places**k) for k in range(3)]
 
 
@@ -159,7 +159,7 @@ class TestComposition:
     @settings(max_examples=30, deadline=None)
     def test_then_is_one_after_the_other(self, seed, sizes):
         rng = np.random.default_rng(seed)
-        first, second = (Kernel("k", rng.normal(size=n), int(rng.integers(2)), int(rng.integers(n))) for n in sizes)
+        first, second = (FirKernel("k", rng.normal(size=n), int(rng.integers(2)), int(rng.integers(n))) for n in sizes)
         x = rng.normal(size=60)
         both, twice = apply(first.then(second), x), apply(second, apply(first, x))
         inner = np.isfinite(twice)
@@ -176,14 +176,14 @@ class TestComposition:
     def test_filtered_is_the_definition(self):
         x = np.random.default_rng(0).normal(size=(300, 2))
         kernels = [low_pass_kernel(40.0, RATE), FIVE_POINT_CAUSAL]
-        for kernel, found in zip(kernels, filtered(x, kernels, RATE), strict=True):
+        for kernel, found in zip(kernels, filter_signals(x, kernels, RATE), strict=True):
             wanted = np.column_stack([apply(kernel, column) for column in x.T])
             inner = np.isfinite(wanted)
             np.testing.assert_allclose(found[inner], wanted[inner], atol=1e-12 * RATE)
 
     def test_taps_are_a_read_only_copy(self):
         taps = np.array([0.25, 0.5, 0.25])
-        kernel = Kernel("k", taps, 0, 1)
+        kernel = FirKernel("k", taps, 0, 1)
         taps[0] = 9.0
         assert kernel.taps[0] == 0.25
         with pytest.raises(ValueError, match="read-only"):

@@ -85,4 +85,4 @@ def test_a_slide_that_moves_by_millimetres_moves(log):
     small = dataclasses.replace(log, channels={**log.channels, "q3": 0.1 + 0.012 * (log.channels["q3"] - 0.1)})
     assert np.ptp(small.channels["q3"]) < 0.005
     found = di.check_logs(scara().described, small)
-    assert not [one.message for one in found.findings if "never move" in one.message]
+    assert not [one.message for one in found.diagnostics if "never move" in one.message]

@@ -18,11 +18,27 @@ from dynident.options import (
     OptionError,
     from_mapping,
     given_options,
+    option,
     option_fields,
     option_flags,
     option_type,
     shown_default,
 )
+
+
+def robot_argument(default: Any = REQUIRED) -> Any:
+    """The robot of a verb, its first argument."""
+    return option(default, "robot file or bundled name", positional=True, metavar="ROBOT")
+
+
+def fit_argument() -> Any:
+    """The stored fit of a verb, its first argument."""
+    return option(REQUIRED, "fit.yaml, or the folder that identify wrote", positional=True, metavar="FIT")
+
+
+def output_argument(default: Any, help: str, metavar: str, **facts: Any) -> Any:
+    """Where a verb writes to."""
+    return option(default, help, flags=("-o", "--output"), metavar=metavar, **facts)
 
 
 def complain(message: object) -> None:
@@ -98,7 +114,8 @@ def add_arguments(parser: argparse.ArgumentParser, cls: Any) -> None:
 def _help(field: dataclasses.Field[Any]) -> str:
     unit = f" [{field.metadata['unit']}]" if "unit" in field.metadata else ""
     shown = shown_default(field)
-    return f"{field.metadata['help']}{unit}{f' (default: {shown})' if shown else ''}".replace("%", "%%")
+    bare = f" (bare: {field.metadata['const']})" if "const" in field.metadata else ""
+    return f"{field.metadata['help']}{unit}{bare}{f' (default: {shown})' if shown else ''}".replace("%", "%%")
 
 
 def _bare(name: str, field: dataclasses.Field[Any], positional: Sequence[str]) -> Callable[[str], Any]:

@@ -1,44 +1,124 @@
-"""`dynident payload`: what the tool carries, from loaded runs of an identified robot."""
+"""Verbs that read a stored fit: validate, predict, payload, report, compare."""
 
 from __future__ import annotations
 
 import json
-import shlex
 import sys
-from argparse import Namespace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
+from dynident.cli.arguments import command, fit_argument, output_argument
 from dynident.errors import InputError
+from dynident.options import REQUIRED, Answer, LogReading, Quiet, option, plain_options
+from dynident.payload.options import PayloadOptions
+from dynident.validation.options import ValidateOptions
 
 if TYPE_CHECKING:
     from dynident.payload.identification import PayloadEstimate
 
 
-def run_payload(options: Namespace) -> int:
-    """`dynident payload`.
+@dataclass(frozen=True, kw_only=True)
+class ValidateArguments(ValidateOptions, LogReading, Answer):
+    """`dynident validate` on the command line."""
 
-    Args:
-        options: fit; logs (loaded); unloaded (a list, may be empty); session; band; columns and window, which hold for
-            all logs; json.
-    """
-    from dynident.cli.inputs import check_positive, logs_of
+    fit: str = fit_argument()
+    logs: tuple[str, ...] = option(
+        REQUIRED, "logs that were not used for the fit", positional=True, many=True, metavar="LOG"
+    )
+
+
+def run_validate(options: ValidateArguments) -> int:
+    """`dynident validate`."""
+    from dynident.cli.inputs import logs_of, progress_bar
     from dynident.estimate.storage import load_fit
-    from dynident.payload.identification import identify_payload
+    from dynident.report.terminal.fit import print_validation
+    from dynident.report.terminal.inspection import page_console
+    from dynident.validation import validate
 
-    check_positive(options.band, "--band")
     fit = load_fit(options.fit)
-    loaded = logs_of(options.logs, fit.robot, options, "validation")
-    unloaded = logs_of(options.unloaded, fit.robot, options, "validation")
-    found = identify_payload(fit, loaded, unloaded=unloaded, session=options.session, band=options.band)
+    logs = logs_of(options.logs, fit.robot, options, "validation")
+    with progress_bar(options.json) as progress:
+        found = validate(fit, logs, band=options.band, progress=progress)
     if options.json:
         print(json.dumps(found.as_dict(), allow_nan=False))
     else:
-        _print(found, fit.robot.name)
+        print_validation(found, page_console())
     return 0
 
 
-def _print(found: PayloadEstimate, robot: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class PredictArguments(LogReading, Quiet, Answer):
+    """`dynident predict` on the command line."""
+
+    fit: str = fit_argument()
+    log: str = option(REQUIRED, "log with time and position; torque is not looked at", positional=True, metavar="LOG")
+    output: str = output_argument(REQUIRED, "file for t,tau1.. at the log's own stamps", "F.csv")
+
+
+def run_predict(options: PredictArguments) -> int:
+    """`dynident predict`."""
+    from dynident.cli.inputs import logs_of
+    from dynident.estimate.prediction import predicted_blocks
+    from dynident.estimate.storage import load_fit
+    from dynident.files import write_whole
+
+    fit = load_fit(options.fit)
+    (log,) = logs_of([options.log], fit.robot, options, "validation", positions_only=True)
+    observed = fit.observe(log, torque=False)
+    head = ["t", *(f"tau{name.removeprefix('q')}" for name in fit.robot.position_names)]
+
+    count = 0
+
+    def write(file: IO[bytes]) -> None:
+        nonlocal count
+        file.write((",".join(head) + "\n").encode())
+        for stamps, torque in predicted_blocks(fit.model, observed):
+            pattern = ",%.9g" * torque.shape[1] + "\n"
+            rows = zip(stamps.tolist(), torque.tolist(), strict=True)
+            file.write("".join(repr(t) + pattern % tuple(tau) for t, tau in rows).encode())
+            count += len(stamps)
+
+    write_whole(options.output, write)
+    doubts = list(log.warnings)
+    if fit.undetermined:
+        doubts.append(
+            f"the training data left {len(fit.undetermined)} parameters undetermined; motion unlike it is not "
+            "predicted reliably"
+        )
+    if options.json:
+        print(json.dumps({"file": options.output, "samples": count, "warnings": doubts}))
+    elif not options.quiet:
+        print("\n".join([f"{options.output}: torque at {count} stamps", *(f"Warning: {doubt}" for doubt in doubts)]))
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PayloadArguments(PayloadOptions, LogReading, Answer):
+    """`dynident payload` on the command line."""
+
+    fit: str = fit_argument()
+    logs: tuple[str, ...] = option(REQUIRED, "logs with the payload", positional=True, many=True, metavar="LOG")
+
+
+def run_payload(options: PayloadArguments) -> int:
+    """`dynident payload`; columns and window hold for all logs."""
+    from dynident.cli.inputs import logs_of
+    from dynident.estimate.storage import load_fit
+    from dynident.payload.identification import identify_payload
+
+    fit = load_fit(options.fit)
+    loaded = logs_of(options.logs, fit.robot, options, "validation")
+    unloaded = logs_of(options.unloaded, fit.robot, options, "validation")  # type: ignore[arg-type]  # paths of logs
+    found = identify_payload(fit, loaded, **plain_options(options, PayloadOptions) | {"unloaded": unloaded})
+    if options.json:
+        print(json.dumps(found.as_dict(), allow_nan=False))
+    else:
+        print_payload(found, fit.robot.name)
+    return 0
+
+
+def print_payload(found: PayloadEstimate, robot: str) -> None:
     """The page an engineer reads."""
     from dynident.report.text import print_prose
 
@@ -55,11 +135,15 @@ def _print(found: PayloadEstimate, robot: str) -> None:
         print(f"dynident: {warning}", file=sys.stderr)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# `dynident report` and `dynident compare`: pages from stored fits.
+@dataclass(frozen=True, kw_only=True)
+class ReportArguments(Quiet, Answer):
+    """`dynident report` on the command line."""
+
+    fit: str = fit_argument()
+    output: str | None = output_argument(None, "page to write", "F.html", shown="report.html beside the fit")
 
 
-def run_report(options: Namespace) -> int:
+def run_report(options: ReportArguments) -> int:
     """`dynident report`."""
     from dynident.estimate.report_data import load_report_data
     from dynident.estimate.storage import fit_path, load_fit
@@ -73,22 +157,40 @@ def run_report(options: Namespace) -> int:
     data = load_report_data(options.fit)
     page = report_html(fit, data)
     write_text(target, page)
-    command = fit.command
+    made_by = fit.command
     if options.json:
         answer = {"fit": str(fit_path(options.fit)), "robot": fit.robot.name, "report": str(target)}
-        found = {"verdict": verdict(fit).headline, "command": command, "bytes": len(page.encode())}
+        found = {"verdict": verdict(fit).headline, "command": made_by, "bytes": len(page.encode())}
         print(json.dumps({**answer, **found}))
     elif not options.quiet:
         print(f"{fit.robot.name}: {verdict(fit).headline}")
         print(f"Report: {target}")
         if data is None:
             print("No report.npz of this fit is beside it: the report shows no torque over time.")
-        if not command:
+        if not made_by:
             print("The fit does not say which command made it, so the report does not either.")
     return 0
 
 
-def run_compare(options: Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class CompareArguments(LogReading, Quiet, Answer):
+    """`dynident compare` on the command line."""
+
+    fits: tuple[str, ...] = option(
+        REQUIRED,
+        "two or more: fit.yaml, or the folder that identify wrote; the others are compared with the first",
+        positional=True,
+        many=True,
+        metavar="FIT",
+    )
+    output: str | None = output_argument(None, "page to write beside the tables", "F.html")
+    validation: tuple[str, ...] = option(
+        (), "logs to judge all runs with", many=True, metavar="LOG", shown="those that every run held out"
+    )
+    all: bool = option(False, "show parameters that agree as well", recorded=False)
+
+
+def run_compare(options: CompareArguments) -> int:
     """`dynident compare`."""
     from dynident.cli.inputs import logs_of
     from dynident.estimate.storage import load_fit
@@ -110,7 +212,7 @@ def run_compare(options: Namespace) -> int:
     logs = logs_of(options.validation, fits[0].robot, options, "validation")
     found = compare_fits(fits, logs=logs)
     if options.output is not None:
-        write_text(options.output, comparison_html(found, _command(options)))
+        write_text(options.output, comparison_html(found, command("compare", options)))
     if options.json:
         sources = {"sources": list(options.fits), "page": options.output}
         print(json.dumps({**sources, **found.as_dict()}, allow_nan=False))
@@ -126,12 +228,3 @@ def _page(path: str) -> Path:
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path}: -o writes a page; give it a name that ends in .html")
     return Path(path)
-
-
-def _command(options: Namespace) -> str:
-    """The command that makes the page again."""
-    words = ["dynident", "compare", *options.fits]
-    words += ["--validation", *options.validation] if options.validation else []
-    words += ["--columns", options.columns] if options.columns else []
-    words += [f"--window={options.window}"] if options.window else []
-    return shlex.join([*words, "-o", options.output])

@@ -17,7 +17,7 @@ from dynident.experiments.bench import problem
 
 if TYPE_CHECKING:
     from dynident.logs import LogSource
-    from dynident.pipeline.training_rows import Progress
+    from dynident.options import Progress
     from dynident.plant import Plant
     from dynident.robot import Robot
 
@@ -26,10 +26,15 @@ Read = TypeVar("Read")
 
 def robot_of(options: Any) -> Robot:
     """The robot of `robot`, with the joints of `locked` held."""
+    return load_locked(options.robot, options.locked)
+
+
+def load_locked(given: str, joints: str) -> Robot:
+    """A robot by file or bundled name, with the joints of `q4=0.5,..` held."""
     from dynident.robot import load_robot
 
-    robot = load_robot(options.robot)
-    locked = parse_positions(options.locked)
+    robot = load_robot(given)
+    locked = parse_positions(joints)
     return robot.lock(**locked) if locked else robot
 
 
@@ -98,6 +103,19 @@ def check_positive(value: float | None, name: str) -> None:
     """Refuse a number that is given and not positive."""
     if value is not None and not (math.isfinite(value) and value > 0.0):
         raise InputError(f"{name} is {value}; expected a positive number")
+
+
+def plant_values(options: Any) -> dict[str, Any]:
+    """Options of a simulated machine whose values are more than a word: payload, effects, kinds of channels."""
+    from dynident.plant.simulation import parse_effects, parse_payload
+
+    if options.payload is None and options.payload_at:
+        raise InputError("--payload-at needs --payload")
+    return {
+        "payload": None if options.payload is None else parse_payload(options.payload),
+        "effects": None if options.effects is None else parse_effects(options.effects),
+        "kinds": None if options.kinds is None else [part.strip() for part in options.kinds.split(",")],
+    }
 
 
 @contextmanager

@@ -1,38 +1,113 @@
-"""`dynident inspect --nearest`: the robot that could exist nearest to a set of values, and how far it is."""
+"""`dynident inspect`: what a robot is and which of its parameters can be identified."""
 
 from __future__ import annotations
 
 import json
-from argparse import Namespace
+import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from dynident.cli.arguments import robot_argument
+from dynident.errors import InputError
+from dynident.options import TERMS_HELP, Answer, LockedJoints, option
 
 if TYPE_CHECKING:
     from dynident.physical.distance import NearestPhysical
     from dynident.robot import Robot
 
-_SHOWN = 8  # values that moved most
-_MATTERS = 0.01  # share of the squared distance below which a condition is not named
+_SHOWN_VALUES = 8  # values that moved most
+_LEAST_SHARE = 0.01  # of the squared distance below which a condition is not named
 
 
-def run_nearest(options: Namespace, robot: Robot) -> int:
-    """`dynident inspect --nearest`.
+@dataclass(frozen=True, kw_only=True)
+class InspectArguments(LockedJoints, Answer):
+    """`dynident inspect` on the command line."""
 
-    Args:
-        options: values, a set of standard or base values, or None for the robot's own; json.
-        robot: The robot.
-    """
+    robot: str | None = robot_argument(None)
+    list: bool = option(False, "show the bundled robots")
+    terms: str = option("rigid", TERMS_HELP)
+    values: str | None = option(None, "value set to show and check", metavar="SET", shown="the robot's own")
+    nearest: bool = option(False, "print the robot that could exist nearest to the values instead, and how far it is")
+    symbolic: str | None = option(
+        None,
+        "print the closed-form equations in base parameters instead: text, latex or python",
+        choices=("text", "latex", "python"),
+        const="text",
+        metavar="FORM",
+    )
+    tolerance: float | None = option(
+        None,
+        "share of a column that must be new to count",
+        minimum=0.0,
+        below=1.0,
+        expected="a share between 0 and 1",
+        shown="1e-8",
+    )
+
+
+def run_inspect(options: InspectArguments) -> int:
+    """`dynident inspect`."""
+    from dynident.cli.inputs import robot_of
+    from dynident.identifiability.base import TOLERANCE, base_parameters
+    from dynident.report.terminal.inspection import bundled_table, inspection, page_console
+    from dynident.robot import bundled_names, load_robot
+
+    console = page_console()
+    if options.list:
+        if options.json:
+            print(json.dumps({"robots": list(bundled_names())}))
+        else:
+            console.print(bundled_table(load_robot(name) for name in bundled_names()))
+        return 0
+    if options.robot is None:
+        raise InputError("inspect needs a ROBOT: a file or a bundled name (dynident inspect --list)")
+    if options.nearest:
+        for name in ("symbolic", "tolerance"):
+            if getattr(options, name) is not None:
+                raise InputError(f"--nearest has no meaning with --{name}; leave one of them out")
+        return _run_nearest(options, robot_of(options))
+    if options.symbolic is not None:
+        return _run_symbolic(options, robot_of(options), options.symbolic)
+    tolerance = TOLERANCE if options.tolerance is None else options.tolerance
+    found = inspection(base_parameters(robot_of(options), options.terms, tolerance=tolerance), options.values)
+    if options.json:
+        print(json.dumps(found.as_dict(), allow_nan=False))
+    else:
+        found.print(console)
+    return 0
+
+
+def _run_symbolic(options: InspectArguments, robot: Robot, form: str) -> int:
+    """The closed-form equations of a robot, in base parameters."""
+    from dynident.symbolic import symbolic_base
+
+    if options.tolerance is not None:
+        raise InputError("--tolerance has no meaning with --symbolic, which is exact; leave one of them out")
+    base = symbolic_base(robot, options.terms)
+    source = base.print_as(form, options.values)  # type: ignore[arg-type]
+    for warning in base.warnings:
+        print(f"dynident: {warning}", file=sys.stderr)
+    if options.json:
+        print(json.dumps({"robot": base.robot.name, "form": form, "base": list(base.names), "source": source}))
+    else:
+        print(source, end="")
+    return 0
+
+
+def _run_nearest(options: InspectArguments, robot: Robot) -> int:
+    """The robot that could exist nearest to a set of values, and how far it is."""
     from dynident.physical.distance import nearest_physical
 
     near = nearest_physical(robot, options.values)
     name = robot.default_values if options.values is None else options.values
     if options.json:
-        print(json.dumps(_answer(near, robot.name, name), allow_nan=False))
+        print(json.dumps(_nearest_answer(near, robot.name, name), allow_nan=False))
     else:
-        _print(near, robot.name, name)
+        _print_nearest(near, robot.name, name)
     return 0
 
 
-def _answer(near: NearestPhysical, robot: str, name: str) -> dict[str, Any]:
+def _nearest_answer(near: NearestPhysical, robot: str, name: str) -> dict[str, Any]:
     return {
         "robot": robot,
         "values": name,
@@ -48,7 +123,7 @@ def _answer(near: NearestPhysical, robot: str, name: str) -> dict[str, Any]:
     }
 
 
-def _print(near: NearestPhysical, robot: str, name: str) -> None:
+def _print_nearest(near: NearestPhysical, robot: str, name: str) -> None:
     from dynident.physical.result import link_table
     from dynident.report.text import print_prose
 
@@ -58,9 +133,9 @@ def _print(near: NearestPhysical, robot: str, name: str) -> None:
         away = f"The nearest that can exist is {near.distance:.3g} away ({near.metric})."
         print_prose(f"Values '{name}' of {robot} belong to no robot. {away}\n")
         total = max(sum(max(strain, 0.0) for strain in near.strains.values()), 1e-300)
-        causes = [(strain / total, place) for place, strain in near.strains.items() if strain > _MATTERS * total]
+        causes = [(strain / total, place) for place, strain in near.strains.items() if strain > _LEAST_SHARE * total]
         print_prose("Caused by " + ", ".join(f"{place} {100.0 * share:.0f} %" for share, place in sorted(causes)[::-1]))
-        moved = sorted(near.moved.items(), key=lambda pair: -abs(pair[1]))[:_SHOWN]
+        moved = sorted(near.moved.items(), key=lambda pair: -abs(pair[1]))[:_SHOWN_VALUES]
         print_prose("Moved most: " + ", ".join(f"{key} {value:+.4g}" for key, value in moved) + "\n")
     print(link_table(near.links))
     print_prose(f"\nWhat the values leave open is settled by the {near.prior}.")

@@ -1,43 +1,49 @@
 """`RunFile`: what to identify from which logs, with which options, and what to write; relative paths start at the file.
 
-Every option is kept as the words that the command line would have, so a run file and a command do exactly the same.
+Its keys are the fields of the option records of `identify` and `export`, so a run file and a command do the same.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar
 
 import yaml
 
+from dynident.cli.export import ExportArguments
+from dynident.cli.identify import IdentifyArguments
 from dynident.errors import DynidentError
-from dynident.estimate.estimators import ESTIMATORS
+from dynident.export.fit_export import wanted_formats
+from dynident.export.options import ExportOptions
+from dynident.options import (
+    LockedJoints,
+    LogReading,
+    OptionError,
+    from_mapping,
+    given_options,
+    option_fields,
+    option_type,
+)
+from dynident.pipeline.options import IdentifyOptions
 from dynident.robot.load import bundled_names
 from dynident.schema import NodeReader
-from dynident.signals.observations import SignalOptions
 
-KEYS = ("robot", "training", "validation", "output", "columns", "window", "locked", "identify", "export", "hashes")
-_HINTS = get_type_hints(SignalOptions)
-_CHOICES = {
-    "estimator": tuple(ESTIMATORS),
-    "speed": get_args(_HINTS["speed"]),
-    "differentiator": get_args(_HINTS["differentiator"]),
-    "check": ("stop", "tell", "off"),
-    "number": ("double", "float"),
-}
-_LISTS = ("terms", "friction")
-_NUMBERS = ("prior_std", "essential", "band", "delay", "rest_speed")
-IDENTIFY_KEYS = (
-    *("terms", "friction", "estimator", "prior_std", "essential", "band", "delay", "speed", "rest_speed"),
-    *("differentiator", "check"),
-)
-_TARGETS = ("urdf", "mjcf", "yaml", "c")
-_FLAGS = ("fresh", "limits")
-EXPORT_KEYS = (*_TARGETS, "prior", "mass", "total_mass", "source", "fresh", "limits", "number", "name")
+T = TypeVar("T")
+READING_KEYS = (*option_fields(LogReading), *option_fields(LockedJoints))
+KEYS = ("robot", "training", "validation", "output", *READING_KEYS, "identify", "export", "hashes")
+
+
+def _section_keys(cls: Any) -> tuple[str, ...]:
+    """Options of a record that a command line can give."""
+    return tuple(name for name, field in option_fields(cls).items() if field.metadata.get("cli", True))
+
+
+IDENTIFY_KEYS = (*_section_keys(IdentifyOptions), "prior_std")
+EXPORT_KEYS = (*_section_keys(ExportOptions), "mass", "total_mass")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -51,38 +57,15 @@ class RunFile:
 
     Attributes:
         source: The file.
-        robot: Robot file or bundled name.
-        training: Logs to learn from.
-        validation: Logs to judge with.
-        output: Folder for fit and report.
-        columns: Column file, or None.
-        identify: Words of the options of `dynident identify`.
-        export: Words of the options of `dynident export`; empty where nothing is to be exported.
-        targets: Files that the export writes.
+        identify: Options of the identification.
+        export: Options of the export; None where nothing is to be exported.
         hashes: SHA-256 of logs at the time the file was written, by path.
     """
 
     source: str
-    robot: str
-    training: tuple[str, ...]
-    validation: tuple[str, ...]
-    output: str
-    columns: str | None
-    identify: tuple[str, ...]
-    export: tuple[str, ...]
-    targets: tuple[str, ...]
+    identify: IdentifyArguments
+    export: ExportArguments | None
     hashes: dict[str, str]
-
-    @property
-    def identify_words(self) -> list[str]:
-        """The command line of the identification, without the program."""
-        held_out = ["--validation", *self.validation] if self.validation else []
-        return ["identify", self.robot, *self.training, "-o", self.output, *held_out, *self.identify]
-
-    @property
-    def export_words(self) -> list[str]:
-        """The command line of the export."""
-        return ["export", self.output, *self.export]
 
 
 def read_run_file(path: str | Path) -> RunFile:
@@ -91,10 +74,10 @@ def read_run_file(path: str | Path) -> RunFile:
     Raises:
         RunFileError: With the line, for anything that is not understood; an unknown key with the nearest valid one.
     """
-    return _Reader(str(path)).run_file()
+    return _RunFileReader(str(path)).run_file()
 
 
-class _Reader(NodeReader):
+class _RunFileReader(NodeReader):
     """The keys of a run file, one after the other."""
 
     failure = RunFileError
@@ -106,21 +89,52 @@ class _Reader(NodeReader):
         for key in ("robot", "training", "output"):
             if key not in given:
                 raise RunFileError(f"{self.source}: has no '{key}'; needed are robot, training and output")
-        robot = self.text(given["robot"], "robot")
-        columns = self.path(given["columns"], "columns") if "columns" in given else None
-        export = self.section(given, "export", EXPORT_KEYS)
+        robot, output = self.text(given["robot"], "robot"), self.path(given["output"], "output")
+        files = {
+            "robot": robot if robot in bundled_names() else self.beside(robot),
+            "logs": self.logs(given["training"], "training"),
+            "validation": self.logs(given["validation"], "validation") if "validation" in given else (),
+            "output": output,
+        }
+        reading = {key: given[key] for key in READING_KEYS if key in given}
+        identify = reading | self.section(given, "identify", IDENTIFY_KEYS)
+        section = self.section(given, "export", EXPORT_KEYS)
+        export = self.options(ExportArguments, section, {"fit": output})
+        if not wanted_formats(export) and given_options(export).keys() - {"fit"}:
+            words = "export names no file to write; add urdf, mjcf, yaml or c, or remove it"
+            raise self.error(given["export"], words)
         return RunFile(
             source=self.source,
-            robot=robot if robot in bundled_names() else self.beside(robot),
-            training=self.logs(given["training"], "training"),
-            validation=self.logs(given["validation"], "validation") if "validation" in given else (),
-            output=self.path(given["output"], "output"),
-            columns=columns,
-            identify=(*self.log_words(given, columns), *self.identify_words(given)),
-            export=tuple(word for key, node in export.items() for word in self.export_words(key, node)),
-            targets=tuple(self.path(export[key], key) for key in _TARGETS if key in export),
+            identify=self.options(IdentifyArguments, identify, files),
+            export=export if wanted_formats(export) else None,
             hashes=self.hashes(given),
         )
+
+    def options(self, cls: type[T], nodes: Mapping[str, yaml.Node], given: Mapping[str, Any]) -> T:
+        """An options record from the keys of a section and what is known besides."""
+        fields = option_fields(cls)
+        values = {key: self.value(node, key, fields[key]) for key, node in nodes.items()}
+        try:
+            return from_mapping(cls, {**given, **values})
+        except OptionError as error:
+            raise self.error(nodes.get(error.name), f"{error.name}{error.problem}") from None
+
+    def value(self, node: yaml.Node, key: str, field: Any) -> Any:
+        """The value of an option, as the command line would have it."""
+        written, kind = field.metadata.get("written"), option_type(field)
+        if written == "path":
+            return self.path(node, key)
+        if written == "list":
+            return ",".join(self.texts(node, key))
+        if written == "interval":
+            return self.interval(node, key)
+        if written == "intervals":
+            return tuple(f"{name}={self.interval(own, name)}" for name, own in self.mapping(node, key).items())
+        if written == "positions":
+            return ",".join(f"{name}={self.text(own, name)}" for name, own in self.mapping(node, key).items())
+        if kind is bool:
+            return self.flag(node, key)
+        return float(self.number(node, key)) if kind is float else self.text(node, key)
 
     def section(self, given: dict[str, yaml.Node], key: str, keys: tuple[str, ...]) -> dict[str, yaml.Node]:
         """A mapping within the file; empty where it is left out."""
@@ -145,43 +159,6 @@ class _Reader(NodeReader):
                 raise self.error(item, f"{what}: there is no file {path}")
             found.append(path)
         return tuple(found)
-
-    def log_words(self, given: dict[str, yaml.Node], columns: str | None) -> list[str]:
-        """Options that say how logs and robot are read."""
-        words = [] if columns is None else ["--columns", columns]
-        if "window" in given:
-            words.append(f"--window={self.interval(given['window'], 'window')}")
-        if "locked" in given:
-            locked = self.mapping(given["locked"], "locked")
-            words.append("--locked=" + ",".join(f"{key}={self.text(node, key)}" for key, node in locked.items()))
-        return words
-
-    def identify_words(self, given: dict[str, yaml.Node]) -> list[str]:
-        words = []
-        for key, node in self.section(given, "identify", IDENTIFY_KEYS).items():
-            if key in _LISTS:
-                value = ",".join(self.texts(node, key))
-            elif key in _NUMBERS:
-                value = self.number(node, key)
-            else:
-                value = self.text(node, key, _CHOICES[key])
-            words.append(f"--{key.replace('_', '-')}={value}")
-        return words
-
-    def export_words(self, key: str, node: yaml.Node) -> list[str]:
-        option = f"--{key.replace('_', '-')}"
-        if key in _FLAGS:
-            return [option] if self.flag(node, key) else []
-        if key == "mass":
-            return [f"{option}={link}={self.interval(own, link)}" for link, own in self.mapping(node, key).items()]
-        readers: dict[str, Callable[[], str]] = {
-            "total_mass": lambda: self.interval(node, key),
-            "prior": lambda: self.text(node, key),
-            "name": lambda: self.text(node, key),
-            "number": lambda: self.text(node, key, _CHOICES[key]),
-        }
-        value: Any = readers.get(key, lambda: self.path(node, key))()
-        return [f"{option}={value}"]
 
     def hashes(self, given: dict[str, yaml.Node]) -> dict[str, str]:
         """Hashes by path, of logs that the file names."""

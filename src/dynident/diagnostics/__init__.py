@@ -1,4 +1,4 @@
-"""The log doctor: what is wrong with a log, found before anything is solved, and how to put it right."""
+"""Log diagnostics: what is wrong with a log, found before anything is solved, and suggested fixes."""
 
 from typing import TYPE_CHECKING
 
@@ -7,13 +7,18 @@ from dynident.lazy import lazy_names
 if TYPE_CHECKING:
     from dynident.diagnostics.diagnosing import check_logs as check_logs
     from dynident.diagnostics.log_preview import Preview as Preview, preview as preview
-    from dynident.estimate.records import CheckError as CheckError, Checkup as Checkup, Finding as Finding
+    from dynident.estimate.records import (
+        Diagnosis as Diagnosis,
+        DiagnosisError as DiagnosisError,
+        Diagnostic as Diagnostic,
+    )
 else:
     __getattr__, __dir__, __all__ = lazy_names(
         __name__,
         {
             "dynident.diagnostics.diagnosing": "check_logs",
             "dynident.diagnostics.log_preview": "Preview preview",
-            "dynident.estimate.records": "CheckError Checkup Finding",
+            "dynident.estimate.records": "Diagnosis DiagnosisError Diagnostic",
         },
+        renamed={"CheckError": "DiagnosisError", "Checkup": "Diagnosis", "Finding": "Diagnostic"},
     )

@@ -1,48 +1,50 @@
-"""`signal_findings`: what the signals of a log say about it, without a model."""
+"""Log diagnostics: what the signals of a log say without a model, then what the robot's equations say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from dynident.arrays import Array
 from dynident.diagnostics.channels import (
-    channel_findings,
-    limits_finding,
-    numbers_finding,
-    quantisation_finding,
-    rest_finding,
-    saturation_finding,
-    velocity_finding,
+    diagnose_channels,
+    diagnose_limits,
+    diagnose_numbers,
+    diagnose_quantization,
+    diagnose_rest,
+    diagnose_saturation,
+    diagnose_velocity,
 )
 from dynident.diagnostics.columns import (
-    POOR,
-    agreement_finding,
-    column_findings,
-    fit_finding,
-    opposed,
-    share_left,
-    torque_finding,
+    diagnose_agreement,
+    diagnose_columns,
+    diagnose_fit,
+    diagnose_torque,
+    opposing_correlation,
 )
-from dynident.diagnostics.delay_and_bias import bias_finding, delay_findings
-from dynident.diagnostics.excitation import equations_finding, excitation_findings
+from dynident.diagnostics.delay_and_bias import diagnose_bias, diagnose_delay
+from dynident.diagnostics.excitation import diagnose_equations, diagnose_excitation
 from dynident.diagnostics.hypotheses import Wiring, column_rules
-from dynident.diagnostics.hypothesis_search import Explained, Search
-from dynident.diagnostics.time import gaps_finding, repeats_finding, sampling_finding, time_finding
-from dynident.diagnostics.trial import Sample, Trial, samples
+from dynident.diagnostics.hypothesis_search import HypothesisSearch
+from dynident.diagnostics.options import CheckOptions
+from dynident.diagnostics.thresholds import THRESHOLDS
+from dynident.diagnostics.time import diagnose_gaps, diagnose_repeats, diagnose_sampling, diagnose_time
+from dynident.diagnostics.trial import Trial, TrialSamples, trial_samples
 from dynident.errors import DynidentError
-from dynident.estimate.records import Checkup, Finding
+from dynident.estimate.records import Diagnosis, Diagnostic
 from dynident.identifiability.base import base_parameters
+from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.logs.log import LogSource, as_logs, torque_kind
+from dynident.options import Progress, keywords
 from dynident.robot.model import Robot
 from dynident.signals.log_survey import Survey, survey_log
 from dynident.signals.observations import Observations, SignalOptions, observe
 
 
-def signal_findings(log: LogSource, robot: Robot | None = None, *, survey: Survey | None = None) -> list[Finding]:
-    """The items of a check-up that need one pass over the log: time, numbers, channels, motion.
+def diagnose_signals(log: LogSource, robot: Robot | None = None, *, survey: Survey | None = None) -> list[Diagnostic]:
+    """The diagnostics that need one pass over the log: time, numbers, channels, motion.
 
     Args:
         log: The log; open it with `stream_log`, since `read_log` refuses some of what is looked for.
@@ -50,7 +52,7 @@ def signal_findings(log: LogSource, robot: Robot | None = None, *, survey: Surve
         survey: Of this log, where there is one already.
 
     Returns:
-        At least one item of each name, in the order in which a reader wants them.
+        At least one diagnostic of each name, in the order in which a reader wants them.
 
     Raises:
         LogError: If a row cannot be read at all.
@@ -58,17 +60,17 @@ def signal_findings(log: LogSource, robot: Robot | None = None, *, survey: Surve
     survey = survey or survey_log(log, robot)
     survey.require_readable()
     found = [
-        time_finding(survey),
-        sampling_finding(survey),
-        gaps_finding(survey),
-        repeats_finding(survey),
-        numbers_finding(survey),
-        *channel_findings(survey, robot),
-        saturation_finding(survey, robot),
-        quantisation_finding(survey, robot),
-        velocity_finding(survey, robot),
-        rest_finding(survey, robot),
-        *([limits_finding(survey, robot)] if robot is not None else []),
+        diagnose_time(survey),
+        diagnose_sampling(survey),
+        diagnose_gaps(survey),
+        diagnose_repeats(survey),
+        diagnose_numbers(survey),
+        *diagnose_channels(survey, robot),
+        diagnose_saturation(survey, robot),
+        diagnose_quantization(survey, robot),
+        diagnose_velocity(survey, robot),
+        diagnose_rest(survey, robot),
+        *([diagnose_limits(survey, robot)] if robot is not None else []),
     ]
     return [replace(item, log=log.label) for item in found]
 
@@ -76,197 +78,171 @@ def signal_findings(log: LogSource, robot: Robot | None = None, *, survey: Surve
 # ----------------------------------------------------------------------------------------------------------------------
 # `check_logs`: everything that can be wrong with logs, looked for before anything is solved.
 
-Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 # Dry friction that is smooth over some speed would let a scale or a clock pass for the width of that.
 _TERMS = "rigid,Ia,Fv,Fc,Fo"
-_EQUATIONS = 20  # for each parameter, from which the model is believed
-_TURNS = 7.0  # [rad] a turn and more: motors make many, joints of arms hardly one
 _NOT_LOOKED_AT = "units, order, signs, delay, rank and agreement are looked at once what stops here is put right"
 _NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
-def check_logs(
-    robot: Robot,
-    logs: LogSource | Sequence[LogSource],
-    *,
-    signals: SignalOptions | None = None,
-    progress: Progress | None = None,
-) -> Checkup:
-    """Look for mistakes in logs: their signals one by one, and what the robot's equations make of them together.
+@keywords(CheckOptions)
+def check_logs(robot: Robot, logs: LogSource | Sequence[LogSource], options: CheckOptions) -> Diagnosis:
+    """Diagnose logs: their signals one by one, and what the robot's equations make of them together.
 
     Args:
         robot: The robot.
-        logs: Logs to learn from; streamed ones (`stream_log`) may hold what `read_log` refuses.
-        signals: Band, delay and rest speed; default what identification uses.
-        progress: Called with what is being done, and how much of it is done.
+        logs: Training logs; streamed ones (`stream_log`) may hold what `read_log` refuses.
+        options: Bandwidth, delay and rest velocity.
     """
-    given, options = as_logs(logs), signals or SignalOptions()
+    given, signals = as_logs(logs), options.signals
+    if signals is None:
+        signals = SignalOptions(band=options.band, delay=options.delay or 0.0, rest_speed=options.rest_speed)
     surveys: list[Survey] = []
 
     def survey_of(number: int) -> Survey:
-        surveys.append(survey_log(given[number], robot, rest_speed=options.rest_speed))
+        surveys.append(survey_log(given[number], robot, rest_speed=signals.rest_speed))
         return surveys[-1]
 
-    def observed() -> list[Observations]:
-        return [_observed(log, robot, options, survey) for log, survey in zip(given, surveys, strict=True)]
+    def observe_all() -> Iterator[Observations]:
+        for log, survey in zip(given, surveys, strict=True):
+            torque_kind(next(iter(log.blocks())), robot)  # says which columns are missing
+            yield observe(log, robot, signals, survey=survey)
 
-    return _checked(robot, given, survey_of, observed, progress)
+    return _diagnose(robot, given, survey_of, observe_all, options.progress)
 
 
-def check_observed(observations: Sequence[Observations], progress: Progress | None = None) -> Checkup:
+def diagnose_observations(observations: Sequence[Observations], progress: Progress | None = None) -> Diagnosis:
     """`check_logs` for logs that were surveyed already; one without its channels is surveyed again."""
     robot, logs = observations[0].robot, [one.log for one in observations]
 
     def survey_of(number: int) -> Survey:
-        survey = observations[number].survey
-        return survey if survey.channels else survey_log(logs[number], robot)
+        survey, rest_speed = observations[number].survey, observations[number].options.rest_speed
+        return survey if survey.channels else survey_log(logs[number], robot, rest_speed=rest_speed)
 
-    return _checked(robot, logs, survey_of, lambda: observations, progress)
+    return _diagnose(robot, logs, survey_of, lambda: observations, progress)
 
 
-def _checked(
+def _diagnose(
     robot: Robot,
     logs: Sequence[LogSource],
     survey_of: Callable[[int], Survey],
-    observed: Callable[[], Sequence[Observations]],
+    observe_all: Callable[[], Iterable[Observations]],
     progress: Progress | None,
-) -> Checkup:
+) -> Diagnosis:
     """Signals first; the model is asked only where they make sense."""
-    tell = progress or (lambda what, done, total: None)
-    found = [*_repeated(logs), *_all_signals(robot, logs, survey_of, tell)]
-    if any(one.verdict == "stop" and one.name in _READABLE for one in found):
-        found.append(Finding("model", "warn", _NOT_LOOKED_AT))
-    else:
-        tell("asking the model", 0, 1)
+    report = progress or (lambda what, done, total: None)
+    found = _diagnose_repeated_logs(logs)
+    for number, log in enumerate(logs):
+        report("looking at signals", number, len(logs))
+        survey = survey_of(number)
         try:
-            found += _model(observed())
+            found += diagnose_signals(log, robot, survey=survey)
+        except DynidentError as error:  # a log that cannot be read at all
+            found.append(Diagnostic("numbers", "stop", str(error), log=log.label))
+    report("looking at signals", len(logs), len(logs))
+    if any(one.severity == "stop" and one.name in _READABLE for one in found):
+        found.append(Diagnostic("model", "warn", _NOT_LOOKED_AT))
+    else:
+        report("asking the model", 0, 1)
+        try:
+            found += _diagnose_by_model(list(observe_all()))
         except DynidentError as error:  # what identification would refuse as well
-            found.append(Finding("model", "stop", str(error)))
-        tell("asking the model", 1, 1)
-    return Checkup(tuple(found), tuple(log.label for log in logs))
+            found.append(Diagnostic("model", "stop", str(error)))
+        report("asking the model", 1, 1)
+    return Diagnosis(tuple(found), tuple(log.label for log in logs))
 
 
-def _observed(log: LogSource, robot: Robot, options: SignalOptions, survey: Survey) -> Observations:
-    torque_kind(next(iter(log.blocks())), robot)  # says which columns are missing
-    return observe(log, robot, options, survey=survey)
-
-
-def _repeated(logs: Sequence[LogSource]) -> list[Finding]:
+def _diagnose_repeated_logs(logs: Sequence[LogSource]) -> list[Diagnostic]:
     """Logs that are given more than once: data that counts twice looks too certain."""
     first: dict[str, str] = {}
     found = []
     for log in logs:
         other = first.setdefault(log.digest, log.label)
         if other != log.label:
-            found.append(Finding("logs", "warn", f"{log.label} has the content of {other}; give it once"))
+            found.append(Diagnostic("logs", "warn", f"{log.label} has the content of {other}; give it once"))
     return found
 
 
-def _all_signals(
-    robot: Robot, logs: Sequence[LogSource], survey_of: Callable[[int], Survey], tell: Progress
-) -> list[Finding]:
-    """The items of single logs that need no model."""
-    found: list[Finding] = []
-    for number, log in enumerate(logs):
-        tell("looking at signals", number, len(logs))
-        found += _signals(log, robot, survey_of(number))
-    tell("looking at signals", len(logs), len(logs))
-    return found
-
-
-def _signals(log: LogSource, robot: Robot, survey: Survey) -> list[Finding]:
-    """The items of one log that need no model; one that cannot be read at all is an item of its own."""
-    try:
-        return signal_findings(log, robot, survey=survey)
-    except DynidentError as error:
-        return [Finding("numbers", "stop", str(error), log=log.label)]
-
-
-def _model(observations: Sequence[Observations]) -> list[Finding]:
+def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]:
     robot, logs = observations[0].robot, [one.log for one in observations]
     wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
-    if geared := _gears(observations, wirings):
-        return [geared, Finding("model", "warn", _NOT_LOOKED_AT)]
+    if geared := _diagnose_gears(observations, wirings):
+        return [geared, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
     trial = Trial(base_parameters(robot, _TERMS))
-    moments = samples(observations)
-    enough, each = equations_finding(trial, observations, moments)
-    if enough.verdict == "stop":
-        return [enough, Finding("model", "warn", _NOT_LOOKED_AT)]
-    torque, meant = _torque(trial, moments, wirings)
-    moments = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in moments]
-    search = Search(trial, moments, wirings)
-    explained = search.explained()
-    explained, reversed_ones = _reversed(explained, moments, wirings)
+    samples = trial_samples(observations)
+    enough, per_parameter = diagnose_equations(trial, observations, samples)
+    if enough.severity == "stop":
+        return [enough, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
+    torque, meant = _diagnose_torque_size(trial, samples, wirings)
+    samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
+    search = HypothesisSearch(trial, samples, wirings).run()
+    reversed_ones = _diagnose_reversed_torques(search, wirings)
     found = [
         torque,
-        *column_findings(explained, wirings, logs),
+        *diagnose_columns(search, wirings, logs),
         *reversed_ones,
-        fit_finding(explained.left, robot.joint_names),
-        agreement_finding(search, explained, logs),
+        diagnose_fit(search.fit, robot.joint_names),
+        diagnose_agreement(search, logs),
     ]
-    if explained.mistakes or reversed_ones:
-        return [enough, *_sure(found, each), Finding("model", "warn", _NOT_LOOKED_AT_YET)]
-    half = samples([one.with_options(band=0.5 * one.band) for one in observations])
+    if search.mistakes or reversed_ones:
+        return [enough, *_doubt(found, per_parameter), Diagnostic("model", "warn", _NOT_LOOKED_AT_YET)]
+    half = trial_samples([one.with_options(band=0.5 * one.band) for one in observations])
     slower = [replace(one, tau=one.tau @ meant.T) for one in half]
-    found += delay_findings(trial, moments)
+    found += diagnose_delay(trial, samples)
     return [
         enough,
-        *_sure(found, each),
-        *excitation_findings(trial, moments, explained.left),
-        bias_finding(trial, moments, slower, explained.left),
+        *_doubt(found, per_parameter),
+        *diagnose_excitation(trial, samples, search.fit),
+        diagnose_bias(trial, samples, slower, search.fit),
     ]
 
 
-def _sure(found: Sequence[Finding], each: float) -> list[Finding]:
+def _doubt(found: Sequence[Diagnostic], per_parameter: float) -> list[Diagnostic]:
     """What so few equations say is no reason to stop."""
-    if each >= _EQUATIONS:
+    if per_parameter >= ENOUGH.min_equations_to_stop:
         return list(found)
     doubt = "; so short a motion cannot make sure of it"
     return [
-        replace(one, verdict="warn", message=one.message + doubt) if one.verdict == "stop" else one for one in found
+        replace(one, severity="warn", message=one.message + doubt) if one.severity == "stop" else one for one in found
     ]
 
 
-def _gears(observations: Sequence[Observations], wirings: Sequence[Wiring]) -> Finding | None:
+def _diagnose_gears(observations: Sequence[Observations], wirings: Sequence[Wiring]) -> Diagnostic | None:
     """Positions of motor shafts, for a robot that knows no gears and would have to turn round and round."""
     robot = observations[0].robot
+    turning = [robot.joints[robot.active[i]].kind == "revolute" for i in robot.moving]
     for one, wiring in zip(observations, wirings, strict=True):
-        turning = [robot.joints[robot.active[i]].kind == "revolute" for i in robot.moving]
-        range_ = np.where(turning, one.survey.highest - one.survey.lowest, 0.0)
-        if wiring.position == "qm" and np.all(np.abs(robot.drive.gear_ratios) == 1.0) and range_.max() > _TURNS:
+        widest = np.where(turning, one.survey.highest - one.survey.lowest, 0.0).max()
+        geared = np.any(np.abs(robot.drive.gear_ratios) != 1.0)
+        if wiring.position == "qm" and not geared and widest > THRESHOLDS.min_motor_range_rad:
             words = f"{one.log.label}: has positions of motor shafts (qm), and robot {robot.name} has no gear ratios"
-            return Finding("gears", "stop", f"{words}; give 'gear_ratios' in an overlay")
+            return Diagnostic("gears", "stop", f"{words}; give 'gear_ratios' in an overlay")
     return None
 
 
-def _reversed(
-    explained: Explained, moments: Sequence[Sample], wirings: Sequence[Wiring]
-) -> tuple[Explained, list[Finding]]:
-    """Torques that all oppose the robot's own masses, as friction that takes energy does not always tell."""
-    read = [one.read(x, wiring) for one, x, wiring in zip(explained.beliefs, moments, wirings, strict=True)]
-    correlation = opposed(read, wirings[0])
+def _diagnose_reversed_torques(search: HypothesisSearch, wirings: Sequence[Wiring]) -> list[Diagnostic]:
+    """Torques that all oppose the robot's own masses, as friction that dissipates does not always tell."""
+    correlation = opposing_correlation(search.corrected_samples(), wirings[0])
     if correlation is None:
-        return explained, []
+        return []
     words = f"all torques have the wrong sign: they oppose the robot's own masses (correlation {correlation:.2f})"
-    if share_left(explained.left) > POOR:
-        return explained, [Finding("sign", "warn", f"{words}, and are not well explained either")]
-    all_of_them = -np.eye(len(explained.beliefs[0].torques))
-    beliefs = tuple(replace(one, torques=all_of_them @ one.torques) for one in explained.beliefs)
-    fix = {"columns": column_rules(wirings[0].names(wirings[0].torque), beliefs[0].torques, all_of_them)}
-    return replace(explained, beliefs=beliefs), [Finding("sign", "stop", words, fix)]
+    if search.fit.total_share > THRESHOLDS.poor_residual_share:
+        return [Diagnostic("sign", "warn", f"{words}, and are not well explained either")]
+    reverse = search.reverse_torques()
+    rules = column_rules(wirings[0].names(wirings[0].torque), search.meanings[0].torques, reverse.torques)
+    return [Diagnostic("sign", "stop", words, {"columns": rules})]
 
 
-def _torque(trial: Trial, moments: Sequence[Sample], wirings: Sequence[Wiring]) -> tuple[Finding, Array]:
-    """The item about the size of the torque, and the map of torques that puts it right, (n_joints, n_joints).
+def _diagnose_torque_size(
+    trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]
+) -> tuple[Diagnostic, Array]:
+    """The diagnostic of the size of the torque, and the map of torques that corrects it, (n_joints, n_joints).
 
-    Positions in degrees or a wrong clock make torque look small or large; if putting columns right puts its size right
-    as well, nothing is wrong with it.
+    Positions in degrees or a wrong clock make torque look small or large; if correcting columns corrects its size as
+    well, nothing is wrong with it.
     """
-    torque, meant = torque_finding(moments, wirings[0])
-    if torque.verdict == "ok":
+    torque, meant = diagnose_torque(samples, wirings[0])
+    if torque.severity == "ok":
         return torque, meant
-    explained = Search(trial, moments, wirings).explained()
-    read = [one.read(x, wiring) for one, x, wiring in zip(explained.beliefs, moments, wirings, strict=True)]
-    again, one = torque_finding(read, wirings[0])
-    return (again, one) if again.verdict == "ok" else (torque, meant)
+    again, one = diagnose_torque(HypothesisSearch(trial, samples, wirings).run().corrected_samples(), wirings[0])
+    return (again, one) if again.severity == "ok" else (torque, meant)

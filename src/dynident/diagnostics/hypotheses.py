@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array, Mask
+from dynident.diagnostics.trial import TrialSamples
 from dynident.logs.log import Log, channel_names, torque_kind
 from dynident.robot.model import Robot
 
@@ -23,33 +24,61 @@ _DEGREE = math.pi / 180.0
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
-    """What may have happened to the columns of a log.
+class Hypothesis:
+    """What the columns of a log may mean.
 
     Attributes:
-        item: Name of the item in a check-up: units, order, sign, scale, clock.
-        words: The mistake, in words.
         positions: (n, n) meant positions from logged ones, by channel.
         torques: The same for torques.
         clock: Length of a logged second [s].
-        free: The number that can be refined: "positions", "torques", "both" (a gear ratio), "clock" or "".
-        place: Channel whose number can be refined.
         upside_down: Whether gravity points the other way.
         gravity: Gravity in the base frame [m/s²] where it points elsewhere; None where it does not.
+        item: Name of the diagnostic: units, order, sign, scale, clock; empty for several mistakes together.
+        words: The mistake, in words.
+        free: The number that can be refined: "positions", "torques", "both" (a gear ratio), "clock" or "".
+        place: Channel whose number can be refined.
     """
 
-    item: str
-    words: str
     positions: Array
     torques: Array
     clock: float = 1.0
-    free: str = ""
-    place: int = -1
     upside_down: bool = False
     gravity: tuple[float, ...] | None = None
+    item: str = ""
+    words: str = ""
+    free: str = ""
+    place: int = -1
+
+    @classmethod
+    def as_logged(cls, n: int) -> Hypothesis:
+        """All columns of n joints mean what they say."""
+        return cls(np.eye(n), np.eye(n))
+
+    def then(self, more: Hypothesis) -> Hypothesis:
+        """With one more mistake corrected."""
+        positions, torques = more.positions @ self.positions, more.torques @ self.torques
+        return Hypothesis(positions, torques, more.clock * self.clock, self.upside_down != more.upside_down)
+
+    def read(self, samples: TrialSamples, wiring: Wiring) -> TrialSamples:
+        """Samples of a log with positions, clock and torques as they are meant."""
+        to_joints, about = wiring.at_joints(self.positions).T, wiring.zero
+        q, dq = (samples.q - about) @ to_joints + about, samples.dq @ to_joints / self.clock
+        ddq, tau = samples.ddq @ to_joints / self.clock**2, samples.tau @ wiring.at_rows(self.torques).T
+        return replace(samples, q=q, dq=dq, ddq=ddq, tau=tau)
+
+    def refine(self, size: float) -> Hypothesis:
+        """The same mistake with another number."""
+        n = len(self.positions)
+        more, less = (np.eye(n) if self.free == "clock" else _scaling(n, {self.place: x}) for x in (size, 1.0 / size))
+        return replace(
+            self,
+            positions=more if self.free in ("positions", "both") else np.eye(n),
+            torques=less if self.free == "both" else more if self.free == "torques" else np.eye(n),
+            clock=size if self.free == "clock" else 1.0,
+        )
 
     @property
-    def touched(self) -> Mask:
+    def changed(self) -> Mask:
         """(n,) channels that it changes."""
         one = np.eye(len(self.positions))
         return np.asarray((self.positions != one).any(1) | (self.torques != one).any(1))
@@ -108,87 +137,66 @@ class Wiring:
         """Names of the channels of a kind: q1, q2, ..."""
         return channel_names(kind, self.robot)
 
-    def explanations(self) -> Iterator[Explanation]:
+    def hypotheses(self) -> Iterator[Hypothesis]:
         """The mistakes worth trying."""
-        n = len(self.robot.joint_names)
-        one = np.eye(n)
         joints = [name.removeprefix("q") for name in self.robot.position_names]
-        yield from self._signs(n, joints)
+        n, one = len(joints), np.eye(len(joints))
+
+        def guess(item: str, words: str, positions: Array = one, torques: Array = one, **more: Any) -> Hypothesis:
+            return Hypothesis(positions, torques, item=item, words=words, **more)
+
+        for a, joint in enumerate(joints):
+            flip = _scaling(n, {a: -1.0})
+            yield guess("sign", f"torque of joint {joint} has the wrong sign", torques=flip)
+            yield guess("sign", f"position of joint {joint} has the wrong sign", flip)
+            yield guess("sign", f"joint {joint} turns the other way, position and torque", flip, flip)
+        yield guess("sign", "all torques have the wrong sign", torques=-one)
+        yield guess("sign", "all positions have the wrong sign", -one)
         if np.any(self.robot.gravity):
-            yield Explanation("gravity", "gravity points the other way", one, one, upside_down=True)
+            yield guess("gravity", "gravity points the other way", upside_down=True)
         for a, b in itertools.combinations(range(n), 2):
             pair = f"{joints[a]} and {joints[b]}"
-            swap = _permuted(n, {a: b, b: a})
-            yield Explanation("order", f"positions of joints {pair} are swapped", swap, one)
-            yield Explanation("order", f"torques of joints {pair} are swapped", one, swap)
-            yield Explanation("order", f"joints {pair} are swapped, position and torque", swap, swap)
+            swap = one[[{a: b, b: a}.get(c, c) for c in range(n)]]
+            yield guess("order", f"positions of joints {pair} are swapped", swap)
+            yield guess("order", f"torques of joints {pair} are swapped", torques=swap)
+            yield guess("order", f"joints {pair} are swapped, position and torque", swap, swap)
         if n > 2:
             back = np.ascontiguousarray(one[::-1])
-            yield Explanation("order", "positions run from the tip to the base", back, one)
-            yield Explanation("order", "torques run from the tip to the base", one, back)
-            yield Explanation("order", "joints run from the tip to the base", back, back)
-        yield from self._units(n, joints)
-        yield from self._scales(n, joints)
-
-    def _signs(self, n: int, joints: list[str]) -> Iterator[Explanation]:
-        one = np.eye(n)
-        for a in range(n):
-            flip = _scaled(n, {a: -1.0})
-            yield Explanation("sign", f"torque of joint {joints[a]} has the wrong sign", one, flip)
-            yield Explanation("sign", f"position of joint {joints[a]} has the wrong sign", flip, one)
-            both = f"joint {joints[a]} turns the other way, position and torque"
-            yield Explanation("sign", both, flip, flip)
-        yield Explanation("sign", "all torques have the wrong sign", one, -one)
-        yield Explanation("sign", "all positions have the wrong sign", -one, one)
-
-    def _units(self, n: int, joints: list[str]) -> Iterator[Explanation]:
-        one = np.eye(n)
-        turning = [self.robot.joints[self.robot.active[i]].kind == "revolute" for i in self.robot.moving]
-        if any(turning):
-            every = _scaled(n, {a: _DEGREE for a in range(n) if turning[a]})
-            yield Explanation("units", "positions are in degrees", every, one)
-            back = _scaled(n, {a: 1.0 / _DEGREE for a in range(n) if turning[a]})
-            yield Explanation("units", "positions are in radians, not degrees", back, one)
-        for a in range(n):
-            unit = _DEGREE if turning[a] else 1e-3
-            words = "degrees" if turning[a] else "millimetres"
-            yield Explanation("units", f"position of joint {joints[a]} is in {words}", _scaled(n, {a: unit}), one)
-
-    def _scales(self, n: int, joints: list[str]) -> Iterator[Explanation]:
-        one = np.eye(n)
+            yield guess("order", "positions run from the tip to the base", back)
+            yield guess("order", "torques run from the tip to the base", torques=back)
+            yield guess("order", "joints run from the tip to the base", back, back)
+        revolute = [self.robot.joints[self.robot.active[i]].kind == "revolute" for i in self.robot.moving]
+        if any(revolute):
+            turning = [a for a in range(n) if revolute[a]]
+            yield guess("units", "positions are in degrees", _scaling(n, dict.fromkeys(turning, _DEGREE)))
+            radians = _scaling(n, dict.fromkeys(turning, 1.0 / _DEGREE))
+            yield guess("units", "positions are in radians, not degrees", radians)
+        for a, joint in enumerate(joints):
+            unit, words = (_DEGREE, "degrees") if revolute[a] else (1e-3, "millimetres")
+            yield guess("units", f"position of joint {joint} is in {words}", _scaling(n, {a: unit}))
         for size in _SCALES:
-            yield Explanation("clock", "time has the wrong scale", one, one, size, "clock")
-            for a in range(n):
-                more, where = _scaled(n, {a: size}), f"joint {joints[a]}"
+            yield guess("clock", "time has the wrong scale", clock=size, free="clock")
+            for a, joint in enumerate(joints):
+                more, where = _scaling(n, {a: size}), f"joint {joint}"
                 words, free, torques = f"position of {where} has the wrong scale", "positions", one
                 if self.position == "qm":
                     words = f"gear ratio of {where} is wrong"
                     if self.torque == "taum":  # a gear ratio stands in both
-                        free, torques = "both", _scaled(n, {a: 1.0 / size})
-                yield Explanation("scale", words, more, torques, 1.0, free, a)
-                yield Explanation("scale", f"torque of {where} has the wrong scale", one, more, 1.0, "torques", a)
+                        free, torques = "both", _scaling(n, {a: 1.0 / size})
+                yield guess("scale", words, more, torques, free=free, place=a)
+                wrong = f"torque of {where} has the wrong scale"
+                yield guess("scale", wrong, torques=more, free="torques", place=a)
 
 
-def refined(given: Explanation, size: float) -> Explanation:
-    """The same mistake with another number."""
-    n = len(given.positions)
-    one = np.eye(n)
-    more, less = (one if given.free == "clock" else _scaled(n, {given.place: x}) for x in (size, 1.0 / size))
-    positions = more if given.free in ("positions", "both") else one
-    torques = less if given.free == "both" else more if given.free == "torques" else one
-    clock = size if given.free == "clock" else 1.0
-    return Explanation(given.item, given.words, positions, torques, clock, given.free, given.place)
-
-
-def column_rules(names: list[str], total: Array, touched: Array) -> dict[str, Any]:
+def column_rules(names: list[str], total: Array, wanted: Array) -> dict[str, Any]:
     """Column rules for a map of channels.
 
     Args:
         names: Channels of one kind.
         total: (n, n) meant channels from logged ones.
-        touched: (n, n) the part of it that is wanted: only channels that it changes are in the rules.
+        wanted: (n, n) the part of it that is asked for: only channels that it changes are in the rules.
     """
-    changed = {i for i in range(len(names)) if not np.array_equal(touched[i], np.eye(len(names))[i])}
+    changed = {i for i in range(len(names)) if not np.array_equal(wanted[i], np.eye(len(names))[i])}
     rules: dict[str, Any] = {}
     for meant in changed:
         logged = int(np.argmax(np.abs(total[meant])))
@@ -203,10 +211,6 @@ def _rule(channel: str, size: float) -> Mapping[str, Any] | str:
     return channel if size == 1.0 else {"column": channel, "scale": float(f"{size:.6g}")}
 
 
-def _permuted(n: int, where: Mapping[int, int]) -> Array:
-    """Channel a is meant to be what channel where[a] holds."""
-    return np.eye(n)[[where.get(a, a) for a in range(n)]]
-
-
-def _scaled(n: int, sizes: Mapping[int, float]) -> Array:
+def _scaling(n: int, sizes: Mapping[int, float]) -> Array:
+    """(n, n) channels times their sizes."""
     return np.diag([sizes.get(a, 1.0) for a in range(n)])

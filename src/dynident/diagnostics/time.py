@@ -6,54 +6,46 @@ import math
 
 import numpy as np
 
-from dynident.estimate.records import Finding, percent
+from dynident.diagnostics.thresholds import THRESHOLDS
+from dynident.estimate.records import Diagnostic, percent
 from dynident.logs.columns import size_in_si
-from dynident.signals.clock import MAX_RATE_HZ, MIN_RATE_HZ, TIME_UNITS
-from dynident.signals.grid import LONGEST_REPEAT
+from dynident.signals.clock import TIME_UNITS
 from dynident.signals.log_survey import Survey
-from dynident.signals.spectrum import SHORTEST
-
-_JUMP = 1e6  # [s] no robot pauses for eleven days: two clocks, or stamps that were not set yet
-_OFF = 0.1  # share of steps that may be off by half a step; a polled 1 kHz stream has 0.04
-_SPREAD = 0.5  # of the steps over their mean; 10 and 12 ms in turn have 0.09, a polled 1 kHz stream 0.21
-_REGULAR = 1e-3  # the same, where nothing needs to be said
-_STUTTER = 0.1  # share of rows that may repeat; a polled 1 kHz stream has 0.06
-_JUMPS = 3.0  # a step out of equal rows this many times the largest other one: the robot went on in between
-_AGREE = 0.05  # spread of the slopes of joints whose speeds differ for one common reason
+from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
 
-def time_finding(survey: Survey) -> Finding:
+def diagnose_time(survey: Survey) -> Diagnostic:
     """Whether time runs forward, in a unit that makes sense."""
     clock = survey.clock
     if clock.first_backward_step is not None:
         row, before, after = clock.first_backward_step
         times = "once" if clock.n_backward_steps == 1 else f"{clock.n_backward_steps} times"
         words = f"time runs backwards {times}, first from {before:.9g} to {after:.9g} s at row {row}"
-        return Finding("time", "stop", f"{words}; sort the rows by time, or split the log there")
+        return Diagnostic("time", "stop", f"{words}; sort the rows by time, or split the log there")
     if not clock.step > 0.0:
-        return Finding("time", "stop", "time never advances; check the time column and its unit")
-    if clock.longest > _JUMP:
+        return Diagnostic("time", "stop", "time never advances; check the time column and its unit")
+    if clock.longest > THRESHOLDS.max_time_jump_s:
         words = f"time jumps by {clock.longest:.4g} s"
         where = f" after {clock.longest_after:.9g} s"
-        return Finding("time", "stop", f"{words}{where}, as when a clock is set; cut the log there (--window)")
+        return Diagnostic("time", "stop", f"{words}{where}, as when a clock is set; cut the log there (--window)")
     unit = true_unit(survey)
     if unit != (survey.raw.origins["t"].unit or "s"):
         return _wrong_unit(survey, unit)
-    if not MIN_RATE_HZ <= clock.rate <= MAX_RATE_HZ:
-        words = f"the median rate is {clock.rate:.4g} Hz, where {MIN_RATE_HZ:g} Hz to 100 kHz is expected"
-        return Finding("time", "stop", f"{words}; check the time column and its unit")
-    return Finding("time", "ok", f"{clock.n_samples} samples over {clock.duration:.4g} s, always forward")
+    if not SIGNALS.min_rate_hz <= clock.rate <= SIGNALS.max_rate_hz:
+        words = f"the median rate is {clock.rate:.4g} Hz, where {SIGNALS.min_rate_hz:g} Hz to 100 kHz is expected"
+        return Diagnostic("time", "stop", f"{words}; check the time column and its unit")
+    return Diagnostic("time", "ok", f"{clock.n_samples} samples over {clock.duration:.4g} s, always forward")
 
 
-def _wrong_unit(survey: Survey, unit: str) -> Finding:
+def _wrong_unit(survey: Survey, unit: str) -> Diagnostic:
     origin = survey.raw.origins["t"]
     said = size_in_si("t", origin.unit)
     rate = survey.clock.rate * TIME_UNITS.get(survey.clock.unit, 1.0)
     better = rate * said / size_in_si("t", unit)
     words = f"time read in {origin.unit or 's'} gives {rate:.4g} Hz, in {unit} {better:.4g} Hz"
-    told = " and measured speeds that are those of the positions" if clock_factor(survey) != 1.0 else ""
+    reason = " and measured speeds that are those of the positions" if clock_factor(survey) != 1.0 else ""
     fix = {"columns": origin.rule("t", unit=unit)}
-    return Finding("time", "stop", f"{words}{told}; give column '{origin.header}' the unit {unit}", fix)
+    return Diagnostic("time", "stop", f"{words}{reason}; give column '{origin.header}' the unit {unit}", fix)
 
 
 def true_unit(survey: Survey) -> str:
@@ -79,57 +71,56 @@ def clock_factor(survey: Survey) -> float:
         return 1.0
     middle = float(np.median(slopes))
     power = round(math.log(middle, 1000.0))
-    agree = np.mean(np.abs(np.array(slopes) / middle - 1.0) < _AGREE) > 0.5
-    return 1000.0**power if agree and abs(middle / 1000.0**power - 1.0) < 2.0 * _AGREE else 1.0
+    agree = np.mean(np.abs(np.array(slopes) / middle - 1.0) < THRESHOLDS.slope_tolerance) > 0.5
+    return 1000.0**power if agree and abs(middle / 1000.0**power - 1.0) < 2.0 * THRESHOLDS.slope_tolerance else 1.0
 
 
-def sampling_finding(survey: Survey) -> Finding:
+def diagnose_sampling(survey: Survey) -> Diagnostic:
     """Whether the stamps are regular enough for signals to be resampled."""
     clock = survey.clock
     if not clock.step > 0.0:
-        return Finding("sampling", "ok", "not judged, as time does not advance")
+        return Diagnostic("sampling", "ok", "not judged, as time does not advance")
     steps = f"steps of {1e3 * clock.shortest:.4g} to {1e3 * clock.longest:.4g} ms, median {1e3 * clock.step:.4g} ms"
-    if clock.irregular_share > _OFF or clock.spread > _SPREAD:
+    if clock.irregular_share > THRESHOLDS.max_irregular_share or clock.spread > THRESHOLDS.max_step_spread:
         words = (
             f"stamps are very irregular ({steps}; {percent(clock.irregular_share)} are off by more than half a step)"
         )
-        return Finding("sampling", "warn", f"{words}; log with the controller's own stamps, at a fixed rate")
-    if clock.spread <= _REGULAR:
-        return Finding("sampling", "ok", f"regular at {clock.rate:.5g} Hz")
-    return Finding("sampling", "ok", f"about {clock.rate:.4g} Hz, {steps}; signals will be resampled")
+        return Diagnostic("sampling", "warn", f"{words}; log with the controller's own stamps, at a fixed rate")
+    if clock.spread <= THRESHOLDS.regular_step_spread:
+        return Diagnostic("sampling", "ok", f"regular at {clock.rate:.5g} Hz")
+    return Diagnostic("sampling", "ok", f"about {clock.rate:.4g} Hz, {steps}; signals will be resampled")
 
 
-def gaps_finding(survey: Survey) -> Finding:
+def diagnose_gaps(survey: Survey) -> Diagnostic:
     """Whether the log has gaps, across which nothing can be filtered."""
     clock = survey.clock
     if not clock.n_gaps:
-        return Finding("gaps", "ok", "none")
+        return Diagnostic("gaps", "ok", "none")
     count = "1 gap" if clock.n_gaps == 1 else f"{clock.n_gaps} gaps"
     where = ", ".join(f"{time:.6g}" for time in clock.gap_times[:5]) + (", .." if clock.n_gaps > 5 else "")
     words = f"{count} (longest {clock.longest:.4g} s, {clock.gap_seconds:.4g} s in all) after {where} s"
     stretch = clock.n_samples / (clock.n_gaps + 1)
-    if stretch < 2 * SHORTEST:
+    if stretch < 2 * SIGNALS.min_stretch_samples:
         remedy = f"stretches of {stretch:.0f} samples are too short to be filtered; log without pauses"
-        return Finding("gaps", "stop", f"{words}; {remedy}")
-    return Finding("gaps", "warn", f"{words}; the stretches between are used one by one, and lose their ends")
+        return Diagnostic("gaps", "stop", f"{words}; {remedy}")
+    return Diagnostic("gaps", "warn", f"{words}; the stretches between are used one by one, and lose their ends")
 
 
-def repeats_finding(survey: Survey) -> Finding:
+def diagnose_repeats(survey: Survey) -> Diagnostic:
     """Whether rows repeat: a logger faster than the controller, or one that hangs."""
     n, repeats = survey.clock.n_samples, survey.repeats
     share = repeats.n_short / n
-    if repeats.n_long and repeats.jump > _JUMPS:
+    if repeats.n_long and repeats.jump > THRESHOLDS.hung_logger_jump:
         words = f"rows stay the same for up to {repeats.longest + 1} samples and then jump ({repeats.n_long} rows)"
-        return Finding("repeats", "warn", f"{words}; the logger hung: cut these stretches out, or log again")
-    if share > _STUTTER:
+        return Diagnostic("repeats", "warn", f"{words}; the logger hung: cut these stretches out, or log again")
+    if share > THRESHOLDS.max_repeated_share:
         words = f"{percent(share)} of the rows repeat the one before"
-        return Finding("repeats", "warn", f"{words}; they are dropped: log at the rate of the controller")
+        return Diagnostic("repeats", "warn", f"{words}; they are dropped: log at the rate of the controller")
     equal = survey.clock.n_equal_stamps / n
-    if equal > _STUTTER:
+    if equal > THRESHOLDS.max_repeated_share:
         words = f"{percent(equal)} of the rows have the stamp of the one before"
-        return Finding("repeats", "warn", f"{words}; only the first of each is used: log finer stamps")
+        return Diagnostic("repeats", "warn", f"{words}; only the first of each is used: log finer stamps")
     parts = [f"{percent(share)} of the rows repeat the one before and are dropped"] if share else []
-    parts += (
-        [f"{repeats.n_long} rows repeat in runs of more than {LONGEST_REPEAT}, and are kept"] if repeats.n_long else []
-    )
-    return Finding("repeats", "ok", "; ".join(parts) or "no row repeats")
+    if repeats.n_long:
+        parts.append(f"{repeats.n_long} rows repeat in runs of more than {SIGNALS.max_stutter_rows}, and are kept")
+    return Diagnostic("repeats", "ok", "; ".join(parts) or "no row repeats")

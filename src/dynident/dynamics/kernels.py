@@ -24,7 +24,7 @@ _KEPT = 64  # programs kept in memory
 WORTH_COMPILING = 20_000  # samples: NumPy needs about as long for them as compiling does
 
 
-class Kernel(Protocol):
+class BatchKernel(Protocol):
     """A program that runs on batches."""
 
     program: Program
@@ -180,14 +180,14 @@ class _Prepared:
 
     def __init__(self, program: Program, places: tuple[Index, ...]) -> None:
         self.program, self.places = program, places
-        self._compiled: Kernel | None = None
+        self._compiled: BatchKernel | None = None
         self._seen = 0
 
     @functools.cached_property
-    def _plain(self) -> Kernel:
+    def _plain(self) -> BatchKernel:
         return NumpyKernel(self.program)
 
-    def kernel(self, n_samples: int) -> Kernel:
+    def kernel(self, n_samples: int) -> BatchKernel:
         """The kernel for a batch of this size."""
         chosen = chosen_backend()
         self._seen += n_samples
@@ -204,7 +204,7 @@ _cache: OrderedDict[tuple[str, ...], _Prepared] = OrderedDict()
 _lock = threading.RLock()
 
 
-def kernel(robot: Robot, kind: str, terms: Sequence[Term], n_samples: int = 0) -> tuple[Kernel, tuple[Index, ...]]:
+def kernel(robot: Robot, kind: str, terms: Sequence[Term], n_samples: int = 0) -> tuple[BatchKernel, tuple[Index, ...]]:
     """The kernel of one of the robot's functions and the place of each of its outputs.
 
     Compiling takes a few tenths of a second the first time, so short batches run on NumPy until the compiled kernel
@@ -252,10 +252,10 @@ def torque_law(robot: Robot, terms: TermsLike, weight: Array, motion: Array) -> 
     moved = eq.inverse_dynamics(recording.state(weightless=True), resolved, motion.tolist(), zero, zero)
     held = eq.inverse_dynamics(still.state(), resolved, weight.tolist(), zero, zero)
     program = recording.recorder.finish([a + b for a, b in zip(moved, held, strict=True)])
-    return _compiled(program)
+    return _compile_law(program)
 
 
-def _compiled(program: Program) -> TorqueLaw:
+def _compile_law(program: Program) -> TorqueLaw:
     import math
 
     # One line per instruction: names and signs are ours, numbers are written by repr, so nothing foreign is run.

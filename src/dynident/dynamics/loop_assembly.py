@@ -32,7 +32,7 @@ Places = NDArray[np.intp]
 
 
 @dataclass
-class Found:
+class LoopSolutions:
     """Solutions of a batch.
 
     Attributes:
@@ -49,11 +49,11 @@ class Found:
     reached: Array
     fine: Mask
 
-    def take(self, own: Places | slice) -> Found:
+    def take(self, own: Places | slice) -> LoopSolutions:
         """The solutions of some samples."""
-        return Found(self.s[:, own], self.G[:, :, own], self.pivot[own], self.reached[:, own], self.fine[own])
+        return LoopSolutions(self.s[:, own], self.G[:, :, own], self.pivot[own], self.reached[:, own], self.fine[own])
 
-    def put(self, own: Places, other: Found) -> None:
+    def put(self, own: Places, other: LoopSolutions) -> None:
         """Replace the solutions of some samples."""
         self.s[:, own], self.G[:, :, own], self.pivot[own] = other.s, other.G, other.pivot
         self.reached[:, own], self.fine[own] = other.reached, other.fine
@@ -78,10 +78,10 @@ class Tracker:
         self._places = [place[0] for place in kernel(robot, CLOSING, ())[1]]
         self._n_residuals = sum(n_rows(loop) for loop in closure.loops)
 
-    def close(self, q: Array, guess: Array) -> Found:
+    def close(self, q: Array, guess: Array) -> LoopSolutions:
         """Solutions near a guess, by Newton's method."""
         n = q.shape[1]
-        found = Found(guess.copy(), np.zeros((self.k, self.n, n)), np.zeros(n), q, np.zeros(n, bool))
+        found = LoopSolutions(guess.copy(), np.zeros((self.k, self.n, n)), np.zeros(n), q, np.zeros(n, bool))
         live, longest = np.arange(n), np.full(n, _LONGEST)
         while len(live):
             residual, step, pivot, G = self._evaluate(q[:, live], found.s[:, live])
@@ -95,9 +95,11 @@ class Tracker:
             live, longest = live[on], _CONTRACTION * length[on]
         return found
 
-    def track(self, known: Found, goal: Array) -> Found:
+    def track(self, known: LoopSolutions, goal: Array) -> LoopSolutions:
         """Known solutions carried straight to other poses."""
-        found = Found(known.s.copy(), known.G.copy(), known.pivot.copy(), known.reached.copy(), known.fine.copy())
+        found = LoopSolutions(
+            known.s.copy(), known.G.copy(), known.pivot.copy(), known.reached.copy(), known.fine.copy()
+        )
         start, n = known.reached, goal.shape[1]
         way, share, longest = goal - start, np.zeros(n), np.ones(n)
         live = np.flatnonzero(found.fine)
@@ -218,7 +220,7 @@ class Assembly:
 
     # --- ways -----------------------------------------------------------------------------------------------------
 
-    def _atlas(self) -> Found:
+    def _atlas(self) -> LoopSolutions:
         """Poses all over, reached from the branch of the file, or from one another where the straight way is barred."""
         closure, units = closure_of(self.robot), self.tracker.active_units
         rng = np.random.default_rng(5)
@@ -237,7 +239,9 @@ class Assembly:
             found.put(lost[now], again.take(now))
             useful[lost[now]] = True
         kept = found.take(np.flatnonzero(useful))
-        return Found(*(np.concatenate([getattr(x, f.name) for x in (first, kept)], -1) for f in fields(Found)))
+        return LoopSolutions(
+            *(np.concatenate([getattr(x, f.name) for x in (first, kept)], -1) for f in fields(LoopSolutions))
+        )
 
     def _nearest(self, q: Array, among: Array, count: int = 1) -> Places:
         """Which of some poses come nearest to each of q, nearest first, (n, count); full turns do not count."""
@@ -255,11 +259,11 @@ class Assembly:
             found[block] = distance.argmin(1)[:, None] if count == 1 else np.argsort(distance)[:, : found.shape[1]]
         return found
 
-    def _way(self, known: Found, goal: Array) -> Found:
+    def _way(self, known: LoopSolutions, goal: Array) -> LoopSolutions:
         """Solutions by the short way round."""
-        return self.tracker.track(known, known.reached + _wrapped(goal - known.reached, self.turns))
+        return self.tracker.track(known, known.reached + _wrap_turns(goal - known.reached, self.turns))
 
-    def _found(self, q: Array) -> Found:
+    def _found(self, q: Array) -> LoopSolutions:
         """Solutions from the nearest poses of the atlas."""
         parts = []
         for first in range(0, max(q.shape[1], 1), _CHUNK):
@@ -272,9 +276,9 @@ class Assembly:
                 again = self._way(self.atlas.take(starts.ravel()), own[:, lost])
                 found.put(lost[again.fine], again.take(np.flatnonzero(again.fine)))
             parts.append(found)
-        return Found(*(np.concatenate([getattr(x, f.name) for x in parts], -1) for f in fields(Found)))
+        return LoopSolutions(*(np.concatenate([getattr(x, f.name) for x in parts], -1) for f in fields(LoopSolutions)))
 
-    def _continue(self, q: Array, found: Found) -> None:
+    def _continue(self, q: Array, found: LoopSolutions) -> None:
         """Solutions that were not found so far, from samples beside them."""
         for _ in range(_ROUNDS):
             lost, known = np.flatnonzero(~found.fine), np.flatnonzero(found.fine)
@@ -288,13 +292,13 @@ class Assembly:
                 return
             found.put(lost[again.fine], again.take(np.flatnonzero(again.fine)))
 
-    def _jumps(self, q: Array, found: Found) -> Mask:
+    def _jumps(self, q: Array, found: LoopSolutions) -> Mask:
         """Samples that lie near the one before, but not where its solution leads, (n_samples,)."""
         jumps = np.zeros(q.shape[1], dtype=bool)
-        moved = _wrapped(np.diff(q), self.turns)
+        moved = _wrap_turns(np.diff(q), self.turns)
         before, after = (np.einsum("kin,in->kn", G, moved) for G in (found.G[:, :, :-1], found.G[:, :, 1:]))
         units = self.tracker.units[:, None]
-        off = _wrapped(np.diff(found.s) - 0.5 * (before + after), self.solved_turns)
+        off = _wrap_turns(np.diff(found.s) - 0.5 * (before + after), self.solved_turns)
         near = (np.abs(before) / units < STRIDE).all(0) & (np.abs(after) / units < STRIDE).all(0)
         jumps[1:] = near & (np.abs(off) / units > STRIDE).any(0)
         return jumps
@@ -311,25 +315,25 @@ class Assembly:
         names = [loop.name for loop in closure_of(self.robot).loops]
         return f"robot {self.robot.name}, {'loop' if len(names) == 1 else 'loops'} {', '.join(names)}"
 
-    def _unreachable(self, where: str, found: Found) -> InputError:
+    def _unreachable(self, where: str, found: LoopSolutions) -> InputError:
         return InputError(
             f"{self._loops}: cannot be closed at {where} on the branch of the robot file; the way there ends at "
             f"{self._pose(found.reached[:, 0])}. Check the units of q, the lengths and the branch"
         )
 
-    def _singular(self, where: str, found: Found) -> SingularError:
+    def _singular(self, where: str, found: LoopSolutions) -> SingularError:
         return SingularError(
             f"{self._loops}: singular at {where}, where the passive joints are not determined; leave such poses out"
         )
 
-    def _jumped(self, where: str, found: Found) -> InputError:
+    def _jumped(self, where: str, found: LoopSolutions) -> InputError:
         return InputError(
             f"{self._loops}: would have to jump to another way of assembly at {where}, since the sample before; "
             "leave such samples out, or split the data there and give each part a robot file with its own branch"
         )
 
 
-def _wrapped(difference: Array, turns: Mask) -> Array:
+def _wrap_turns(difference: Array, turns: Mask) -> Array:
     """Differences of positions (n, n_samples), by less than half a turn where a full turn changes nothing."""
     rounds = np.round(difference / (2.0 * np.pi)) * turns[:, None]
     return np.asarray(difference - 2.0 * np.pi * rounds)

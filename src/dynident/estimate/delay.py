@@ -16,7 +16,7 @@ from dynident.arrays import Array, frozen, on_one_thread
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import absorb
-from dynident.logs.log import joint_speeds
+from dynident.logs.log import joint_velocities
 from dynident.signals.observations import Observations
 from dynident.signals.rows import row_blocks_above
 
@@ -167,7 +167,7 @@ def _lowest(delays: Array, residual: Array) -> tuple[float, float]:
 
 def choose_speed(observations: Sequence[Observations], base: BaseParameters, delay: float) -> SpeedChoice:
     """Measured speeds against differentiated positions (Gautier et al. 1995 found their tachometers worse)."""
-    if any(joint_speeds(next(iter(one.log.blocks())), one.robot) is None for one in observations):
+    if any(joint_velocities(next(iter(one.log.blocks())), one.robot) is None for one in observations):
         return SpeedChoice("position", None, "not every log has measured speeds; positions are differentiated")
     derived, measured = (
         float(residual_torque([one.with_options(speed=speed) for one in observations], base, [delay])[0][0])

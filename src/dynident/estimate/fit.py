@@ -16,8 +16,8 @@ from dynident.estimate.covariance import LEVEL, banded_blocks, covariance_root, 
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.records import (
-    Checkup,
     CrossValidation,
+    Diagnosis,
     Elimination,
     EstimatorRecord,
     FitErrors,
@@ -83,7 +83,7 @@ class Fit:
     data: tuple[LogRecord, ...]
     held_out: tuple[LogRecord, ...]
     errors: FitErrors
-    diagnosis: Checkup | None = None
+    diagnosis: Diagnosis | None = None
     selection: TermSelection | None = None
     friction_view: FrictionView | None = None
     eliminated: tuple[Elimination, ...] = ()

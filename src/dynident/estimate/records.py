@@ -6,6 +6,7 @@ Each has `as_dict`, which is its place in a stored fit and in JSON answers, and 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -377,116 +378,133 @@ class Provenance:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# `Finding` and `Checkup`: what a look at logs brought to light, item by item; a fit keeps that of its own logs.
+# `Diagnosis`: the diagnostics of logs, one by one; a fit keeps that of its training logs.
 
-Verdict = Literal["ok", "warn", "stop"]
-_ORDER: tuple[Verdict, ...] = ("ok", "warn", "stop")
+Severity = Literal["ok", "warn", "stop"]
+_SEVERITIES: tuple[Severity, ...] = ("ok", "warn", "stop")
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One item of a check-up.
+class Diagnostic:
+    """One statement about logs.
 
     Attributes:
-        name: What was looked at, such as "sampling" or "units".
-        verdict: "ok"; "warn" if the result may suffer; "stop" if it would be wrong.
-        message: What was seen, why it matters and what to do, in one line.
-        fix: Keys of an overlay YAML that put it right, such as {"columns": {"q1": {"column": "q1", "unit": "deg"}}}.
+        name: What was examined, such as "sampling" or "units".
+        severity: "ok"; "warn" if the result may suffer; "stop" if it would be wrong.
+        message: What was observed, why it matters and what to do, in one line.
+        fix: Keys of an overlay YAML that correct it, such as {"columns": {"q1": {"column": "q1", "unit": "deg"}}}.
         log: Label of the log it is about; empty for all logs together.
     """
 
     name: str
-    verdict: Verdict
+    severity: Severity
     message: str
     fix: Mapping[str, Any] = field(default_factory=dict)
     log: str = ""
 
+    @property
+    def verdict(self) -> Severity:
+        """The severity, by its name of before."""
+        warnings.warn("Diagnostic.verdict is now severity and will be gone in 0.6", DeprecationWarning, stacklevel=2)
+        return self.severity
+
     def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        found: dict[str, Any] = {"name": self.name, "verdict": self.verdict, "message": self.message}
+        """Plain data; its key for the severity is `verdict`."""
+        found: dict[str, Any] = {"name": self.name, "verdict": self.severity, "message": self.message}
         if self.log:
             found["log"] = self.log
         if self.fix:
             found["fix"] = dict(self.fix)
         return found
 
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Diagnostic:
+        """The record of `as_dict`."""
+        severity, rest = data["verdict"], {key: value for key, value in data.items() if key != "verdict"}
+        if severity not in _SEVERITIES:
+            raise ValueError("a verdict of the check is none of ok, warn, stop")
+        return Diagnostic(severity=severity, **rest)
 
-class CheckError(DynidentError):
-    """Logs that are not fit to learn from.
+
+class DiagnosisError(DynidentError):
+    """Logs that are not fit to identify a robot from.
 
     Attributes:
-        checkup: What was found.
+        diagnosis: All diagnostics.
     """
 
-    def __init__(self, message: str, checkup: Checkup) -> None:
+    def __init__(self, message: str, diagnosis: Diagnosis) -> None:
         super().__init__(message)
-        self.checkup = checkup
+        self.diagnosis = diagnosis
 
 
 @dataclass(frozen=True)
-class Checkup:
-    """All items of a look at logs.
+class Diagnosis:
+    """The diagnostics of logs.
 
     Attributes:
-        findings: In the order in which a reader wants them.
+        diagnostics: In the order in which a reader wants them.
         logs: Labels of the logs.
     """
 
-    findings: tuple[Finding, ...]
+    diagnostics: tuple[Diagnostic, ...]
     logs: tuple[str, ...] = ()
 
     @property
-    def verdict(self) -> Verdict:
-        """The worst of all verdicts."""
-        return max((one.verdict for one in self.findings), key=_ORDER.index, default="ok")
+    def severity(self) -> Severity:
+        """The worst of all diagnostics."""
+        return max((one.severity for one in self.diagnostics), key=_SEVERITIES.index, default="ok")
 
-    def of(self, verdict: Verdict) -> tuple[Finding, ...]:
-        """The items with this verdict."""
-        return tuple(one for one in self.findings if one.verdict == verdict)
+    @property
+    def verdict(self) -> Severity:
+        """The severity, by its name of before."""
+        warnings.warn("Diagnosis.verdict is now severity and will be gone in 0.6", DeprecationWarning, stacklevel=2)
+        return self.severity
+
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics, by their name of before."""
+        warnings.warn("Diagnosis.findings is now diagnostics and will be gone in 0.6", DeprecationWarning, stacklevel=2)
+        return self.diagnostics
+
+    def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        """The diagnostics of this severity."""
+        return tuple(one for one in self.diagnostics if one.severity == severity)
 
     @property
     def fix(self) -> Mapping[str, Any]:
         """All fixes as the keys of one overlay; what is wrong in some of the logs only is no part of it."""
         merged: dict[str, Any] = {}
-        for one in self.findings:
+        for one in self.diagnostics:
             if one.log and any(self._lacks(one, log) for log in self.logs):
                 continue
             for key, value in one.fix.items():
                 merged[key] = {**merged.get(key, {}), **value} if isinstance(value, Mapping) else value
         return merged
 
-    def _lacks(self, one: Finding, log: str) -> bool:
-        """Whether a log does without the fix of an item."""
-        return not any(other.log == log and other.fix == one.fix for other in self.findings)
+    def _lacks(self, one: Diagnostic, log: str) -> bool:
+        """Whether a log does without the fix of a diagnostic."""
+        return not any(other.log == log and other.fix == one.fix for other in self.diagnostics)
 
-    def refusal(self) -> CheckError:
-        """The error for logs that stop here."""
+    def error(self) -> DiagnosisError:
+        """The error for logs of which a diagnostic stops."""
         worst, *others = self.of("stop")
         more = f" (and {len(others)} more)" if others else ""
         where = f"{worst.log}: " if worst.log else ""
         remedy = (
             "dynident check shows all and writes an overlay that mends what can be; --check=tell goes on regardless"
         )
-        return CheckError(f"the logs are not fit to learn from: {where}{worst.message}{more}; {remedy}", self)
+        return DiagnosisError(f"the logs are not fit to learn from: {where}{worst.message}{more}; {remedy}", self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data: verdict, items, and the overlay that puts right what can be."""
-        found: dict[str, Any] = {"verdict": self.verdict, "items": [one.as_dict() for one in self.findings]}
+        """Plain data: verdict, items, and the overlay that corrects what can be."""
+        found: dict[str, Any] = {"verdict": self.severity, "items": [one.as_dict() for one in self.diagnostics]}
         return {**found, "fix": dict(self.fix)} if self.fix else found
 
     @staticmethod
-    def from_dict(data: Mapping[str, Any], logs: Sequence[str]) -> Checkup:
+    def from_dict(data: Mapping[str, Any], logs: Sequence[str]) -> Diagnosis:
         """The record of `as_dict`, which stands beside the labels of the logs."""
-        found = Checkup(tuple(Finding(**one) for one in data["items"]), tuple(logs))
-        if any(one.verdict not in _ORDER for one in found.findings):
-            raise ValueError("a verdict of the check is none of ok, warn, stop")
-        return found
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# `Finding` and `Checkup`: what a look at logs brought to light, item by item; a fit keeps them too.
-
-__all__ = ["CheckError", "Checkup", "Finding", "Verdict", "percent"]
+        return Diagnosis(tuple(map(Diagnostic.from_dict, data["items"])), tuple(logs))
 
 
 def percent(share: float) -> str:

@@ -33,7 +33,7 @@ from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters, base_parameters, readable_base
-from dynident.identifiability.regrouping import Regrouping, cleaned
+from dynident.identifiability.regrouping import Regrouping, without_rounding
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord, std_text, text_table
 from dynident.information.row_source import accumulate_source
@@ -260,7 +260,7 @@ class KnownCombinations:
         L = np.block([[np.eye(r), -B], [np.zeros((m, r)), np.eye(m)]])
         return KnownCombinations(
             pivots=(*(self.pivots[i] for i in stay), *new.pivots),
-            G=np.vstack([cleaned(self.G[stay] - B @ new.rows), new.rows]),
+            G=np.vstack([without_rounding(self.G[stay] - B @ new.rows), new.rows]),
             values=L @ np.concatenate([self.values[stay], values]),
             covariance=L @ both @ L.T,
             held=np.concatenate([self.held[stay], determined]),

@@ -19,8 +19,8 @@ from dynident.errors import DynidentError, RobotFileError
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.records import (
-    Checkup,
     CrossValidation,
+    Diagnosis,
     Elimination,
     EstimatorRecord,
     FitErrors,
@@ -233,7 +233,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
             held_out={k: TorqueErrors.from_stored(joints, v["sums"]) for k, v in data["validation"].items()},
             cross_validation=None if crossed is None else CrossValidation.from_dict(crossed),
         ),
-        diagnosis=None if check is None else Checkup.from_dict(check, [one.label for one in logs]),
+        diagnosis=None if check is None else Diagnosis.from_dict(check, [one.label for one in logs]),
         selection=TermSelection.from_dict(data["friction"]) if "friction" in data else None,
         friction_view=FrictionView.from_stored(arrays, len(joints)),
         eliminated=tuple(Elimination.from_dict(one) for one in data.get("eliminated", ())),

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from dynident.export.c_export import (
         CAgreement as CAgreement,
         CExport as CExport,
-        CExportError as CExportError,
         check_c as check_c,
         export_c as export_c,
     )
@@ -21,11 +20,12 @@ else:
     __getattr__, __dir__, __all__ = lazy_names(
         __name__,
         {
-            "dynident.export.c_export": "CAgreement CExport CExportError check_c export_c",
+            "dynident.export.c_export": "CAgreement CExport check_c export_c",
             "dynident.export.c_functions": "Counts",
             "dynident.export.mjcf": "export_mjcf",
             "dynident.export.overlay": "export_yaml",
             "dynident.export.urdf": "export_urdf",
             "dynident.export.verification": "Exported ExportError",
         },
+        {"CExportError": "ExportError"},
     )

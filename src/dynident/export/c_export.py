@@ -22,11 +22,12 @@ from dynident.dynamics.terms import along_terms, resolve_terms, state_terms
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.linearized import Zero
 from dynident.dynamics.terms.term import MotionSamples, all_places
-from dynident.errors import DynidentError, InputError, UnknownNameError
+from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.prediction import TorqueModel
 from dynident.export.c_files import MARK, CCode, counts_table
-from dynident.export.c_functions import INERTIAL, CFunction, CNumber, Counts, c_functions, mass_is_known
-from dynident.export.c_model import VARIANTS, Exportable, Variant, c_model
+from dynident.export.c_functions import INERTIAL, CFunction, CNumber, Counts, mass_is_known, record_functions
+from dynident.export.c_model import VARIANTS, Exportable, Variant, model_to_export
+from dynident.export.verification import ExportError
 from dynident.files import write_text
 from dynident.identifiability.states import random_states
 
@@ -40,10 +41,6 @@ _ROUNDING = 1e-15  # [rad] of positions in the library's stop operators, which s
 _QUOTIENT = 3e-10  # share of a column that is a difference quotient in the library, and a derivative in C
 _PATIENCE = 120.0  # [s]
 _JOINT_TORQUE = "joint_torque"
-
-
-class CExportError(DynidentError):
-    """C code that does not compile, or does not do what the library does."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +103,10 @@ def check_c(given: Exportable, folder: str | Path, *, number: CNumber = "double"
 
     Raises:
         InputError: Without a compiler, or without the files.
-        CExportError: When the code does not compile or does not run.
+        ExportError: When the code does not compile or does not run.
     """
-    model = c_model(given)
-    code = CCode(name, number, model, c_functions(model))
+    model = model_to_export(given)
+    code = CCode(name, number, model, record_functions(model))
     texts = []
     for path in (Path(folder) / f"{name}.h", Path(folder) / f"{name}.c"):
         if not path.is_file():
@@ -118,10 +115,10 @@ def check_c(given: Exportable, folder: str | Path, *, number: CNumber = "double"
     compiler = find_compiler()
     if compiler is None:
         raise InputError(f"no C compiler was found ({', '.join(_COMPILERS)}, or CC); install one, or set CC")
-    return compared(code, texts[0], texts[1], compiler)
+    return compare_with_library(code, texts[0], texts[1], compiler)
 
 
-def compared(code: CCode, header: str, source: str, compiler: list[str]) -> CAgreement:
+def compare_with_library(code: CCode, header: str, source: str, compiler: list[str]) -> CAgreement:
     """The agreement of the texts of a header and a source file with the model that they are of."""
     samples = _motion(code)
     with tempfile.TemporaryDirectory() as folder:
@@ -138,9 +135,9 @@ def compared(code: CCode, header: str, source: str, compiler: list[str]) -> CAgr
         sizes[_JOINT_TORQUE] = samples.q.shape[1]
     n_samples = len(samples)
     if out.size != n_samples * sum(sizes.values()):
-        raise CExportError(f"the code of {code.name} stopped before its last state; this is a fault of the export")
+        raise ExportError(f"the code of {code.name} stopped before its last state; this is a fault of the export")
     parts = np.split(out.reshape(n_samples, -1), np.cumsum(list(sizes.values()))[:-1], axis=1)
-    expected = _expected(code, samples)
+    expected = _library_values(code, samples)
     scales = _scales(code, samples, expected)
     deviations = {name: _deviation(part, expected[name], scales[name]) for name, part in zip(sizes, parts, strict=True)}
     gap = _deviation(expected["inverse_dynamics"], expected["inverse_dynamics_standard"], scales["inverse_dynamics"])
@@ -153,9 +150,9 @@ def _run(command: list[str], folder: Path, given: bytes) -> subprocess.Completed
         return subprocess.run(command, cwd=folder, input=given, capture_output=True, timeout=_PATIENCE, check=True)
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip()[:2000]
-        raise CExportError(f"{Path(command[0]).name} failed on exported code ({error.returncode}): {said}") from None
+        raise ExportError(f"{Path(command[0]).name} failed on exported code ({error.returncode}): {said}") from None
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CExportError(f"{Path(command[0]).name} could not be run on exported code: {error}") from None
+        raise ExportError(f"{Path(command[0]).name} could not be run on exported code: {error}") from None
 
 
 def _motion(code: CCode) -> MotionSamples:
@@ -206,7 +203,7 @@ def _call(name: str, function: CFunction) -> str:
     return f"{name}_{function.name}({', '.join([*(own.get(x, x) for x in function.arguments), 'out'])})"
 
 
-def _expected(code: CCode, samples: MotionSamples) -> dict[str, Array]:
+def _library_values(code: CCode, samples: MotionSamples) -> dict[str, Array]:
     """What the library says, (n_samples, size) for each function."""
     found: dict[str, Array] = {}
     for variant in VARIANTS:
@@ -361,28 +358,28 @@ def export_c(given: Exportable, folder: str | Path, *, number: CNumber = "double
 
     Raises:
         InputError: For what C cannot express, an unusable name, or a file that the export did not write.
-        CExportError: When the code disagrees with the library; nothing is written.
+        ExportError: When the code disagrees with the library; nothing is written.
     """
     if number not in get_args(CNumber):
         raise UnknownNameError("C number type", str(number), get_args(CNumber))
-    model = c_model(given)
-    prefix = _identifier(model.robot.name) if name is None else _checked(name)
+    model = model_to_export(given)
+    prefix = _identifier(model.robot.name) if name is None else _check_name(name)
     files = tuple(Path(folder) / f"{prefix}.{suffix}" for suffix in ("h", "c"))
     _check_folder(Path(folder), files)
-    code = CCode(prefix, number, model, c_functions(model))
+    code = CCode(prefix, number, model, record_functions(model))
     source, compiler = code.source(), find_compiler()
-    agreement = None if compiler is None else compared(code, code.header(""), source, compiler)
+    agreement = None if compiler is None else compare_with_library(code, code.header(""), source, compiler)
     if agreement is not None and not agreement.passed:
-        raise CExportError(f"C code of {model.robot.name} is wrong and was not written. {agreement.words()}")
+        raise ExportError(f"C code of {model.robot.name} is wrong and was not written. {agreement.words()}")
     verdict = _UNCHECKED if agreement is None else agreement.words()
     notes = [verdict, *model.remarks]
     if not mass_is_known(model.robot):
         notes.append("No mass matrix: the motor of a locked joint also drives a moving one.")
-    _put(files, (code.header(verdict), source))
+    _write_files(files, (code.header(verdict), source))
     return CExport(Path(folder), prefix, number, files, code.counts, agreement, tuple(notes))
 
 
-def _put(files: tuple[Path, ...], texts: tuple[str, ...]) -> None:
+def _write_files(files: tuple[Path, ...], texts: tuple[str, ...]) -> None:
     """Both files or none: written aside, then put in place, which needs no room on the disk."""
     folder = files[0].parent
     try:
@@ -402,7 +399,7 @@ def _identifier(name: str) -> str:
     return plain if re.match(r"[a-z]", plain) else f"robot_{plain}".rstrip("_")
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII):
         raise InputError(f"name '{name}' cannot begin names in C; expected a letter, then letters, digits, underscores")
     return name

@@ -107,7 +107,7 @@ class CCode:
         """A function's declaration, without the semicolon."""
         texts = [self._argument(name, function.variant) for name in function.arguments]
         texts.append(f"{self.number} {function.output}[{self._size(function)}]")
-        return _wrapped(f"void {self.name}_{function.name}(", texts)
+        return _wrap_lines(f"void {self.name}_{function.name}(", texts)
 
     def _argument(self, name: str, variant: Variant) -> str:
         if name == "memory":
@@ -225,7 +225,10 @@ class CCode:
     def _update(self) -> list[str]:
         number, n = self.number, self.macro("N_JOINTS")
         moved = f"    {number} moved[{n}];"
-        lines = [_wrapped(f"void {self.name}_update(", [f"{self.name}_memory *memory", f"const {number} q[{n}]"]), "{"]
+        lines = [
+            _wrap_lines(f"void {self.name}_update(", [f"{self.name}_memory *memory", f"const {number} q[{n}]"]),
+            "{",
+        ]
         # Differences of positions are exact where positions themselves are not: small springs need every digit.
         zero = literal(0.0, number)
         difference = f"memory->started ? q[i] - memory->q[i] : {zero}"
@@ -249,7 +252,7 @@ class CCode:
 
     def _to_joints(self) -> str:
         n = self.macro("N_JOINTS")
-        return _wrapped(
+        return _wrap_lines(
             f"void {self.name}_joint_torque(", [f"const {self.number} tau[{n}]", f"{self.number} joint[{n}]"]
         )
 
@@ -296,7 +299,7 @@ def _comment(*text: str) -> list[str]:
     return ["/*", *(f" * {line}".rstrip() for line in lines), " */"]
 
 
-def _wrapped(left: str, items: Sequence[str]) -> str:
+def _wrap_lines(left: str, items: Sequence[str]) -> str:
     """Arguments on one line, or one beside the other below each other."""
     if len(line := f"{left}{', '.join(items)})") <= _WIDTH:
         return line

@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from dynident.dynamics import equations as eq
-from dynident.dynamics.jit.program import LEAVES, UNARY, Op, Program, Value
+from dynident.dynamics.jit.program import Op, Program, Value
+from dynident.dynamics.jit.program_text import ATOM, OPERATORS, Syntax, Text, bracketed, program_text
 from dynident.dynamics.state import State
 from dynident.dynamics.terms import Term, along_terms, state_terms
 from dynident.export.c_model import VARIANTS, CModel, Variant
@@ -49,15 +50,11 @@ class CFunction:
     places: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Kind:
-    make: Maker
-    arguments: tuple[str, ...]
-    output: str
-    purpose: str
+# How a function is recorded, its arguments, its output and its purpose in words.
+Kind = tuple[Maker, tuple[str, ...], str, str]
 
 
-def c_functions(model: CModel) -> tuple[CFunction, ...]:
+def record_functions(model: CModel) -> tuple[CFunction, ...]:
     """All functions of a model, with base parameters first."""
     return tuple(_function(model, kind, variant) for variant in VARIANTS for kind in _kinds(model))
 
@@ -67,20 +64,20 @@ def mass_is_known(robot: Robot) -> bool:
     return not np.any(robot.coupling[np.ix_(list(robot.locked), list(robot.moving))])
 
 
-def _kinds(model: CModel) -> dict[str, _Kind]:
+def _kinds(model: CModel) -> dict[str, Kind]:
     motion = ["q", "dq", "ddq"]
     if model.needs_jerk:
         motion.append("dddq")
     if model.springs:
         motion.append("memory")
     full, known = (*motion, "p"), ("p",) if model.reference is not None else ()
-    kinds = {
-        "inverse_dynamics": _Kind(_torque, full, "tau", "torque that gives the motion, friction included"),
-        "friction": _Kind(_friction, full, "tau", "its part without links and rotors: friction, offsets, small errors"),
-        "gravity": _Kind(_gravity, ("q", "p"), "tau", "torque that holds the links still"),
-        "bias": _Kind(_bias, ("q", "dq", "p"), "tau", "Coriolis, centrifugal and gravity torque"),
-        "mass_matrix": _Kind(_mass, ("q", "p"), "M", "mass matrix over the joints, rotors included, row after row"),
-        "regressor": _Kind(_regressor, (*motion, *known), "W", "W of tau = W p (+ fixed ones), row after row"),
+    kinds: dict[str, Kind] = {
+        "inverse_dynamics": (_torque, full, "tau", "torque that gives the motion, friction included"),
+        "friction": (_friction, full, "tau", "its part without links and rotors: friction, offsets, small errors"),
+        "gravity": (_gravity, ("q", "p"), "tau", "torque that holds the links still"),
+        "bias": (_bias, ("q", "dq", "p"), "tau", "Coriolis, centrifugal and gravity torque"),
+        "mass_matrix": (_mass, ("q", "p"), "M", "mass matrix over the joints, rotors included, row after row"),
+        "regressor": (_regressor, (*motion, *known), "W", "W of tau = W p (+ fixed ones), row after row"),
     }
     if not mass_is_known(model.robot):
         del kinds["mass_matrix"]
@@ -88,19 +85,19 @@ def _kinds(model: CModel) -> dict[str, _Kind]:
 
 
 def _function(model: CModel, name: str, variant: Variant) -> CFunction:
-    kind = _kinds(model)[name]
+    make, arguments, output, purpose = _kinds(model)[name]
     sheet = Sheet(model, variant)
-    outputs = kind.make(sheet)
+    outputs = make(sheet)
     kept = {place: x for place, x in outputs.items() if isinstance(x, Value) or x != 0.0}
     n, columns = sheet.n, len(model.beta if variant == "base" else model.chi)
     return CFunction(
         name=name if variant == "base" else f"{name}_standard",
         kind=name,
         variant=variant,
-        arguments=kind.arguments,
-        output=kind.output,
-        size={"tau": n, "M": n * n, "W": n * columns}[kind.output],
-        purpose=kind.purpose,
+        arguments=arguments,
+        output=output,
+        size={"tau": n, "M": n * n, "W": n * columns}[output],
+        purpose=purpose,
         program=sheet.recorder.finish(list(kept.values())),
         places=tuple(kept),
     )
@@ -159,10 +156,7 @@ def _regressor(sheet: Sheet) -> Outputs:
 # Straight-line programs as C: statements, literals, and the operations they cost.
 
 CNumber = Literal["double", "float"]
-_LONGEST = 80  # characters of an intermediate result that is written in place
-_OPERATORS = {Op.ADD: ("+", 1), Op.SUB: ("-", 1), Op.MUL: ("*", 2), Op.DIV: ("/", 2)}
 _CALLS = {Op.SIN: "sin", Op.COS: "cos", Op.TANH: "tanh", Op.EXP: "exp", Op.ABS: "fabs"}
-_UNBOUND, _WHOLE = 1, 3  # binding strength of a sum, and of what needs no brackets
 
 
 @dataclass(frozen=True)
@@ -210,53 +204,24 @@ def literal(value: float, number: CNumber) -> str:
 
 def statements(program: Program, number: CNumber) -> tuple[list[str], list[str]]:
     """A program as statements, and the text of every output; inputs have their names in C already."""
-    return _Writer(program, number).write()
+    suffix = "f" if number == "float" else ""
 
+    def call(op: Op, text: str) -> str:
+        return f"sign_of({text})" if op == Op.SIGN else f"{_CALLS[op]}{suffix}({text})"
 
-class _Writer:
-    """What is used once is written in place while it is short; all else has a name."""
-
-    def __init__(self, program: Program, number: CNumber) -> None:
-        self._program, self._number = program, number
-        self._suffix = "f" if number == "float" else ""
-        self._text: list[tuple[str, int]] = []  # text and binding strength of each node
-        self._uses = [0] * len(program.instructions)
-        for op, a, b in program.instructions:
-            if op not in LEAVES:
-                self._uses[a] += 1
-                if op not in UNARY:
-                    self._uses[b] += 1
-        for node in program.outputs:
-            self._uses[node] += 2  # named, so that nothing is computed once outputs are being written
-
-    def write(self) -> tuple[list[str], list[str]]:
-        """Lines, and the text of every output."""
-        lines: list[str] = []
-        for i, (op, a, b) in enumerate(self._program.instructions):
-            text, strength = self._expression(op, a, b)
-            if op not in LEAVES and (self._uses[i] > 1 or len(text) > _LONGEST):
-                name = f"x{len(lines)}"
-                lines.append(f"const {self._number} {name} = {text};")
-                text, strength = name, _WHOLE
-            self._text.append((text, strength))
-        return lines, [self._text[node][0] for node in self._program.outputs]
-
-    def _expression(self, op: Op, a: int, b: int) -> tuple[str, int]:
-        if op == Op.INPUT:
-            return self._program.inputs[a], _WHOLE
-        if op == Op.CONST:
-            value = self._program.constants[a]
-            return literal(value, self._number), _WHOLE if value >= 0 else _UNBOUND
-        if op in _CALLS:
-            return f"{_CALLS[op]}{self._suffix}({self._text[a][0]})", _WHOLE
-        if op == Op.SIGN:
-            return f"sign_of({self._text[a][0]})", _WHOLE
-        if op == Op.NEG:
-            return f"-{self._bound(a, _WHOLE)}", _UNBOUND
-        sign, strength = _OPERATORS[op]
+    def binary(op: Op, left: Text, right: Text) -> str:
+        sign, strength = OPERATORS[op]
         # A sum at the right keeps its brackets too: C must add in the order that was recorded.
-        return f"{self._bound(a, strength)} {sign} {self._bound(b, strength + 1)}", strength
+        return f"{bracketed(left, strength)} {sign} {bracketed(right, strength + 1)}"
 
-    def _bound(self, node: int, strength: int) -> str:
-        text, own = self._text[node]
-        return text if own >= strength else f"({text})"
+    syntax = Syntax(
+        name=lambda i: f"x{i}",
+        assign=lambda name, text: f"const {number} {name} = {text};",
+        constant=lambda value: literal(value, number),
+        call=call,
+        binary=binary,
+        negated_strength=ATOM,
+        longest=80,
+        names_outputs=True,
+    )
+    return program_text(program, syntax)

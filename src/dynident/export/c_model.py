@@ -93,7 +93,7 @@ class CModel:
         return TorqueModel(self.robot, self.terms, frozen(chi), self.reference)
 
 
-def c_model(given: Exportable) -> CModel:
+def model_to_export(given: Exportable) -> CModel:
     """The values of an estimate, of a torque model, or a robot's own.
 
     Raises:

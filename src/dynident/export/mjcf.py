@@ -23,10 +23,10 @@ from dynident.export.values import (
     named_parts,
     on_joints,
     same,
-    shared,
+    split_link,
     standard_values,
     text,
-    unlocked,
+    with_all_joints_free,
 )
 from dynident.export.verification import (
     Agreement,
@@ -54,7 +54,7 @@ _ATTRIBUTES = ("armature", "damping", "frictionloss")
 
 
 @dataclass
-class _Body:
+class _MjcfBody:
     """A body of the text: its element, its joints', and what MuJoCo makes of it."""
 
     span: Span
@@ -78,7 +78,7 @@ class MjcfFile:
     content: bytes
     robot: Robot
     root: Span
-    bodies: tuple[_Body, ...]
+    bodies: tuple[_MjcfBody, ...]
     model: Any
 
     @property
@@ -112,7 +112,7 @@ def read_mjcf_file(path: Path) -> MjcfFile:
     robot, content, model = load_robot(path), path.read_bytes(), compiled_mjcf(path)
     root = parse_spans(content)
     made = [span.tag for span in root.walk() if span.tag in _MAKERS]
-    bodies: list[_Body] = []
+    bodies: list[_MjcfBody] = []
     for world in root.all("worldbody"):
         _collect(world, None, bodies)
     names = [body.span.attributes.get("name", "") for body in bodies]
@@ -138,11 +138,11 @@ def _check_compiler(compiler: Span, path: Path) -> None:
         raise ExportError(f"{path}: settotalmass scales every mass; remove it from <compiler> first")
 
 
-def _collect(span: Span, body: _Body | None, found: list[_Body]) -> None:
+def _collect(span: Span, body: _MjcfBody | None, found: list[_MjcfBody]) -> None:
     """Bodies in the order of the text, parents first; a `<frame>` belongs to the body around it."""
     for child in span.children:
         if child.tag == "body":
-            own = _Body(child)
+            own = _MjcfBody(child)
             found.append(own)
             _collect(child, own, found)
         elif child.tag == "frame":
@@ -151,7 +151,7 @@ def _collect(span: Span, body: _Body | None, found: list[_Body]) -> None:
             body.joints.append(child)
 
 
-def _place(bodies: list[_Body], model: Any) -> None:
+def _place(bodies: list[_MjcfBody], model: Any) -> None:
     """Which link each body is part of, and its parameters there."""
     frames = [(BASE, Transform.identity())]
     for b, body in enumerate(bodies, 1):
@@ -230,16 +230,16 @@ def _write_links(edits: Edits, file: MjcfFile, robot: Robot, chi: Array) -> list
                 "new file made (fresh)"
             )
         parts = {_name(b): b for b in file.bodies if b.on == place and b is not last[place]}
-        share = shared(chi[place], {name: body.chi for name, body in parts.items()}, label)
-        classical(share.own, label, "MJCF")
-        _write_body(edits, last[place], inertial_attributes(share.own))
-        for name in share.emptied:
+        own, emptied = split_link(chi[place], {name: body.chi for name, body in parts.items()}, label)
+        classical(own, label, "MJCF")
+        _write_body(edits, last[place], inertial_attributes(own))
+        for name in emptied:
             _write_body(edits, parts[name], _EMPTY)
-        warnings += [merged_words(label, share.emptied)] if share.emptied else []
+        warnings += [merged_words(label, emptied)] if emptied else []
     return warnings
 
 
-def _write_body(edits: Edits, body: _Body, attributes: dict[str, str]) -> None:
+def _write_body(edits: Edits, body: _MjcfBody, attributes: dict[str, str]) -> None:
     inertial = body.span.first("inertial")
     if inertial is None:
         words = " ".join(f'{name}="{value}"' for name, value in attributes.items())
@@ -250,7 +250,7 @@ def _write_body(edits: Edits, body: _Body, attributes: dict[str, str]) -> None:
     edits.set(inertial, **attributes)
 
 
-def _name(body: _Body) -> str:
+def _name(body: _MjcfBody) -> str:
     return body.span.attributes.get("name") or f"the body at byte {body.span.start}"
 
 
@@ -290,7 +290,7 @@ def export_mjcf(
     import_mujoco()  # without it nothing can be proved
     kept = edited_file(robot, "mujoco", source, fresh)
     target = check_export_target(path, (".xml",), (*origin_files(robot), *([kept] if kept else [])))
-    locked, robot = robot.locked, unlocked(robot)
+    locked, robot = robot.locked, with_all_joints_free(robot)
     standard, beyond = standard_values(robot, values, terms)
     _check_bodies(robot, standard)
     held: Mapping[str, float]
@@ -301,7 +301,7 @@ def export_mjcf(
         body = mujoco_xml(robot, held, ModelOptions(stops=True))
         content = f"{head_comment(robot, lost, note)}\n{body}\n".encode()
     else:
-        content, held, lost, warnings = _kept(kept, robot, standard, beyond, locked, note)
+        content, held, lost, warnings = _edit_kept_file(kept, robot, standard, beyond, locked, note)
         warnings += moved_files(content, kept, target)
     states = states_within_limits(robot)
 
@@ -331,7 +331,7 @@ def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, fl
     return {name: value for name, value in values.items() if name not in gone}, words
 
 
-def _kept(
+def _edit_kept_file(
     file: Path, robot: Robot, values: Mapping[str, float], beyond: list[str], locked: Mapping[int, float], note: str
 ) -> tuple[bytes, Mapping[str, float], tuple[str, ...], list[str]]:
     """The user's file with new numbers, the values it holds, what it does not, and warnings."""

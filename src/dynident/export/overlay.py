@@ -15,7 +15,7 @@ from dynident.dynamics.terms import TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.fit import Fit
 from dynident.export.source_files import check_export_target, origin_files
-from dynident.export.values import standard_values, unlocked
+from dynident.export.values import standard_values, with_all_joints_free
 from dynident.export.verification import (
     Agreement,
     Exported,
@@ -73,18 +73,18 @@ def export_yaml(
         regrouped = "Regrouped parameters are zero: the standard values give the torque, but they are no bodies."
         note = f"{note} {regrouped}".strip()
     standard, beyond = standard_values(robot, values, found.terms)
-    lost, spreads = tuple(beyond), _known(deviations or {}, values)
+    lost, spreads = tuple(beyond), _finite_deviations(deviations or {}, values)
     beta = found.base_values(values) if estimate is None else estimate.beta
     lines = [
         *_head(robot, estimate, found, lost, note),
-        f"base: {_quoted(_base(robot, target, base))}",
+        f"base: {_quote(_base(robot, target, base))}",
         f"default_parameters: {SET}",
-        *_locked(robot),
+        *_locked_lines(robot),
         *_standard(robot, standard, spreads),
         *_base_sets(found, beta, None if estimate is None else estimate.std),
         *(["  standard-std:", *_numbers(spreads)] if spreads else []),
     ]
-    states, free = states_within_limits(unlocked(robot)), unlocked(robot)
+    states, free = states_within_limits(with_all_joints_free(robot)), with_all_joints_free(robot)
 
     def prove(trial: Path) -> Agreement:
         _check_robot(trial, robot)
@@ -104,7 +104,7 @@ def _base_parameters(robot: Robot, estimate: Fit | None, terms: TermsLike) -> Ba
     return estimate.base
 
 
-def _known(deviations: Mapping[str, float], values: Mapping[str, float]) -> dict[str, float]:
+def _finite_deviations(deviations: Mapping[str, float], values: Mapping[str, float]) -> dict[str, float]:
     """The deviations that are known; those of what the data does not determine are infinite."""
     for name in deviations:
         if name not in values:
@@ -158,7 +158,7 @@ def _head(robot: Robot, estimate: Fit | None, base: BaseParameters, lost: tuple[
     return [f"# {' '.join(line.split())}" for line in lines]
 
 
-def _locked(robot: Robot) -> list[str]:
+def _locked_lines(robot: Robot) -> list[str]:
     """Joints that are held, at which the base parameters were found."""
     held = {robot.joints[robot.active[i]].variable: x for i, x in sorted(robot.locked.items())}
     return ["locked:", *(f"  {name}: {_number(x)}" for name, x in held.items())] if held else []
@@ -195,7 +195,7 @@ def _numbers(values: Mapping[str, float]) -> list[str]:
 
 
 def _line(name: str, value: float, remark: str) -> str:
-    text = f"    {_quoted(name)}: {_number(value)}"
+    text = f"    {_quote(name)}: {_number(value)}"
     return f"{text:<{_WIDTH}}  # {' '.join(remark.split())}" if remark else text
 
 
@@ -205,5 +205,5 @@ def _number(value: float) -> str:
     return text.replace("e", ".0e") if "e" in text and "." not in text else text
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][\w./-]*", name) else "'" + name.replace("'", "''") + "'"

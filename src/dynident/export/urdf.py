@@ -16,17 +16,16 @@ from dynident.dynamics.terms import TermsLike
 from dynident.export.source_files import check_export_target, check_same_tree, edited_file, origin_files
 from dynident.export.values import (
     Holding,
-    Share,
     beside_the_tree,
     classical,
     link_rows,
     merged_words,
     on_joints,
     same,
-    shared,
+    split_link,
     standard_values,
     text,
-    unlocked,
+    with_all_joints_free,
 )
 from dynident.export.verification import (
     Agreement,
@@ -100,12 +99,12 @@ def edited_urdf(
         if same(chi[place], old[place]):
             continue
         label = link_label(joint)
-        share = shared(chi[place], _fixed_to(file, joint.name, joint.link), label)
-        _write_body(edits, links[joint.link], share, label)
-        for name in share.emptied:
+        own, emptied = split_link(chi[place], _fixed_to(file, joint.name, joint.link), label)
+        _write_body(edits, links[joint.link], own, label)
+        for name in emptied:
             for inertial in links[name].all("inertial"):  # a second one would take the place of the first
                 edits.remove(inertial)
-        warnings += [merged_words(label, share.emptied)] if share.emptied else []
+        warnings += [merged_words(label, emptied)] if emptied else []
     known = file.robot.value_set()
     for i, j in enumerate(robot.active):
         joint = robot.joints[j]
@@ -126,9 +125,9 @@ def _fixed_to(file: UrdfFile, joint: str, link: str) -> dict[str, Array]:
     }
 
 
-def _write_body(edits: Edits, link: Span, share: Share, label: str) -> None:
+def _write_body(edits: Edits, link: Span, chi: Array, label: str) -> None:
     """New numbers in an `<inertial>`, whose frame keeps its orientation; or a new one."""
-    mass, centre, inertia = classical(share.own, label, "URDF")
+    mass, centre, inertia = classical(chi, label, "URDF")
     inertial = link.first("inertial")
     if inertial is None:
         if mass:
@@ -349,7 +348,7 @@ def export_urdf(
     """
     kept = edited_file(robot, "robot", source, fresh)
     target = check_export_target(path, (".urdf", ".xml"), (*origin_files(robot), *([kept] if kept else [])))
-    locked, robot = robot.locked, unlocked(robot)
+    locked, robot = robot.locked, with_all_joints_free(robot)
     reasons = what_urdf_cannot_move(robot)
     if reasons:
         raise ExportError(f"robot {robot.name} cannot be a URDF: {'; '.join(reasons)}. Export MJCF, YAML or C instead")

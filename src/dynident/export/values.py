@@ -78,7 +78,7 @@ def _widths(robot: Robot, term: Coulomb) -> str:
     return f"below {' and '.join(shown)}"
 
 
-def unlocked(robot: Robot) -> Robot:
+def with_all_joints_free(robot: Robot) -> Robot:
     """The robot with every joint free: a joint held during an experiment still moves in the machine."""
     return dataclasses.replace(robot, locked={}) if robot.locked else robot
 
@@ -183,32 +183,23 @@ def beside_the_tree(robot: Robot, form: str, kept: Robot | None, locked: Mapping
 _SAME = 1e-12  # share of its own size by which a number may differ and still be the one in the file
 
 
-@dataclass(frozen=True)
-class Share:
-    """What becomes of the bodies of one link.
-
-    Attributes:
-        own: (10,) parameters of the body that moves with the joint itself.
-        emptied: Names of the bodies fixed to it that give theirs to it.
-    """
-
-    own: Array
-    emptied: tuple[str, ...] = ()
-
-
-def shared(link: Array, fixed: Mapping[str, Array], label: str) -> Share:
+def split_link(link: Array, fixed: Mapping[str, Array], label: str) -> tuple[Array, tuple[str, ...]]:
     """Bodies fixed to a link keep what they have and the link's own body gets the rest, or all of it.
 
     Args:
         link: (10,) parameters of the whole link, in its frame.
         fixed: Parameters of the bodies fixed to it, in the same frame, by name.
         label: The link, for messages.
+
+    Returns:
+        (10,) parameters of the body that moves with the joint itself; names of the bodies fixed to it that give theirs
+        to it.
     """
     heavy = {name: chi for name, chi in fixed.items() if np.any(chi)}
     rest = link - sum(heavy.values(), np.zeros(10))
     if not heavy or not (violations(rest, label) or not rest[9] > 0.0):
-        return Share(rest)
-    return Share(link, tuple(heavy))
+        return rest, ()
+    return link, tuple(heavy)
 
 
 def same(new: Array, old: Array) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, tree_motion
+from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import DynidentError, InputError
 from dynident.files import write_whole
 from dynident.identifiability.states import random_states, reach
@@ -23,7 +24,7 @@ from dynident.robot.model import Robot
 
 
 class ExportError(DynidentError):
-    """A robot that a format cannot hold, or a file that does not give its torque back."""
+    """A robot that a format cannot hold, or a file that does not give its torque back; C code that disagrees."""
 
 
 @dataclass(frozen=True)
@@ -88,22 +89,13 @@ _SPEED, _ACCELERATION = 3.0, 10.0  # [rad/s, rad/s²] where the robot has no lim
 _FAINT = 1e-6  # a joint whose torque is this share of the largest one is judged by the largest
 
 
-@dataclass(frozen=True)
-class States:
-    """Random states of a robot, (n_states, n_joints) each [rad, rad/s, rad/s² or m, ...]."""
-
-    q: Array
-    dq: Array
-    ddq: Array
-
-
-def states_within_limits(robot: Robot, n_states: int = N_STATES, seed: int = 9) -> States:
+def states_within_limits(robot: Robot, n_states: int = N_STATES, seed: int = 9) -> MotionSamples:
     """Random states; positions and speeds within the robot's limits where it has some.
 
     Where loops are closed numerically, positions are those at which they close, limits or not.
     """
     if robot.closure is not None:
-        return States(*random_states(robot, n_states, seed))
+        return MotionSamples.of_stretch(*random_states(robot, n_states, seed))
     rng = np.random.default_rng(seed)
     moving = [robot.joints[robot.active[i]] for i in robot.moving]
     q, dq = (np.zeros((n_states, len(moving))) for _ in range(2))
@@ -115,11 +107,16 @@ def states_within_limits(robot: Robot, n_states: int = N_STATES, seed: int = 9) 
         q[:, k] = rng.uniform(low, high, n_states)
         fastest = limits.velocity or _SPEED * units[k]
         dq[:, k] = rng.uniform(-fastest, fastest, n_states)
-    return States(q, dq, rng.normal(0.0, _ACCELERATION, q.shape) * units)
+    return MotionSamples.of_stretch(q, dq, rng.normal(0.0, _ACCELERATION, q.shape) * units)
 
 
 def agreement(
-    robot: Robot, held: Mapping[str, float], whole: Mapping[str, float], again: Array, states: States, reader: str
+    robot: Robot,
+    held: Mapping[str, float],
+    whole: Mapping[str, float],
+    again: Array,
+    states: MotionSamples,
+    reader: str,
 ) -> Agreement:
     """How well torque at the joints agrees.
 
@@ -142,7 +139,7 @@ def agreement(
     return Agreement(reader, len(ours), float((away / scale).max(initial=0.0)), worst, lost)
 
 
-def _at_joints(robot: Robot, values: Mapping[str, float], states: States) -> Array:
+def _at_joints(robot: Robot, values: Mapping[str, float], states: MotionSamples) -> Array:
     """Torque at the joints: a file without motors has no other."""
     return joint_torque(robot, inverse_dynamics(robot, states.q, states.dq, states.ddq, values=dict(values)))
 
@@ -192,7 +189,7 @@ def write_proved(target: Path, content: bytes, prove: Callable[[Path], Agreement
 # Torque of a file as others read it: by dynident's own reader, or by MuJoCo.
 
 
-def own_torque(path: Path, robot: Robot, states: States) -> Array:
+def own_torque(path: Path, robot: Robot, states: MotionSamples) -> Array:
     """Torque at the joints of the robot that dynident reads from a file, (n_states, n_joints) in the order of `robot`.
 
     Gravity is the robot's, because a URDF has none of its own, and every joint moves.
@@ -213,7 +210,7 @@ def own_torque(path: Path, robot: Robot, states: States) -> Array:
     return back
 
 
-def mujoco_torque(path: Path, robot: Robot, states: States) -> Array:
+def mujoco_torque(path: Path, robot: Robot, states: MotionSamples) -> Array:
     """MuJoCo's torque at the joints of an MJCF file, (n_states, n_joints), brought to the moving joints by G'.
 
     Constraints are left out: loops are closed by the motion given, and dry friction is taken from the model's own

@@ -21,7 +21,7 @@ from dynident.dynamics.evaluate import parameters, regressor
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, along_terms, resolve_terms, state_terms
 from dynident.errors import InputError
 from dynident.identifiability.lengths import recognise
-from dynident.identifiability.regrouping import Regrouping, cleaned
+from dynident.identifiability.regrouping import Regrouping, without_rounding
 from dynident.identifiability.states import ACCELERATION, random_states, reach
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
@@ -169,7 +169,7 @@ def readable_base(seen: Array, scales: Array) -> tuple[list[int], Array]:
             left[:, j:] -= np.outer(new, new @ left[:, j:])
             independent.append(j)
     over = np.linalg.lstsq(seen[:, independent], seen, rcond=None)[0]
-    return independent, cleaned(np.asarray(over / scales[independent][:, None] * scales, dtype=np.float64))
+    return independent, without_rounding(np.asarray(over / scales[independent][:, None] * scales, dtype=np.float64))
 
 
 def scaled_observation(robot: Robot, terms: Sequence[Term], scales: Array) -> Array:

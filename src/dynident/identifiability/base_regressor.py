@@ -21,7 +21,7 @@ import numpy as np
 from dynident.arrays import Array, Mask, frozen
 from dynident.dynamics.evaluate import regressor
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel, chosen_backend
-from dynident.dynamics.kernels import Kernel, record
+from dynident.dynamics.kernels import BatchKernel, record
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.loop_assembly import Named, solved_positions
 from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
@@ -164,7 +164,7 @@ class BaseRegressor:
         return self._placed[n_right]
 
     @functools.cached_property
-    def _kernel(self) -> Kernel:
+    def _kernel(self) -> BatchKernel:
         """The program as a kernel of its own."""
         if chosen_backend() == "numpy":
             return NumpyKernel(self.program)

@@ -187,7 +187,7 @@ def select_columns(W: Array, candidates: Sequence[int], tolerance: float) -> tup
     return kept, weakest, strongest
 
 
-def cleaned(K: Array) -> Array:
+def without_rounding(K: Array) -> Array:
     """Coefficients without rounding noise: whole numbers whole, tiny ones zero."""
     whole = np.round(K)
     close = np.abs(K - whole) < _CLEAN * np.maximum(1.0, np.abs(K))

@@ -43,7 +43,8 @@ class Factor:
 
     Attributes:
         columns: Index of each column in the owner's list of columns; columns it lacks are zero.
-        R: (k + 1, k + 1) upper triangular; the last column is z, its last entry the residual norm.
+        R: (k + 1, k + 1) upper triangular; the last column is z, its last entry the residual norm. While it is not
+            decided yet what y is, several right-hand sides may stand behind the columns.
         n_rows: Rows behind it; not whole after forgetting.
     """
 

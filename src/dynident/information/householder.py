@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from dynident.dynamics.jit.machine_code import Code, compiled
+from dynident.dynamics.jit.machine_code import Code, compile_module
 from dynident.dynamics.jit.vector_ir import FAST, INT, POINTER, Emitter, integer, number
 
 PANEL = 4  # reflections applied together
@@ -160,7 +160,7 @@ def runtime() -> Code:
     """The compiled update, made once for all robots and never let go: other code calls it by its address."""
     with _lock:
         if not _code:
-            _code.append(compiled(_VERSION, emit_absorb))
+            _code.append(compile_module(_VERSION, emit_absorb))
         return _code[0]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError, InputError, UnknownNameError
-from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns
+from dynident.identifiability.regrouping import Regrouping, select_columns, without_rounding
 from dynident.information.factor import Factor, factor_of, merged, triangular
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ class Information:
         place = {column.name: j for j, column in enumerate(columns)}
         K = np.zeros((own.n, len(columns)))
         K[:, [place[column.name] for column in own.columns]] = own.K
-        matrix = cleaned(K[:, list(wanted.independent)])  # the columns of the target come first
+        matrix = without_rounding(K[:, list(wanted.independent)])  # the columns of the target come first
         missed = K.copy()
         missed[:, : len(wanted.columns)] -= matrix @ wanted.K
         size = np.maximum(np.abs(K).max(1, initial=1e-300), 1e-300)
@@ -343,7 +343,7 @@ def _row_space(K: Array, columns: tuple[Column, ...]) -> Regrouping:
     size = np.linalg.norm(K, axis=0)
     pivots, _, _ = select_columns(K, [int(j) for j in np.flatnonzero(size > 1e-12)], 1e-9)
     over = np.asarray(np.linalg.lstsq(K[:, pivots], K, rcond=None)[0], dtype=np.float64)
-    return Regrouping(columns, tuple(pivots), frozen(cleaned(over)))
+    return Regrouping(columns, tuple(pivots), frozen(without_rounding(over)))
 
 
 def _same_coordinates(first: Information, second: Information) -> bool:

@@ -14,9 +14,9 @@ from dynident.identifiability.regrouping import select_columns
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.information.thresholds import THRESHOLDS
 
-RANK_SHARE = 1e-13  # times the number of parameters: singular values below this share of the largest are zero
-_DETERMINED = 1e-8  # a parameter with a larger part in an undetermined direction is not determined
+RANK_SHARE = THRESHOLDS.rounding_rank  # times the number of parameters
 _SURELY_FULL = 1e-6  # smallest diagonal entry of a scaled factor beyond doubt
 _ITERATIONS = 30
 _LEAST_STD = 1e-150  # its inverse square is still a number
@@ -271,7 +271,7 @@ def _solve_rows(stacked: Array, tolerance: float, method: Method, draft: bool) -
     else:
         half = vt[:rank].T / singular[:rank]
         x = half @ (u[:, :rank].T @ z)
-        determined = np.sqrt(np.sum(vt[rank:] ** 2, axis=0)) < _DETERMINED
+        determined = np.sqrt(np.sum(vt[rank:] ** 2, axis=0)) < THRESHOLDS.undetermined_part
     return Weighted(x / scale, half / scale[:, None], determined, determined, rank, singular)
 
 

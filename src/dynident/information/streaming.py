@@ -15,8 +15,8 @@ import numpy as np
 from llvmlite import ir
 
 from dynident.arrays import Array
-from dynident.dynamics.jit.llvm_kernel import VERSION, aligned, emit_program, gather, shorter, strided_copy
-from dynident.dynamics.jit.machine_code import compiled
+from dynident.dynamics.jit.llvm_kernel import VERSION, aligned_array, emit_program, gather, shorter, strided_copy
+from dynident.dynamics.jit.machine_code import compile_module
 from dynident.dynamics.jit.program import Program
 from dynident.dynamics.jit.vector_ir import INT, POINTER, VOID, Emitter, integer, number
 from dynident.information.householder import runtime
@@ -166,7 +166,9 @@ class Stream:
 
         self._absorb_code = runtime()  # kept alive: the stream calls into it
         symbols = {"dynident_absorb": self._absorb_code.address("absorb")}
-        self._code = compiled(f"{_VERSION} {VERSION} {BLOCK} {slots} {widths} {program.fingerprint}", emit, symbols)
+        self._code = compile_module(
+            f"{_VERSION} {VERSION} {BLOCK} {slots} {widths} {program.fingerprint}", emit, symbols
+        )
         kinds = [ctypes.c_int64 if name in _NUMBERS else ctypes.c_void_p for name in _ARGUMENTS]
         self._stream = self._code.function("stream", kinds)
         self._widths = np.array(widths, dtype=np.int64)
@@ -174,7 +176,7 @@ class Stream:
     def _workspace(self) -> tuple[Array, Array]:
         """Scratch for the inputs (and one row of weights) and the slabs, kept for each thread."""
         if not hasattr(self._own, "rows"):
-            self._own.rows = aligned((self.n_inputs + 1) * ROW), aligned(int(self._widths.sum()) * ROW)
+            self._own.rows = aligned_array((self.n_inputs + 1) * ROW), aligned_array(int(self._widths.sum()) * ROW)
         rows: tuple[Array, Array] = self._own.rows
         return rows
 

@@ -8,7 +8,7 @@ from dynident.logs.log import (
     LogSource,
     channel_names,
     joint_positions,
-    joint_speeds,
+    joint_velocities,
     row_torques,
     torque_kind,
 )
@@ -25,7 +25,7 @@ __all__ = [
     "LogWarning",
     "channel_names",
     "joint_positions",
-    "joint_speeds",
+    "joint_velocities",
     "open_log",
     "read_log",
     "row_torques",

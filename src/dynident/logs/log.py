@@ -165,7 +165,7 @@ def joint_positions(log: Log, robot: Robot) -> Array:
     return _from_motors(log.array("qm", robot), robot) + _zero(robot)
 
 
-def joint_speeds(log: Log, robot: Robot) -> Array | None:
+def joint_velocities(log: Log, robot: Robot) -> Array | None:
     """Measured joint speeds, from dq or (of a robot without locked joints) dqm; None if the log has neither."""
     if log.has("dq", robot):
         return log.array("dq", robot)

@@ -20,12 +20,12 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.errors import InputError, UnknownNameError
-from dynident.signals.kernels import FIVE_POINT, Kernel, low_pass_kernel
+from dynident.signals.kernels import FIVE_POINT, FirKernel, low_pass_kernel
 
 Differentiator = Literal["low-pass", "five-point"]
 Speed = Literal["position", "measured"]
 MOST_FILLED = 4  # samples that may be missing in a row; more, and the filters start anew
-_IDENTITY = Kernel("as it is", np.ones(1), 0, 0)
+_IDENTITY = FirKernel("as it is", np.ones(1), 0, 0)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class CausalOptions:
             if choice not in valid:
                 raise UnknownNameError(what, choice, valid)
 
-    def kernels(self) -> list[Kernel]:
+    def kernels(self) -> list[FirKernel]:
         """The low-pass, the first and second derivative of what it lets through, and the low-pass of torque."""
         rate = 1.0 / self.sample_time
         if self.cutoff is None:
@@ -99,12 +99,12 @@ class CausalFilter:
     def __init__(self, options: CausalOptions, n_joints: int) -> None:
         self.options, self.n = options, n_joints
         kernels = options.kernels()
-        before = max(kernel.centre for kernel in kernels)
-        after = max(len(kernel.taps) - 1 - kernel.centre for kernel in kernels)
+        before = max(kernel.center for kernel in kernels)
+        after = max(len(kernel.taps) - 1 - kernel.center for kernel in kernels)
         self.length, self.delay = before + after + 1, after  # samples
         self.taps = np.zeros((4, self.length))
         for line, kernel in zip(self.taps, kernels, strict=True):
-            start = before - kernel.centre
+            start = before - kernel.center
             line[start : start + len(kernel.taps)] = kernel.taps / options.sample_time**kernel.order
         # Signals side by side: positions, torques and, where they are measured, speeds.
         self.width = n_joints * (3 if options.speed == "measured" else 2)
@@ -149,7 +149,7 @@ class CausalFilter:
         steps = self._steps(time)
         if steps == 0:
             return None
-        if steps > 1:  # a few samples are missing: the straight line between their neighbours stands in
+        if steps > 1:  # a few samples are missing: the straight line between their neighbors stands in
             before = self._held[(self._count - 1) % self.length].copy()
             for i in range(1, steps):
                 self._write(before + (values - before) * (i / steps))

@@ -337,9 +337,9 @@ def _aligned(rows: int, columns: int) -> Array:
     """Zeros that begin on a cache line."""
     if chosen_backend() == "numpy":
         return np.zeros((rows, columns))
-    from dynident.dynamics.jit.llvm_kernel import aligned
+    from dynident.dynamics.jit.llvm_kernel import aligned_array
 
-    return aligned(rows * columns).reshape(rows, columns)
+    return aligned_array(rows * columns).reshape(rows, columns)
 
 
 def absorber(R: Array, slab: Array) -> Callable[[], None]:

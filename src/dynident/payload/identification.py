@@ -23,7 +23,9 @@ from dynident.information.information import Information
 from dynident.information.parameter_estimate import text_table
 from dynident.information.solution import dense_channels, solve_weighted
 from dynident.logs.log import LogSource, as_logs, log_warnings, torque_kind
+from dynident.options import keywords
 from dynident.payload.body import Payload
+from dynident.payload.options import PayloadOptions
 from dynident.payload.problem import (
     SESSIONS,
     PayloadData,
@@ -183,33 +185,23 @@ class PayloadEstimate:
         return text_table(("number", "value", "std", "unit"), lines, ("value", "std"))
 
 
-def identify_payload(
-    fit: Fit,
-    loaded: LogSource | Sequence[LogSource],
-    *,
-    unloaded: LogSource | Sequence[LogSource] = (),
-    session: str = "auto",
-    band: float | None = None,
-) -> PayloadEstimate:
+@keywords(PayloadOptions)
+def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options: PayloadOptions) -> PayloadEstimate:
     """Identify a body that is fixed to the tool.
 
     Args:
         fit: The robot, identified without the payload.
         loaded: Runs with the payload.
-        unloaded: Runs without it, best of the same motion and day. With them the robot is estimated along and only the
-            fit's terms count, so training logs may serve; without them the robot is taken as identified.
-        session: Friction that the loaded runs have of their own: "none", "load", "friction", or "auto" to let parts of
-            them that are left out decide.
-        band: Band of the rows [Hz]; default that of the fit.
+        options: Runs without it, friction of the session, band.
 
     Raises:
         InputError: When the robot has no tool, a loaded log was trained on or shows too little motion.
         LogError: When a log has no torque.
     """
     tool_matrix(fit.base)  # a robot without a tool is refused before any log is looked at
-    data = _observe(fit, as_logs(loaded), as_logs(unloaded), band)
+    data = _observe(fit, as_logs(loaded), as_logs(options.unloaded), options.band)
     problem = problem_of(data)
-    session, reason = choose_session(_with_load(problem), session)
+    session, reason = choose_session(_with_load(problem), options.session)
     problem = replace(problem, session=session)
     problem, fitted, passes, moved = _solve_relinearized(problem)
     inflation = _inflation(problem, fitted)

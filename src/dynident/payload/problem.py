@@ -24,6 +24,7 @@ from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
+from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.robot.parameters import LINK_SYMBOLS, LINK_UNITS, in_frame
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
@@ -31,7 +32,6 @@ from dynident.signals.rows import ObservedRows
 PAYLOAD_NAMES = tuple(f"payload {symbol}" for symbol in LINK_SYMBOLS)
 _LOAD = ("load_", "loadv_")  # a robot without load says little about how friction grows with it
 SESSIONS: dict[str, tuple[str, ...]] = {"none": (), "load": _LOAD, "friction": ("Fo", "Fc", "Fv", *_LOAD)}
-LEAST_EQUATIONS = 5  # per unknown: with fewer, the fit follows the noise
 
 
 def tool_matrix(base: BaseParameters) -> Array:
@@ -175,7 +175,7 @@ def problem_of(data: PayloadData) -> PayloadProblem:
     rows = data.rows(None)
     problem = PayloadProblem(data, rows, _accumulate(rows), _accumulate(data.bare_rows) if data.joint else None)
     for part, unknowns in ((problem.loaded, len(PAYLOAD_NAMES)), (problem.bare, data.fit.rank)):
-        if part is not None and part.n_rows < LEAST_EQUATIONS * unknowns:
+        if part is not None and part.n_rows < ENOUGH.min_equations * unknowns:
             labels = ", ".join(dict.fromkeys(segment.label for segment in part.segments))
             raise _too_little(labels, f"{part.n_rows:g} equations in motion for {unknowns} unknowns")
     return problem

@@ -176,9 +176,8 @@ def _values(law: Term, element: Element, speed: float, amplitude: float) -> Arra
     unit = METRES_PER_RADIAN if element.prismatic else 1.0
     if abs(speed) < _NEAR:
         return np.zeros(1)
-    if (
-        isinstance(law, FrictionTerm) and law.law.remembers
-    ):  # the share of its energy that a spring wound over an amplitude does not give back
+    if isinstance(law, FrictionTerm) and law.law.remembers:
+        # The share of its energy that a spring wound over an amplitude does not give back.
         return np.array([np.sign(speed) * max(0.0, 1.0 - radius / amplitude) for radius in law.scales])
     if isinstance(law, Coulomb):
         width = law.width(element)
@@ -190,9 +189,8 @@ def _values(law: Term, element: Element, speed: float, amplitude: float) -> Arra
 
 def _amplitudes(laws: Sequence[Term]) -> list[float]:
     """Amplitudes between which what wound-up friction takes changes one way only [rad]."""
-    radii = sorted(
-        radius for law in laws if law.name == "stop" and isinstance(law, FrictionTerm) for radius in law.scales
-    )
+    winding = [law for law in laws if isinstance(law, FrictionTerm) and law.law.remembers]
+    radii = sorted(radius for law in winding for radius in law.scales)
     return [*radii, np.inf] if radii else [np.inf]
 
 

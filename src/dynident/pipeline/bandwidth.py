@@ -20,9 +20,9 @@ from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
 from dynident.information.solution import dense_channels, residual_square
-from dynident.signals.bandwidth import ENDS
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows, row_blocks
+from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
 TRIAL_SECONDS = 300.0  # of each log that bands are tried on
 BLOCKS = 5  # parts that are left out in turn, the same part of every log
@@ -113,7 +113,7 @@ class _Parts(ObservedRows):
         for one in self.observations:
             band = one.band if self.bands is None else self.bands[one.log.label]
             length = max(min(one.survey.duration, self.seconds), 1e-12)
-            reach = 0.5 * ENDS / band / length * BLOCKS
+            reach = 0.5 * SIGNALS.filter_end_periods / band / length * BLOCKS
             for block in row_blocks(one, self.regressor, band=band):
                 place = (block.time - one.survey.start) / length * BLOCKS
                 if place[0] >= BLOCKS:

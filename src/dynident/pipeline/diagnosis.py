@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from dynident.estimate.records import Checkup
+from dynident.estimate.records import Diagnosis
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
 
 _SAID_BY_THE_FIT = ("equations", "rank", "condition", "model")  # diagnostics that the fit itself says more about
 
 
-def diagnose(data: TrainingData, options: IdentifyOptions) -> Checkup | None:
+def diagnose(data: TrainingData, options: IdentifyOptions) -> Diagnosis | None:
     """The diagnostics of the training logs; None where they are switched off.
 
     Raises:
-        CheckError: Where a diagnostic stops and the options say to stop.
+        DiagnosisError: Where a diagnostic stops and the options say to stop.
     """
     if options.check == "off":
         return None
-    from dynident.diagnostics.diagnosing import check_observed  # takes a while to load, and is not always wanted
+    from dynident.diagnostics.diagnosing import diagnose_observations  # takes a while to load, and is not always wanted
 
-    found = check_observed(data.train, data.progress)
-    if found.verdict == "stop" and options.check == "stop":
-        raise found.refusal()
+    found = diagnose_observations(data.train, data.progress)
+    if found.severity == "stop" and options.check == "stop":
+        raise found.error()
     return found
 
 
-def diagnosis_warnings(found: Checkup | None, n_logs: int) -> list[str]:
+def diagnosis_warnings(found: Diagnosis | None, n_logs: int) -> list[str]:
     """What a reader of the fit should know of the diagnostics."""
     if found is None:
         return []
     return [
         f"{f'{one.log}: ' if one.log and n_logs > 1 else ''}{one.message}"
-        for one in found.findings
-        if one.verdict != "ok" and one.name not in _SAID_BY_THE_FIT
+        for one in found.diagnostics
+        if one.severity != "ok" and one.name not in _SAID_BY_THE_FIT
     ]

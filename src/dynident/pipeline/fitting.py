@@ -22,13 +22,14 @@ from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.excitation_quality import excitation_of
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.logs.log import torque_kind
 from dynident.pipeline.model_selection import ModelSelection
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.robot.model import Robot
-from dynident.signals.bandwidth import STANDSTILL
 from dynident.signals.observations import Observations
+from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 from dynident.validation.residuals import Comparison, compare_all
 
 
@@ -53,9 +54,6 @@ def open_directions(fit: Estimator) -> Array:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Fitting: factors of the training logs to base parameters, with an autocorrelation-robust covariance.
-
-HIGH_CONDITION = 1000.0  # beyond this some combination is all but undetermined
-ENOUGH_EQUATIONS = 50  # per parameter, as a rule (Gautier et al. 1995)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +208,7 @@ def _remarks(
 ) -> list[str]:
     """What a reader should know of the data behind a fit."""
     remarks = _too_slow(information, train)
-    if fitted.rank_ == base.n and fitted.condition_ > HIGH_CONDITION:
+    if fitted.rank_ == base.n and fitted.condition_ > ENOUGH.max_condition:
         parts = zip(fitted.information_.channel_factors(), fitted.channel_weights_, strict=True)
         rows = np.vstack([factor.dense(base.n)[:, : base.n] * np.sqrt(weight) for factor, weight in parts])
         weakest = excitation_of(base.names, rows, len(rows)).weak[0]
@@ -219,10 +217,9 @@ def _remarks(
             "its parameters trade against each other: record a richer motion"
         )
     per_parameter = information.n_rows / base.n
-    if per_parameter < ENOUGH_EQUATIONS:
-        remarks.append(
-            f"{per_parameter:.0f} equations per parameter; {ENOUGH_EQUATIONS} are a good rule: record longer motion"
-        )
+    if per_parameter < ENOUGH.recommended_equations:
+        rule = f"{ENOUGH.recommended_equations} are a good rule"
+        remarks.append(f"{per_parameter:.0f} equations per parameter; {rule}: record longer motion")
     return remarks
 
 
@@ -234,6 +231,6 @@ def _too_slow(information: Information, train: Sequence[Observations]) -> list[s
     slow = [
         f"{name} moves, but never for long above the rest velocity of {rest:g} {'rad' if radian == 1.0 else 'm'}/s"
         for name, radian, covered in zip(robot.joint_names, robot.radians, ranges, strict=True)
-        if not rows[name] and covered > STANDSTILL * radian
+        if not rows[name] and covered > SIGNALS.standstill_rad * radian
     ]
     return [f"{one}, so its torque is not used; record faster motion, or lower rest_speed" for one in slow]

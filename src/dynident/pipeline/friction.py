@@ -26,15 +26,15 @@ from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized, with
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import TermVerdict
 from dynident.identifiability.base import base_parameters
+from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.logs.log import torque_kind
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.term_selection import FrictionChoice, Selection, choose_friction
 from dynident.pipeline.training_rows import SELECTION_SECONDS, FirstMinutes
 from dynident.robot.model import Robot
-from dynident.signals.bandwidth import STANDSTILL
 from dynident.signals.observations import Observations
+from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
-LEAST_EQUATIONS = 10.0  # for each parameter, in motion: with fewer, more friction would follow the noise
 _SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ
 
 
@@ -83,7 +83,7 @@ def _chosen(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callab
     rows = data.rows.information(first, seconds=SELECTION_SECONDS).n_rows
     seconds = sum(one.survey.duration for one in _experiments(train))
     most = basic.n + sum(len(term.columns(basic.robot)) for term in terms_of(generic, only))
-    if rows < LEAST_EQUATIONS * most and wanted == "auto":
+    if rows < ENOUGH.min_equations_to_add_terms * most and wanted == "auto":
         few = f"{rows:g} equations in motion are too few for more than the basic friction"
         return FrictionChoice((), side or "sensor", few)
     return choose_friction(
@@ -134,7 +134,7 @@ def measured_side(robot: Robot, train: Sequence[Observations]) -> Side | None:
 def moving_elements(robot: Robot, train: Sequence[Observations]) -> tuple[str, ...] | None:
     """Labels of the elements that move in some log; None if all do."""
     ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
-    moves = ranges > STANDSTILL * robot.radians
+    moves = ranges > SIGNALS.standstill_rad * robot.radians
     elements = elements_with_friction(robot)
     own = [e for e in elements if moves[np.flatnonzero(motion_of(robot, e))].any()]
     return None if len(own) == len(elements) else tuple(element.label for element in own)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dynident.options import Options, option
+from dynident.options import TERMS_HELP, Options, Progress, option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from dynident.dynamics.terms import Term, TermsLike
     from dynident.estimate.estimator import Estimator
     from dynident.pipeline.factor_cache import FactorCache
-    from dynident.pipeline.training_rows import Progress
 
-_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
 _FRICTION = (
     "friction beside the terms: auto (the training data decides), basic (none), generic (what helps on most arms), "
     "full (all), or a list: stop(0.0003,0.003),load; names: stop, stribeck, sign, load, loadv, asymmetric, quadratic, "
@@ -29,8 +27,10 @@ _FRICTION = (
 class IdentifyOptions(Options):
     """What shapes an identification; the defaults are meant to be right for any arm."""
 
-    terms: TermsLike = option(None, f"basic terms, always there; {_TERMS}", shown="rigid,Ia,Fv,Fc(0.02),Fo")
-    friction: str | Sequence[str | Term] | None = option(None, _FRICTION, metavar="WHICH", shown="auto")
+    terms: TermsLike = option(
+        None, f"basic terms, always there; {TERMS_HELP}", shown="rigid,Ia,Fv,Fc(0.02),Fo", written="list"
+    )
+    friction: str | Sequence[str | Term] | None = option(None, _FRICTION, metavar="WHICH", shown="auto", written="list")
     estimator: str | Estimator = option(
         "weighted",
         "method: ordinary, weighted, robust, total, ridge or prior",
@@ -39,7 +39,7 @@ class IdentifyOptions(Options):
     )
     essential: float | None = option(
         None,
-        "keep only parameters with a relative deviation below this share; the others are zero (bare: 0.15)",
+        "keep only parameters with a relative deviation below this share; the others are zero",
         minimum=0.0,
         const=0.15,
         metavar="SHARE",

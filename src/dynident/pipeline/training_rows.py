@@ -21,11 +21,11 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
+from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
 
-LEAST_EQUATIONS = 5  # per parameter: with fewer, the fit follows the noise
 SELECTION_SECONDS = 300.0  # of each log that models are selected on: minutes tell what hours would
 KEPT_BYTES = 24e6  # of equations kept for the next question
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
@@ -214,14 +214,14 @@ class TrainingRows:
     def _check_equations(self, base: BaseParameters) -> None:
         """Refuse fewer equations than a fit needs; all parameters share them."""
         first = base_parameters(base.robot, without_linearized(base.terms)) if needs_linearization(base.terms) else base
-        least = LEAST_EQUATIONS * base.n
+        least = ENOUGH.min_equations * base.n
         n_rows = self.information(first, seconds=SELECTION_SECONDS).n_rows
         n_rows = n_rows if n_rows >= least else self.information(first).n_rows
         if n_rows < least:
             names = ", ".join(one.log.label for one in self.observations)
             raise InputError(
                 f"{names}: gives {n_rows:g} equations in motion for {base.n} parameters; at least "
-                f"{LEAST_EQUATIONS} per parameter are needed: use longer logs or fewer terms"
+                f"{ENOUGH.min_equations} per parameter are needed: use longer logs or fewer terms"
             )
 
     def _length(self, seconds: float) -> float:

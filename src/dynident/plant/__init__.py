@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Feedforward as Feedforward,
         Motion as Motion,
         OpenLoop as OpenLoop,
-        Tracking as Tracking,
+        TrackingController as TrackingController,
         VoltageSteps as VoltageSteps,
     )
     from dynident.plant.drives import Motors as Motors
@@ -37,7 +37,7 @@ else:
             "dynident.payload.body": "Payload",
             "dynident.plant.compiled_model": "MissingMujocoError MujocoModel mujoco_model",
             "dynident.plant.controllers": (
-                "PD ComputedTorque Controller Feedforward Motion OpenLoop Tracking VoltageSteps"
+                "PD ComputedTorque Controller Feedforward Motion OpenLoop TrackingController VoltageSteps"
             ),
             "dynident.plant.drives": "Motors",
             "dynident.plant.effects": "Breakaway",
@@ -47,4 +47,5 @@ else:
             "dynident.plant.recording": "measure record",
             "dynident.plant.sensors": "Sensors Truth",
         },
+        {"Tracking": "TrackingController"},
     )

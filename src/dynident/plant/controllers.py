@@ -14,11 +14,11 @@ from dynident.dynamics.evaluate import actuated_torque, gravity_torque, inverse_
 from dynident.errors import InputError
 from dynident.plant.compiled_model import MujocoModel, import_mujoco, mujoco_model
 from dynident.plant.mjcf_writer import ModelOptions
+from dynident.plant.options import BANDWIDTH as BANDWIDTH
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
 Quantity = Literal["torque", "voltage"]
-BANDWIDTH = 30.0  # [rad/s] of the feedback, unless told otherwise
 _SMOOTH = "rigid,Ia,Fv,Fc(0.05),Fo"  # a feedforward whose friction does not jump about standstill
 
 
@@ -94,7 +94,7 @@ class VoltageSteps:
         return np.zeros(self.voltages.shape[1]) if step < 0 else self.voltages[step]
 
 
-class Tracking(ABC):
+class TrackingController(ABC):
     """Follow a motion, sample by sample.
 
     Args:
@@ -189,7 +189,7 @@ class Tracking(ABC):
         """Torque at the actuated coordinates for sample k."""
 
 
-class PD(Tracking):
+class PD(TrackingController):
     """A spring `kp` [N·m/rad] and a damper `kd` at each joint, on top of the weight that the controller knows."""
 
     def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
@@ -206,7 +206,7 @@ class Feedforward(PD):
         self._given = inverse_dynamics(self.robot, q, dq, ddq, _SMOOTH, self.values)
 
 
-class ComputedTorque(Tracking):
+class ComputedTorque(TrackingController):
     """Inverse dynamics at the measured state, so that every joint answers alike; `kp` in 1/s², `kd` in 1/s."""
 
     def _scale(self, q: Array) -> tuple[Array, Array]:
@@ -250,4 +250,8 @@ class ComputedTorque(Tracking):
         return np.asarray(self._model.to_joints(self._data.qfrc_inverse) @ self._to_actuated + self._friction[k + 1])
 
 
-TRACKING: dict[str, type[Tracking]] = {"feedforward": Feedforward, "computed-torque": ComputedTorque, "pd": PD}
+TRACKING: dict[str, type[TrackingController]] = {
+    "feedforward": Feedforward,
+    "computed-torque": ComputedTorque,
+    "pd": PD,
+}

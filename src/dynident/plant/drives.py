@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,18 +75,6 @@ class Motors:
         return np.asarray(self.torque_constant * self.back_emf / self.resistance)
 
 
-class Drive(Protocol):
-    """Torque during a sample, and what is measured at its end."""
-
-    def during(self, part: float, step: float, speed: Array, acceleration: Array) -> Array:
-        """Torque to apply in a time step of length `step` [s] whose middle is at `part` (0..1) of the sample."""
-        ...
-
-    def now(self, speed: Array) -> Array:
-        """Motor torque at this moment."""
-        ...
-
-
 class TorqueDrive:
     """A current loop that reaches each commanded torque, in a straight line, when the next command comes.
 
@@ -142,3 +129,6 @@ class VoltageDrive:
         motors = self.motors
         quick = (self.voltage - motors.back_emf * speed) / motors.resistance
         return np.asarray(motors.torque_constant * np.where(self._slow, self._current, quick))
+
+
+MotorDrive = TorqueDrive | VoltageDrive  # torque during a sample, and what is measured at its end

@@ -55,7 +55,7 @@ class Effects:
         self._places = {place.label: place for place in element_places(robot, chosen_values(robot, values))}
         offsets = {e.label: e.value for e in self.effects if e.law == "zero"}
         self.offset = np.array([offsets.get(label, 0.0) for label in joint_labels(robot)])
-        self.gravity = _tilted(robot, self.effects)
+        self.gravity = _tilt_gravity(robot, self.effects)
         on_elements = [e for e in self.effects if e.law not in ("zero", "tilt")]
         self.acts = bool(on_elements)
         if self.acts and robot.closure is not None:
@@ -241,7 +241,7 @@ def _mean(stages: list[Array]) -> Array:
     return np.asarray((stages[0] + 2.0 * (stages[1] + stages[2]) + stages[3]) / 6.0)
 
 
-def _tilted(robot: Robot, effects: Sequence[Effect]) -> Array:
+def _tilt_gravity(robot: Robot, effects: Sequence[Effect]) -> Array:
     """Gravity turned by the tilt of the base, about an axis across it."""
     turn = np.zeros(3)
     for effect in effects:

@@ -26,7 +26,7 @@ def carriers(robot: Robot) -> list[int]:
     return [*(robot.active[i] for i in robot.moving), *solved]
 
 
-def carried(robot: Robot) -> Array:
+def carrier_matrix(robot: Robot) -> Array:
     """(n_joints, n_carriers), how tree joints follow the carriers."""
     own = robot.follow[:, list(robot.moving)]
     return own if robot.closure is None else np.column_stack([own, robot.closure.follow])
@@ -53,7 +53,7 @@ def add_loops(
         return
     equality = SubElement(root, "equality")
     names = [robot.joints[j].name for j in carriers(robot)]
-    follow = carried(robot)
+    follow = carrier_matrix(robot)
     for j in passive:
         name, row = robot.joints[j].name, follow[j]
         along = np.flatnonzero(row)
@@ -279,7 +279,7 @@ def mujoco_xml(
 
 def free_joints(robot: Robot) -> list[int]:
     """Indices into `robot.joints` of those that a model can move: the rest hang on locked joints only."""
-    moves = np.abs(carried(robot)).sum(axis=1) > 0.0
+    moves = np.abs(carrier_matrix(robot)).sum(axis=1) > 0.0
     return [int(j) for j in np.flatnonzero(moves)]
 
 

@@ -13,7 +13,7 @@ from dynident.arrays import Array, as_samples
 from dynident.errors import InputError
 from dynident.payload.body import Payload
 from dynident.plant.compiled_model import MujocoModel, import_mujoco, mujoco_model
-from dynident.plant.drives import Drive, Motors, TorqueDrive, VoltageDrive
+from dynident.plant.drives import MotorDrive, Motors, TorqueDrive, VoltageDrive
 from dynident.plant.effect_physics import Effects
 from dynident.plant.effects import Breakaway
 from dynident.plant.mjcf_writer import ModelOptions, check_motors, motor_places
@@ -136,7 +136,7 @@ class MujocoPlant:
         self._chance = Chance(self.seed, len(names))
         self._model: MujocoModel = self._bare
         self._data: mujoco.MjData = self._bare.new_data(start, speed)
-        self._drive: Drive | None = None
+        self._drive: MotorDrive | None = None
         self._torque = np.zeros(len(names))
         if torque is not None:
             self._torque = self._command(torque, "torque")

@@ -12,7 +12,7 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque
 from dynident.errors import InputError, UnknownNameError
 from dynident.logs.log import Log, Role, channel_names
-from dynident.plant.controllers import Controller, Tracking
+from dynident.plant.controllers import Controller, TrackingController
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.protocol import Plant, Reading
 from dynident.plant.sensors import Chance, Sensors
@@ -50,7 +50,7 @@ def record(
     """
     length = _duration(controller, duration)
     if start is None:
-        if not isinstance(controller, Tracking):
+        if not isinstance(controller, TrackingController):
             raise InputError("record: this controller follows no motion; say where to start (start=(q, dq))")
         start = controller.start_state()
     n = round(length / plant.sample_time)
@@ -121,7 +121,7 @@ def measure(
 
 def _duration(controller: Controller, given: float | None) -> float:
     if given is None:
-        if not isinstance(controller, Tracking):
+        if not isinstance(controller, TrackingController):
             raise InputError("record: this controller follows no motion; say how long to run (duration)")
         return controller.motion.duration
     if not (given > 0.0 and np.isfinite(given)):

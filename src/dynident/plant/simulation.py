@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from argparse import Namespace
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from os import PathLike
@@ -20,10 +18,12 @@ from dynident.logs.log import Log
 from dynident.logs.read import read_log
 from dynident.motion.limits import AT_LIMIT, check_locked
 from dynident.motion.trajectory import SampledMotion
+from dynident.options import keywords
 from dynident.payload.body import Payload
-from dynident.plant.controllers import BANDWIDTH, TRACKING, Motion
+from dynident.plant.controllers import TRACKING, Motion
 from dynident.plant.effects import Breakaway
 from dynident.plant.mujoco_plant import MujocoPlant
+from dynident.plant.options import SimulateOptions
 from dynident.plant.protocol import UnstableError
 from dynident.plant.recording import KINDS, measure, record
 from dynident.plant.sensors import Sensors, Truth
@@ -38,46 +38,6 @@ LEAST_FAST = 1.0  # [rad/s] the same, where hardly any velocity was asked for; a
 FLIPS = 10  # jumps of a torque from one effort limit to the other between two samples that no motion asks for
 MOST_SAMPLES = 1e7  # steps of the controller: hours of motion
 TURN = 2.0 * math.pi
-ENCODER = 2**17  # counts per turn; per metre of a joint that slides
-
-
-@dataclass(frozen=True)
-class SimulateOptions:
-    """What shapes a simulated log; the defaults are those of an ordinary industrial arm.
-
-    Attributes:
-        values: What the machine really is: a parameter set of the robot, or given values; None for the robot's own.
-        rate: Rate of the log [Hz].
-        controller: "feedforward" (with feedback), "computed-torque" or "pd".
-        bandwidth: Of the feedback [rad/s].
-        noise: Deviation of the torque noise, as a share of each joint's effective (RMS) torque.
-        encoder: Counts per turn (or metre) of the joints' encoders; 0 for exact positions.
-        delay: Time by which torque is stamped late [s].
-        jitter: Readings are taken up to this much before their time; stamps say when [s].
-        bias: Constant torque error, as a share of each joint's effective torque.
-        breakaway: Static to kinetic friction.
-        effects: Further friction, tilt and joint offsets by parameter name; see `MujocoPlant`.
-        payload: Body on the tool.
-        payload_at: Time at which it is attached [s].
-        kinds: Channels of the log; default q and i where the robot has drive gains, else tau.
-        seed: Of the noise.
-    """
-
-    values: str | Mapping[str, float] | None = None
-    rate: float = 500.0
-    controller: str = "feedforward"
-    bandwidth: float = BANDWIDTH
-    noise: float = 0.01
-    encoder: float = ENCODER
-    delay: float = 0.0
-    jitter: float = 0.0
-    bias: float = 0.0
-    breakaway: float = 1.0
-    effects: Mapping[str, float] | None = None
-    payload: Payload | None = None
-    payload_at: float = 0.0
-    kinds: Sequence[str] | None = None
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,74 +71,53 @@ class Simulation:
         }
 
 
-def simulate(robot: Robot, motion: Motion, **options: Any) -> Simulation:
+@keywords(SimulateOptions)
+def simulate(robot: Robot, motion: Motion, options: SimulateOptions) -> Simulation:
     """Let a robot follow a motion on the MuJoCo plant.
 
     Args:
         robot: The robot; its controller knows its own values, the machine has `values`.
         motion: Any object with `duration` and `sample(t) -> (q, dq, ddq)`.
-        **options: See `SimulateOptions`.
+        options: What shapes the log.
 
     Raises:
         UnstableError: With time and joint, when the simulation runs away or the robot leaves its motion.
     """
-    unknown = [name for name in options if name not in SimulateOptions.__dataclass_fields__]
-    if unknown:
-        raise UnknownNameError("option", unknown[0], SimulateOptions.__dataclass_fields__)
-    chosen = SimulateOptions(**options)
-    _check(chosen)
-    _check_motion(robot, motion, chosen)
-    every = max(1, math.ceil(CONTROL_RATE / chosen.rate - 1e-9))
-    if chosen.jitter >= 1.0 / chosen.rate:
-        raise InputError(f"jitter is {chosen.jitter:g} s; expected less than the time between samples")
+    for kind in options.kinds or ():
+        if kind not in KINDS:
+            raise UnknownNameError("kind of channel", kind, KINDS)
+    _check_motion(robot, motion, options)
+    every = max(1, math.ceil(CONTROL_RATE / options.rate - 1e-9))
+    if options.jitter >= 1.0 / options.rate:
+        raise InputError(f"jitter is {options.jitter:g} s; expected less than the time between samples")
     prismatic = np.array([robot.joints[robot.active[i]].kind == "prismatic" for i in robot.moving])
-    counts = np.where(prismatic, 1.0, TURN) / chosen.encoder if chosen.encoder else np.zeros(len(prismatic))
+    counts = np.where(prismatic, 1.0, TURN) / options.encoder if options.encoder else np.zeros(len(prismatic))
     plant = MujocoPlant(
         robot,
-        chosen.values,
-        sample_time=1.0 / (every * chosen.rate),
-        breakaway=None if chosen.breakaway == 1.0 else Breakaway(chosen.breakaway),
-        effects=chosen.effects,
-        sensors=Sensors(resolution=counts, delay=chosen.delay, jitter=chosen.jitter),
-        payload=chosen.payload,
-        payload_at=chosen.payload_at,
-        seed=chosen.seed,
+        options.values,
+        sample_time=1.0 / (every * options.rate),
+        breakaway=None if options.breakaway == 1.0 else Breakaway(options.breakaway),
+        effects=options.effects,
+        sensors=Sensors(resolution=counts, delay=options.delay, jitter=options.jitter),
+        payload=options.payload,
+        payload_at=options.payload_at,
+        seed=options.seed,
     )
     # Gains are tuned on the machine; a description without rotors would leave the feedback far too soft.
-    make = TRACKING[chosen.controller]
-    controller = make(robot, motion, bandwidth=chosen.bandwidth, tuned_to=chosen.values)
+    make = TRACKING[options.controller]
+    controller = make(robot, motion, bandwidth=options.bandwidth, tuned_to=options.values)
     record(plant, controller, every=every)
     truth = plant.truth()
     # Torque noise is known once the torque is; the controller does not look at it.
     effective = np.sqrt(np.mean(truth.tau**2, axis=0))
-    sensors = replace(plant.sensors, torque_noise=chosen.noise * effective, torque_bias=chosen.bias * effective)
-    log = measure(plant, sensors, every=every, kinds=chosen.kinds)
+    sensors = replace(plant.sensors, torque_noise=options.noise * effective, torque_bias=options.bias * effective)
+    log = measure(plant, sensors, every=every, kinds=options.kinds)
     wanted, velocity, _ = (np.asarray(x) for x in motion.sample(np.minimum(truth.time, motion.duration)))
     seen = replace(truth, q=truth.q - plant.position_offset)  # as far as encoders can tell
     _check_tracking(robot, seen, wanted, velocity, plant.saturated)
-    _check_torque(robot, truth, chosen.bandwidth)
+    _check_torque(robot, truth, options.bandwidth)
     warnings = _warnings(robot, wanted, seen, plant.saturated)
     return Simulation(log, truth, np.abs(seen.q - wanted).max(axis=0), plant.loop_gap, warnings)
-
-
-def _check(options: SimulateOptions) -> None:
-    if options.controller not in TRACKING:
-        raise UnknownNameError("controller", options.controller, TRACKING)
-    for name in ("rate", "bandwidth"):
-        value = getattr(options, name)
-        if not (value > 0.0 and math.isfinite(value)):
-            raise InputError(f"{name} is {value}; expected a positive number")
-    for name in ("noise", "encoder", "delay", "jitter", "payload_at"):
-        value = getattr(options, name)
-        if not (value >= 0.0 and math.isfinite(value)):
-            raise InputError(f"{name} is {value}; expected zero or a positive number")
-    if not math.isfinite(options.bias):
-        raise InputError(f"bias is {options.bias}; expected a number")
-    if isinstance(options.seed, bool) or not isinstance(options.seed, int) or options.seed < 0:
-        raise InputError(f"seed is {options.seed}; expected a whole number, zero or more")
-    for kind in options.kinds or ():
-        if kind not in KINDS:
-            raise UnknownNameError("kind of channel", kind, KINDS)
 
 
 def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> None:
@@ -342,18 +281,3 @@ def parse_effects(text: str) -> dict[str, float]:
         except ValueError:
             raise InputError(f"--effects {part}: expected name=number, such as stop0.3_1=4") from None
     return found
-
-
-def options_of(arguments: Namespace) -> dict[str, Any]:
-    """The options that were given on the command line; defaults stay where they are defined."""
-    names = [name for name in SimulateOptions.__dataclass_fields__ if name not in ("payload", "kinds", "effects")]
-    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
-    if arguments.payload is not None:
-        given["payload"] = parse_payload(arguments.payload)
-    elif arguments.payload_at is not None:
-        raise InputError("--payload-at needs --payload")
-    if arguments.effects is not None:
-        given["effects"] = parse_effects(arguments.effects)
-    if arguments.kinds is not None:
-        given["kinds"] = [part.strip() for part in arguments.kinds.split(",")]
-    return given

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, shift, turn_x, turn_z
-from dynident.robot.draft import BASE, Draft, LoopCheck, check_joint_count
+from dynident.robot.draft import BASE, Draft, LoopGap, check_joint_count
 from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, robot_file_reader
 from dynident.robot.model import Joint, JointKind, Loop, Transform
 from dynident.robot.overlay import KEYS, apply_loops, apply_options, apply_passive
@@ -32,7 +32,7 @@ _MOST_LENGTHS = 100
 
 
 @dataclass(frozen=True)
-class Row:
+class DhRow:
     """One frame of the table.
 
     Attributes:
@@ -53,11 +53,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class DhTable:
     """A geometry over named lengths: the rows of a DH or modified-DH table (see `Geometry`)."""
 
     convention: str
-    rows: tuple[Row, ...]
+    rows: tuple[DhRow, ...]
 
     @property
     def moving(self) -> tuple[int, ...]:
@@ -183,7 +183,7 @@ def _loops(reader: LocatedReader, value: object) -> list[tuple[int, int]]:
     return result
 
 
-def _table(reader: LocatedReader, convention: str, value: object, loops: list[tuple[int, int]]) -> Table:
+def _table(reader: LocatedReader, convention: str, value: object, loops: list[tuple[int, int]]) -> DhTable:
     if not isinstance(value, list) or not value:
         raise reader.error("joints", f"is {quoted(value)}; expected a list with one row per joint")
     if len(value) > _MOST_ROWS:
@@ -193,7 +193,7 @@ def _table(reader: LocatedReader, convention: str, value: object, loops: list[tu
             raise reader.error("loops", f"frame {frame} is not in the table (frames 1 to {len(value)})")
     cuts = {cut for cut, _ in loops}
     columns = CONVENTIONS[convention]
-    rows: list[Row] = []
+    rows: list[DhRow] = []
     for i, item in enumerate(value):
         where = f"joint {i + 1}"
         record = reader.mapping(item, where, ("name", "antecedent", "sigma", "mu", *columns))
@@ -221,7 +221,7 @@ def _table(reader: LocatedReader, convention: str, value: object, loops: list[tu
             cells[key] = _offset(reader, cells[key], i + 1, f"{where} {key}")
         for key, cell in cells.items():
             reader.number(cell, f"{where} {key}")
-        rows.append(Row(name, antecedent, sigma, mu, cells, cut=i + 1 in cuts))
+        rows.append(DhRow(name, antecedent, sigma, mu, cells, cut=i + 1 in cuts))
     for cut, closes_on in loops:
         if rows[cut - 1].sigma == FIXED or rows[closes_on - 1].sigma != FIXED:
             problem = f"frame {cut} must be the cut joint's, and frame {closes_on} fixed (sigma: 2) on the other branch"
@@ -231,7 +231,7 @@ def _table(reader: LocatedReader, convention: str, value: object, loops: list[tu
             raise reader.error(
                 f"joint {i + 1}", f"frame {row.antecedent} is cut and carries nothing; change its antecedent"
             )
-    table = Table(convention, tuple(rows))
+    table = DhTable(convention, tuple(rows))
     lost = [str(i + 1) for i in range(len(rows)) if i not in table.order]
     if lost:
         raise reader.error(
@@ -259,7 +259,7 @@ def _offset(reader: LocatedReader, cell: object, number: int, where: str) -> obj
     return at_zero
 
 
-def _joints(reader: LocatedReader, table: Table, lengths: Mapping[str, float]) -> list[Joint]:
+def _joints(reader: LocatedReader, table: DhTable, lengths: Mapping[str, float]) -> list[Joint]:
     joints: list[Joint] = []
     position = {row: i for i, row in enumerate(table.moving)}
     anchors = table.anchors(lengths)
@@ -290,7 +290,7 @@ def _parametric_or_not(draft: Draft) -> None:
         draft.geometry = None  # a length inside an angle: coefficients are then shown as numbers
 
 
-def _suspicious_angles(table: Table, lengths: Mapping[str, float]) -> list[str]:
+def _suspicious_angles(table: DhTable, lengths: Mapping[str, float]) -> list[str]:
     """Warnings for constant angles of more than a turn, which are likely meant in degrees."""
     return [
         f"joint {i + 1}: {key} is {angle:g} rad, more than a turn; degrees are written deg({angle:g})"
@@ -300,7 +300,7 @@ def _suspicious_angles(table: Table, lengths: Mapping[str, float]) -> list[str]:
     ]
 
 
-def _mark_passive(draft: Draft, table: Table) -> None:
+def _mark_passive(draft: Draft, table: DhTable) -> None:
     """Joints with mu = 0 need a relation, joints with a relation are passive."""
     for index, row in enumerate(table.moving):
         name = draft.joints[index].name
@@ -318,7 +318,7 @@ def _mark_passive(draft: Draft, table: Table) -> None:
             )
 
 
-def _cut_loop(table: Table, lengths: Mapping[str, float], cut: int, closes_on: int) -> Loop:
+def _cut_loop(table: DhTable, lengths: Mapping[str, float], cut: int, closes_on: int) -> Loop:
     """A loop between two frames of the table, to be closed numerically."""
     anchors, moving = table.anchors(lengths), table.moving
     links, frames = [], []
@@ -331,7 +331,7 @@ def _cut_loop(table: Table, lengths: Mapping[str, float], cut: int, closes_on: i
     return Loop(f"{cut}-{closes_on}", (links[0], links[1]), (frames[0], frames[1]), kind)
 
 
-def _loop_check(table: Table, lengths: Mapping[str, float], cut: int, closes_on: int) -> LoopCheck:
+def _loop_check(table: DhTable, lengths: Mapping[str, float], cut: int, closes_on: int) -> LoopGap:
     """Gap of a loop: the two frames must share their origin and, turned about z if revolute, their z axis."""
 
     def pose(frame: int, tree: Array) -> tuple[Array, Array]:
@@ -366,7 +366,7 @@ def _loop_check(table: Table, lengths: Mapping[str, float], cut: int, closes_on:
             turned = np.linalg.norm(r1[:, :, 2] - r2[:, :, 2], axis=1)
         return np.asarray(np.maximum(np.linalg.norm(apart, axis=1), turned), np.float64)
 
-    return LoopCheck(f"{cut}-{closes_on}", gap)
+    return f"{cut}-{closes_on}", gap
 
 
 def _motion(angle: Array, distance: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import suggestion
 from dynident.robot.expressions import ExpressionError, linear_form
-from dynident.robot.loops import checked_closure
+from dynident.robot.loops import check_closure
 from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Loop, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 from dynident.robot.physicality import physical_violations, sentences
@@ -32,12 +32,8 @@ class ElementSpec:
     carries: tuple[str, ...] = ELEMENT_SYMBOLS
 
 
-@dataclass
-class LoopCheck:
-    """A loop that must close: the gap between two frames as a function of the tree positions (n_samples, n_joints)."""
-
-    words: str
-    gap: Callable[[Array], Array]
+# A loop that must close: its name, and the gap between two frames from the tree positions (n_samples, n_joints).
+LoopGap = tuple[str, Callable[[Array], Array]]
 
 
 @dataclass
@@ -63,7 +59,7 @@ class Draft:
     lengths: dict[str, float] = field(default_factory=dict)
     geometry: Geometry | None = None
     tool: tuple[int, Transform] | None = None
-    loops: list[LoopCheck] = field(default_factory=list)
+    loops: list[LoopGap] = field(default_factory=list)
     closing: list[Loop] = field(default_factory=list)
     solved: dict[int, float] = field(default_factory=dict)
     reference: dict[int, float] = field(default_factory=dict)
@@ -154,7 +150,7 @@ class Draft:
         reference = np.array([self.reference.get(j, 0.0) for j in robot.active])
         branch = np.array(list(self.solved.values()))
         closure = Closure(tuple(self.closing), tuple(self.solved), follow, reference, branch)
-        return checked_closure(self.reader, robot, closure)
+        return check_closure(self.reader, robot, closure)
 
     def _follow(self, active: tuple[int, ...]) -> tuple[Array, Array]:
         """q_tree = follow @ q + offset, with passive joints resolved through one another."""
@@ -299,16 +295,16 @@ class Draft:
         rng = np.random.default_rng(0)
         tree = rng.uniform(-1.0, 1.0, (20, len(active))) @ follow.T + offset
         size = max([1e-3, *(float(np.abs(joint.before.translation).max()) for joint in self.joints)])
-        for loop in self.loops:
-            gap = float(loop.gap(tree).max())
+        for name, gap_at in self.loops:
+            gap = float(gap_at(tree).max())
             if not gap <= 1e-6 * size:
                 raise self.reader.error(
-                    f"loop {loop.words}",
+                    f"loop {name}",
                     f"does not close: gap {gap:.3g} m or rad over 20 positions; check the passive relations and the "
                     "signs of the lengths (loops other than parallelograms are not affine: name the passive joints "
                     "under 'solve')",
                 )
-        return (*(loop.words for loop in self.loops), *(loop.name for loop in self.closing))
+        return (*(name for name, _ in self.loops), *(loop.name for loop in self.closing))
 
     def _check_names(self, robot: Robot) -> None:
         names = robot.parameter_names
@@ -347,4 +343,4 @@ def check_joint_count(reader: LocatedReader, n: int) -> None:
         raise reader.error("joints", f"{n} of them move, more than the {MOST_JOINTS} a robot may have")
 
 
-__all__ = ["BASE", "DEFAULT_GRAVITY", "Draft", "ElementSpec", "LoopCheck", "check_joint_count", "unknown_parameter"]
+__all__ = ["BASE", "DEFAULT_GRAVITY", "Draft", "ElementSpec", "LoopGap", "check_joint_count", "unknown_parameter"]

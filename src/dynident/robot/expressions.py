@@ -41,10 +41,6 @@ class ExpressionError(ValueError):
     """The text is not an arithmetic expression over the known names."""
 
 
-class _UnsupportedError(Exception):
-    """A part of the expression is more than arithmetic."""
-
-
 @functools.lru_cache(maxsize=256)
 def parse(text: str) -> ast.expr:
     """The syntax tree of an arithmetic expression.
@@ -89,7 +85,7 @@ def evaluate(value: object, names: Mapping[str, Any]) -> Any:
         return number
     try:
         return _walk(parse(value), names)
-    except _UnsupportedError:
+    except NotImplementedError:
         known = f"numbers, known names, + - * / ^ and {', '.join(_FUNCTIONS)}"
         raise ExpressionError(f"{quoted(value)} may only contain {known}") from None
     except (ZeroDivisionError, OverflowError) as error:
@@ -132,7 +128,7 @@ def _walk(node: ast.expr, names: Mapping[str, Any]) -> Any:
                 return _FUNCTIONS[name](operand)
             except ValueError:
                 raise ExpressionError(f"{name}({operand:g}) is not defined") from None
-    raise _UnsupportedError
+    raise NotImplementedError  # more than arithmetic
 
 
 def linear_form(

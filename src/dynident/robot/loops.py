@@ -141,14 +141,14 @@ def loop_rows(loop: Loop, joints: Sequence[Joint], placed: Sequence[Placement]) 
         placed: Where each of them stands.
     """
     (first, axes1), (second, axes2) = (
-        _walked(path, frame.frame(), joints, placed)
+        _walk_branch(path, frame.frame(), joints, placed)
         for path, frame in zip(loop_paths(loop, joints), loop.frames, strict=True)
     )
     d = vsub(second.p, first.p)
     C = transpose(product(transpose(first.R), second.R))  # columns: axes of the second frame, seen in the first
 
     def selected(offset: Vector, turned: Columns) -> list[Number]:
-        return _selected(loop, 1.0 / loop_size(loop, joints), offset, turned)
+        return _select_rows(loop, 1.0 / loop_size(loop, joints), offset, turned)
 
     jacobian: dict[int, list[Number]] = {}
     for side, axes in ((-1.0, axes1), (1.0, axes2)):
@@ -156,7 +156,7 @@ def loop_rows(loop: Loop, joints: Sequence[Joint], placed: Sequence[Placement]) 
         for joint, (axis, origin, slides) in axes.items():
             spin, move = (ZERO, axis) if slides else (axis, cross(axis, vsub(second.p, origin)))
             spin, move = (unrotate(first.R, scale(side, x)) for x in (spin, move))
-            jacobian[joint] = selected(move, _turned(spin, C))
+            jacobian[joint] = selected(move, _cross_columns(spin, C))
     w, dv = vsub(second.w, first.w), vsub(second.v, first.v)
     swing = cross(first.w, d)
     offset = vadd(
@@ -165,12 +165,12 @@ def loop_rows(loop: Loop, joints: Sequence[Joint], placed: Sequence[Placement]) 
     )
     dw = vsub(vsub(second.dw, first.dw), cross(first.w, w))
     w, dw, offset = (unrotate(first.R, x) for x in (w, dw, offset))
-    once = _turned(w, C)
-    bent: Columns = tuple(vadd(x, y) for x, y in zip(_turned(dw, C), _turned(w, once), strict=True))  # type: ignore[assignment]
+    once = _cross_columns(w, C)
+    bent: Columns = tuple(vadd(x, y) for x, y in zip(_cross_columns(dw, C), _cross_columns(w, once), strict=True))  # type: ignore[assignment]
     return LoopRows(selected(unrotate(first.R, d), C), jacobian, selected(offset, bent))
 
 
-def _walked(
+def _walk_branch(
     path: Sequence[int], end: Frame, joints: Sequence[Joint], placed: Sequence[Placement]
 ) -> tuple[_Point, dict[int, Axis]]:
     """The frame at the end of a branch, and the axes of the joints on the way."""
@@ -196,13 +196,13 @@ def _walked(
     return point, axes
 
 
-def _turned(spin: Vector, columns: Columns) -> Columns:
+def _cross_columns(spin: Vector, columns: Columns) -> Columns:
     """spin x each column."""
     x, y, z = columns
     return cross(spin, x), cross(spin, y), cross(spin, z)
 
 
-def _selected(loop: Loop, per_size: float, offset: Vector, turned: Columns) -> list[Number]:
+def _select_rows(loop: Loop, per_size: float, offset: Vector, turned: Columns) -> list[Number]:
     """The rows that the cut joint holds, from an offset and the columns of a rotation (or their derivatives)."""
     held = _HELD[loop.joint]
     rows = [mul(per_size, offset["xyz".index(name)]) for name in held if name in "xyz"]
@@ -221,7 +221,7 @@ def _selected(loop: Loop, per_size: float, offset: Vector, turned: Columns) -> l
 def is_assembled(loop: Loop, joints: Sequence[Joint], placed: Sequence[Placement]) -> bool:
     """Whether the frames point the same way where the rows vanish; they also do with axes turned by half a turn."""
     (first, _), (second, _) = (
-        _walked(path, frame.frame(), joints, placed)
+        _walk_branch(path, frame.frame(), joints, placed)
         for path, frame in zip(loop_paths(loop, joints), loop.frames, strict=True)
     )
     C = product(transpose(first.R), second.R)
@@ -241,7 +241,7 @@ _NEAR = 0.5  # [rad, or sizes of the loop] from the branch as written to where t
 _NUDGE = 1e-3  # [rad or sizes of the loop] by which active joints are moved
 
 
-def checked_closure(reader: LocatedReader, robot: Robot, closure: Closure) -> Closure:
+def check_closure(reader: LocatedReader, robot: Robot, closure: Closure) -> Closure:
     """The closure with its branch where the loops close.
 
     Raises:
@@ -249,7 +249,7 @@ def checked_closure(reader: LocatedReader, robot: Robot, closure: Closure) -> Cl
             hold active joints that should move independently.
     """
     words = "loop " + ", ".join(loop.name for loop in closure.loops)
-    problem = _Problem(robot, closure)
+    problem = _LoopProblem(robot, closure)
     solved, gap = problem.closed(closure.reference, closure.branch)
     found = ", ".join(f"{robot.joints[j].variable} = {x:.4g}" for j, x in zip(closure.solved, solved, strict=True))
     if not gap <= CLOSED or not problem.assembled(closure.reference, solved):
@@ -268,7 +268,7 @@ def checked_closure(reader: LocatedReader, robot: Robot, closure: Closure) -> Cl
     return dataclasses.replace(closure, branch=np.round(solved, 9))
 
 
-def _check_ranks(reader: LocatedReader, problem: _Problem, q: Array, solved: Array, words: str) -> None:
+def _check_ranks(reader: LocatedReader, problem: _LoopProblem, q: Array, solved: Array, words: str) -> None:
     robot, closure = problem.robot, problem.closure
     _, by_active, own = problem.rows(q, solved)
     left, sizes, right = np.linalg.svd(own * problem.units)
@@ -291,7 +291,7 @@ def _check_ranks(reader: LocatedReader, problem: _Problem, q: Array, solved: Arr
             raise reader.error(words, f"opens by {gap:.3g} when joints move; check that its axes are parallel or meet")
 
 
-class _Problem:
+class _LoopProblem:
     """The loops of a robot as functions of plain numbers."""
 
     def __init__(self, robot: Robot, closure: Closure) -> None:
@@ -299,7 +299,7 @@ class _Problem:
         size = max(loop_size(loop, robot.joints) for loop in closure.loops)
         self.units = np.array([size if robot.joints[j].kind == "prismatic" else 1.0 for j in closure.solved])
 
-    def _placed(self, q: Array, solved: Array) -> list[Placement]:
+    def _placements(self, q: Array, solved: Array) -> list[Placement]:
         tree = self.robot.follow @ q + self.closure.follow @ solved + self.robot.follow_offset
         return [
             Placement(1.0, 0.0, float(x))
@@ -310,12 +310,12 @@ class _Problem:
 
     def assembled(self, q: Array, solved: Array) -> bool:
         """Whether all loops have their frames the right way round."""
-        placed = self._placed(q, solved)
+        placed = self._placements(q, solved)
         return all(is_assembled(loop, self.robot.joints, placed) for loop in self.closure.loops)
 
     def rows(self, q: Array, solved: Array) -> tuple[Array, Array, Array]:
         """Residual (n_rows,), and its derivatives by active and by solved joints, (n_rows, n) each."""
-        placed = self._placed(q, solved)
+        placed = self._placements(q, solved)
         residual: list[float] = []
         jacobian = []
         for loop in self.closure.loops:

@@ -47,7 +47,8 @@ class PlaceholderLimit:
         shown = " to ".join(f"{x:g}" for x in self.value)
         limit = "limits" if len(self.value) > 1 else "limit"
         verb = "are placeholders" if len(self.value) > 1 else "is a placeholder"
-        return f"the {self.kind} {limit} {shown} {self.unit} of {_listed(self.joints)} {verb} and not used ({self.why})"
+        joints = _list_names(self.joints)
+        return f"the {self.kind} {limit} {shown} {self.unit} of {joints} {verb} and not used ({self.why})"
 
 
 def placeholder_limits(robot: Robot) -> tuple[PlaceholderLimit, ...]:
@@ -63,12 +64,12 @@ def placeholder_limits(robot: Robot) -> tuple[PlaceholderLimit, ...]:
     for kind in ("position", "velocity", "effort"):
         reasons: dict[tuple[float, ...], str] = {}
         for joint in joints:
-            value, why = _stated(joint, kind), _doubt(robot, joint, kind)
+            value, why = _stated_limits(joint, kind), _doubt(robot, joint, kind)
             if value is not None and why:
                 reasons.setdefault(value, why)
         for value, why in reasons.items():
             for slides in (False, True):
-                own = [j.name for j in joints if _stated(j, kind) == value and (j.kind == "prismatic") == slides]
+                own = [j.name for j in joints if _stated_limits(j, kind) == value and (j.kind == "prismatic") == slides]
                 if own:
                     found.append(PlaceholderLimit(kind, value, tuple(own), _UNITS[kind][slides], why))
     return tuple(found)
@@ -88,7 +89,7 @@ def believed_limits(robot: Robot) -> list[Limits]:
 _UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N·m", "N")}
 
 
-def _stated(joint: Joint, kind: str) -> tuple[float, ...] | None:
+def _stated_limits(joint: Joint, kind: str) -> tuple[float, ...] | None:
     limits = joint.limits
     keys = {"position": (limits.lower, limits.upper), "velocity": (limits.velocity,), "effort": (limits.effort,)}[kind]
     known = tuple(x for x in keys if x is not None)
@@ -97,7 +98,7 @@ def _stated(joint: Joint, kind: str) -> tuple[float, ...] | None:
 
 def _doubt(robot: Robot, joint: Joint, kind: str) -> str:
     """Why a limit cannot be meant; empty if it can, or is not stated."""
-    value = _stated(joint, kind)
+    value = _stated_limits(joint, kind)
     if value is None:
         return ""
     if kind == "position":
@@ -107,7 +108,7 @@ def _doubt(robot: Robot, joint: Joint, kind: str) -> str:
     if kind == "velocity":
         fast = FASTEST[joint.kind]
         return f"no joint of this kind reaches {fast:g} {_UNITS[kind][joint.kind == 'prismatic']}" * (value[0] >= fast)
-    if _doubt(robot, joint, "velocity") and value == _stated(joint, "velocity"):
+    if _doubt(robot, joint, "velocity") and value == _stated_limits(joint, "velocity"):
         return "the same number as the velocity limit, which is one"
     weight = _holding_effort(robot, joint)
     if weight > 0.0 and value[0] >= max(STRONGEST, MOST_WEIGHTS * weight):
@@ -137,6 +138,6 @@ def _holding_effort(robot: Robot, joint: Joint) -> float:
     return float(STANDARD_GRAVITY * (far.max() * mass.sum() + np.linalg.norm(moments, axis=1).sum()))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list_names(names: tuple[str, ...]) -> str:
     """All of up to four names, else the first three and how many more."""
     return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more joints"

@@ -17,7 +17,7 @@ import numpy as np
 import yaml
 
 from dynident.arrays import Array
-from dynident.robot.dh import CONVENTIONS, FIXED, PRISMATIC, REVOLUTE, Row, Table
+from dynident.robot.dh import CONVENTIONS, FIXED, PRISMATIC, REVOLUTE, DhRow, DhTable
 from dynident.robot.draft import check_joint_count
 from dynident.robot.expressions import evaluate
 from dynident.robot.loops import CUT_JOINTS
@@ -304,7 +304,7 @@ def _direction_data(direction: Array, motors: Sequence[str]) -> dict[str, float]
 
 
 def _geometry_data(geometry: Geometry | None) -> dict[str, Any] | None:
-    if not isinstance(geometry, Table):
+    if not isinstance(geometry, DhTable):
         return None
     rows = []
     for place, row in enumerate(geometry.rows):
@@ -435,14 +435,14 @@ def _tool(reader: LocatedReader, value: object, places: Mapping[int, int]) -> tu
     return places[reader.choice(record["link"], "tool link", list(places))], _frame(reader, record, "frame", "tool")
 
 
-def _geometry(reader: LocatedReader, value: object, lengths: Mapping[str, float], robot: Robot) -> Table:
+def _geometry(reader: LocatedReader, value: object, lengths: Mapping[str, float], robot: Robot) -> DhTable:
     """The table over named lengths, which must give a frame for every joint."""
     record = reader.record(value, "geometry", ("convention", "rows"), ())
     convention = reader.choice(record["convention"], "geometry convention", tuple(CONVENTIONS))
     items = reader.items(record["rows"], "geometry rows")
     reader.names = dict(lengths)
     rows = [_row(reader, item, i, len(items), CONVENTIONS[convention]) for i, item in enumerate(items)]
-    table = Table(convention, tuple(rows))
+    table = DhTable(convention, tuple(rows))
     if len(table.order) != len(rows) or len(table.moving) != len(robot.joints):
         raise reader.error("geometry rows", f"give {len(table.moving)} joints; expected {len(robot.joints)}")
     try:
@@ -453,14 +453,14 @@ def _geometry(reader: LocatedReader, value: object, lengths: Mapping[str, float]
     return table
 
 
-def _row(reader: LocatedReader, value: object, place: int, n_rows: int, columns: Sequence[str]) -> Row:
+def _row(reader: LocatedReader, value: object, place: int, n_rows: int, columns: Sequence[str]) -> DhRow:
     where = f"geometry rows[{place + 1}]"
     record = reader.record(value, where, ("name",), ("antecedent", "sigma", "mu", "cut", *columns))
     cells = {key: record.get(key, 0.0) for key in columns}
     for key, cell in cells.items():
         reader.number(cell, f"{where} {key}", evaluate=evaluate)  # expressions over lengths are welcome
     antecedents = [i for i in range(n_rows + 1) if i != place + 1]
-    return Row(
+    return DhRow(
         name=reader.text(record["name"], f"{where} name"),
         antecedent=reader.choice(record.get("antecedent", place), f"{where} antecedent", antecedents),
         sigma=reader.choice(record.get("sigma", REVOLUTE), f"{where} sigma", (REVOLUTE, PRISMATIC, FIXED)),

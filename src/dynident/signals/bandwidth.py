@@ -20,25 +20,10 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.identifiability.excitation_quality import REST_SPEED
+from dynident.signals.thresholds import THRESHOLDS
 
-BAND_FACTORS = (3.0, 6.0, 9.0, 18.0)  # typical frequencies that the band may reach; torque decides where noise does not
-MOST = BAND_FACTORS[-1]
-UNDECIDED = BAND_FACTORS[1]  # until torque has decided: too much band costs far more than too little
-_LEAST = 4.0  # typical frequencies that noise must not take: the motion itself has to pass
-TOLERATED = 0.01  # share of noise in the acceleration's power, by which it shrinks inertias
-LOWEST_BAND = 1.0  # [Hz] slow motion is not filtered further than this unless noise asks for it
-EQUATIONS = 25.0  # [Hz s] of band and duration: a hundred rows per joint, at four rows per second and Hz
-ENDS = 5.4  # periods of the band that the filters of rows lose at the two ends of a stretch
-STANDSTILL = 1e-3  # [rad], in `Robot.radians`: a joint within this range over a whole log does not move
-_TYPICAL_SHARE = 0.9  # of a motion's kinetic energy lies below its typical frequency
-_FEW = 1e-4  # a joint with a smaller share of the fastest joint's power, of its kind, does not count
-_ABOVE_NOISE = 30.0  # times white noise at the level of the top of the spectrum: what is weaker may be noise
 _PER_OCTAVE = 3
 _UP = 2 * _PER_OCTAVE  # bins over which a rise is looked at
-_RISE = 12.0  # [dB] over two octaves from which the spectrum rises like noise: half way from flat (motion) to f^4
-_STEEPEST = 30.0  # [dB] over two octaves: f^4 gives 24, and a steeper rise is another part of the motion
-_LINE = 12.0  # [dB] between thirds of an octave, where f^4 gives 4: a line of the motion, not noise
-_FALL = 12.0  # [dB] noise of positions does not come down again by this much; parts of a motion do
 
 
 @dataclass(frozen=True)
@@ -66,7 +51,7 @@ class BandEvidence:
     @property
     def decided(self) -> bool:
         """Whether the positions tell how much band their noise allows."""
-        harmless = self.limit >= MOST * self.typical  # whatever of it may be noise
+        harmless = self.limit >= THRESHOLDS.max_band_factor * self.typical  # whatever of it may be noise
         return bool((harmless or np.isfinite(self.valley)) and np.isinf(self.hump))
 
 
@@ -100,24 +85,24 @@ def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) ->
         widest: What the rate of the log allows [Hz].
         columns: What columns of the regressor need, as far as noise permits [Hz].
     """
-    wanted = max(MOST * found.typical, LOWEST_BAND)
+    wanted = max(THRESHOLDS.max_band_factor * found.typical, THRESHOLDS.min_band_hz)
     if not found.decided:
-        tried = {max(factor * found.typical, columns, found.floor) for factor in BAND_FACTORS}
+        tried = {max(factor * found.typical, columns, found.floor) for factor in THRESHOLDS.band_factors}
         tried |= {max(found.hump, found.floor)} if np.isfinite(found.hump) else set()
         candidates = tuple(sorted({min(band, widest) for band in tried}))
         if np.isfinite(found.hump):
             careful, reason = found.hump, "a rise of the acceleration spectrum may be noise; the band if it is"
         else:
-            careful = max(UNDECIDED * found.typical, LOWEST_BAND)
-            reason = f"no noise in sight; {UNDECIDED:g} times the motion's typical frequency"
+            careful = max(THRESHOLDS.undecided_band_factor * found.typical, THRESHOLDS.min_band_hz)
+            reason = f"no noise in sight; {THRESHOLDS.undecided_band_factor:g} times the motion's typical frequency"
         return BandChoice(min(max(careful, columns, found.floor), widest), reason, candidates)
-    band, reason = wanted, f"{MOST:g} times the motion's typical frequency"
+    band, reason = wanted, f"{THRESHOLDS.max_band_factor:g} times the motion's typical frequency"
     if found.typical == 0.0:
         reason = "no joint moves"
     if columns > band:
         band, reason = columns, "columns of the regressor turn faster than the joints"
-    if max(found.limit, _LEAST * found.typical) < band:
-        band = max(found.limit, _LEAST * found.typical)
+    if max(found.limit, THRESHOLDS.min_band_factor * found.typical) < band:
+        band = max(found.limit, THRESHOLDS.min_band_factor * found.typical)
         reason = f"above {found.valley:.2g} Hz the acceleration is noise, 1 % of its power at {found.limit:.2g} Hz"
         if np.isinf(found.valley):
             reason = f"up to {found.limit:.2g} Hz noise cannot be 1 % of the acceleration's power"
@@ -130,7 +115,7 @@ def equation_floor(stretches: Sequence[float]) -> float:
     """Lowest band that leaves a hundred rows per joint [Hz].
 
     One stretch of T seconds needs 25 / T. Of several, each loses its ends to the filters, and those that are too short
-    for them do not count: the longest k stretches give EQUATIONS - ENDS = band sum(T) - k ENDS.
+    for them do not count: the longest k stretches give 25 - ends = band sum(T) - k ends.
 
     Args:
         stretches: Lengths of the stretches between gaps [s].
@@ -139,7 +124,8 @@ def equation_floor(stretches: Sequence[float]) -> float:
     lengths = lengths[lengths > 0.0]
     if not len(lengths):
         return 0.0
-    return float(np.min((EQUATIONS + ENDS * np.arange(len(lengths))) / np.cumsum(lengths)))
+    lost = THRESHOLDS.filter_end_periods * np.arange(len(lengths))
+    return float(np.min((THRESHOLDS.min_band_seconds + lost) / np.cumsum(lengths)))
 
 
 def band_evidence(
@@ -166,21 +152,22 @@ def band_evidence(
     floor = equation_floor(stretches)
     V = _above_white_noise(f, V, 2)
     velocity = np.sqrt(V.sum(1) * (f[1] - f[0]))  # root mean square, (n_joints,)
-    moves = (ranges > STANDSTILL * radians) & (velocity > 0.0)
+    moves = (ranges > THRESHOLDS.standstill_rad * radians) & (velocity > 0.0)
     moves = moves & (velocity > rest_speed) if (moves & (velocity > rest_speed)).any() else moves
     for kind in (radians == 1.0, radians != 1.0):
         fastest = velocity[moves & kind].max(initial=0.0)
-        moves = moves & (~kind | (velocity**2 > _FEW * fastest**2))
+        moves = moves & (~kind | (velocity**2 > THRESHOLDS.min_power_share * fastest**2))
     if not moves.any():
         return BandEvidence(0.0, np.inf, np.inf, np.inf, floor)
     turning = float(velocity[moves & (radians == 1.0)].sum())
     V, A = V[moves], A[moves]
     valley, hump = _valley(f, V, A, resolution)
     typical = _typical(f, V, valley)
-    limit = _noise_limit(f, A, valley if np.isfinite(valley) else _LEAST * typical)
+    limit = _noise_limit(f, A, valley if np.isfinite(valley) else THRESHOLDS.min_band_factor * typical)
     if np.isfinite(hump):
-        hump = max(_noise_limit(f, A, hump), _LEAST * _typical(f, V, hump))
-    return BandEvidence(typical, valley, limit, hump if hump < MOST * typical else np.inf, floor, turning)
+        hump = max(_noise_limit(f, A, hump), THRESHOLDS.min_band_factor * _typical(f, V, hump))
+    hump = hump if hump < THRESHOLDS.max_band_factor * typical else np.inf
+    return BandEvidence(typical, valley, limit, hump, floor, turning)
 
 
 def _above_white_noise(f: Array, S: Array, power: int) -> Array:
@@ -188,20 +175,20 @@ def _above_white_noise(f: Array, S: Array, power: int) -> Array:
     upper = slice(max(1, len(f) // 2), None)
     # What its upper half holds, all of it has.
     white = np.median(S[:, upper] / f[upper] ** power, axis=1)[:, None] * f**power
-    return np.where(_ABOVE_NOISE * white < S, S, 0.0)
+    return np.where(THRESHOLDS.above_noise * white < S, S, 0.0)
 
 
 def _typical(f: Array, V: Array, valley: float) -> float:
     """Frequency below which most of the kinetic energy of the fastest joint lies, of that below the valley [Hz]."""
     power = np.cumsum(np.where(f <= valley, V, 0.0), axis=1)
     edges = f + 0.5 * (f[1] - f[0])  # up to which lines have been summed
-    return max(float(np.interp(_TYPICAL_SHARE * own[-1], own, edges)) for own in power)
+    return max(float(np.interp(THRESHOLDS.typical_energy_share * own[-1], own, edges)) for own in power)
 
 
 def _noise_limit(f: Array, A: Array, valley: float) -> float:
     """Frequency at which the share of noise, in the median joint, passes what is tolerated [Hz]."""
     noise = np.cumsum(np.where(f > valley, A, 0.0), axis=1) / np.maximum(A[:, f <= valley].sum(1), 1e-300)[:, None]
-    beyond = np.flatnonzero(np.median(noise, axis=0) > TOLERATED)
+    beyond = np.flatnonzero(np.median(noise, axis=0) > THRESHOLDS.max_noise_share)
     return float(f[beyond[0]]) if len(beyond) else np.inf
 
 
@@ -210,26 +197,26 @@ def _valley(f: Array, V: Array, A: Array, resolution: float) -> tuple[float, flo
 
     Looked for above the frequency at which the fastest joint has most of its velocity.
     """
-    centre, level = _thirds_of_octaves(f, A, resolution)
-    if len(centre) <= _UP:
+    center, level = _thirds_of_octaves(f, A, resolution)
+    if len(center) <= _UP:
         return np.inf, np.inf
     start = int(np.argmax(_thirds_of_octaves(f, V, resolution)[1], axis=1).max())
     # Mean over joints in decibels: one bad encoder does not decide.
     curve = (10.0 * np.log10(np.maximum(level, 1e-300))).mean(0)
     hump = np.inf
-    for k in range(start + 1, len(centre) - _UP):
+    for k in range(start + 1, len(center) - _UP):
         own = curve[k : k + _UP + 1]
-        gradual = np.diff(own).max() < _LINE and own[-1] - own[0] <= _STEEPEST
-        if not (gradual and own[-1] - own[0] >= _RISE and own[_UP // 2] > own[0]):
+        gradual = np.diff(own).max() < THRESHOLDS.line_rise_db and own[-1] - own[0] <= THRESHOLDS.max_noise_rise_db
+        if not (gradual and own[-1] - own[0] >= THRESHOLDS.noise_rise_db and own[_UP // 2] > own[0]):
             continue
-        if np.max(np.maximum.accumulate(curve[k:]) - curve[k:]) < _FALL:
-            return float(centre[k]), hump
-        hump = min(hump, float(centre[k]))
+        if np.max(np.maximum.accumulate(curve[k:]) - curve[k:]) < THRESHOLDS.motion_fall_db:
+            return float(center[k]), hump
+        hump = min(hump, float(center[k]))
     return np.inf, hump
 
 
 def _thirds_of_octaves(f: Array, A: Array, resolution: float) -> tuple[Array, Array]:
-    """Centres (n,) [Hz] and mean density (n_joints, n) of bins a third of an octave wide."""
+    """Centers (n,) [Hz] and mean density (n_joints, n) of bins a third of an octave wide."""
     low, high = 4.0 * resolution, 0.9 * f[-1]
     if not 0.0 < low < high:
         return np.zeros(0), np.zeros((len(A), 0))

@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask, record
-from dynident.identifiability.excitation_quality import REST_SPEED
 from dynident.logs.raw_log import kind_of, number_of
-from dynident.signals.grid import LONGEST_REPEAT
-
-_WINDOW_SECONDS = 0.05  # over which positions are averaged, so that steps of an encoder are no motion
+from dynident.signals.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class ChannelStatistics:
         highest: Largest value.
         rms: Root of the mean square.
         std: Standard deviation.
-        step: Smallest difference between neighbours that differ; 0 if none do.
+        step: Smallest difference between neighbors that differ; 0 if none do.
         repeated_share: Share of values that equal the one before.
         n_faults: Values that are NaN or infinite.
         first_fault: Row of the first of them, counted from 1, and what it is; None without any.
@@ -62,7 +59,7 @@ class RepeatStatistics:
     """Rows of which all values but the stamp equal those of the row before.
 
     Attributes:
-        n_short: Such rows in runs of at most `LONGEST_REPEAT`, which a stuttering logger writes.
+        n_short: Such rows in runs of at most `max_stutter_rows`, which a stuttering logger writes.
         n_long: Such rows in longer runs: standstill, or a logger that hangs.
         longest: Rows of the longest run.
         jump: Largest step of a position out of a longer run, over its largest step elsewhere.
@@ -100,7 +97,10 @@ class ChannelAccumulator:
         self._first_fault: dict[int, tuple[int, float]] = {}
         self._at_low, self._at_high = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
         self._in_motion = np.zeros(k, dtype=np.int64)
-        self._runs = _RepeatAccumulator(list(positions))
+        self._positions = list(positions)
+        self._open_run = 0  # rows of the run of equal rows that reaches the end of the last block
+        self._run_lengths = np.zeros(3, dtype=np.int64)  # rows in short runs, in longer ones, in the longest
+        self._jump, self._usual_step = np.zeros(len(positions)), np.zeros(len(positions))
 
     def add(self, block: Array, moving: Mask) -> None:
         """The next values, (n_names, n), and whether the joint of each moves, of the same shape."""
@@ -120,7 +120,7 @@ class ChannelAccumulator:
         if clean is not block:
             shifted[faulty] = 0.0
         self._sums += shifted.sum(1), np.einsum("kn,kn->k", shifted, shifted)
-        self._runs.add(same[1:].all(0) if len(self.names) > 1 else same[0], steps)
+        self._add_runs(same[1:].all(0) if len(self.names) > 1 else same[0], steps)
         self.n_samples += block.shape[1]
         self._before = clean[:, -1:].copy()
 
@@ -161,47 +161,35 @@ class ChannelAccumulator:
             saturated_share=float(ends),
         )
 
-    def repeats(self) -> RepeatStatistics:
-        """The record of repeated rows."""
-        return self._runs.statistics()
-
-
-class _RepeatAccumulator:
-    """Runs of equal rows so far."""
-
-    def __init__(self, positions: list[int]) -> None:
-        self._positions = positions
-        self._open = 0  # rows of the run that reaches the end of the last block
-        self._n_short = self._n_long = self._longest = 0
-        self._jump, self._usual = np.zeros(len(positions)), np.zeros(len(positions))
-
-    def add(self, same: Mask, steps: Array) -> None:
+    def _add_runs(self, same: Mask, steps: Array) -> None:
         """Whether each row equals the one before, (n,), and the size of each channel's step to it, (n_names, n)."""
         breaks = np.flatnonzero(~same)
         own = steps[self._positions]
         if not len(breaks):
-            self._open += len(same)
+            self._open_run += len(same)
             return
-        lengths = np.diff(breaks, prepend=-1 - self._open) - 1
-        run_ends = breaks[lengths > LONGEST_REPEAT]  # rows at which a long run ends
-        self._count(lengths)
+        lengths = np.diff(breaks, prepend=-1 - self._open_run) - 1
+        run_ends = breaks[lengths > THRESHOLDS.max_stutter_rows]  # rows at which a long run ends
+        self._count_runs(lengths)
         if len(run_ends):
             self._jump = np.maximum(self._jump, np.fmax.reduce(own[:, run_ends], axis=1, initial=0.0))
             own[:, run_ends] = 0.0
-        self._usual = np.maximum(self._usual, np.fmax.reduce(own, axis=1, initial=0.0))
-        self._open = len(same) - 1 - int(breaks[-1])
+        self._usual_step = np.maximum(self._usual_step, np.fmax.reduce(own, axis=1, initial=0.0))
+        self._open_run = len(same) - 1 - int(breaks[-1])
 
-    def _count(self, lengths: NDArray[np.intp]) -> None:
-        self._n_short += int(lengths[lengths <= LONGEST_REPEAT].sum())
-        self._n_long += int(lengths[lengths > LONGEST_REPEAT].sum())
-        self._longest = max(self._longest, int(lengths.max()))
+    def _count_runs(self, lengths: NDArray[np.intp]) -> None:
+        short = lengths <= THRESHOLDS.max_stutter_rows
+        self._run_lengths[:2] += lengths[short].sum(), lengths[~short].sum()
+        self._run_lengths[2] = max(self._run_lengths[2], lengths.max())
 
-    def statistics(self) -> RepeatStatistics:
-        """The record, with the run that ends the log."""
-        self._count(np.array([self._open]))
-        self._open = 0
-        ratios = self._jump[self._usual > 0.0] / self._usual[self._usual > 0.0]
-        return RepeatStatistics(self._n_short, self._n_long, self._longest, float(ratios.max(initial=0.0)))
+    def repeats(self) -> RepeatStatistics:
+        """The record of repeated rows, with the run that ends the log."""
+        self._count_runs(np.array([self._open_run]))
+        self._open_run = 0
+        moves = self._usual_step > 0.0
+        ratios = self._jump[moves] / self._usual_step[moves]
+        n_short, n_long, longest = map(int, self._run_lengths)
+        return RepeatStatistics(n_short, n_long, longest, float(ratios.max(initial=0.0)))
 
 
 def _first_finite(clean: Array) -> Array:
@@ -249,9 +237,12 @@ class JointAccumulator:
         step: Typical step of time [s].
         gap: A longer step is a gap [s].
         gears: Turns of the motor per turn of each joint, by its number; for positions of motor shafts.
+        rest_speed: A slower joint is at rest [rad/s or m/s].
     """
 
-    def __init__(self, names: Sequence[str], step: float, gap: float, gears: Mapping[int, float]) -> None:
+    def __init__(
+        self, names: Sequence[str], step: float, gap: float, gears: Mapping[int, float], rest_speed: float
+    ) -> None:
         kinds = {kind_of(name) for name in names}
         self.kind = "qm" if "qm" in kinds and "q" not in kinds else "q"
         place = {name: row for row, name in enumerate(names)}
@@ -260,11 +251,11 @@ class JointAccumulator:
         self.positions = [place[f"{self.kind}{j}"] for j in self.numbers]
         self._rates = [place[f"d{self.kind}{j}"] for j in self.with_velocity]
         gear = [abs(gears.get(j, 1.0)) if self.kind == "qm" else 1.0 for j in self.numbers]
-        self._rest = REST_SPEED * np.array(gear)[:, None]
-        self._size = max(1, round(_WINDOW_SECONDS / step)) if step > 0.0 else 1
+        self._rest = rest_speed * np.array(gear)[:, None]
+        self._size = max(1, round(THRESHOLDS.position_window_s / step)) if step > 0.0 else 1
         self._gap = gap
         n, m = len(self.numbers), len(self.with_velocity)
-        self._travel, self._rate = np.zeros((m, 1)), np.zeros((m, 1))  # integral and value of the last speeds
+        self._travel, self._rate = np.zeros((m, 1)), np.zeros((m, 1))  # integral and value of the last velocities
         self._window = np.full((1 + n + m, 1), math.nan)  # means of time, positions and integrals in the last window
         self._comparable = False  # with the next window
         self._moving, self._any, self._n = np.zeros(n, dtype=np.int64), 0, 0
@@ -277,7 +268,7 @@ class JointAccumulator:
         travel, faulty = self._integral(np.where(broken, 0.0, steps), block[self._rates])
         edges = np.arange(0, len(time), self._size)
         if len(edges) > 1 and len(time) - edges[-1] < self._size / 2:
-            edges = edges[:-1]  # what is left over joins the last window
+            edges = edges[:-1]  # what remains joins the last window
         counts = np.diff(edges, append=len(time))
         with np.errstate(invalid="ignore"):
             means = np.add.reduceat(np.vstack([time, q, travel]), edges, axis=1) / counts
@@ -289,7 +280,7 @@ class JointAccumulator:
         return moving
 
     def _integral(self, steps: Array, rates: Array) -> tuple[Array, Mask]:
-        """Where the measured speeds lead, (n_speeds, n), and where one of them is no number, (n,)."""
+        """Where the measured velocities lead, (n_velocities, n), and where one of them is no number, (n,)."""
         faulty = ~np.isfinite(rates)
         rates = np.where(faulty, 0.0, rates)
         mean = 0.5 * (np.hstack([self._rate, rates[:, :-1]]) + rates)
@@ -299,7 +290,7 @@ class JointAccumulator:
         return travel, unusable
 
     def _compare(self, means: Array, sound: Mask) -> Mask:
-        """Take in the windows of a block, (1 + n_joints + n_speeds, n); returns which joints move in which window."""
+        """Take in the windows of a block, (1 + n_joints + n_velocities, n); returns which joints move when."""
         n = len(self.numbers)
         with np.errstate(invalid="ignore", divide="ignore"):
             change = np.diff(means, axis=1, prepend=self._window)

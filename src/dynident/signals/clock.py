@@ -9,10 +9,8 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.signals.grid import Grid
+from dynident.signals.thresholds import THRESHOLDS
 
-MIN_RATE_HZ, MAX_RATE_HZ = 5.0, 1e5  # rates that a log of a robot may have
-_USUAL_RATE_HZ = 500.0  # of two units that both make sense, the one that brings the rate nearer to this
-_IRREGULAR = 0.5  # share of the typical step by which an irregular one differs from it
 _MEDIAN_STEPS = 1 << 15  # steps remembered, evenly spread, for the median
 _NAMED_GAPS = 10  # whose times are remembered
 TIME_UNITS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -78,11 +76,11 @@ def typical_step(time: Array) -> float:
 
 def likely_unit(step: float) -> str:
     """The unit in which a typical step makes sense: "s" if it does as it is, or if nothing does."""
-    if not step > 0.0 or MIN_RATE_HZ <= 1.0 / step <= MAX_RATE_HZ:
+    if not step > 0.0 or THRESHOLDS.min_rate_hz <= 1.0 / step <= THRESHOLDS.max_rate_hz:
         return "s"
     rates = {unit: 1.0 / (step * size) for unit, size in TIME_UNITS.items()}
-    sensible = [unit for unit, rate in rates.items() if MIN_RATE_HZ <= rate <= MAX_RATE_HZ]
-    return min(sensible, key=lambda unit: abs(math.log(rates[unit] / _USUAL_RATE_HZ)), default="s")
+    sensible = [unit for unit, rate in rates.items() if THRESHOLDS.min_rate_hz <= rate <= THRESHOLDS.max_rate_hz]
+    return min(sensible, key=lambda unit: abs(math.log(rates[unit] / THRESHOLDS.usual_rate_hz)), default="s")
 
 
 class ClockAccumulator:
@@ -106,7 +104,7 @@ class ClockAccumulator:
         self._first_backward: tuple[int, float, float] | None = None
         self._gap_times: list[float] = []
         self._gap_seconds = 0.0
-        self._steps = _SpreadValues()
+        self._steps, self._n_steps, self._every = np.zeros(0), 0, 1  # evenly spread ones of all so far
 
     def add(self, stamps: Array) -> tuple[Array, Array]:
         """The next stamps; returns them [s], and the step to each [s], NaN for the first."""
@@ -117,9 +115,9 @@ class ClockAccumulator:
         self._last = max(self._last, float(np.fmax.reduce(time)))
         forward = steps[steps > 0.0]
         self._shortest = min(self._shortest, float(forward.min(initial=math.inf)))
-        self._steps.add(forward)
+        self._remember_steps(forward)
         usual = forward[forward <= self.gap]
-        irregular = np.count_nonzero(np.abs(usual - self.step) > _IRREGULAR * self.step)
+        irregular = np.count_nonzero(np.abs(usual - self.step) > THRESHOLDS.irregular_step_share * self.step)
         self._sums += np.array([len(usual), usual.sum(), np.square(usual).sum(), irregular])
         self._n_equal += int(np.count_nonzero(steps == 0.0))
         self._count_backward_steps(before, time)
@@ -127,6 +125,13 @@ class ClockAccumulator:
         self.n_samples += len(time)
         self._before = float(time[-1])
         return time, steps
+
+    def _remember_steps(self, steps: Array) -> None:
+        """A bounded number of steps, evenly spread over all that came."""
+        self._steps = np.concatenate([self._steps, steps[-self._n_steps % self._every :: self._every]])
+        self._n_steps += len(steps)
+        while len(self._steps) > 2 * _MEDIAN_STEPS:
+            self._steps, self._every = self._steps[::2], 2 * self._every
 
     def _count_backward_steps(self, before: Array, time: Array) -> None:
         back = time < before
@@ -154,7 +159,7 @@ class ClockAccumulator:
             n_samples=self.n_samples,
             first=self._first if math.isfinite(self._first) else math.nan,
             last=self._last if math.isfinite(self._last) else math.nan,
-            step=self._steps.median(),
+            step=float(np.median(self._steps)) if len(self._steps) else math.nan,
             shortest=self._shortest,
             longest=self._longest,
             longest_after=self._longest_after,
@@ -167,23 +172,3 @@ class ClockAccumulator:
             gap_times=tuple(self._gap_times),
             gap_seconds=self._gap_seconds,
         )
-
-
-class _SpreadValues:
-    """A bounded number of values, evenly spread over all that came."""
-
-    def __init__(self) -> None:
-        self._values = np.zeros(0)
-        self._every, self._n_values = 1, 0
-
-    def add(self, values: Array) -> None:
-        """More values."""
-        taken = values[-self._n_values % self._every :: self._every]
-        self._n_values += len(values)
-        self._values = np.concatenate([self._values, taken])
-        while len(self._values) > 2 * _MEDIAN_STEPS:
-            self._values, self._every = self._values[::2], 2 * self._every
-
-    def median(self) -> float:
-        """NaN without values."""
-        return float(np.median(self._values)) if len(self._values) else math.nan

@@ -18,11 +18,9 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import regressor
 from dynident.robot.model import Robot
 from dynident.signals.kernels import low_pass_kernel
+from dynident.signals.thresholds import THRESHOLDS
 
 COLUMN_SAMPLES = 512  # of a motion, at most, that columns are looked at along
-MISMATCH = (
-    5e-4  # share of a column by which filters may treat it and torque otherwise: up to half the band they do no worse
-)
 KINEMATIC_FACTOR = 2.0  # positions are derived at this many times the band
 _MOST_SAMPLES = 8192  # of a motion that is a function of time
 _MOST_NUMBERS = 4_000_000  # of a regressor in memory
@@ -34,7 +32,7 @@ def column_bandwidth(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, 
     """Smallest band from which on the filters treat every rigid-body column and its torque alike [Hz].
 
     The mismatch of a column with power spectrum S is sqrt(sum g(f / band)^2 S / sum S); it is to stay below
-    `MISMATCH`. Friction is not looked at: the sign of a velocity has no bandwidth.
+    `max_column_mismatch`. Friction is not looked at: the sign of a velocity has no bandwidth.
 
     Args:
         robot: The robot.
@@ -58,7 +56,7 @@ def column_bandwidth(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, 
     f = np.fft.rfftfreq(n, 1.0 / rate)
     bands = 0.5 * rate * 2.0 ** (-np.arange(_STEPS * int(np.log2(n)) + 1) / _STEPS)  # the widest first
     mismatch = np.sqrt((_gain(f / bands[:, None]) ** 2 @ (S / S.sum(0))).max(1))
-    bad = np.flatnonzero(mismatch > MISMATCH)
+    bad = np.flatnonzero(mismatch > THRESHOLDS.max_column_mismatch)
     return float(bands[max(bad[0] - 1, 0)]) if len(bad) else 0.0
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dynident.arrays import Array, Mask, on_one_thread
-from dynident.signals.kernels import Kernel
+from dynident.signals.kernels import FirKernel
 
 Ends = Literal["polynomial", "reflection"]
 _DEGREE = 3  # of the polynomial that continues a motion beyond its ends
@@ -31,10 +31,14 @@ class FilterStream:
     """
 
     def __init__(
-        self, groups: Sequence[tuple[int, Sequence[Kernel]]], rate: float, step: int = 1, ends: Ends = "reflection"
+        self,
+        groups: Sequence[tuple[int, Sequence[FirKernel]]],
+        rate: float,
+        step: int = 1,
+        ends: Ends = "reflection",
     ) -> None:
         kernels = [kernel for _, own in groups for kernel in own]
-        self.half = max(max(kernel.centre, len(kernel.taps) - 1 - kernel.centre) for kernel in kernels)
+        self.half = max(max(kernel.center, len(kernel.taps) - 1 - kernel.center) for kernel in kernels)
         self.step, self.ends = step, ends
         self.counts = [count for count, _ in groups]
         length = 2 * self.half + 1
@@ -48,11 +52,11 @@ class FilterStream:
         self._done = 0  # results given so far
         self._began = False
 
-    def _toeplitz(self, kernels: Sequence[Kernel], rate: float) -> Array:
+    def _toeplitz(self, kernels: Sequence[FirKernel], rate: float) -> Array:
         """(window, n_kernels * block): window of samples to a block of results of each kernel."""
         T = np.zeros((len(kernels), self.block, self.window))
         for i, kernel in enumerate(kernels):
-            shift = self.half - kernel.centre
+            shift = self.half - kernel.center
             for b in range(self.block):
                 start = b * self.step + shift
                 T[i, b, start : start + len(kernel.taps)] = kernel.taps * rate**kernel.order
@@ -101,14 +105,14 @@ class FilterStream:
         return [np.zeros((k, n, 0)) for k, n in sizes], np.zeros(0, dtype=bool), self._done
 
     def _begin(self) -> None:
-        ahead = _continued(self._held[:, : self.half + 1], self.half, self.ends)
+        ahead = _continue_signals(self._held[:, : self.half + 1], self.half, self.ends)
         self._held = np.concatenate([ahead, self._held], axis=1)
         self._inner = np.concatenate([np.zeros(self.half, dtype=bool), self._inner])
         self._first, self._began = -self.half, True
 
     def _finish(self) -> None:
         own = self._held[:, max(0, -self._first) :]  # without what was put in front of a short stretch
-        behind = _continued(own[:, : -self.half - 2 : -1], self.half, self.ends)[:, ::-1]
+        behind = _continue_signals(own[:, : -self.half - 2 : -1], self.half, self.ends)[:, ::-1]
         self._held = np.concatenate([self._held, behind], axis=1)
         self._inner = np.concatenate([self._inner, np.zeros(self.half, dtype=bool)])
 
@@ -134,7 +138,7 @@ class FilterStream:
         return given
 
 
-def _continued(x: Array, half: int, ends: Ends) -> Array:
+def _continue_signals(x: Array, half: int, ends: Ends) -> Array:
     """What comes before the first samples x of a stretch, (n_signals, up to half + 1) -> (n_signals, half)."""
     n = x.shape[1]
     if n > half and (ends == "reflection" or half < 2 * _DEGREE):
@@ -151,7 +155,9 @@ def _continued(x: Array, half: int, ends: Ends) -> Array:
     return np.asarray(smooth[:, :half] - rest[:, half:0:-1] + 2.0 * rest[:, :1])
 
 
-def filtered(x: Array, kernels: Sequence[Kernel], rate: float, step: int = 1, ends: Ends = "reflection") -> list[Array]:
+def filter_signals(
+    x: Array, kernels: Sequence[FirKernel], rate: float, step: int = 1, ends: Ends = "reflection"
+) -> list[Array]:
     """The kernels on whole signals at once, (n_samples, n_signals) -> one (n_results, n_signals) array per kernel."""
     results, _, _ = FilterStream([(x.shape[1], kernels)], rate, step, ends).push(np.ascontiguousarray(x.T), last=True)
     return [np.ascontiguousarray(result.T) for result in results[0]]

@@ -13,10 +13,8 @@ import numpy as np
 
 from dynident.arrays import Array, Mask
 from dynident.logs.log import Log
+from dynident.signals.thresholds import THRESHOLDS
 
-GAP_STEPS, GAP_SECONDS = 5.0, 0.05  # a step longer than both of these is a gap
-UNIFORM = 1e-3  # share of a step by which stamps may differ from a uniform grid
-LONGEST_REPEAT = 3  # rows: a longer run of equal rows is standstill, not a stuttering logger
 _SPLINE_HALO = 40  # samples: the influence of a spline's end falls by 3.7 per sample
 
 
@@ -35,22 +33,10 @@ class Grid:
     @property
     def gap(self) -> float:
         """A step longer than this begins a new stretch [s]."""
-        return max(GAP_STEPS / self.rate, GAP_SECONDS)
+        return max(THRESHOLDS.gap_steps / self.rate, THRESHOLDS.gap_s)
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """Consecutive samples of one stretch.
-
-    Attributes:
-        start: Time of the stretch's first sample [s].
-        values: (n_signals, n_samples).
-        last: Whether the stretch ends with this chunk.
-    """
-
-    start: float
-    values: Array
-    last: bool
+Chunk = tuple[float, Array, bool]  # samples of a stretch: its start [s], (n_signals, n_samples), whether it ends here
 
 
 def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
@@ -58,18 +44,18 @@ def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
     held: Log | None = None  # rows whose fate the next block decides
     standing = spare = False  # whether they stand still for long already; whether the first of them is dropped
     for block in blocks:
-        log = block if held is None else _joined(held, block)
+        log = block if held is None else _join_blocks(held, block)
         still, same = _repeats(log)
         runs = _runs(same)
         if runs and standing and runs[0][0] == 0:
-            runs[0] = (-LONGEST_REPEAT - 1, runs[0][1])
+            runs[0] = (-THRESHOLDS.max_stutter_rows - 1, runs[0][1])
         drop = still.copy()
         for first, last in runs:
-            if last - first <= LONGEST_REPEAT:
+            if last - first <= THRESHOLDS.max_stutter_rows:
                 drop[max(first, 0) : last] = True
         # A run that reaches the end of the block goes on, perhaps: the row before it and the run are held back.
         open_run = runs[-1] if runs and runs[-1][1] == len(same) else (len(same), len(same))
-        standing = open_run[1] - open_run[0] > LONGEST_REPEAT
+        standing = open_run[1] - open_run[0] > THRESHOLDS.max_stutter_rows
         border = len(log) - 1 if standing else max(open_run[0], 0)
         keep = np.concatenate([[not spare], ~drop])
         spare = not keep[border]
@@ -80,13 +66,13 @@ def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
         held = log.samples(slice(border, None))
     if held is not None:
         still, same = _repeats(held)
-        short = len(same) <= LONGEST_REPEAT and not standing
+        short = len(same) <= THRESHOLDS.max_stutter_rows and not standing
         rest = held.samples(np.flatnonzero(np.concatenate([[not spare], ~(still | (same & short))])))
         if len(rest):
             yield rest
 
 
-def _joined(first: Log, second: Log) -> Log:
+def _join_blocks(first: Log, second: Log) -> Log:
     channels = {name: np.concatenate([first.channels[name], values]) for name, values in second.channels.items()}
     return replace(second, time=np.concatenate([first.time, second.time]), channels=channels)
 
@@ -111,6 +97,9 @@ def uniform_chunks(blocks: Iterable[tuple[Array, Array]], grid: Grid) -> Iterato
     Args:
         blocks: Stamps (n,) and signals (n_signals, n), in order, without repeated rows.
         grid: Rate and regularity.
+
+    Yields:
+        Start of the stretch [s]; its next samples, (n_signals, n_samples); whether it ends with them.
     """
     builder: _Stretch | None = None
     for time, values in blocks:
@@ -145,10 +134,10 @@ class _Stretch:
             # One sample is held back, so that the stretch always has something to end with.
             ready, self._values, self._time = self._values[:, :-1], self._values[:, -1:], self._time[-1:]
             if ready.shape[1]:
-                yield Chunk(self.start, ready, last=False)
+                yield self.start, ready, False
         elif len(self._time) > 4 * _SPLINE_HALO:
             border = self._time[-_SPLINE_HALO - 1]
-            yield Chunk(self.start, self._resampled(float(border), inclusive=False), last=False)
+            yield self.start, self._resample(float(border), inclusive=False), False
             keep = max(0, int(np.searchsorted(self._time, border)) - _SPLINE_HALO)
             self._time, self._values = self._time[keep:], self._values[:, keep:]
 
@@ -156,10 +145,10 @@ class _Stretch:
         """The end of the stretch."""
         assert self._values is not None
         if self.grid.irregular:
-            return Chunk(self.start, self._resampled(self.until, inclusive=True), last=True)
-        return Chunk(self.start, self._values, last=True)
+            return self.start, self._resample(self.until, inclusive=True), True
+        return self.start, self._values, True
 
-    def _resampled(self, border: float, inclusive: bool) -> Array:
+    def _resample(self, border: float, inclusive: bool) -> Array:
         """The signals at the grid points not given yet, up to the border."""
         assert self._values is not None
         places = (border - self.start) * self.grid.rate

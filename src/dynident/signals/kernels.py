@@ -1,7 +1,7 @@
 r"""Symmetric FIR kernels: low-pass and derivatives without phase, and the classical differentiators.
 
-A kernel of derivative order d estimates the d-th derivative at its centre from samples on both sides:
-y_k = sum_j taps_j x_{k+j-centre} / T^d, with T the sampling time. Moments are exact: a smoother reproduces constants
+A kernel of derivative order d estimates the d-th derivative at its center from samples on both sides:
+y_k = sum_j taps_j x_{k+j-center} / T^d, with T the sampling time. Moments are exact: a smoother reproduces constants
 (DC gain one, to rounding), a first derivative ramps, a second derivative parabolas.
 """
 
@@ -21,20 +21,20 @@ _FLAT = 2  # even moments that vanish: the response is one but for the sixth pow
 
 
 @dataclass(frozen=True)
-class Kernel:
+class FirKernel:
     """An FIR kernel.
 
     Attributes:
         name: In words.
         taps: (length,), in the order of the samples.
         order: Derivative it gives.
-        centre: Index of the sample at which the result holds; the last one for a causal kernel without delay.
+        center: Index of the sample at which the result holds; the last one for a causal kernel without delay.
     """
 
     name: str
     taps: Array
     order: int
-    centre: int
+    center: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "taps", frozen(self.taps))
@@ -47,19 +47,19 @@ class Kernel:
     def response(self, frequency: Array, rate: float) -> Array:
         """Complex response divided by the ideal derivative's (2 pi i f)^order; one means perfect."""
         w = 2.0 * np.pi * np.asarray(frequency, dtype=np.float64) / rate
-        places = np.arange(len(self.taps)) - self.centre
+        places = np.arange(len(self.taps)) - self.center
         actual = np.exp(1j * np.outer(w, places)) @ self.taps
         at_zero = places.astype(np.float64) ** self.order @ self.taps / math.factorial(self.order)
         return np.where(w == 0.0, at_zero, actual / np.where(w == 0.0, 1.0, (1j * w) ** self.order))
 
-    def then(self, other: Kernel) -> Kernel:
+    def then(self, other: FirKernel) -> FirKernel:
         """Both kernels one after the other, as one."""
         name = f"{self.name}, {other.name}"
         taps = np.convolve(self.taps, other.taps)
-        return Kernel(name, taps, self.order + other.order, self.centre + other.centre)
+        return FirKernel(name, taps, self.order + other.order, self.center + other.center)
 
 
-def polynomial_kernel(half_width: int, degree: int, order: int, *, causal: bool = False, name: str = "") -> Kernel:
+def polynomial_kernel(half_width: int, degree: int, order: int, *, causal: bool = False, name: str = "") -> FirKernel:
     """Derivative of the least-squares polynomial through 2 half_width + 1 samples (Savitzky & Golay 1964).
 
     `half_width` 2, degree 2, order 1 is Khosla & Kanade's five-point differentiator; `half_width` 1 is the central
@@ -69,7 +69,7 @@ def polynomial_kernel(half_width: int, degree: int, order: int, *, causal: bool 
         half_width: Samples on each side.
         degree: Degree of the polynomial.
         order: Derivative.
-        causal: Give the centre's derivative half_width samples late, when all samples are known.
+        causal: Give the center's derivative half_width samples late, when all samples are known.
         name: In words.
     """
     if degree < order or 2 * half_width < degree:
@@ -77,11 +77,11 @@ def polynomial_kernel(half_width: int, degree: int, order: int, *, causal: bool 
     places = np.arange(-half_width, half_width + 1, dtype=np.float64)
     vandermonde = np.vander(places, degree + 1, increasing=True)
     taps = np.linalg.pinv(vandermonde)[order] * float(np.prod(np.arange(1, order + 1)))
-    centre = 2 * half_width if causal else half_width
-    return Kernel(name or f"polynomial of degree {degree} over {2 * half_width + 1} samples", taps, order, centre)
+    center = 2 * half_width if causal else half_width
+    return FirKernel(name or f"polynomial of degree {degree} over {2 * half_width + 1} samples", taps, order, center)
 
 
-def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float = 0.0) -> Kernel:
+def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float = 0.0) -> FirKernel:
     """Low-pass, or derivative of the low-passed signal: a windowed sinc and its exact derivatives.
 
     Args:
@@ -98,7 +98,7 @@ def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float 
     places = np.arange(-half, half + 1, dtype=np.float64) - shift * rate
     taps = _smooth_kernel(places, 2.0 * cutoff / rate, span + 1.0, order)
     name = f"low-pass at {cutoff:g} Hz" + ("'" * order)
-    return Kernel(name, _exact_moments(taps, places, order), order, half)
+    return FirKernel(name, _exact_moments(taps, places, order), order, half)
 
 
 def _smooth_kernel(places: Array, band: float, span: float, order: int) -> Array:

@@ -31,12 +31,12 @@ from dynident.signals.channel_statistics import (
     RepeatStatistics,
 )
 from dynident.signals.clock import ClockAccumulator, ClockStatistics, typical_step
-from dynident.signals.grid import UNIFORM, Grid, fresh_blocks
-from dynident.signals.spectrum import SHORTEST, MotionSpectrum
+from dynident.signals.grid import Grid, fresh_blocks
+from dynident.signals.spectrum import MotionSpectrum
+from dynident.signals.thresholds import THRESHOLDS
 
 _FIRST_STEPS = 16384  # whose median is the typical step
 _CLOCK_CHECKS = 256  # samples between looks at the clock
-_DRIFT = 0.25  # steps by which stamps may drift from a uniform grid
 _NAMED_GAPS = 100  # whose times are remembered
 
 
@@ -127,11 +127,11 @@ def survey_log(
     Args:
         log: The log; of a streamed one (`stream_log`) also rows that `read_log` refuses are surveyed.
         robot: The robot; None surveys the rows as they came and nothing else.
-        rest_speed: A slower joint is at rest and has no vote about the bandwidth [rad/s or m/s].
+        rest_speed: A slower joint is at rest, and has no vote about the bandwidth [rad/s or m/s].
         channels: Whether diagnostics of the channels will follow. Without them the pass ends where a log proves to be
             unusable, and with its window.
     """
-    rows = _RowStatistics(log, robot, channels)
+    rows = _RowStatistics(log, robot, channels, rest_speed)
     samples = _SampleStatistics(robot, log.source)
     refusal: DynidentError | None = InputError(f"{log.source}: was surveyed without a robot, so its joints are unknown")
     with np.errstate(invalid="ignore"):  # numbers that are not finite are counted
@@ -176,14 +176,15 @@ class _RowStatistics:
         log: The log.
         robot: For the gear ratios, where the log has positions of motor shafts only.
         with_channels: Whether channels and joints are wanted besides the stamps.
+        rest_speed: A slower joint is at rest [rad/s or m/s].
 
     Attributes:
         blocks: The log as its own method of that name gives it: unusable rows of a file are refused.
         unreadable: Why the rows could not be read to the end, so far.
     """
 
-    def __init__(self, log: LogSource, robot: Robot | None, with_channels: bool) -> None:
-        self._log, self._robot, self._with_channels = log, robot, with_channels
+    def __init__(self, log: LogSource, robot: Robot | None, with_channels: bool, rest_speed: float) -> None:
+        self._log, self._robot, self._with_channels, self._rest_speed = log, robot, with_channels, rest_speed
         self.unreadable: DynidentError | None = None
         self._begin(None, math.nan)
         self.blocks: Iterator[Log]
@@ -199,7 +200,8 @@ class _RowStatistics:
         self.raw = RawLog.of(self._log, first)
         names = self.raw.names if self._with_channels else ("t",)
         self.clock = ClockAccumulator(step)
-        self.joints = JointAccumulator(names, self.clock.step, self.clock.gap, _gears(self._robot))
+        clock, gears = self.clock, _gears(self._robot)
+        self.joints = JointAccumulator(names, clock.step, clock.gap, gears, self._rest_speed)
         self.channels = ChannelAccumulator(names, self.joints.positions)
         joints = self.joints.numbers
         numbers = [0 if kind_of(name) == "t" else number_of(name) for name in names]
@@ -286,14 +288,14 @@ class _SampleStatistics:
         Raises:
             LogError: At the first thing that makes it unusable.
         """
-        fresh = fresh_blocks(self._counted(blocks))
+        fresh = fresh_blocks(self._count_samples(blocks))
         first = self._begin(fresh, len(robot.joint_names))
         # The first blocks are let go one by one, as memory must not grow with them.
         for block in itertools.chain((first.popleft() for _ in range(len(first))), fresh):
             check_locked(block, robot)
             self._add(block.time, joint_positions(block, robot).T)
 
-    def _counted(self, blocks: Iterable[Log]) -> Iterator[Log]:
+    def _count_samples(self, blocks: Iterable[Log]) -> Iterator[Log]:
         for block in blocks:
             self.n_samples += len(block)
             yield block
@@ -308,8 +310,9 @@ class _SampleStatistics:
             before = block.time[-1:]
             if len(steps) >= _FIRST_STEPS:
                 break
-        if len(steps) < SHORTEST:
-            raise LogError(self._source, f"has {len(steps) + 1} different samples; at least {SHORTEST + 1} are needed")
+        if len(steps) < THRESHOLDS.min_stretch_samples:
+            least = THRESHOLDS.min_stretch_samples + 1
+            raise LogError(self._source, f"has {len(steps) + 1} different samples; at least {least} are needed")
         step = float(np.median(steps[:_FIRST_STEPS]))
         # Stamps that are no numbers or run backwards have no typical step; they are refused as they are added.
         self._step = step if 0.0 < step < math.inf else 1.0
@@ -354,7 +357,10 @@ class _SampleStatistics:
     @property
     def irregular(self) -> bool:
         """Whether stamps differ from a uniform grid."""
-        return self._deviation > UNIFORM * self._step or self._drift() > _DRIFT * self._step
+        return (
+            self._deviation > THRESHOLDS.uniform_step_share * self._step
+            or self._drift() > THRESHOLDS.max_drift_steps * self._step
+        )
 
     @property
     def step(self) -> float:

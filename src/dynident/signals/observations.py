@@ -6,8 +6,9 @@ with the same kernel, and both are brought to a lower rate. `rows.py` makes equa
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -17,18 +18,18 @@ from dynident.arrays import Array, Mask
 from dynident.dynamics.terms.term import AlongTerm, MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.excitation_quality import REST_SPEED
-from dynident.logs.log import Log, LogError, LogSource, joint_positions, joint_speeds, row_torques
+from dynident.logs.log import Log, LogError, LogSource, joint_positions, joint_velocities, row_torques
 from dynident.robot.model import Robot
-from dynident.signals.bandwidth import STANDSTILL, BandChoice, choose_by_noise
+from dynident.signals.bandwidth import BandChoice, choose_by_noise
 from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turning_band
 from dynident.signals.fir import FilterStream
 from dynident.signals.grid import fresh_blocks, uniform_chunks
-from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, Kernel, low_pass_kernel
+from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, FirKernel, low_pass_kernel
 from dynident.signals.log_survey import Survey, survey_log
+from dynident.signals.thresholds import THRESHOLDS
 
 WIDEST_SHARE = 0.9 / (2.0 * KINEMATIC_FACTOR)  # of the rate: the widest band, as positions are derived at twice it
 _LOOKED_THROUGH = 16  # times what is looked at, in search of the fastest part of a motion
-_PEAK = 2.0  # times their effective velocities that joints turn at their fastest, all together
 _LARGEST_DELAY = 0.5  # [s] that anybody can mean
 KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
@@ -126,53 +127,43 @@ class MotionBlock(MotionSamples):
         )
 
 
-class _Tape:
-    """Filtered motion that is made once: whoever comes later goes on where the others stopped."""
-
-    def __init__(self, source: Iterator[MotionBlock]) -> None:
-        self._source, self._made = source, list[MotionBlock]()
-
-    def __iter__(self) -> Iterator[MotionBlock]:
-        place = 0
-        while True:
-            if place == len(self._made):
-                block = next(self._source, None)
-                if block is None:
-                    return
-                self._made.append(block)
-            yield self._made[place]
-            place += 1
-
-
-class _Shelf:
-    """Filtered motion of a log, kept for the next time while there is room over all logs."""
+class _KeptMotion:
+    """Filtered motion of a log, made once while there is room over all logs, and gone through again."""
 
     room = KEPT_BYTES
 
     def __init__(self) -> None:
-        self._tapes: dict[tuple[object, ...], _Tape] = {}
+        self._made: dict[tuple[object, ...], tuple[list[MotionBlock], Iterator[MotionBlock]]] = {}
 
     def motion(
         self, key: tuple[object, ...], size: float, make: Callable[[], Iterator[MotionBlock]]
-    ) -> Iterable[MotionBlock]:
-        """The motion of a key, which is made where it is not there.
+    ) -> Iterator[MotionBlock]:
+        """The motion of a key; whoever comes later goes on where the others stopped.
 
         Args:
             key: All that shapes it.
             size: Bytes that it takes.
             make: Makes it.
         """
-        if key not in self._tapes:
-            if size > _Shelf.room:
-                return make()
-            _Shelf.room -= size
+        if key not in self._made:
+            if size > _KeptMotion.room:
+                yield from make()
+                return
+            _KeptMotion.room -= size
             weakref.finalize(self, _give_back, size)
-            self._tapes[key] = _Tape(make())
-        return self._tapes[key]
+            self._made[key] = [], make()
+        made, source = self._made[key]
+        for place in itertools.count():
+            if place == len(made):
+                block = next(source, None)
+                if block is None:
+                    return
+                made.append(block)
+            yield made[place]
 
 
 def _give_back(size: float) -> None:
-    _Shelf.room += size
+    _KeptMotion.room += size
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +174,7 @@ class Observations:
         log: The log.
         robot: The robot.
         options: What shapes the filtering.
-        survey: What the first look found.
+        survey: Of the log.
         band: Band in use [Hz].
         choice: The band that motion and noise ask for, whatever is in use, and why.
     """
@@ -194,7 +185,7 @@ class Observations:
     survey: Survey
     band: float
     choice: BandChoice
-    _kept: _Shelf = field(default_factory=_Shelf, repr=False)
+    _kept: _KeptMotion = field(default_factory=_KeptMotion, repr=False)
 
     @property
     def step(self) -> int:
@@ -205,7 +196,7 @@ class Observations:
     def reach(self) -> float:
         """Time from the ends of a stretch in which the filters lack measured samples [s]."""
         kernels = [k for _, own in self._groups((self.options.delay,), False, 1) for k in own]
-        return max(max(k.centre, len(k.taps) - 1 - k.centre) for k in kernels) / self.survey.grid.rate
+        return max(max(k.center, len(k.taps) - 1 - k.center) for k in kernels) / self.survey.grid.rate
 
     def with_options(self, **changes: object) -> Observations:
         """The same log, filtered otherwise; a band is at most what the rate allows."""
@@ -235,19 +226,19 @@ class Observations:
         n_signals = 3 + options.jerk + len(wanted)
         size = 8.0 * sum(self.survey.stretches) / self.step * len(self.robot.joint_names) * n_signals
         key = (self.band, options.speed, options.differentiator, options.jerk, wanted)
-        yield from self._kept.motion(key, size, lambda: self._filtered(wanted))
+        yield from self._kept.motion(key, size, lambda: self._filter(wanted))
 
-    def _filtered(self, wanted: tuple[float, ...]) -> Iterator[MotionBlock]:
+    def _filter(self, wanted: tuple[float, ...]) -> Iterator[MotionBlock]:
         """Filter the log."""
         measured = self.options.speed == "measured"
         grid, n = self.survey.grid, len(self.robot.joint_names)
-        still = self.survey.highest - self.survey.lowest <= STANDSTILL * self.robot.radians
+        still = self.survey.highest - self.survey.lowest <= THRESHOLDS.standstill_rad * self.robot.radians
         middle = 0.5 * (self.survey.highest + self.survey.lowest)
         stream: FilterStream | None = None
         signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))
-        for chunk in uniform_chunks(signals, grid):
+        for start, values, last in uniform_chunks(signals, grid):
             stream = stream or FilterStream(self._groups(wanted, measured, n), grid.rate, self.step, "polynomial")
-            results, inner, first = stream.push(chunk.values, chunk.last)
+            results, inner, first = stream.push(values, last)
             if len(inner):
                 q, dq, ddq, *jerk = (*results[0], *results[1]) if measured else results[0]
                 # What a joint at a standstill shows is noise and rounding.
@@ -260,20 +251,20 @@ class Observations:
                     *(q.T, dq.T, ddq.T, dddq.T, first == 0),
                     tau=tau.transpose(0, 2, 1),
                     inner=inner,
-                    last=chunk.last,
-                    start=chunk.start,
+                    last=last,
+                    start=start,
                     first=first,
                     rate=grid.rate / self.step,
                 )
-            if chunk.last:
+            if last:
                 stream = None
 
     def _signals(self, block: Log, measured: bool, torque: bool) -> tuple[Array, Array]:
         """Stamps, and the signals to filter one above the other."""
         parts = [joint_positions(block, self.robot)]
         if measured:
-            speeds = joint_speeds(block, self.robot)
-            parts.append(block.array("dq", self.robot) if speeds is None else speeds)
+            velocities = joint_velocities(block, self.robot)
+            parts.append(block.array("dq", self.robot) if velocities is None else velocities)
         if torque:
             parts.append(row_torques(block, self.robot))
         values = np.hstack(parts)
@@ -282,10 +273,10 @@ class Observations:
             raise LogError(self.log.source, f"has a number that is not finite at {block.time[row]:g} s; repair the log")
         return block.time, np.ascontiguousarray(values.T)
 
-    def _groups(self, delays: Sequence[float], measured: bool, n: int) -> list[tuple[int, Sequence[Kernel]]]:
+    def _groups(self, delays: Sequence[float], measured: bool, n: int) -> list[tuple[int, Sequence[FirKernel]]]:
         """Which kernels the signals pass."""
         smooth, *derivatives = self._position_kernels()
-        groups: list[tuple[int, Sequence[Kernel]]] = [(n, [smooth, *derivatives])]
+        groups: list[tuple[int, Sequence[FirKernel]]] = [(n, [smooth, *derivatives])]
         if measured:
             groups = [(n, [smooth]), (n, [smooth, *derivatives[:-1]])]
         if delays:
@@ -293,7 +284,7 @@ class Observations:
             groups.append((n, [low_pass_kernel(cutoff, rate, shift=delay) for delay in delays]))
         return groups
 
-    def _position_kernels(self) -> list[Kernel]:
+    def _position_kernels(self) -> list[FirKernel]:
         """Low-pass, and the derivatives of what it lets through: first, second and perhaps third."""
         cutoff, rate, orders = KINEMATIC_FACTOR * self.band, self.survey.grid.rate, range(3 + self.options.jerk)
         if self.options.differentiator == "low-pass":
@@ -334,7 +325,7 @@ def observe(
     choice = choose_by_noise(found.evidence, widest)
     one = Observations(log, robot, options, found, choice.band, choice)
     room = choose_by_noise(found.evidence, widest, np.inf).band
-    if room <= choice.band or turning_band(_PEAK * found.evidence.turning) <= choice.band:
+    if room <= choice.band or turning_band(THRESHOLDS.peak_velocity_factor * found.evidence.turning) <= choice.band:
         return one  # noise or rate leave no room for what columns need, or joints turn too slowly for them to need it
     columns = _columns_need(one)
     if columns <= choice.band:

@@ -146,7 +146,7 @@ def row_blocks_above(
             if stream is None:
                 kernel = low_pass_kernel(band, motion.rate)
                 stream = FilterStream([(lines[-1].stop + n, [kernel])], motion.rate, step)
-            stacked = _stacked(part, regressor, course, slowest)
+            stacked = _stack_signals(part, regressor, course, slowest)
             (results,), inner, first = stream.push(stacked, part.last, part.inner)
             if part.last:
                 stream = None
@@ -168,7 +168,7 @@ def row_step(one: Observations, band: float | None = None) -> int:
 
 def filter_time(one: Observations) -> float:
     """Time without a gap that the filters of a row take [s]."""
-    return 2.0 * (one.reach + low_pass_kernel(one.band, one.survey.grid.rate).centre / one.survey.grid.rate)
+    return 2.0 * (one.reach + low_pass_kernel(one.band, one.survey.grid.rate).center / one.survey.grid.rate)
 
 
 def too_short(one: Observations) -> InputError:
@@ -185,7 +185,7 @@ def _parts(motion: MotionBlock) -> Iterator[MotionBlock]:
         yield motion.part(first, first + _BLOCK)
 
 
-def _stacked(motion: MotionBlock, regressor: BaseRegressor, course: TermCourse, slowest: Array) -> Array:
+def _stack_signals(motion: MotionBlock, regressor: BaseRegressor, course: TermCourse, slowest: Array) -> Array:
     """What passes the parallel filter: columns and torques of each output, then whether each joint moves."""
     tau, n_right = motion.tau, len(motion.tau)
     if regressor.fixed_values:

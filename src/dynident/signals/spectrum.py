@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.signals.grid import UNIFORM
+from dynident.signals.thresholds import THRESHOLDS
 
-SHORTEST = 16  # samples of a log or a stretch worth looking at
 _LOOKED_AT = 2000.0  # [Hz] rate at which motion is looked at; noise shows far above what robots do
 _FINE = 4  # times as many frequencies as samples, for short pieces
 _PIECE = 65536  # samples of a piece at that rate
@@ -44,19 +43,19 @@ class MotionSpectrum:
 
     def cut(self) -> None:
         """The stretch ends."""
-        if self._held.shape[1] > SHORTEST:
+        if self._held.shape[1] > THRESHOLDS.min_stretch_samples:
             self._add(self._held)
         self._held = self._held[:, :0]
 
     def _add(self, samples: Array) -> None:
         time, q = samples[0], samples[1:]
         # Rows that were dropped or are missing leave holes: a piece has more grid points than samples, but not many.
-        count = min(int((time[-1] - time[0]) * self.raw_rate + UNIFORM) + 1, 2 * len(time))
+        count = min(int((time[-1] - time[0]) * self.raw_rate + THRESHOLDS.uniform_step_share) + 1, 2 * len(time))
         even = time[0] + np.arange(count) / self.raw_rate
-        jitters = len(time) != count or np.abs(time - even).max() > UNIFORM / self.raw_rate
+        jitters = len(time) != count or np.abs(time - even).max() > THRESHOLDS.uniform_step_share / self.raw_rate
         whole = count // self.level * self.level
         n = whole // self.level - 2
-        if n < SHORTEST // 2:
+        if n < THRESHOLDS.min_stretch_samples // 2:
             return
         window = np.hanning(n + 2)[1:-1]
         # Zeros behind a short piece make its frequencies fine enough for shares of power to be read between them.
@@ -67,9 +66,9 @@ class MotionSpectrum:
         for joint, own in enumerate(q):  # one after the other: transforms of all would take many times their memory
             # Stamps that jitter would look like fast motion.
             positions = np.interp(even, time, own) if jitters else own
-            levelled = positions[:whole].reshape(-1, self.level).mean(1)
+            leveled = positions[:whole].reshape(-1, self.level).mean(1)
             for order in (1, 2):  # each windowed by itself: leakage of the one, integrated, would hide the other
-                derivative = np.diff(levelled, order)[:n] * self.rate**order
+                derivative = np.diff(leveled, order)[:n] * self.rate**order
                 power = np.abs(np.fft.rfft(derivative * window, length)) ** 2
                 self._sums[length][order - 1, joint] += n * scale * power
         self._samples += n
@@ -95,7 +94,7 @@ class MotionSpectrum:
             total += sums if own == length else np.array(finer)
         velocity, acceleration = total / max(self._samples, 1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            levelling = np.sin(np.pi * f / self.rate) / (self.level * np.sin(np.pi * f / self.raw_rate))
-        seen = np.where(f > 0.0, levelling, 1.0) ** 2  # what averaging leaves, and differences over derivatives
+            leveling = np.sin(np.pi * f / self.rate) / (self.level * np.sin(np.pi * f / self.raw_rate))
+        seen = np.where(f > 0.0, leveling, 1.0) ** 2  # what averaging leaves, and differences over derivatives
         difference = np.sinc(f / self.rate) ** 2
         return f, velocity / (seen * difference), acceleration / (seen * difference**2)

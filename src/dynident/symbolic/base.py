@@ -151,7 +151,7 @@ def symbolic_base(robot: Robot, terms: TermsLike = None) -> SymbolicBase:
     resolved = resolve_terms(terms)
     form = ClosedForm(robot, resolved)
     numeric = base_parameters(robot, resolved)
-    if _rounded(form):
+    if _has_rounded_numbers(form):
         sp = load_sympy()
         why = "coefficients are rounded numbers: the robot has rotations by odd angles, or joints locked at them"
         numbers = [[sp.Integer(int(x)) if x.is_integer() else sp.Float(x) for x in row] for row in numeric.K.tolist()]
@@ -165,7 +165,7 @@ def symbolic_base(robot: Robot, terms: TermsLike = None) -> SymbolicBase:
     return SymbolicBase(robot, resolved, form.columns, tuple(pivots), K, form.quantities.constants, warnings)
 
 
-def _rounded(form: ClosedForm) -> bool:
+def _has_rounded_numbers(form: ClosedForm) -> bool:
     """Whether the equations contain numbers that are not exact."""
     values = [x for x in form.regressor.values() if isinstance(x, Polynomial)]
     return any(isinstance(k, float) for x in values for k in x.terms.values())

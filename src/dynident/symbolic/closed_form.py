@@ -11,7 +11,6 @@ import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -32,26 +31,17 @@ _PARALLEL = 1e-12
 _LARGEST_MULTIPLE = 6
 
 
-@dataclass(frozen=True)
-class Angles:
-    """Independent angles of a robot.
-
-    Attributes:
-        directions: Each angle as a combination of the moving joints' positions.
-        families: Run of parallel joints that each angle belongs to; those of one family may be added up.
-        of_joint: Whole multiples of the angles that make up each tree joint's position, None for prismatic joints.
-    """
-
-    directions: tuple[Direction, ...]
-    families: tuple[int, ...]
-    of_joint: tuple[tuple[int, ...] | None, ...]
+# Independent angles of a robot: each as a combination of the moving joints' positions; the run of parallel joints that
+# each belongs to (those of one family may be added up); whole multiples of the angles that make up each tree joint's
+# position, None for prismatic joints.
+Angles = tuple[tuple[Direction, ...], tuple[int, ...], tuple[tuple[int, ...] | None, ...]]
 
 
 def angles_of(robot: Robot) -> Angles:
     """Angles summed along parallel joints; those of single joints where some joint is no whole multiple of the sums."""
     follow = Actuation(robot).follow
     rows = [tuple(_ratio(robot, j, x) for x in row) for j, row in enumerate(follow)]
-    families, summed = _summed(robot, rows)
+    families, summed = _sum_parallel(robot, rows)
     choices = [
         [(summed[j], families[j]) for j in range(len(rows)) if families[j] is not None],
         _single(robot, rows, families),
@@ -60,7 +50,7 @@ def angles_of(robot: Robot) -> Angles:
         directions, own = _independent(candidates)
         whole = [None if families[j] is None else _multiples(rows[j], directions) for j in range(len(rows))]
         if all(families[j] is None or whole[j] is not None for j in range(len(rows))):
-            return Angles(tuple(directions), tuple(own), tuple(whole))
+            return tuple(directions), tuple(own), tuple(whole)
     raise ClosedFormError(
         f"robot {robot.name}: passive joints follow by ratios too odd for a closed form; expected small whole numbers"
     )
@@ -76,7 +66,7 @@ def _ratio(robot: Robot, joint: int, value: float) -> Fraction:
     return ratio
 
 
-def _summed(robot: Robot, rows: list[Direction]) -> tuple[list[int | None], list[Direction]]:
+def _sum_parallel(robot: Robot, rows: list[Direction]) -> tuple[list[int | None], list[Direction]]:
     """For each tree joint its family and the sum of positions along its run of parallel joints."""
     families: list[int | None] = []
     sums: list[Direction] = []
@@ -159,12 +149,7 @@ def _combination(target: Direction, directions: list[Direction]) -> list[Fractio
 _INERTIAL = ("rigid", "Ia")
 
 
-@dataclass(frozen=True)
-class Law:
-    """A function of the state that is no polynomial, kept as a quantity of its own: sign or tanh of a speed."""
-
-    function: str
-    argument: Polynomial
+Law = tuple[str, Polynomial]  # sign or tanh of a velocity, which is no polynomial: function and argument
 
 
 class Quantities:
@@ -187,14 +172,12 @@ class Quantities:
         self.q = [ring.quantity(name) for name in names]
         self.dq = [ring.quantity(f"d{name}") for name in names]
         self.ddq = [ring.quantity(f"dd{name}") for name in names]
-        angles = angles_of(robot)
+        directions, self.families, self._of_joint = angles_of(robot)
         self.trig: list[tuple[Direction, int]] = []
-        self.families = angles.families
         self._pairs = []
-        for k, direction in enumerate(angles.directions):
+        for k, direction in enumerate(directions):
             self.trig.append((direction, len(ring.names)))
             self._pairs.append(ring.angle(str(k)))
-        self._of_joint = angles.of_joint
         self._known: dict[Polynomial, tuple[Number, Number]] = {}
         self._angles(robot)
         self.laws: dict[int, Law] = {}
@@ -259,7 +242,7 @@ class Quantities:
         leading = x.terms[min(x.terms)]
         flip = leading < 0
         size = abs(float(leading)) if function == "sign" else 1.0
-        law = Law(function, (-x if flip else x) / size)
+        law = function, (-x if flip else x) / size
         place = next((p for p, known in self.laws.items() if known == law), None)
         if place is None:
             place = len(self.ring.names)

@@ -51,28 +51,18 @@ def lagrange_model(robot: Robot) -> LagrangeModel:
     if held:
         raise InputError("the Lagrange derivation has no locked joints; use symbolic_model, or the robot as it is")
     work = _Derivation(robot)
-    links = [work.link(index) for index in range(robot.n_links)]
+    kinetic, potential, torques, columns = zip(*(work.link(index) for index in range(robot.n_links)), strict=True)
     n = work.n
     sp = work.sp
-    total = [sum((link.torque[i] for link in links), work.zero) for i in range(n)]
-    rows = [[work.expression(x) for link in links for x in link.columns[i]] for i in range(n)]
+    total = [sum((torque[i] for torque in torques), work.zero) for i in range(n)]
+    rows = [[work.expression(x) for own in columns for x in own[i]] for i in range(n)]
     return LagrangeModel(
         robot=robot,
-        kinetic=work.expression(sum((link.kinetic for link in links), work.zero)),
-        potential=work.expression(sum((link.potential for link in links), work.zero)),
+        kinetic=work.expression(sum(kinetic, work.zero)),
+        potential=work.expression(sum(potential, work.zero)),
         tau=sp.ImmutableMatrix([work.expression(x) for x in total]),
         W=sp.ImmutableMatrix(rows),
     )
-
-
-@dataclass(frozen=True)
-class _Link:
-    """What one link contributes: energies, torques, and the coefficients of its ten standard parameters."""
-
-    kinetic: Any
-    potential: Any
-    torque: list[Any]
-    columns: list[list[Any]]
 
 
 class _Derivation:
@@ -193,7 +183,7 @@ class _Derivation:
                 value = self.ring.from_dict({key: x for key, x in low.items() if x})
         return value
 
-    def link(self, index: int) -> _Link:
+    def link(self, index: int) -> tuple[Any, Any, list[Any], list[list[Any]]]:
         """Energies of one link and what follows from them."""
         joint = self.robot.joints[index]
         mass, *center = (self.of[f"{kind}{joint.number}"] for kind in ("m", "rx", "ry", "rz"))
@@ -215,7 +205,7 @@ class _Derivation:
         kinetic = sum((M[i][j] * self.dq[i] * self.dq[j] for i in range(self.n) for j in range(self.n)), self.zero) / 2
         torque = [self._torque(M, kinetic, potential, i) for i in range(self.n)]
         columns = [self._extract(x, mass, center, list(inertia.values())) for x in torque]
-        return _Link(kinetic, potential, torque, columns)
+        return kinetic, potential, torque, columns
 
     def _angular(self, T: list[list[Any]], joint: int) -> list[Any]:
         """Angular velocity per unit speed of a joint in the link's frame, from R' dR/dq = [w x]."""

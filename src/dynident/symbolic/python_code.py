@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from dynident.dynamics import equations as eq
-from dynident.dynamics.jit.program import LEAVES, UNARY, Op, Program, Recorder
+from dynident.dynamics.jit.program import Op, Recorder
+from dynident.dynamics.jit.program_text import OPERATORS, PRODUCT, SUM, Syntax, Text, bracketed, program_text
 from dynident.dynamics.state import State, make_state
 from dynident.robot.algebra import ZERO, Number, mul, total
 from dynident.symbolic.closed_form import ClosedForm
@@ -32,15 +33,13 @@ _FUNCTIONS = {
 _STATES = {"M": "q", "C": "q", "B": "q", "g": "q", "christoffel": "q dq", "tau": "q dq ddq", "W": "q dq ddq"}
 _INERTIAL = ("rigid", "Ia")
 _WIDTH = 100
-_LONGEST = 60  # characters of an intermediate result that is written in place
-_OPERATORS = {Op.ADD: ("+", 1), Op.SUB: ("-", 1), Op.MUL: ("*", 2), Op.DIV: ("/", 2)}
 _CALLS = {Op.SIN: "sin", Op.COS: "cos", Op.SIGN: "sign", Op.TANH: "tanh"}
 _TAKEN = frozenset({"q", "dq", "ddq", "parameters", "constants", "sin", "cos", "sign", "tanh"})
 
 
 def as_python(form: ClosedForm, parts: Sequence[str], values: Mapping[str, float] | None = None) -> str:
     """A module with one function per part, for floats or for arrays of samples."""
-    writer = _Writer(form)
+    writer = _PythonWriter(form)
     functions = [writer.function(part) for part in parts]
     head = [f'"""Equations of {form.robot.name}. Positions may be floats or arrays of samples."""', ""]
     head += ["from numpy import cos, sign, sin, tanh", ""]
@@ -51,12 +50,12 @@ def as_python(form: ClosedForm, parts: Sequence[str], values: Mapping[str, float
     if values is not None:
         head.append(_mapping("PARAMETERS", {name: float(values.get(name, 0.0)) for name in writer.parameters}))
     if "W" in parts:
-        head.append(_wrapped("COLUMNS = [", [f'"{column.name}"' for column in form.shown_columns], "]"))
+        head.append(_wrap_items("COLUMNS = [", [f'"{column.name}"' for column in form.shown_columns], "]"))
     default = "=PARAMETERS" if values is not None else ""
     return "\n".join(head) + "\n" + "".join(f"\n\n{text.replace('@DEFAULT', default)}" for text in functions)
 
 
-class _Writer:
+class _PythonWriter:
     """Writes the functions of one robot."""
 
     def __init__(self, form: ClosedForm) -> None:
@@ -92,7 +91,7 @@ class _Writer:
         local = {name: name + "_" if name in _TAKEN else name for name in self._names}
         lines += [f'    {local[n]} = constants["{n}"]' for n in self._constants if n in used]
         lines += [f'    {local[n]} = parameters["{n}"]' for n in self.parameters if n in used]
-        body, outputs = _Body(program, local, self._prefix()).write()
+        body, outputs = program_text(program, _python_syntax(self._prefix()), lambda name: local[name])
         lines += [f"    {line}" for line in body]
         lines += [f"    {line}" for line in _result(outputs, shape).splitlines()]
         return "\n".join(lines) + "\n"
@@ -161,10 +160,10 @@ class _Writer:
 
     def _leaf(self, place: int, recorder: Recorder) -> Number:
         if place not in self._leaves:
-            self._leaves[place] = self._made(place, recorder)
+            self._leaves[place] = self._make_leaf(place, recorder)
         return self._leaves[place]
 
-    def _made(self, place: int, recorder: Recorder) -> Number:
+    def _make_leaf(self, place: int, recorder: Recorder) -> Number:
         known = self.form.quantities
         for direction, cosine in known.trig:
             if place in (cosine, cosine + 1):
@@ -174,54 +173,26 @@ class _Writer:
         return recorder.input(known.ring.names[place])
 
 
-class _Body:
-    """Turns a program into assignments; what is used once is written in place while it is short."""
+def _binary(op: Op, left: Text, right: Text) -> str:
+    sign, strength = OPERATORS[op]
+    if op == Op.ADD and right[1] == SUM and right[0].startswith("-"):  # a + -b - c is a - b - c
+        return f"{bracketed(left, SUM)} - {right[0][1:]}"
+    space = " " if strength == SUM else ""
+    behind = bracketed(right, strength if op in (Op.ADD, Op.MUL) else strength + 1)
+    return f"{bracketed(left, strength)}{space}{sign}{space}{behind}"
 
-    def __init__(self, program: Program, local: Mapping[str, str], prefix: str) -> None:
-        self._program, self._local, self._prefix = program, local, prefix
-        self._text: list[tuple[str, int]] = []  # text and binding strength of each node
-        self._uses = [0] * len(program.instructions)
-        for op, a, b in program.instructions:
-            if op not in LEAVES:
-                self._uses[a] += 1
-                if op not in UNARY:
-                    self._uses[b] += 1
-        for node in program.outputs:
-            self._uses[node] += 1
 
-    def write(self) -> tuple[list[str], list[str]]:
-        """Lines, and the text of every output."""
-        lines: list[str] = []
-        for i, (op, a, b) in enumerate(self._program.instructions):
-            text, strength = self._expression(op, a, b)
-            if op not in LEAVES and (self._uses[i] > 1 or len(text) > _LONGEST):
-                name = f"{self._prefix}{len(lines) + 1}"
-                lines.append(f"{name} = {text}")
-                text, strength = name, 3
-            self._text.append((text, strength))
-        return lines, [self._text[node][0] for node in self._program.outputs]
-
-    def _expression(self, op: Op, a: int, b: int) -> tuple[str, int]:
-        if op == Op.INPUT:
-            return self._local[self._program.inputs[a]], 3
-        if op == Op.CONST:
-            value = self._program.constants[a]
-            return repr(int(value) if value.is_integer() and abs(value) < 1e6 else value), 3 if value >= 0 else 1
-        if op in _CALLS:
-            return f"{_CALLS[op]}({self._text[a][0]})", 3
-        if op == Op.NEG:
-            return f"-{self._bound(a, 2)}", 1
-        sign, strength = _OPERATORS[op]
-        negative = self._text[b][0] if self._text[b][1] == 1 else ""
-        if op == Op.ADD and negative.startswith("-"):  # a + -b - c is a - b - c
-            return f"{self._bound(a, 1)} - {negative[1:]}", 1
-        right = strength if op in (Op.ADD, Op.MUL) else strength + 1
-        space = " " if strength == 1 else ""
-        return f"{self._bound(a, strength)}{space}{sign}{space}{self._bound(b, right)}", strength
-
-    def _bound(self, node: int, strength: int) -> str:
-        text, own = self._text[node]
-        return text if own >= strength else f"({text})"
+def _python_syntax(prefix: str) -> Syntax:
+    """Python, with intermediate results named by a prefix and their number."""
+    return Syntax(
+        name=lambda i: f"{prefix}{i + 1}",
+        assign=lambda name, text: f"{name} = {text}",
+        constant=lambda value: repr(int(value) if value.is_integer() and abs(value) < 1e6 else value),
+        call=lambda op, text: f"{_CALLS[op]}({text})",
+        binary=_binary,
+        negated_strength=PRODUCT,
+        longest=60,
+    )
 
 
 def _place(value: Polynomial) -> int:
@@ -231,17 +202,17 @@ def _place(value: Polynomial) -> int:
 
 def _result(outputs: Sequence[str], shape: tuple[int, ...]) -> str:
     if len(shape) == 1:
-        return _wrapped("return [", outputs, "]")
+        return _wrap_items("return [", outputs, "]")
     rows = [outputs[i * shape[1] : (i + 1) * shape[1]] for i in range(shape[0])]
-    inner = "\n".join("    " + _wrapped("[", row, "],").replace("\n", "\n    ") for row in rows)
+    inner = "\n".join("    " + _wrap_items("[", row, "],").replace("\n", "\n    ") for row in rows)
     return f"return [\n{inner}\n]"
 
 
 def _mapping(name: str, values: Mapping[str, float]) -> str:
-    return _wrapped(f"{name} = {{", [f'"{key}": {float(value)!r}' for key, value in values.items()], "}")
+    return _wrap_items(f"{name} = {{", [f'"{key}": {float(value)!r}' for key, value in values.items()], "}")
 
 
-def _wrapped(left: str, items: Sequence[str], right: str) -> str:
+def _wrap_items(left: str, items: Sequence[str], right: str) -> str:
     """Items on one line, or on several where they do not fit."""
     if len(line := f"{left}{', '.join(items)}{right}") <= _WIDTH:
         return line

@@ -102,7 +102,7 @@ class Shortener:
                 angle, turned = found
                 new = rest + (angle.cos if outer == "cos" else angle.sin)
                 del terms[powers], terms[rest + second]
-                _put(terms, new, k if outer == "cos" else k * turned)
+                _put_term(terms, new, k if outer == "cos" else k * turned)
 
 
 def _square(terms: Terms, cos: Powers, sin: Powers) -> None:
@@ -112,10 +112,10 @@ def _square(terms: Terms, cos: Powers, sin: Powers) -> None:
         k, x = terms.get(powers), terms.get(rest)
         if k is not None and x is not None and k == -x:
             del terms[powers], terms[rest]
-            _put(terms, rest + 2 * sin, x)
+            _put_term(terms, rest + 2 * sin, x)
 
 
-def _put(terms: Terms, powers: Powers, k: Coefficient) -> None:
+def _put_term(terms: Terms, powers: Powers, k: Coefficient) -> None:
     value = terms.get(powers, 0) + k
     if value:
         terms[powers] = value
@@ -226,13 +226,14 @@ class Converter:
 
     def _leaf(self, place: int) -> Any:
         if place not in self._leaves:
-            self._leaves[place] = self._made(place)
+            self._leaves[place] = self._make_leaf(place)
         return self._leaves[place]
 
-    def _made(self, place: int) -> Any:
+    def _make_leaf(self, place: int) -> Any:
         law = self._form.quantities.laws.get(place)
         if law is not None:
-            return getattr(self._sp, law.function)(self._sum(law.argument.terms))
+            function, argument = law
+            return getattr(self._sp, function)(self._sum(argument.terms))
         for angle in self._shorten.angles:
             for name, powers in (("cos", angle.cos), ("sin", angle.sin)):
                 if powers == 1 << (BITS * place):

@@ -362,7 +362,7 @@ def _options_of(fit: Fit) -> dict[str, Any]:
         "band": f"{fit.band:.3g} Hz" + (", from the motion" if signals["band"] is None else ""),
         "delay": f"{1e3 * fit.signals.delay:.4g} ms",
         "essential": given.get("essential"),
-        **({} if fit.diagnosis is None else {"verdict of the check": fit.diagnosis.verdict}),
+        **({} if fit.diagnosis is None else {"verdict of the check": fit.diagnosis.severity}),
         **({"dynident": fit.version} if known is None or not known.versions else known.versions),
     }
 

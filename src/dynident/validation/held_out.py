@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,10 @@ from dynident.estimate.fit import Fit
 from dynident.estimate.records import FitErrors, Usefulness, usefulness
 from dynident.estimate.torque_errors import TorqueErrors, together
 from dynident.logs.log import LogSource, as_logs, log_warnings
+from dynident.options import keywords
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
+from dynident.validation.options import ValidateOptions
 from dynident.validation.residuals import Comparison, compare_all
 
 
@@ -91,20 +93,14 @@ class Validation:
         }
 
 
-def validate(
-    fit: Fit,
-    logs: LogSource | Sequence[LogSource],
-    *,
-    band: float | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
-) -> Validation:
+@keywords(ValidateOptions)
+def validate(fit: Fit, logs: LogSource | Sequence[LogSource], options: ValidateOptions) -> Validation:
     """Predict the torque of logs from position and time and compare it with what was measured.
 
     Args:
         fit: The estimate.
         logs: One log or several.
-        band: Band in which both are compared [Hz]; default that of the training, or what the rate of a log allows.
-        progress: Called with what is being done, and how much of it is done.
+        options: Band in which both are compared.
 
     Raises:
         InputError: When there is no log, or one has no torque.
@@ -113,9 +109,10 @@ def validate(
     if not given:
         raise InputError("there is no log to validate with")
     observed = [
-        fit.observe(log).with_options(band=fit.band) if band is None else fit.observe(log, band) for log in given
+        fit.observe(log).with_options(band=fit.band) if options.band is None else fit.observe(log, options.band)
+        for log in given
     ]
-    comparisons = compare_all([fit.model], observed, progress or (lambda what, done, total: None), "comparing")
+    comparisons = compare_all([fit.model], observed, options.progress or (lambda what, done, total: None), "comparing")
     return Validation(
         joints=fit.robot.joint_names,
         comparisons=tuple(comparisons),

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 
 from dynident.arrays import Array, whole_strides
-from dynident.dynamics.jit.machine_code import compiled
+from dynident.dynamics.jit.machine_code import compile_module
 from dynident.dynamics.jit.program import Op, Program
 from dynident.dynamics.jit.vector_ir import FAST, INT, POINTER, Emitter, integer
 
@@ -223,7 +223,7 @@ def emit_map(emitter: Emitter, n_outputs: int) -> None:
 
 
 class LlvmKernel:
-    """A program ready to run (see `Kernel`)."""
+    """A program ready to run (see `BatchKernel`)."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -234,7 +234,7 @@ class LlvmKernel:
             emit_program(emitter, program, range(n_outputs), ROW)
             emit_map(emitter, n_outputs)
 
-        self._code = compiled(f"{VERSION} map {BLOCK} {program.fingerprint}", emit)
+        self._code = compile_module(f"{VERSION} map {BLOCK} {program.fingerprint}", emit)
         pointer, whole = ctypes.c_void_p, ctypes.c_int64
         self._map = self._code.function("map", [pointer, pointer, whole, whole, pointer, pointer, pointer, pointer])
 
@@ -247,7 +247,7 @@ class LlvmKernel:
             rows: Row of each output; default 0, 1, 2, ...
         """
         n_samples, n_outputs = out.shape[1], len(self.program.outputs)
-        scratch, results = aligned(len(inputs) * ROW), aligned(n_outputs * ROW)
+        scratch, results = aligned_array(len(inputs) * ROW), aligned_array(n_outputs * ROW)
         arrays = [whole_strides(np.asarray(x, dtype=np.float64)) for x in inputs]
         varying = [x for x in arrays if x.ndim]
         # Scalars come after everything that varies in a robot's programs, and are written once.
@@ -276,7 +276,7 @@ class LlvmKernel:
             places: Where in `out` each output's samples begin, in doubles; default one after the other.
         """
         n_samples, n_outputs = inputs.shape[1], len(self.program.outputs)
-        scratch, results = aligned(len(inputs) * ROW), aligned(n_outputs * ROW)
+        scratch, results = aligned_array(len(inputs) * ROW), aligned_array(n_outputs * ROW)
         pointers = inputs.ctypes.data + np.arange(len(inputs), dtype=np.int64) * inputs.strides[0]
         strides, targets = np.ones(len(inputs), dtype=np.int64), np.arange(n_outputs, dtype=np.int64) * n_samples
         if places is not None:
@@ -290,7 +290,7 @@ class LlvmKernel:
         return run
 
 
-def aligned(size: int) -> Array:
+def aligned_array(size: int) -> Array:
     """Zeros that begin on a cache line."""
     raw = np.zeros(size + 8)
     first = (-raw.ctypes.data // 8) % 8

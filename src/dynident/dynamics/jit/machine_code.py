@@ -63,7 +63,7 @@ class Code:
         return ctypes.CFUNCTYPE(result, *arguments)(self.address(name))
 
 
-def compiled(key: str, emit: Callable[[Emitter], None], symbols: Mapping[str, int] | None = None) -> Code:
+def compile_module(key: str, emit: Callable[[Emitter], None], symbols: Mapping[str, int] | None = None) -> Code:
     """Machine code of the module that `emit` builds, from the cache when it is there.
 
     Args:

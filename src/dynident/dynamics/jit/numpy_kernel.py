@@ -32,7 +32,7 @@ BLOCK = 512  # samples: a few hundred live values of 4 KiB fit a second-level ca
 
 
 class NumpyKernel:
-    """A program ready to run (see `Kernel`).
+    """A program ready to run (see `BatchKernel`).
 
     Every value lives in a numbered slot: first the inputs, then the constants, the output rows and the buffers.
     """

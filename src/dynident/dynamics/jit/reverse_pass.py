@@ -18,7 +18,7 @@ def adjoint(program: Program) -> Program:
     """
     bars = [f"bar{k}" for k in range(len(program.outputs))]
     recorder = Recorder([*program.inputs, *bars])
-    values = _replayed(program, recorder)
+    values = _replay(program, recorder)
     slopes: list[Number] = [0.0] * len(values)
     for bar, node in zip(bars, program.outputs, strict=True):
         slopes[node] = add(slopes[node], recorder.input(bar))
@@ -35,7 +35,7 @@ def adjoint(program: Program) -> Program:
     return recorder.finish(result)
 
 
-def _replayed(program: Program, recorder: Recorder) -> list[Number]:
+def _replay(program: Program, recorder: Recorder) -> list[Number]:
     """The program's nodes as values of another recorder; constants stay plain numbers."""
     values: list[Number] = []
     for op, a, b in program.instructions:

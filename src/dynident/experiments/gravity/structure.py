@@ -14,7 +14,7 @@ from dynident.dynamics.evaluate import joint_torque, parameters, regressor
 from dynident.experiments.gravity.slow_runs import SlowRun
 from dynident.experiments.protocol import ExperimentError
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
-from dynident.identifiability.regrouping import Regrouping, cleaned, select_columns
+from dynident.identifiability.regrouping import Regrouping, select_columns, without_rounding
 from dynident.identifiability.states import random_states
 from dynident.robot.model import Robot
 
@@ -116,7 +116,7 @@ def gravity_base(robot: Robot) -> GravityBase:
     return GravityBase(
         columns=whole.columns,
         independent=tuple(whole.independent[j] for j in chosen),
-        K=cleaned(over @ whole.K),
+        K=without_rounding(over @ whole.K),
         robot=robot,
         whole=whole,
         felt=felt,

@@ -13,7 +13,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import DynidentError, InputError
 from dynident.logs.columns import QUANTITIES, ColumnRule, column_rules, joint_rules, read_rules, understand
-from dynident.logs.log import Log, channel_names, joint_positions, joint_speeds, row_torques
+from dynident.logs.log import Log, channel_names, joint_positions, joint_velocities, row_torques
 from dynident.logs.read import Columns
 from dynident.online.sources.source import BEYOND, LATEST, Samples
 from dynident.online.state import Tally
@@ -76,7 +76,7 @@ class ChannelMap:
         values = {column.channel: units[:, k] for k, column in enumerate(own)}
         log = Log(self.label, "", np.zeros(len(units)), values)
         parts = [joint_positions(log, self.robot), row_torques(log, self.robot)]
-        speeds = joint_speeds(log, self.robot)
+        speeds = joint_velocities(log, self.robot)
         answer = np.hstack(parts if speeds is None else [*parts, speeds])
         matrix = np.zeros((len(columns), answer.shape[1]))
         for k, column in enumerate(own):

@@ -13,7 +13,7 @@ from dynident.errors import InputError
 from dynident.online.sources.replay import Paced
 from dynident.online.sources.source import Samples
 from dynident.payload.body import Payload
-from dynident.plant.controllers import Feedforward, Motion, Tracking
+from dynident.plant.controllers import Feedforward, Motion, TrackingController
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.protocol import Plant
 from dynident.plant.sensors import Sensors
@@ -35,7 +35,9 @@ class PlantSource(Paced):
         speed: 1 in real time, infinity as fast as the plant can be computed.
     """
 
-    def __init__(self, plant: Plant, controller: Tracking, *, every: int = 1, speed: float = math.inf) -> None:
+    def __init__(
+        self, plant: Plant, controller: TrackingController, *, every: int = 1, speed: float = math.inf
+    ) -> None:
         if every < 1:
             raise InputError(f"every is {every}; expected 1 or more")
         super().__init__(speed)

@@ -14,7 +14,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.logs.file import LogFile
-from dynident.logs.log import Log, LogSource, check_locked, joint_positions, joint_speeds, row_torques
+from dynident.logs.log import Log, LogSource, check_locked, joint_positions, joint_velocities, row_torques
 from dynident.logs.read import Columns, stream_log
 from dynident.logs.tables import LogWarning
 from dynident.online.sources.source import BEYOND, LATEST, MOST, POLL, Samples
@@ -172,7 +172,7 @@ class Replay(Paced):
         """The rows of the window whose numbers can be used."""
         check_locked(rows, self.robot)
         parts = [joint_positions(rows, self.robot), row_torques(rows, self.robot)]
-        speeds = joint_speeds(rows, self.robot)
+        speeds = joint_velocities(rows, self.robot)
         values = np.hstack(parts if speeds is None else [*parts, speeds])
         good = (np.abs(values) <= BEYOND).all(axis=1) & (np.abs(rows.time) <= LATEST)
         if not good.all():

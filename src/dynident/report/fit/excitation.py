@@ -133,7 +133,7 @@ def _proposals(estimate: Fit) -> list[str]:
     if estimate.diagnosis is None:
         return []
     names = ("condition", "rank", "independence", "directions")
-    return [f"{one.message}." for one in estimate.diagnosis.findings if one.name in names and one.verdict != "ok"]
+    return [f"{one.message}." for one in estimate.diagnosis.diagnostics if one.name in names and one.severity != "ok"]
 
 
 def _plot(estimate: Fit) -> Html:

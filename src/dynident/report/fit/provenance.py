@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dynident.estimate.fit import Fit
-from dynident.estimate.records import Finding, LogRecord, Provenance
+from dynident.estimate.records import Diagnostic, LogRecord, Provenance
 from dynident.estimate.report_data import MotionView
 from dynident.logs.read import short_names
 from dynident.report.charts import Curve, chart
@@ -251,11 +251,11 @@ def check_section(estimate: Fit) -> Html:
     """What was found in the training logs before anything was solved; nothing where that was left out."""
     if estimate.diagnosis is None:
         return Html("")
-    items = sorted(estimate.diagnosis.findings, key=lambda one: _ORDER.index(one.verdict))
+    items = sorted(estimate.diagnosis.diagnostics, key=lambda one: _ORDER.index(one.severity))
     names = short_names([*estimate.data, *estimate.held_out])
-    bad = [one for one in items if one.verdict != "ok"]
+    bad = [one for one in items if one.severity != "ok"]
     fine = [name for name in dict.fromkeys(one.name for one in items) if name not in {one.name for one in bad}]
-    parts: list[object] = [paragraphs(_TITLES[estimate.diagnosis.verdict])]
+    parts: list[object] = [paragraphs(_TITLES[estimate.diagnosis.severity])]
     if bad:
         heads = [Head("Item"), Head("Verdict"), Head("Log"), Head("What was seen", class_="text")]
         parts.append(table("Findings of the check", heads, [_cells(one, names) for one in bad]))
@@ -264,9 +264,9 @@ def check_section(estimate: Fit) -> Html:
     return section("check", "Check of the logs", *parts)
 
 
-def _cells(one: Finding, names: Mapping[str, str]) -> list[object]:
-    mark, style = _MARKS[one.verdict]
-    shown = element("span", element("b", mark, aria_hidden="true"), one.verdict, class_=f"mark {style}")
+def _cells(one: Diagnostic, names: Mapping[str, str]) -> list[object]:
+    mark, style = _MARKS[one.severity]
+    shown = element("span", element("b", mark, aria_hidden="true"), one.severity, class_=f"mark {style}")
     log, message = one.log, one.message
     for label, short in names.items():
         message = message.replace(label, short)

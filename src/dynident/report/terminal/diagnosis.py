@@ -10,27 +10,27 @@ from rich.table import Table
 from rich.text import Text
 
 from dynident.diagnostics.log_preview import ChannelPreview, Preview
-from dynident.estimate.records import Checkup, Finding, Verdict
+from dynident.estimate.records import Diagnosis, Diagnostic, Severity
 from dynident.report.text import counted, number, percent, printable, quantity, whole
 
 _MOST_UNUSED = 20  # columns that are named
 
 
-_STYLES: dict[Verdict, str] = {"ok": "green", "warn": "yellow", "stop": "bold red"}
-_VERDICTS: dict[Verdict, str] = {
+_STYLES: dict[Severity, str] = {"ok": "green", "warn": "yellow", "stop": "bold red"}
+_SEVERITIES: dict[Severity, str] = {
     "ok": "nothing stands in the way",
     "warn": "usable, with care",
     "stop": "put this right first: identify refuses it",
 }
 
 
-def print_checkup(
-    checkup: Checkup, console: Console, names: Mapping[str, str] | None = None, *, every: bool = False
+def print_diagnosis(
+    diagnosis: Diagnosis, console: Console, names: Mapping[str, str] | None = None, *, every: bool = False
 ) -> None:
     """What is wrong with logs and what to do; items that are fine in one line, or with `every` in full.
 
     Args:
-        checkup: The items.
+        diagnosis: The items.
         console: Where to print.
         names: Short names of the logs by label.
         every: Whether to print what is fine as well.
@@ -40,23 +40,23 @@ def print_checkup(
     table.add_column()
     table.add_column()
     table.add_column(overflow="fold")
-    for one in _by_weight(checkup):
-        if every or one.verdict != "ok":
-            where = f"{names.get(one.log, one.log)}: " if one.log and len(checkup.logs) > 1 else ""
+    for one in _by_weight(diagnosis):
+        if every or one.severity != "ok":
+            where = f"{names.get(one.log, one.log)}: " if one.log and len(diagnosis.logs) > 1 else ""
             message = _with_names(f"{where}{one.message}", names)
-            table.add_row(Text(one.verdict, style=_STYLES[one.verdict]), Text(one.name), Text(printable(message)))
-    console.print(Text(f"{checkup.verdict}: {_VERDICTS[checkup.verdict]}", style=_STYLES[checkup.verdict]))
+            table.add_row(Text(one.severity, style=_STYLES[one.severity]), Text(one.name), Text(printable(message)))
+    console.print(Text(f"{diagnosis.severity}: {_SEVERITIES[diagnosis.severity]}", style=_STYLES[diagnosis.severity]))
     if table.row_count:
         console.print(table)
-    bad = {one.name for one in checkup.findings if one.verdict != "ok"}
-    fine = [name for name in dict.fromkeys(one.name for one in checkup.findings) if name not in bad]
+    bad = {one.name for one in diagnosis.diagnostics if one.severity != "ok"}
+    fine = [name for name in dict.fromkeys(one.name for one in diagnosis.diagnostics) if name not in bad]
     if fine and not every:
         console.print(Text(f"fine: {', '.join(fine)}", style="green"))
 
 
-def _by_weight(checkup: Checkup) -> list[Finding]:
+def _by_weight(diagnosis: Diagnosis) -> list[Diagnostic]:
     """The worst items first."""
-    return [one for verdict in ("stop", "warn", "ok") for one in checkup.of(verdict)]
+    return [one for severity in ("stop", "warn", "ok") for one in diagnosis.of(severity)]
 
 
 def _with_names(message: str, names: Mapping[str, str]) -> str:

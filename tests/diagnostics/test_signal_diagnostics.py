@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.diagnostics.diagnosing import signal_findings
+from dynident.diagnostics.diagnosing import diagnose_signals
 from dynident.logs import Log, stream_log
 from tests.diagnostics.made import N, opened, sound, write
 
@@ -26,9 +26,9 @@ def in_memory(columns) -> Log:
 def unusual(log, robot) -> dict[str, list]:
     """Items that are not ok, by name."""
     found: dict[str, list] = {}
-    for item in signal_findings(log, robot):
+    for item in diagnose_signals(log, robot):
         assert item.log == log.label
-        if item.verdict != "ok":
+        if item.severity != "ok":
             found.setdefault(item.name, []).append(item)
     return found
 
@@ -42,15 +42,15 @@ def only(log, robot, name):
 
 
 def test_a_sound_log_is_ok_throughout(tmp_path, robot):
-    found = signal_findings(opened(tmp_path, sound()), robot)
+    found = diagnose_signals(opened(tmp_path, sound()), robot)
     assert [item.name for item in found] == ITEMS
-    assert {item.verdict for item in found} == {"ok"}
-    assert signal_findings(in_memory(sound()), robot)[5] == di_replaced(found[5], "made")
-    assert [item.name for item in signal_findings(in_memory(sound()))] == ITEMS[:-1]
+    assert {item.severity for item in found} == {"ok"}
+    assert diagnose_signals(in_memory(sound()), robot)[5] == di_replaced(found[5], "made")
+    assert [item.name for item in diagnose_signals(in_memory(sound()))] == ITEMS[:-1]
 
 
 def di_replaced(item, label):
-    return type(item)(item.name, item.verdict, item.message, item.fix, label)
+    return type(item)(item.name, item.severity, item.message, item.fix, label)
 
 
 def rows(columns, order):
@@ -62,7 +62,7 @@ def test_time_that_runs_backwards(tmp_path, robot):
     order = np.arange(N)
     order[1000], order[1001] = 1001, 1000
     item = only(opened(tmp_path, rows(columns, order)), robot, "time")
-    assert item.verdict == "stop"
+    assert item.severity == "stop"
     assert "once, first from 5.005 to 5 s at row 1002; sort the rows by time, or split" in item.message
     joined = {name: np.concatenate([values, values]) for name, values in columns.items()}
     assert "from 19.995 to 0 s at row 4001" in unusual(opened(tmp_path, joined), robot)["time"][0].message
@@ -75,7 +75,7 @@ def test_time_in_another_unit(tmp_path, robot, unit, size, speeds):
     columns = {name: values for name, values in columns.items() if speeds or not name.startswith("dq")}
     columns["t"] = columns["t"] * size
     item = only(opened(tmp_path, columns), robot, "time")
-    assert item.verdict == "stop"
+    assert item.severity == "stop"
     assert item.fix == {"columns": {"t": {"column": "t", "unit": unit}}}
     assert f"in {unit} 200 Hz" in item.message
     assert not unusual(stream_log(tmp_path / "log.csv", robot, columns=item.fix["columns"]), robot)
@@ -113,17 +113,17 @@ def test_irregular_stamps_warn_only_if_they_hurt(robot):
     bursts = sound()
     bursts["t"] = np.repeat(bursts["t"][::8], 8) + np.tile(np.arange(8) * 1e-4, N // 8)
     item = unusual(in_memory(bursts), robot)["sampling"][0]
-    assert item.verdict == "warn"
+    assert item.severity == "warn"
     assert "very irregular (steps of 0.1 to 39.3 ms" in item.message
 
 
 def test_gaps(tmp_path, robot):
     columns = rows(sound(), np.r_[0:1000, 1200:3000, 3100:N])
     item = only(opened(tmp_path, columns), robot, "gaps")
-    assert item.verdict == "warn"
+    assert item.severity == "warn"
     assert "2 gaps (longest 1.005 s, 1.51 s in all) after 4.995, 14.995 s" in item.message
     columns = rows(sound(), np.flatnonzero(np.arange(N) % 40 < 20))
-    assert unusual(opened(tmp_path, columns), robot)["gaps"][0].verdict == "stop"
+    assert unusual(opened(tmp_path, columns), robot)["gaps"][0].severity == "stop"
 
 
 def test_repeated_rows(robot):
@@ -135,7 +135,7 @@ def test_repeated_rows(robot):
 
     assert not unusual(repeated(0.06), robot)
     item = only(repeated(0.25), robot, "repeats")
-    assert item.verdict == "warn"
+    assert item.severity == "warn"
     assert "25 % of the rows repeat the one before" in item.message
     hung = sound()
     for name in set(hung) - {"t"}:
@@ -152,7 +152,7 @@ def test_numbers_that_are_not_finite(tmp_path, robot):
     columns["tau3"][[99, 2000]] = np.nan
     columns["dq2"][7] = np.inf
     item = only(opened(tmp_path, columns), robot, "numbers")
-    assert item.verdict == "stop"
+    assert item.severity == "stop"
     assert "'dq2' (1, the first inf at row 8), 'tau3' (2, the first nan at row 100)" in item.message
     columns["t"][5] = np.nan
     assert "'t' (1, the first nan at row 6)" in only(opened(tmp_path, columns), robot, "numbers").message
@@ -162,12 +162,12 @@ def test_dead_channels(robot):
     columns = sound()
     columns["tau4"][:] = 0.25
     item = only(in_memory(columns), robot, "channels")
-    assert item.verdict == "stop"
+    assert item.severity == "stop"
     assert "'tau4' stays at 0.25 while joint 4 moves" in item.message
     columns = sound()
     columns["q2"][:] = 0.5
     item = only(in_memory(columns), robot, "channels")
-    assert item.verdict == "stop"
+    assert item.severity == "stop"
     assert "'q2' never changes, but the measured speed reaches" in item.message
 
 
@@ -177,19 +177,19 @@ def test_a_joint_that_never_moves(robot):
     columns["dq2"] = np.zeros(N)
     columns["tau2"][:] = 3.0  # a brake
     item = only(in_memory(columns), robot, "channels")
-    assert item.verdict == "warn"
+    assert item.severity == "warn"
     assert item.message.startswith("joint 2 never moves; move it in another log, or hold it: --locked q2=0.")
     assert item.fix["locked"]["q2"] == pytest.approx(0.5, abs=1e-4)
     assert not unusual(in_memory(columns), robot.lock(**item.fix["locked"]))
 
 
-@pytest.mark.parametrize(("share", "verdict"), [(0.06, "warn"), (0.2, "stop")])
-def test_saturation(robot, share, verdict):
+@pytest.mark.parametrize(("share", "severity"), [(0.06, "warn"), (0.2, "stop")])
+def test_saturation(robot, share, severity):
     columns = sound()
     end = np.quantile(columns["tau1"], 1 - share)  # noise leaves and enters it, so that less of it is in runs
     columns["tau1"] = np.minimum(columns["tau1"], end)
     item = only(in_memory(columns), robot, "saturation")
-    assert item.verdict == verdict
+    assert item.severity == severity
     assert f"at {end:.4g})" in item.message
 
 
@@ -198,7 +198,7 @@ def test_quantisation(robot):
     columns["tau6"] = np.round(columns["tau6"] / 4) * 4
     columns["q3"] = np.round(columns["q3"], 2)
     item = only(in_memory(columns), robot, "quantisation")
-    assert item.verdict == "warn"
+    assert item.severity == "warn"
     assert "'q3' (steps of 0.01 rad" in item.message
     assert "'tau6' (steps of 4 N·m" in item.message
     columns = sound()
@@ -237,7 +237,7 @@ def test_measured_speeds_that_are_not_those_of_the_positions(tmp_path, robot, ch
     columns = sound()
     change(columns)
     item = only(opened(tmp_path, columns), robot, "velocity")
-    assert item.verdict == "warn"
+    assert item.severity == "warn"
     assert words in item.message
     found = item.fix["columns"]
     assert found.keys() == fix.keys()
@@ -273,20 +273,20 @@ def test_rest(robot):
     for name in set(columns) - {"t"}:
         columns[name][:3400] = 0.0 if name.startswith("dq") else columns[name][3400]
     item = only(in_memory(columns), robot, "rest")
-    assert item.verdict == "warn"
+    assert item.severity == "warn"
     assert "all joints rest in 85 % of the samples" in item.message
     for j in range(1, 7):
         columns[f"q{j}"][:] = 0.1 * j
         columns[f"dq{j}"][:] = 0.0
     item = only(in_memory(columns), robot, "rest")
-    assert item.verdict == "stop"
+    assert item.severity == "stop"
 
 
 def test_limits(tmp_path, robot):
     columns = sound()
     columns["q3"] = columns["q3"] + 3.0
     item = only(opened(tmp_path, columns), robot, "limits")
-    assert item.verdict == "warn"
+    assert item.severity == "warn"
     assert "beyond the limits of ur10e: q3 " in item.message
     assert "over 3.14 rad" in item.message
     assert not item.fix
@@ -316,7 +316,7 @@ def test_the_window_of_a_log_is_what_counts(tmp_path, robot):
     assert "numbers" in unusual(stream_log(path, robot), robot)
     assert not unusual(stream_log(path, robot, start=0.5), robot)
     with pytest.raises(di.InputError, match="has no sample in the window"):
-        signal_findings(stream_log(path, robot, start=99.0), robot)
+        diagnose_signals(stream_log(path, robot, start=99.0), robot)
 
 
 def test_motor_shafts(robot):
@@ -337,7 +337,7 @@ def test_a_log_of_one_channel_is_looked_at():
 def test_millimetres_by_the_limits(tmp_path):
     t = np.arange(2000) / 200.0
     columns = {"t": t, "q1": np.sin(t), "q2": 500.0 + 400.0 * np.sin(2.0 * t), "q3": 0.5 + 0.3 * np.sin(3.0 * t)}
-    found = signal_findings(opened(tmp_path, columns), di.load_robot("cylindrical"))
+    found = diagnose_signals(opened(tmp_path, columns), di.load_robot("cylindrical"))
     (one,) = (item for item in found if item.name == "limits")
     assert "may be in millimetres" in one.message
     assert one.fix == {"columns": {"q2": {"column": "q2", "unit": "mm"}}}

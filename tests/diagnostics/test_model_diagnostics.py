@@ -10,7 +10,7 @@ import pytest
 
 import dynident as di
 from dynident.diagnostics.excitation import proposed_motion
-from dynident.diagnostics.trial import Trial, samples
+from dynident.diagnostics.trial import Trial, trial_samples
 from dynident.estimate.candidates import BASIC_TERMS
 from dynident.identifiability.base import base_parameters
 from tests.robots import tree_model
@@ -47,20 +47,20 @@ def made(robot: di.Robot, seed: int, *, load: float = 0.0, noise: float = 0.0, m
     return dataclasses.replace(log, label=label or f"log{seed}", digest=f"made {seed} {load} {noise}")
 
 
-def finding(checkup: di.Checkup, name: str) -> di.diagnostics.Finding:
-    (one,) = (item for item in checkup.findings if item.name == name)
+def diagnostic(diagnosis: di.Diagnosis, name: str) -> di.diagnostics.Diagnostic:
+    (one,) = (item for item in diagnosis.diagnostics if item.name == name)
     return one
 
 
 def test_sound_logs(robot):
     found = di.check_logs(robot, [made(robot, 1), made(robot, 2)])
-    assert {one.name for one in found.findings if one.verdict != "ok"} == {"limits"}  # the motion knows none
+    assert {one.name for one in found.diagnostics if one.severity != "ok"} == {"limits"}  # the motion knows none
 
 
 def test_a_load_in_one_log(robot):
     logs = [made(robot, 1), made(robot, 2, load=3.0, label="loaded"), made(robot, 3)]
-    one = finding(di.check_logs(robot, logs), "agreement")
-    assert one.verdict == "stop"
+    one = diagnostic(di.check_logs(robot, logs), "agreement")
+    assert one.severity == "stop"
     assert one.message.startswith("loaded disagrees with the other logs")
 
 
@@ -68,21 +68,21 @@ def test_noise_of_positions_that_biases(robot):
     slow = Fourier.random(6, 4, speed=0.3)(T)
     quiet, noisy = (made(robot, 4, motion=slow, noise=x) for x in (0.0, 3e-3))
     wide = di.SignalOptions(band=18.0 * 0.5)  # the motion ends at 0.5 Hz
-    assert finding(di.check_logs(robot, quiet, signals=wide), "bias").verdict == "ok"
-    assert finding(di.check_logs(robot, noisy), "bias").verdict == "ok"  # the band ends before noise can do harm
-    noisy = finding(di.check_logs(robot, noisy, signals=wide), "bias")
-    assert noisy.verdict == "warn"
+    assert diagnostic(di.check_logs(robot, quiet, signals=wide), "bias").severity == "ok"
+    assert diagnostic(di.check_logs(robot, noisy), "bias").severity == "ok"  # the band ends before noise can do harm
+    noisy = diagnostic(di.check_logs(robot, noisy, signals=wide), "bias")
+    assert noisy.severity == "warn"
     assert "biases the estimate" in noisy.message
 
 
 def test_joints_that_move_alike_and_one_way(robot):
     q, dq, ddq = (np.repeat(x[:, :1], 6, axis=1) for x in Fourier.random(6, 5)(T))
     found = di.check_logs(robot, made(robot, 5, motion=(q, dq, ddq)))
-    assert finding(found, "independence").verdict == "warn"
+    assert diagnostic(found, "independence").severity == "warn"
     ramp = [x.copy() for x in Fourier.random(6, 6)(T)]
     ramp[0][:, 2], ramp[1][:, 2], ramp[2][:, 2] = 0.1 * T, 0.1, 0.0
-    one = finding(di.check_logs(robot, made(robot, 6, motion=ramp)), "directions")
-    assert one.verdict == "warn"
+    one = diagnostic(di.check_logs(robot, made(robot, 6, motion=ramp)), "directions")
+    assert one.severity == "warn"
     assert "joint3" in one.message
 
 
@@ -95,11 +95,10 @@ def test_a_richer_motion_is_proposed(robot):
     poor = tuple(x[:, None] * reach for x in (law, slope, bend))
     log = made(robot, 7, motion=poor)
     trial = Trial(base_parameters(robot, BASIC_TERMS))
-    moments = samples([di.observe(log, robot)])
-    one = np.eye(6)
-    left = trial.left([(trial.seen(moments[0], one, np.zeros(6)), one)])
-    condition = finding(di.check_logs(robot, log), "condition")
-    assert condition.verdict == "warn"
+    moments = trial_samples([di.observe(log, robot)])
+    left = trial.fit(trial.rows_as_logged(moments))
+    condition = diagnostic(di.check_logs(robot, log), "condition")
+    assert condition.severity == "warn"
     assert "5 harmonics within the limits reach about" in condition.message
     told = float(condition.message.split("condition of the equations is ")[1].split(" ")[0])
     assert proposed_motion(trial, moments, left)[0] < 0.7 * told
@@ -107,12 +106,12 @@ def test_a_richer_motion_is_proposed(robot):
 
 def test_too_little_motion(robot):
     log = made(robot, 8)
-    assert finding(di.check_logs(robot, log.window(0.0, 20.0)), "equations").verdict == "ok"
+    assert diagnostic(di.check_logs(robot, log.window(0.0, 20.0)), "equations").severity == "ok"
     short = di.check_logs(robot, log.window(0.0, 1.0))
-    assert finding(short, "equations").verdict == "warn"
+    assert diagnostic(short, "equations").severity == "warn"
     assert not short.of("stop")  # so little cannot make sure of anything
-    one = finding(di.check_logs(robot, log.window(0.0, 0.35)), "equations")
-    assert one.verdict == "stop"
+    one = diagnostic(di.check_logs(robot, log.window(0.0, 0.35)), "equations")
+    assert one.severity == "stop"
     assert "longer logs" in one.message
 
 
@@ -121,8 +120,8 @@ def test_torque_in_the_wrong_unit(robot):
     small = dataclasses.replace(
         log, channels={name: 1e3 * x if name.startswith("tau") else x for name, x in log.channels.items()}
     )
-    one = finding(di.check_logs(robot, small), "torque")
-    assert one.verdict == "stop"
+    one = diagnostic(di.check_logs(robot, small), "torque")
+    assert one.severity == "stop"
     assert "N·mm" in one.message
     assert one.fix["columns"]["tau3"] == {"column": "tau3", "unit": "mNm"}
 
@@ -136,9 +135,9 @@ def test_trajectory_12_of_abhishek():
     q, dq, ddq = (np.tile(x[:, None], (1, 3)) for x in law)
     log = make_log(robot, t, q, di.inverse_dynamics(robot, q, dq, ddq, "rigid") + friction(dq))
     found = di.check_logs(robot, log)
-    assert finding(found, "directions").verdict == "warn"
-    assert finding(found, "independence").verdict == "warn"
-    told = finding(found, "condition").message
+    assert diagnostic(found, "directions").severity == "warn"
+    assert diagnostic(found, "independence").severity == "warn"
+    told = diagnostic(found, "condition").message
     assert 250.0 < float(told.split("unscaled ")[1].split(")")[0]) < 500.0  # the ends, which filters need, are missing
     assert float(told.split("reach about ")[1].split("(")[1].split(")")[0]) < 60.0
 
@@ -164,13 +163,13 @@ def slow_log(robot: di.Robot, moving: int = 6) -> di.Log:
 def test_dry_friction_of_slow_motion_is_no_scale(robot):
     found = di.check_logs(robot, slow_log(robot))
     assert [one.message for one in found.of("stop")] == []
-    assert finding(found, "scale").verdict == finding(found, "clock").verdict == "ok"
+    assert diagnostic(found, "scale").severity == diagnostic(found, "clock").severity == "ok"
 
 
 def test_joints_at_rest_have_no_delay(robot):
     for moving in (1, 2):
         found = di.check_logs(robot, slow_log(robot, moving))
-        assert [one.message for one in found.findings if one.name == "delay" and "others" in one.message] == []
+        assert [one.message for one in found.diagnostics if one.name == "delay" and "others" in one.message] == []
 
 
 def changed(log: di.Log, change) -> di.Log:
@@ -182,7 +181,7 @@ def changed(log: di.Log, change) -> di.Log:
 def test_torque_that_has_nothing_to_do_with_the_motion(robot):
     rng = np.random.default_rng(0)
     found = di.check_logs(robot, changed(made(robot, 10), lambda joint, x: rng.standard_normal(len(x))))
-    assert finding(found, "fit").verdict == "stop"
+    assert diagnostic(found, "fit").severity == "stop"
     assert not found.fix
 
 
@@ -195,7 +194,7 @@ def test_signs_of_a_robot_without_friction():
     assert not di.check_logs(robot, log).of("stop")
     for wrong in ((1, 2), (1,), (2,)):
         found = di.check_logs(robot, changed(log, lambda joint, x, wrong=wrong: -x if joint in wrong else x))
-        assert found.verdict == "stop"
+        assert found.severity == "stop"
         rules = found.fix["columns"]
         sizes = [rules[f"tau{j}"].get("scale") if isinstance(rules.get(f"tau{j}"), dict) else 1.0 for j in (1, 2)]
         assert sizes == [-1.0 if j in wrong else 1.0 for j in (1, 2)], (wrong, rules)
@@ -206,6 +205,6 @@ def test_motor_shafts_without_gears(robot):
     shafts = {f"qm{name[1:]}": 50.0 * x for name, x in log.channels.items() if name.startswith("q")}
     torque = {name.replace("tau", "taum"): x for name, x in log.channels.items() if name.startswith("tau")}
     plain = dataclasses.replace(robot, drive=dataclasses.replace(robot.drive, gear_ratios=np.ones(6)))
-    one = finding(di.check_logs(plain, dataclasses.replace(log, channels=shafts | torque)), "gears")
-    assert one.verdict == "stop"
+    one = diagnostic(di.check_logs(plain, dataclasses.replace(log, channels=shafts | torque)), "gears")
+    assert one.severity == "stop"
     assert "gear_ratios" in one.message

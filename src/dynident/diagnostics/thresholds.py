@@ -1,0 +1,115 @@
+"""Calibrated numbers of the log diagnostics.
+
+Sound logs are those of real robots (UR10e, Panda, LWR4+, TX40, TIAGo) and simulated ones that `benchmarks/mistakes.py`
+makes mistakes in. Scores are sums over the joints of the logarithm of the residual share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynident.options import threshold
+
+
+@dataclass(frozen=True)
+class DiagnosticThresholds:
+    """Where a diagnostic warns or stops."""
+
+    # Time and rows
+    max_time_jump_s: float = threshold(1e6, "step of time that no pause explains", unit="s", calibrated="eleven days")
+    max_irregular_share: float = threshold(
+        0.1, "share of steps that are off by half a step", calibrated="a polled 1 kHz stream has 0.04"
+    )
+    max_step_spread: float = threshold(
+        0.5, "standard deviation of the steps over their mean", calibrated="a polled 1 kHz stream has 0.21"
+    )
+    regular_step_spread: float = threshold(1e-3, "the same, below which stamps are called regular")
+    max_repeated_share: float = threshold(
+        0.1, "share of rows that repeat the one before", calibrated="a polled 1 kHz stream has 0.06"
+    )
+    hung_logger_jump: float = threshold(3.0, "step out of equal rows over the largest other step: the logger hung")
+    # Channels
+    min_moving_share: float = threshold(0.02, "share of the samples in which a moving joint moves")
+    min_velocity: float = threshold(0.05, "velocity below which a measured one may be noise", unit="rad/s")
+    dead_share: float = threshold(
+        0.999, "share of repeated values of a dead channel", calibrated="1 mA steps around zero have 0.83"
+    )
+    saturated_share_warn: float = threshold(
+        0.01, "share of the samples in motion at the end of a torque's range", calibrated="sound logs have 0.0003"
+    )
+    saturated_share_stop: float = threshold(0.05, "the same, from which the log is refused")
+    min_levels: int = threshold(20, "levels of a channel, below which it stays at its ends by rounding")
+    coarse_position_step: float = threshold(
+        3e-3, "step of a position over its standard deviation", calibrated="sound logs have 4e-4"
+    )
+    coarse_torque_step: float = threshold(
+        0.1, "step of a torque over its standard deviation", calibrated="sound logs have 0.02"
+    )
+    rounded_share: float = threshold(0.1, "share of repeated values from which a step is one of rounding")
+    position_limit_margin_rad: float = threshold(0.02, "room that encoders need beyond position limits", unit="rad")
+    velocity_limit_factor: float = threshold(1.2, "velocity over its limit: differentiation needs some room")
+    other_unit_factor: float = threshold(10.0, "position over its limit, from which it is in another unit")
+    min_velocity_correlation: float = threshold(
+        0.9, "correlation of a velocity with its own position", calibrated="sound logs have 0.97"
+    )
+    swapped_velocity_correlation: float = threshold(0.95, "correlation with the position of another joint")
+    max_velocity_slope_error: float = threshold(
+        0.15, "share by which measured velocities may differ", calibrated="sound logs have 0.05"
+    )
+    slope_tolerance: float = threshold(0.05, "share by which slopes with one common cause may differ")
+    max_clock_factor: float = threshold(5.0, "common factor of velocities up to which the clock is suspected")
+    max_rest_share: float = threshold(
+        0.8, "share of the samples at rest", calibrated="a log that starts and ends at rest has 0.25"
+    )
+    # Size of the torque
+    min_model_correlation: float = threshold(0.5, "correlation with the torque of the robot file that makes it count")
+    max_torque_factor: float = threshold(3.0, "factor by which the masses of a robot file may be wrong")
+    explained_torque_factor: float = threshold(2.0, "factor within which another reading must bring the torque")
+    impossible_torque_factor: float = threshold(50.0, "factor from which the log is refused")
+    # Hypotheses about columns
+    min_score_gain: float = threshold(0.7, "gain in score of a mistake: the residual of one joint halves")
+    sure_score_gain: float = threshold(1.5, "the same, from which it is no longer a guess")
+    max_joint_loss: float = threshold(0.15, "loss in score of one joint, or its share of the gain in all")
+    rival_score: float = threshold(0.15, "difference in score up to which a hypothesis is reported as equally good")
+    min_scale_logarithm: float = threshold(0.12, "logarithm of a scale below which it is not reported")
+    turned_residual_share: float = threshold(0.08, "residual share of a strong joint from which gravity is turned")
+    strong_torque_share: float = threshold(0.2, "share of the strongest joint's torque that makes a joint strong")
+    gravity_score_lead: float = threshold(2.0, "lead in score that columns need over gravity along another axis")
+    min_explained_share: float = threshold(0.01, "share of a joint's torque that a mistake must explain")
+    max_disagreement: float = threshold(1.5, "loss in score of a log under one model for all logs")
+    settled_share: float = threshold(0.4, "share of that loss that may stay once a mistake in one log is corrected")
+    # Fit and agreement of logs
+    poor_residual_share: float = threshold(
+        0.25, "residual share of all torque", calibrated="sound logs of real arms have 0.1 at most"
+    )
+    hopeless_residual_share: float = threshold(
+        0.9, "the same, from which torque and motion do not belong together", calibrated="outliers alone make 0.8"
+    )
+    disagreement_warn: float = threshold(
+        3.0, "loss in score of a log under one model", calibrated="weak data have 2, a few kilograms of payload 7"
+    )
+    disagreement_stop: float = threshold(5.0, "the same, from which logs are refused")
+    disagreement_stop_share: float = threshold(0.12, "residual share of a joint that goes with it")
+    min_residual_share: float = threshold(0.02, "residual share of a joint: exact data would report less")
+    min_motor_range_rad: float = threshold(7.0, "range of a motor shaft: joints of arms hardly turn once", unit="rad")
+    # Delay
+    delay_velocity_share: float = threshold(0.2, "share of the rms velocity: in slow motion friction passes for delay")
+    usual_delay_s: float = threshold(0.02, "delay that identification estimates on its own", unit="s")
+    delay_gain_warn: float = threshold(0.06, "share by which a delay must lower the residual")
+    delay_gain_stop: float = threshold(0.2, "the same, from which the log is refused; for one joint it warns")
+    joint_delay_s: float = threshold(
+        0.025, "delay of one joint from the others", unit="s", calibrated="joints of sound logs are less apart"
+    )
+    joint_delay_gain: float = threshold(0.3, "its gain in a joint's share of the residual of all joints")
+    # Bias
+    bias_share: float = threshold(0.02, "share of the torque by which instruments move the prediction")
+    bias_chance_factor: float = threshold(3.0, "the same over what chance alone does")
+    bias_cosine: float = threshold(0.5, "cosine between the changes by instruments and by half the bandwidth")
+    bias_half_band_share: float = threshold(0.2, "change by half the bandwidth over that by instruments")
+    certain_bias_share: float = threshold(0.1, "share of the torque that nothing but noise moves in both")
+    # Excitation
+    one_way_share: float = threshold(0.03, "share of its motion that a joint must make in either direction")
+    alike_correlation: float = threshold(0.98, "correlation of the velocities of two joints")
+
+
+THRESHOLDS = DiagnosticThresholds()
