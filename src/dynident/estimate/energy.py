@@ -22,6 +22,7 @@ from dynident.dynamics.evaluate import energy_regressor, joint_torque, regressor
 from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError
 from dynident.estimate.covariance import LagSums
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_rows
@@ -31,8 +32,6 @@ from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ROWS_PER_BAND
 
-ROWS_PER_PARAMETER = 10.0  # rows that intervals of no given length are cut for
-_LEAST_VARIANCE = 0.01  # of a row, over that of a typical one
 _BLOCK = 4096  # samples turned into energies at a time
 
 
@@ -167,7 +166,7 @@ def _weights(residual: Array, exposure: Array) -> Array:
         moves = mean > 0.0
         share = nnls(exposure[:, moves] / mean[moves], square)[0]
         expected = exposure[:, moves] / mean[moves] @ share
-    expected = np.maximum(expected, _LEAST_VARIANCE * expected.mean())
+    expected = np.maximum(expected, THRESHOLDS.min_energy_variance * expected.mean())
     if not expected.any():
         return np.ones(len(square))
     weights = 1.0 / np.sqrt(expected)
@@ -313,7 +312,7 @@ class _Intervals:
         if self.given is not None and not (np.diff(self.given, axis=1) > 0.0).all():
             raise InputError("an interval must end after it begins")
         self.overlap = overlap
-        self.length = length or duration / (ROWS_PER_PARAMETER * n) / (1.0 - overlap)
+        self.length = length or duration / (THRESHOLDS.energy_rows_per_parameter * n) / (1.0 - overlap)
 
     def inside(self, part: _RunPart) -> list[tuple[int, int]]:
         """Begin and end, in samples, of the intervals that begin or end in a part."""

@@ -15,6 +15,7 @@ from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FixedLoad, Parts, only_friction
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.information.parameter_estimate import text_table
 from dynident.logs.read import short_names
 
@@ -22,8 +23,6 @@ REMARK = (
     "coefficients of friction terms that overlap trade against each other, and none of them alone is the friction of "
     "the joint; these equivalents are of all of them together, and what simulators and controllers want"
 )
-DRIFT = 0.03  # difference of the friction level between logs that is worth a word
-_SURE = 3.1  # deviations of a chance of one in a thousand
 
 
 @dataclass(frozen=True)
@@ -147,11 +146,11 @@ def disagree(values: Array, std: Array) -> bool:
     told = np.isfinite(values) & np.isfinite(std) & (std > 0.0)
     own, weight = values[told], 1.0 / std[told] ** 2
     d = len(own) - 1
-    if d < 1 or np.ptp(own) < DRIFT:
+    if d < 1 or np.ptp(own) < THRESHOLDS.friction_drift:
         return False
     mean = float(weight @ own / weight.sum())
     # The quantile of chi square by Wilson & Hilferty 1931.
-    bound = d * (1.0 - 2.0 / (9.0 * d) + _SURE * np.sqrt(2.0 / (9.0 * d))) ** 3
+    bound = d * (1.0 - 2.0 / (9.0 * d) + THRESHOLDS.friction_drift_std * np.sqrt(2.0 / (9.0 * d))) ** 3
     return bool(weight @ (own - mean) ** 2 > bound)
 
 

@@ -29,8 +29,6 @@ from dynident.information.parameter_estimate import ParameterEstimate, text_tabl
 from dynident.information.row_source import MappedRows
 from dynident.information.solution import dense_channels, residual_square, solve_weighted
 
-SHARE = THRESHOLDS.insignificant_std
-
 
 @record
 class EssentialParameters(ParameterEstimate):
@@ -45,7 +43,7 @@ class EssentialParameters(ParameterEstimate):
         fitted: The estimator fitted to the essential parameters alone; None when only a `Fit` was given.
     """
 
-    share: float = SHARE
+    share: float = THRESHOLDS.insignificant_std
     essential: tuple[str, ...] = ()
     eliminated: tuple[Elimination, ...] = ()
     fitted: Estimator | None = None
@@ -92,7 +90,7 @@ def essential_parameters(
     data: Information | RowSource | Estimator | Fit,
     estimator: str | Estimator | None = None,
     *,
-    share: float = SHARE,
+    share: float = THRESHOLDS.insignificant_std,
     inflation: Array | Sequence[float] | None = None,
     keep: Iterable[str] = (),
 ) -> EssentialParameters:
@@ -125,7 +123,8 @@ def check_share(share: float) -> None:
         number = not isinstance(share, str | bool) and 1.0 < share <= 100.0
         hint = f"; {share:g} % is {share / 100.0:g}" if number else ""
         raise InputError(
-            f"the essential share is {share!r}; expected a relative deviation in (0, 1] such as {SHARE}{hint}"
+            f"the essential share is {share!r}; expected a relative deviation in (0, 1] such as "
+            f"{THRESHOLDS.insignificant_std}{hint}"
         )
 
 
@@ -225,7 +224,7 @@ def _solvers(
 def _check_rows(information: Information) -> None:
     """Refuse data so short that its residual, and with it every standard deviation, means nothing."""
     n = information.coordinates.n
-    least = THRESHOLDS.equations_per_parameter_to_eliminate * n
+    least = THRESHOLDS.min_equations_to_eliminate * n
     if information.n_rows < least:
         raise InputError(
             f"{information.n_rows:g} equations for {n} parameters leave too little to tell deviations from; expected "

@@ -15,6 +15,7 @@ import numpy as np
 
 from dynident.arrays import Array, record
 from dynident.errors import DynidentError
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.estimate.torque_errors import TorqueErrors, together
 from dynident.information.parameter_estimate import Plain
 from dynident.signals.bandwidth import BandChoice
@@ -515,8 +516,6 @@ def percent(share: float) -> str:
 # ----------------------------------------------------------------------------------------------------------------------
 # Whether a model is of any use: whether it predicts most of the torque that it has not seen.
 
-MOST = 0.5  # of the torque: a model that misses more than this says less than it leaves unsaid
-
 
 @dataclass(frozen=True)
 class Usefulness:
@@ -547,7 +546,7 @@ def usefulness(errors: FitErrors, bands: Sequence[tuple[float, str]]) -> Usefuln
     if not errors.held_out and errors.cross_validation is not None:
         error = errors.cross_validation.mean
     reasons = []
-    if error >= MOST:
+    if error >= THRESHOLDS.max_useful_error:
         reasons.append(f"misses {100.0 * error:.0f} % of the torque")
     if error > constant:
         reasons.append(f"a constant for each joint misses {100.0 * constant:.0f} %")

@@ -11,6 +11,7 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimator import Estimator, LeastSquaresProblem, LeastSquaresResult, check_number, sandwich
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
@@ -22,10 +23,7 @@ from dynident.information.solution import (
     solve_weighted,
 )
 
-MOST_RESIDUALS = 50_000  # residuals per channel that the median is taken of
 _NORMAL_MEDIAN = 0.6744897501960817  # median of |u| for a standard normal u
-_SETTLING = 0.1  # deviations by which the first rounds of bisquare may still move
-_LEAST_SLOPE = 0.05  # mean slope of psi below which the curvature says nothing any more
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,8 @@ class RobustLeastSquares(Estimator):
     .. math:: \sum_j \sum_i w_{ij}\, \psi((y_{ij} - w_{ij}^T \beta) / s_j) / s_j = 0
 
     solved by weighting every row with psi(u) / u and repeating, one pass over the rows for each round. The deviation
-    s_j of a channel is the median absolute residual over 0.6745, of all its rows or of MOST_RESIDUALS evenly spaced
-    ones. Bisquare, which has more than one solution, starts with rounds of Huber. A few rows of large weight in the
+    s_j of a channel is the median absolute residual over 0.6745, of all its rows or of 50,000 evenly spaced ones.
+    Bisquare, which has more than one solution, starts with rounds of Huber. A few rows of large weight in the
     columns (leverage) still draw the fit; outliers in the torque do not.
 
     The covariance is Huber's (1981, section 7.6), by channel: sum_j W_j' W_j with the mean square of psi between the
@@ -140,7 +138,7 @@ class RobustLeastSquares(Estimator):
             found = solve_weighted(channels, used, problem.tolerance)
             scale = weights.scale(floors)
             moved = max(_change_in_std(channels, used, before.x, found.x), float(np.abs(scale / used - 1.0).max()))
-            if starting and moved < _SETTLING:
+            if starting and moved < THRESHOLDS.bisquare_start_std:
                 first_rounds = round_
             settled = not starting and moved < self.tolerance
             if settled:
@@ -165,7 +163,7 @@ class _RowWeights:
     def __init__(self, loss: Loss, tuning: float | None, scale: Array, n_rows: Array) -> None:
         self.loss, self.tuning = loss, loss.tuning if tuning is None else tuning
         self.used = scale
-        self.strides = [max(1, -(-round(n) // MOST_RESIDUALS)) for n in n_rows]
+        self.strides = [max(1, -(-round(n) // THRESHOLDS.max_residuals)) for n in n_rows]
         self.sample: list[list[Array]] = [[] for _ in n_rows]
         self.seen = np.zeros(len(n_rows), dtype=int)
         self.sums = np.zeros((4, len(n_rows)))  # of weights, psi^2, psi', psi'^2
@@ -209,7 +207,7 @@ def _covariance(problem: LeastSquaresProblem, weights: _RowWeights, scale: Array
     """Huber's covariance of the fit: A^-1 B A^-1 with A of mean slopes and B of mean squares of psi."""
     n = np.maximum(weights.seen, 1)
     _, squares, slopes, slope_squares = weights.sums / n
-    slopes = np.where(weights.seen > 0, np.maximum(slopes, _LEAST_SLOPE), 1.0)
+    slopes = np.where(weights.seen > 0, np.maximum(slopes, THRESHOLDS.min_slope), 1.0)
     curved = scale / np.sqrt(slopes)
     flat = solve_weighted(problem.channels, curved, problem.tolerance)
     spent = freedom_used(problem.channels, flat.half, curved)

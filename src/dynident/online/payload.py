@@ -14,13 +14,12 @@ from dynident.online.monitor import Verdict, too_early
 from dynident.online.prior import Known
 from dynident.payload.problem import PAYLOAD_NAMES, SESSIONS, payload_matrix
 from dynident.payload.quantities import (
-    MASS_SHARE,
-    NONE_SHARE,
     PayloadAdvice,
     PayloadNumber,
     payload_advice,
     payload_numbers,
 )
+from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.parameters import LINK_UNITS
 
 PAYLOAD_UNKNOWNS = 10  # they come first, friction of the session follows
@@ -122,7 +121,7 @@ def payload_state(
     if found.determined[MASS]:
         if numbers[0].value is not None:
             present = True
-        elif mass <= NONE_SHARE * std and std <= least_mass:
+        elif mass <= THRESHOLDS.min_mass_std * std and std <= least_mass:
             present = False
     return PayloadState(numbers, mass, std, present, warnings)
 
@@ -137,4 +136,4 @@ def payload_verdict(state: PayloadState, found: Solved, rows: float, moved: Mask
     if not state.present:
         return Verdict(True, f"no payload: mass {state.mass:.3g} kg with a deviation of {state.mass_std:.2g} kg")
     share = 100.0 * state.mass_std / state.mass
-    return Verdict(True, f"mass known within {share:.2g} % (at most {100.0 * MASS_SHARE:.0f} %)")
+    return Verdict(True, f"mass known within {share:.2g} % (at most {100.0 * THRESHOLDS.mass_share:.0f} %)")

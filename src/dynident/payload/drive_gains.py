@@ -36,6 +36,7 @@ from dynident.information.parameter_estimate import ParameterEstimate, SolveReco
 from dynident.information.solution import RANK_SHARE
 from dynident.payload.body import Payload, tool_link
 from dynident.payload.instruments import InstrumentedChannel, instrument_channels
+from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 
@@ -43,7 +44,6 @@ _ROUNDS = 500
 _SETTLED = 1e-9
 _REWEIGHTED = 4  # rounds in which the noise of each channel is measured anew
 _MOST_DAMPING = 1e6  # beyond it, a step that does not help is as good as none
-_WORST = 0.5  # relative deviation of a gain from which it is not found at all
 _LEAST_NOISE = 1e-10  # share of a channel's torque below which its noise is rounding
 _POSITIVE = ("ZZ", "Ia", "Fv", "Fc")  # no body or drive has these negative, regrouped or not
 _TOLD_APART = 1e-9  # share of the payload's known part that its unknown part must not explain
@@ -331,7 +331,7 @@ class _GainProblem:
             x, c, found, rounds, settled = self._settle(x, c, floors, self._noise(x, c, floors))
         covariance, condition = found.spread(inflation)
         relative = np.sqrt(np.diag(covariance)[e:]) / np.abs(c)
-        if not settled or not relative.max() < _WORST:
+        if not settled or not relative.max() < THRESHOLDS.max_gain_std:
             raise SingularError(
                 "the runs do not tell the gains: in some channel there is more noise than torque, or no other channel "
                 "feels its parameters; lower the band of the signals, record livelier motion, or use a heavier payload"

@@ -37,10 +37,10 @@ from dynident.payload.problem import (
     tool_matrix,
 )
 from dynident.payload.quantities import NUMBER_NAMES, PayloadNumber, payload_advice, payload_numbers
+from dynident.payload.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 
 FOLDS = 5
-LEAST_GAIN = 0.01  # share of the squared error; less is not worth the certainty that it costs
 _WORDS = {
     "none": "friction is that of the robot without payload",
     "load": "how friction grows with load is estimated anew in the loaded runs",
@@ -71,7 +71,7 @@ def choose_session(problem: PayloadProblem, wanted: str = "auto") -> tuple[str, 
     for one in candidates[1:]:
         gain = errors[chosen] - errors[one.session]
         doubt = float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
-        if gain.mean() > max(doubt, LEAST_GAIN * errors[chosen].mean()):
+        if gain.mean() > max(doubt, THRESHOLDS.min_session_gain * errors[chosen].mean()):
             chosen = one.session
     means = {name: float(error.mean()) for name, error in errors.items()}
     shown = ", ".join(f"{name} {100.0 * mean / means['none']:.0f} %" for name, mean in means.items())
@@ -111,7 +111,6 @@ def _error(data: Information, values: Array, sigma: Sequence[float] | Array) -> 
 # From loaded runs and the identified robot, or from loaded and unloaded runs together; see `payload_fit` for the model.
 
 PASSES = 12  # with load-dependent friction re-evaluated; two or three usually do
-_SETTLED = 0.01  # deviations that a pass may still move the payload by
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +275,7 @@ def _solve_relinearized(problem: PayloadProblem) -> tuple[PayloadProblem, Estima
     if not needs_linearization(problem.data.fit.base.terms):
         return problem, fitted, 0, moved
     passes = 0
-    while passes < PASSES and (passes == 0 or moved >= _SETTLED):
+    while passes < PASSES and (passes == 0 or moved >= THRESHOLDS.settled_std):
         passes += 1
         before = fitted.values_[:10]
         problem = problem.around(before)

@@ -19,10 +19,10 @@ from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.parameter_estimate import ParameterEstimate, text_table
 from dynident.payload.body import Payload
+from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
 Agreement = Literal["agrees", "doubtful", "differs", "not determined"]
-AGREES, DIFFERS = 2.0, 3.0  # standard deviations up to which values agree, above which they differ
 
 
 def payload_change(base: BaseParameters, payload: Payload) -> Array:
@@ -76,9 +76,9 @@ class PayloadRow:
         size = self.deviations
         if np.isnan(size):
             return "not determined"
-        if size <= AGREES:
+        if size <= THRESHOLDS.agrees_std:
             return "agrees"
-        return "doubtful" if size <= DIFFERS else "differs"
+        return "doubtful" if size <= THRESHOLDS.differs_std else "differs"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class PayloadComparison:
         """
         sizes = np.array([row.deviations for row in self.rows])
         sizes = sizes[np.isfinite(sizes)]
-        return float(np.mean(sizes <= AGREES)) if len(sizes) else float("nan")
+        return float(np.mean(sizes <= THRESHOLDS.agrees_std)) if len(sizes) else float("nan")
 
     def table(self, *, every: bool = False) -> str:
         """The comparison as text.

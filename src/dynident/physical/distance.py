@@ -25,15 +25,14 @@ from dynident.physical.cones import from_triangle
 from dynident.physical.dissipative_friction import dissipation
 from dynident.physical.fitting import bodies_of, smallest_share
 from dynident.physical.prior import PLAUSIBLE, PriorLike, physical_prior, plausible_bodies
-from dynident.physical.problem import FLOOR, PhysicalProblem, body_axes, link_columns
+from dynident.physical.problem import PhysicalProblem, body_axes, link_columns
 from dynident.physical.result import LinkBody
+from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import Violation, link_label, violations, without_body
 
 SAMPLES = 200  # of random motion
-_STEP = 1e-3  # relative distance that the choice among nearest ones may cost
-_STEP_IN_DEVIATIONS = 0.1  # the same, where a covariance gives the distance
 _TERMS = ("rigid", "rigid,Ia", "rigid,Ia,Fv,Fc", "rigid,Ia,Fv,Fc,Fo")
 _ZERO = 1e-9
 Values = str | Mapping[str, float] | None
@@ -148,7 +147,7 @@ def nearest_physical(
     terms: TermsLike = None,
     prior: PriorLike = PLAUSIBLE,
     bounds: Sequence[Bound] = (),
-    floor: float = FLOOR,
+    floor: float = THRESHOLDS.floor,
 ) -> NearestPhysical:
     """The physical robot nearest to standard or base values, such as those that a paper prints.
 
@@ -208,7 +207,7 @@ def _nearest_base(
     R, metric = _base_metric(base, beta, covariance)
     A, y = R @ base.K, R @ beta
     towards = physical_prior(robot, base.columns, A, y, prior)
-    step = _STEP if covariance is None else _STEP_IN_DEVIATIONS
+    step = THRESHOLDS.prior_shift_relative if covariance is None else THRESHOLDS.prior_shift_of_covariance_std
     problem = PhysicalProblem(robot, base.columns, base.terms, A, y, towards, bounds, step, floor)
     found = problem.solve()
     distance = float(np.linalg.norm(A @ found.chi - y))
@@ -259,7 +258,9 @@ def _nearest_standard(
     A, complete = _standard_metric(robot, columns, chi, known)
     y = A @ chi
     towards = physical_prior(robot, columns, A, y, prior)
-    problem = PhysicalProblem(robot, columns, terms, A, y, towards, bounds, 0.1 * _STEP, floor)
+    problem = PhysicalProblem(
+        robot, columns, terms, A, y, towards, bounds, 0.1 * THRESHOLDS.prior_shift_relative, floor
+    )
     found = problem.solve()
     moved = A @ (found.chi - chi)
     distance = float(np.linalg.norm(moved))

@@ -17,8 +17,9 @@ from dynident.information.information import Information
 from dynident.information.solution import RANK_SHARE
 from dynident.physical.bounds import Bound
 from dynident.physical.prior import PriorLike, physical_prior
-from dynident.physical.problem import FLOOR, PhysicalProblem, PhysicalSolution, link_columns
+from dynident.physical.problem import PhysicalProblem, PhysicalSolution, link_columns
 from dynident.physical.result import Contradiction, LinkBody, PhysicalParameters, link_body
+from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.physicality import link_label, pseudo_inertia
 
 _UNSEEN = 1e-11  # eigenvalue of a correlation, as a share of the largest, that rounding makes of zero
@@ -167,10 +168,7 @@ def _beside(directions: Array, covariance: Array) -> Array:
 # ----------------------------------------------------------------------------------------------------------------------
 # From base parameters to bodies: the physical parameters nearest to a fit.
 
-GIVE = 1.0  # standard deviations of all together that the prior may move; noise moves a fit by the root of its rank
-RARE = 1e-3  # share of fits in which noise alone is farther from physical
 _TOLD = 3  # contradictions that are worked out
-_MATTERS = 0.05  # share of the squared distance below which a condition is not named
 
 
 @on_one_thread
@@ -182,7 +180,7 @@ def physical_fit(
     bounds: Sequence[Bound] = (),
     inflation: Array | None = None,
     reference: Array | None = None,
-    floor: float = FLOOR,
+    floor: float = THRESHOLDS.floor,
 ) -> PhysicalParameters:
     """The physical parameters nearest to a fit.
 
@@ -204,14 +202,15 @@ def physical_fit(
         ConflictError: When bounds contradict physics or each other, naming them.
     """
     if not 0.0 < floor < 0.1:
-        raise InputError(f"floor is {floor}; expected a small positive share, such as {FLOOR:g}")
+        raise InputError(f"floor is {floor}; expected a small positive share, such as {THRESHOLDS.floor:g}")
     if isinstance(bounds, Bound) or not all(isinstance(one, Bound) for one in bounds):
         raise InputError("bounds must be a sequence of MassBound, TotalMassBound, CenterBox or CenterEllipsoid")
     rows = rows_of(fit, base, inflation, reference)
     base, A, y = rows.base, rows.R @ rows.base.K, rows.R @ rows.beta
     link_columns(base.robot, base.columns)
     towards = physical_prior(base.robot, base.columns, A, y, prior)
-    problem = PhysicalProblem(base.robot, base.columns, base.terms, A, y, towards, tuple(bounds), GIVE, floor)
+    model = base.robot, base.columns, base.terms
+    problem = PhysicalProblem(*model, A, y, towards, tuple(bounds), THRESHOLDS.prior_shift_std, floor)
     found = problem.solve()
     beta = base.K @ found.chi
     distance = float(np.linalg.norm(A @ found.chi - y))
@@ -246,7 +245,7 @@ def usual_distance(rank: int) -> float:
     """
     from scipy.special import chdtri  # takes a while to load
 
-    return float(np.sqrt(chdtri(rank, RARE)))
+    return float(np.sqrt(chdtri(rank, THRESHOLDS.false_alarm_rate)))
 
 
 def bodies_of(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[LinkBody, ...]:
@@ -288,5 +287,5 @@ def _contradictions(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[
     return tuple(
         Contradiction(name, found.strains[name] / total, found.least, problem.distance_without(name))
         for name in worst
-        if found.strains[name] > _MATTERS * total
+        if found.strains[name] > THRESHOLDS.min_contradiction_share * total
     )

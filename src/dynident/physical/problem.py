@@ -37,11 +37,11 @@ from dynident.physical.cones import (
     triangle,
 )
 from dynident.physical.dissipative_friction import Condition, dissipation
+from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 
-FLOOR = 1e-4  # share of its body that each link keeps
 _UNIT = 0.1
 _WIDER = 5.0  # times: room for the second solve after it failed
 HOLD = 1e-6  # weight of the size of links, in that of their bodies, in the first solve: keeps open directions finite
@@ -92,7 +92,7 @@ class PhysicalProblem:
     prior: PhysicalPrior
     bounds: tuple[Bound, ...] = ()
     give: float = 0.01
-    floor: float = FLOOR
+    floor: float = THRESHOLDS.floor
 
     @functools.cached_property
     def axes(self) -> list[Array]:
