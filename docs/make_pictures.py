@@ -22,7 +22,7 @@ from dynident.pipeline.identification import identify_with_plots
 from dynident.report.excitation_design import motion_html
 from dynident.report.fit import report_html
 from dynident.report.terminal.fit import print_estimate
-from dynident.report.terminal.inspection import inspection
+from dynident.report.terminal.inspection import inspect_base
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the browser lives with the tests
@@ -123,7 +123,7 @@ def main() -> None:
     """Write docs/inspect.svg, docs/identify.svg, docs/excite.svg and docs/report.png."""
     draw_motion()
     base = di.base_parameters(di.load_robot("sr400"), "rigid,Ia,Fv,Fc")
-    draw("dynident inspect sr400 --terms rigid,Ia,Fv,Fc", "inspect", inspection(base).print)
+    draw("dynident inspect sr400 --terms rigid,Ia,Fv,Fc", "inspect", inspect_base(base).print)
     demo = HERE.parent / "examples" / "demo"
     robot = di.load_robot(demo / "arm.yaml")
     roles = {"fourier_1": "train", "fourier_2": "train", "wandering": "validation"}

@@ -161,7 +161,7 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from dynident.report.terminal.inspection import page_console
+    from dynident.report.terminal import page_console
     from dynident.report.text import percent
     from dynident.signals.observations import WIDEST_SHARE
 

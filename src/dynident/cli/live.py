@@ -209,7 +209,7 @@ def _show_view(states: Iterator[StreamState]) -> StreamState:
     """States in place, on a terminal."""
     from rich.live import Live
 
-    from dynident.report.terminal.inspection import page_console
+    from dynident.report.terminal import page_console
     from dynident.report.terminal.live import live_view
 
     console, last = page_console(), None
@@ -221,7 +221,7 @@ def _show_view(states: Iterator[StreamState]) -> StreamState:
 
 
 def _finish(last: StreamState, options: Namespace) -> None:
-    from dynident.report.terminal.inspection import page_console
+    from dynident.report.terminal import page_console
     from dynident.report.terminal.live import print_summary
 
     if not options.json:
