@@ -76,7 +76,7 @@ def draw_motion() -> None:
     """Write docs/excite.svg: a motion in space and two of its joints, as the page of `excite --report` shows them."""
     robot = di.load_robot("ur10e")
     box = [[0.4, 0.3, -0.1], [0.9, 0.8, 0.3]]
-    motion = di.excite(robot, acceleration=8.0, floor=-0.1, clearance=0.02, boxes=[box])
+    motion = di.optimize_excitation(robot, acceleration=8.0, floor=-0.1, clearance=0.02, boxes=[box])
     page = motion_html(motion, robot).replace("&nbsp;", "&#160;")  # which XML knows without HTML
     parts = []
     for x, key, title in (

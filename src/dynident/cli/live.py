@@ -127,7 +127,7 @@ def _source(options: Namespace, known: Robot | Fit) -> Source:
 
 
 def _plant(motion: str, robot: Robot, options: Namespace) -> Source:
-    from dynident.online.sources import simulated
+    from dynident.online.sources import simulated_source
     from dynident.plant.simulation import parse_payload, read_motion
 
     if not motion:
@@ -139,7 +139,7 @@ def _plant(motion: str, robot: Robot, options: Namespace) -> Source:
         given["payload"] = parse_payload(given["payload"])
     elif "payload_at" in given:
         raise InputError("--payload-at needs --payload")
-    return simulated(robot, read_motion(motion, robot), speed=_speed(options.speed), **given)
+    return simulated_source(robot, read_motion(motion, robot), speed=_speed(options.speed), **given)
 
 
 def _speed(text: str | None) -> float:

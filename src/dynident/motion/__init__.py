@@ -1,4 +1,4 @@
-"""Trajectories with exact derivatives, and their optimisation for identification."""
+"""Trajectories with exact derivatives, and their optimization for identification."""
 
 from typing import TYPE_CHECKING
 
@@ -6,14 +6,10 @@ from dynident.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dynident.errors import InfeasibleError as InfeasibleError
-    from dynident.motion.excitation import (
-        ExciteOptions as ExciteOptions,
-        ExcitingMotion as ExcitingMotion,
-        excite as excite,
-    )
+    from dynident.motion.excitation import ExcitingMotion as ExcitingMotion, optimize_excitation as optimize_excitation
     from dynident.motion.fourier import Fourier as Fourier
+    from dynident.motion.options import ExcitationOptions as ExcitationOptions, SearchProgress as SearchProgress
     from dynident.motion.point_to_point import PointToPoint as PointToPoint
-    from dynident.motion.search import SearchProgress as SearchProgress
     from dynident.motion.simple import Locked as Locked, Sequence as Sequence, Sinusoid as Sinusoid, Step as Step
     from dynident.motion.storage import (
         MotionFileError as MotionFileError,
@@ -29,14 +25,15 @@ else:
         __name__,
         {
             "dynident.errors": "InfeasibleError",
-            "dynident.motion.excitation": "ExciteOptions ExcitingMotion excite",
+            "dynident.motion.excitation": "ExcitingMotion optimize_excitation",
             "dynident.motion.fourier": "Fourier",
+            "dynident.motion.options": "ExcitationOptions SearchProgress",
             "dynident.motion.point_to_point": "PointToPoint",
-            "dynident.motion.search": "SearchProgress",
             "dynident.motion.simple": "Locked Sequence Sinusoid Step",
             "dynident.motion.storage": (
                 "MotionFileError load_trajectory ros_joint_trajectory save_trajectory write_csv write_ros"
             ),
             "dynident.motion.trajectory": "Trajectory",
         },
+        renamed={"ExciteOptions": "ExcitationOptions", "excite": "optimize_excitation"},
     )

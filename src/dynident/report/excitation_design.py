@@ -58,7 +58,7 @@ def _torque(motion: ExcitingMotion, robot: Robot, states: tuple[Array, Array, Ar
 
 
 def _verdict_section(motion: ExcitingMotion) -> Section:
-    shares = motion.relative_deviations
+    shares = motion.relative_std
     good = int(np.sum(shares < THRESHOLDS.fair_relative_std))
     worst = f"Largest relative standard deviation: {_worst(motion, shares)}"
     if motion.before is not None:
@@ -157,7 +157,7 @@ def _space(motion: ExcitingMotion, robot: Robot) -> list[Html]:
 
 
 def _uncertainties(motion: ExcitingMotion) -> list[Part]:
-    shares = motion.relative_deviations
+    shares = motion.relative_std
     order = np.argsort(-shares, kind="stable")
     before = None if motion.before is None else motion.before / motion.sizes
     every = np.concatenate([shares, [] if before is None else before])
@@ -186,8 +186,8 @@ def _std_table(motion: ExcitingMotion, order: NDArray[np.intp]) -> Table:
 
     columns = {
         "size": [shown(x) for x in motion.sizes],
-        "std": [shown(x) for x in motion.deviations],
-        "relative": [percent(float(x)) for x in motion.relative_deviations],
+        "std": [shown(x) for x in motion.std],
+        "relative": [percent(float(x)) for x in motion.relative_std],
     }
     if motion.before is not None:
         columns["before"] = [shown(x) for x in motion.before]
