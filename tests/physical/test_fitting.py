@@ -83,7 +83,7 @@ def test_least_distance_agrees_with_cvxpy(impossible):
     for number, body in enumerate(plausible_bodies(base.robot)):
         J = sum(chi[10 * number + k] * units[k] for k in range(10))
         conditions.append(J - THRESHOLDS.floor * pseudo_inertia(body) >> 0)
-    residual = rows.R @ base.K @ chi - rows.R @ rows.beta
+    residual = rows.R @ base.K @ chi - rows.R @ rows.estimate.values
     problem = cp.Problem(cp.Minimize(cp.norm(residual)), conditions)
     problem.solve(solver="SCS", eps=1e-7, max_iters=20000)
     assert found.distance == pytest.approx(problem.value, rel=1e-2)

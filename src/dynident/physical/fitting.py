@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dynident.estimate.fit import Fit
 from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.information.solution import RANK_SHARE
 from dynident.physical.bounds import Bound
 from dynident.physical.prior import PriorLike, physical_prior
@@ -33,24 +34,20 @@ class FitRows:
 
     Attributes:
         base: What the base parameters are, over which terms of which robot.
-        beta: (n,) unconstrained values.
-        covariance: (n, n) of them.
+        estimate: Their values and covariance without constraints; what load-dependent terms are linear around.
         R: (m, n): ||R (beta' - beta)|| is how far beta' is from the fit, in deviations.
         rank: Directions that the data determines.
         channels: Names of the output channels; empty where nothing is known about them.
         factors: Dense rows of each channel over base parameters and torque, (k + 1, n + 1) each.
-        reference: What load-dependent terms are linear around, or None.
         notes: What a reader should know.
     """
 
     base: BaseParameters
-    beta: Array
-    covariance: Array
+    estimate: ParameterEstimate
     R: Array
     rank: int
     channels: tuple[str, ...] = ()
     factors: tuple[Array, ...] = ()
-    reference: Array | None = None
     notes: tuple[str, ...] = ()
 
     def relative_errors(self, beta: Array) -> Array:
@@ -83,10 +80,12 @@ def rows_of(
         fit = WeightedLeastSquares().fit(fit)
     if not isinstance(fit, Estimator):
         raise InputError(f"a {type(fit).__name__} is no fit; expected a Fit, a fitted estimator or an Information")
-    return replace(_of_estimator(fit, base, inflation), reference=reference)
+    return _of_estimator(fit, base, inflation, reference)
 
 
-def _of_estimator(fit: Estimator, base: BaseParameters | None, inflation: Array | None) -> FitRows:
+def _of_estimator(
+    fit: Estimator, base: BaseParameters | None, inflation: Array | None, reference: Array | None
+) -> FitRows:
     information = fit.information_
     owner = information.coordinates if base is None else base
     if not isinstance(owner, BaseParameters):
@@ -105,7 +104,8 @@ def _of_estimator(fit: Estimator, base: BaseParameters | None, inflation: Array 
     stacked = np.vstack([rows[:, :n] * weight for rows, weight in zip(factors, weights, strict=True)])
     R, rank = _triangular(stacked)
     covariance = fit.covariance_ if inflation is None else _inverse(R)
-    return FitRows(owner, fit.values_, covariance, R, rank, fit.channels_, factors)
+    estimate = fit.estimate_.replace(covariance=covariance, linearization=reference)
+    return FitRows(owner, estimate, R, rank, fit.channels_, factors)
 
 
 def _triangular(stacked: Array) -> tuple[Array, int]:
@@ -133,7 +133,7 @@ def _of_estimate(fit: Fit) -> FitRows:
     if fit.open_directions is not None:
         R = _beside(fit.open_directions, fit.covariance)
         settled = f"the data leaves open {', '.join(fit.undetermined)}; where it does, the prior settled them"
-        return FitRows(fit.base, fit.beta, fit.covariance, R, len(R), reference=fit.reference, notes=(settled,))
+        return FitRows(fit.base, fit.estimate, R, len(R), notes=(settled,))
     std = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
     own = np.flatnonzero(std > 0.0)
     if not len(own):
@@ -149,7 +149,7 @@ def _of_estimate(fit: Fit) -> FitRows:
             f"the data leaves open {', '.join(fit.undetermined)}; they were kept near the values of the fit, for its "
             "file does not tell along which combinations they are free: identify again to let them go",
         )
-    return FitRows(fit.base, fit.beta, fit.covariance, R, min(fit.rank, len(own)), reference=fit.reference, notes=notes)
+    return FitRows(fit.base, fit.estimate, R, min(fit.rank, len(own)), notes=notes)
 
 
 def _beside(directions: Array, covariance: Array) -> Array:
@@ -206,7 +206,7 @@ def physical_fit(
     if isinstance(bounds, Bound) or not all(isinstance(one, Bound) for one in bounds):
         raise InputError("bounds must be a sequence of MassBound, TotalMassBound, CenterBox or CenterEllipsoid")
     rows = rows_of(fit, base, inflation, reference)
-    base, A, y = rows.base, rows.R @ rows.base.K, rows.R @ rows.beta
+    base, A, y = rows.base, rows.R @ rows.base.K, rows.R @ rows.estimate.values
     link_columns(base.robot, base.columns)
     towards = physical_prior(base.robot, base.columns, A, y, prior)
     model = base.robot, base.columns, base.terms
@@ -217,9 +217,8 @@ def physical_fit(
     usual = usual_distance(rows.rank)
     return PhysicalParameters(
         base=base,
+        estimate=rows.estimate,
         chi=found.chi,
-        unconstrained=rows.beta,
-        covariance=rows.covariance,
         chi_std=standard_deviations(A, found.chi),
         distance=distance,
         usual=usual,
@@ -230,9 +229,8 @@ def physical_fit(
         links=bodies_of(problem, found),
         channels=rows.channels,
         errors=rows.relative_errors(beta) if rows.channels else np.zeros(0),
-        errors_unconstrained=rows.relative_errors(rows.beta) if rows.channels else np.zeros(0),
+        errors_unconstrained=rows.relative_errors(rows.estimate.values) if rows.channels else np.zeros(0),
         seconds=found.seconds,
-        reference=rows.reference,
         notes=rows.notes,
     )
 
