@@ -20,7 +20,7 @@ _SAME = 0.02  # share of the largest speed within which points belong to one sec
 
 
 @dataclass(frozen=True, eq=False)
-class Section:
+class FrictionSection:
     """Friction of one output against the speed of its own actuated coordinate, the other one constant.
 
     Attributes:
@@ -46,7 +46,7 @@ class Section:
     jumps: tuple[tuple[float, float], ...]
 
 
-def sections(fit: VelocityFit) -> tuple[Section, ...]:
+def sections(fit: VelocityFit) -> tuple[FrictionSection, ...]:
     """One section for one joint; for two, one of each output at the speed of the other that has most points."""
     if len(fit.group.places) == 1:
         return (section(fit, 0),)
@@ -54,7 +54,7 @@ def sections(fit: VelocityFit) -> tuple[Section, ...]:
     return tuple(section(fit, row, _fullest(speed[:, 1 - row])) for row in (0, 1))
 
 
-def section(fit: VelocityFit, row: int, level: float = 0.0) -> Section:
+def section(fit: VelocityFit, row: int, level: float = 0.0) -> FrictionSection:
     """Friction of an output against its own speed.
 
     Args:
@@ -73,7 +73,9 @@ def section(fit: VelocityFit, row: int, level: float = 0.0) -> Section:
     parts = [np.stack([np.full(len(blocks[k]), speed[k, row]), blocks[k][:, row]], axis=1) for k in chosen]
     mean = np.array([blocks[k][:, row].mean() for k in chosen])
     drawn = _line(fit, row, level, 1.05 * float(np.abs(speed[:, row]).max()))
-    return Section(fit.group.outputs[row], other, level, own, mean, np.concatenate([np.zeros((0, 2)), *parts]), *drawn)
+    return FrictionSection(
+        fit.group.outputs[row], other, level, own, mean, np.concatenate([np.zeros((0, 2)), *parts]), *drawn
+    )
 
 
 def _measured(fit: VelocityFit) -> tuple[Array, list[Array]]:
@@ -183,7 +185,7 @@ def _torque_unit(fit: VelocityFit) -> str:
     return "N" if fit.group.units[0] == "m/s" else "N·m"
 
 
-def _curve(fit: VelocityFit, one: Section, key: str) -> Html:
+def _curve(fit: VelocityFit, one: FrictionSection, key: str) -> Html:
     unit = fit.group.units[0]
     title = f"Friction of {one.output} against its speed"
     if one.other:
