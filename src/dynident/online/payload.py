@@ -79,7 +79,7 @@ class PayloadState:
     Attributes:
         numbers: mass, cx .. cz, Ixx .. Iyz in the tool frame; what the motion does not support has no value.
         mass: As estimated, whether supported or not [kg].
-        mass_std: Its deviation [kg].
+        mass_std: Its standard deviation [kg].
         present: Whether there is a payload; None while that cannot be told.
         warnings: Why numbers are withheld.
     """
@@ -136,6 +136,8 @@ def payload_verdict(
     if state.present is None:
         return MotionVerdict(False, state.warnings[0] if state.warnings else "the motion does not determine the mass")
     if not state.present:
-        return MotionVerdict(True, f"no payload: mass {state.mass:.3g} kg with a deviation of {state.mass_std:.2g} kg")
+        return MotionVerdict(
+            True, f"no payload: mass {state.mass:.3g} kg with a standard deviation of {state.mass_std:.2g} kg"
+        )
     share = 100.0 * state.mass_std / state.mass
     return MotionVerdict(True, f"mass known within {share:.2g} % (at most {100.0 * PAYLOAD.mass_share:.0f} %)")
