@@ -25,7 +25,8 @@ from dynident.options import (
 )
 
 if TYPE_CHECKING:
-    from dynident.experiments.bench import Bench, Progress
+    from dynident.experiments.bench import Bench
+    from dynident.options import Progress
     from dynident.plant import Motors, Plant
     from dynident.robot import Robot
 
