@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dynident.arrays import ReadOnlyDict
-from dynident.logs.columns import KINDS
+from dynident.logs.columns import KINDS, kind_of, number_of
 from dynident.logs.log import LogSource
-from dynident.logs.raw_log import kind_of, number_of
 from dynident.signals.clock import TIME_UNITS
 from dynident.signals.log_survey import Survey, survey_log
 
