@@ -13,12 +13,12 @@ import numpy as np
 import dynident as di
 from dynident.errors import DynidentError
 from dynident.experiments.bench import Bench
+from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.gravity_stage import gravity_stage
 from dynident.experiments.oscillation.inertia_stage import inertia_stage
 from dynident.experiments.oscillation.model import swing_model
 from dynident.experiments.oscillation.modes import counted_periods, fit_modes
 from dynident.experiments.oscillation.procedure import creep, random_walk
-from dynident.experiments.oscillation.stage import StageOptions
 from dynident.experiments.oscillation.swings import NaturalControl
 from dynident.papers.jamisola.model import paper_model
 from dynident.papers.jamisola.printed import KP, SAMPLE_TIME
@@ -68,7 +68,7 @@ def search() -> None:
     model = swing_model(robot)
     for degrees in (0.3, 5.0, 15.0):
         bench = Bench(MujocoPlant(robot, "plant", sample_time=0.005, step=0.005))
-        options = StageOptions(amplitude=np.radians(degrees), reach=np.radians(80.0), rounds=1)
+        options = OscillationOptions(amplitude=np.radians(degrees), reach=np.radians(80.0), rounds=1)
         try:
             print(f"2 links, starts of {degrees:g} deg: {errors(gravity_stage(bench, model, options), model)}")
         except DynidentError as error:
@@ -83,7 +83,7 @@ def three_set_points() -> None:
     points = [np.zeros(3), np.array([0.0, 1.2, 0.0]), np.array([0.0, 0.0, 1.2])]
     for chosen in (points, points[:1]):
         bench = Bench(MujocoPlant(robot, "plant", sample_time=1e-3, step=1e-3))
-        found = inertia_stage(bench, model, StageOptions(amplitude=np.radians(0.1)), set_points=chosen)
+        found = inertia_stage(bench, model, OscillationOptions(amplitude=np.radians(0.1)), set_points=chosen)
         worst, spread = np.abs(found.values - 1.0).max(), found.std.max()
         print(
             f"fm4..fm7, {len(chosen)} set-points: worst error {100 * worst:.4f} %, worst deviation {100 * spread:.4f} %"
@@ -145,14 +145,14 @@ def ur10e() -> None:
         "its friction": dict(plant),
     }
     for name, values in machines.items():
-        _swing_ur10e(name, robot, values, nominal, StageOptions())
+        _swing_ur10e(name, robot, values, nominal, OscillationOptions())
     dry = machines["2 % of its dry friction"]
     for degrees in (3.0, 8.0):
-        options = StageOptions(amplitude=np.radians(degrees), reach=np.radians(40.0), rounds=1)
+        options = OscillationOptions(amplitude=np.radians(degrees), reach=np.radians(40.0), rounds=1)
         _swing_ur10e(f"2 % of its dry friction, starts of {degrees:g} deg", robot, dry, nominal, options)
 
 
-def _swing_ur10e(name: str, robot: di.Robot, values: dict, nominal: dict, options: StageOptions) -> None:
+def _swing_ur10e(name: str, robot: di.Robot, values: dict, nominal: dict, options: OscillationOptions) -> None:
     begin = time.process_time()
     plant = MujocoPlant(robot, values, sample_time=0.004, step=0.002)
     try:

@@ -275,8 +275,8 @@ def option_table(cls: Any) -> str:
 class _Keywords(Generic[P, T]):
     """Decorator of `keywords`."""
 
-    def __init__(self, cls: Callable[P, T]) -> None:
-        self.cls = cls
+    def __init__(self, cls: Callable[P, T], positional: tuple[str, ...]) -> None:
+        self.cls, self.positional = cls, positional
 
     @overload
     def __call__(self, function: Callable[[A, B, T], R]) -> Callable[Concatenate[A, B, P], R]: ...
@@ -286,15 +286,19 @@ class _Keywords(Generic[P, T]):
 
     def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
         own = inspect.signature(function)
-        positional = list(own.parameters.values())[:-1]
+        *positional, last = own.parameters.values()
         names = [parameter.name for parameter in positional]
-        cls = self.cls
+        cls: Any = self.cls
+        places = (*names, *self.positional)
 
         @functools.wraps(function)
         def call(*args: Any, **given: Any) -> R:
-            if len(args) > len(names):
+            if len(args) == len(names) + 1 and isinstance(args[-1], cls):  # the record itself
+                args, given = args[:-1], {last.name: args[-1], **given}
+            if len(args) > len(places):
                 raise InputError(f"{function.__name__} takes {' and '.join(names)}; give options by name")
-            bound = dict(zip(names, args, strict=False))
+            bound = dict(zip(places, args, strict=False))
+            given |= {name: bound[name] for name in self.positional if name in bound}
             for name in names:
                 if name in given:
                     if name in bound:
@@ -302,17 +306,20 @@ class _Keywords(Generic[P, T]):
                     bound[name] = given.pop(name)
                 elif name not in bound:
                     raise InputError(f"{function.__name__}: {name} is missing")
-            return function(*(bound[name] for name in names), from_mapping(cls, given))
+            record = given.pop(last.name, None)
+            options = from_mapping(cls, given) if record is None else dataclasses.replace(record, **given)
+            return function(*(bound[name] for name in names), options)
 
         options = inspect.signature(cls).parameters.values()
         call.__signature__ = own.replace(parameters=[*positional, *options])  # type: ignore[attr-defined]
         return call
 
 
-def keywords(cls: Callable[P, T]) -> _Keywords[P, T]:
+def keywords(cls: Callable[P, T], *positional: str) -> _Keywords[P, T]:
     """Give a function `f(robot, options)` or `f(robot, logs, options)` the fields of a record as keywords.
 
     They are typed for mypy and editors, and shown by `help()`, Sphinx and Jupyter; an unknown one names the nearest.
-    The first arguments may be passed by name at run time.
+    The first arguments may be passed by name at run time, the record itself behind them or as `options=`, and the
+    options in `positional` by their place.
     """
-    return _Keywords(cls)
+    return _Keywords(cls, positional)

@@ -92,7 +92,7 @@ def test_motors_from_a_file(capsys, tmp_path):
         (("--gain", "5.8", "--from", "nowhere.csv"), "leave it out with --from"),
         (("--unloaded", "nowhere"), "expected the folder"),
         (("--configurations", "3"), "leave one of them out"),
-        (("--weight-std", "-1"), "weight_std is -1.0"),
+        (("--weight-std", "-1"), "--weight-std is -1.0"),
         (("--track", "--computed", "nosuch"), "unknown parameter set 'nosuch'"),
         (("--window", "0:1"), "--window belongs to logs"),
         (("--motors", "gone.yaml"), "gone.yaml: no such file"),

@@ -11,10 +11,10 @@ import pytest
 import dynident as di
 from dynident.cli.command_line import main
 from dynident.experiments.bench import Bench, Bounds
+from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.gravity_stage import gravity_stage
 from dynident.experiments.oscillation.model import swing_model
 from dynident.experiments.oscillation.procedure import creep, random_walk
-from dynident.experiments.oscillation.stage import StageOptions
 from dynident.experiments.oscillation.torque_sensitivity import sensitivity
 from dynident.experiments.protocol import ExperimentError
 from dynident.plant import MujocoPlant, Sensors
@@ -32,7 +32,7 @@ def bench(robot, values="plant", **how):
 
 def test_creeping_ends_at_the_papers_step(robot):
     model = swing_model(robot, {**robot.value_set("plant"), "MX1": 0.55})
-    found = creep(bench(robot), model, StageOptions(factor=1.2), finest=0.01)
+    found = creep(bench(robot), model, OscillationOptions(factor=1.2), finest=0.01)
     assert found.values[0] == pytest.approx(0.5, rel=6e-3)
     assert abs(found.values[0] - 0.5) < 2.0 * found.std[0]
     assert np.isinf(found.std[1])
@@ -42,7 +42,7 @@ def test_creeping_ends_at_the_papers_step(robot):
 
 
 def test_a_random_walk_comes_down_to_the_weight(robot):
-    model, how = swing_model(robot), StageOptions(factor=1.3, periods=2.0)
+    model, how = swing_model(robot), OscillationOptions(factor=1.3, periods=2.0)
     found = random_walk(bench(robot), model, how, finest=0.06, runs=9)
     assert 0.5 < found.values[0] < 0.6
     assert len(found.steps) <= 10
@@ -69,7 +69,7 @@ def test_an_arm_that_falls_at_once_is_stopped_within_its_reach(robot):
 
 def test_an_arm_that_is_described_too_light_is_raised_until_it_swings(robot):
     light = {**robot.value_set("plant"), "MX1": 0.25}
-    found = di.experiments.oscillate(bench(robot), stage="gravity", nominal=light, options=StageOptions(rounds=1))
+    found = di.experiments.oscillate(bench(robot), stage="gravity", nominal=light, rounds=1)
     assert found.estimates[0].value == pytest.approx(0.5, rel=1e-3)
     assert found.stages[0].steps[0].state == "falls"
 
@@ -83,7 +83,7 @@ def errors_over_std(found, model):
 def test_what_the_size_of_a_swing_bends_is_in_the_standard_deviation(links):
     arm = di.load_robot(f"pendulum-{links}")
     model = swing_model(arm)
-    how = StageOptions(amplitude=np.radians(5.0), reach=np.radians(80.0), rounds=1)
+    how = OscillationOptions(amplitude=np.radians(5.0), reach=np.radians(80.0), rounds=1)
     assert errors_over_std(gravity_stage(bench(arm), model, how), model).max() < 3.0
 
 
@@ -113,8 +113,8 @@ def test_limits_of_torque_and_of_position_end_it(robot):
 
 def test_bad_options_are_refused(robot):
     for given, message in (
-        ({"stage": "all"}, "unknown stage"),
-        ({"search": "guess"}, "unknown search"),
+        ({"stage": "all"}, "stage: unknown choice 'all'"),
+        ({"search": "guess"}, "search: unknown choice 'guess'"),
         ({"kp": -1.0, "stage": "inertia"}, "positive gain"),
         ({"pose": [0.0, 1.0]}, "pose must have shape"),
     ):
@@ -124,10 +124,10 @@ def test_bad_options_are_refused(robot):
         ({"factor": 0.9}, "above 1"),
         ({"amplitude": 9.0}, "between 0 and the reach"),
         ({"rounds": 0}, "1 or more"),
-        ({"periods": np.nan}, "positive"),
+        ({"periods": np.nan}, "finite number"),
     ):
         with pytest.raises(di.InputError, match=message):
-            StageOptions(**given)
+            OscillationOptions(**given)
 
 
 def test_an_error_of_the_inertia_vanishes_with_the_position_error():

@@ -26,7 +26,7 @@ def test_answer_runs_and_page(folder, capsys):
     assert json.loads((folder / "out" / "answer.json").read_text()) == found
     page = (folder / "out" / "report.html").read_text()
     assert "Friction against speed" in page
-    assert "--speeds=0.5,1" in page
+    assert "--speeds 0.5,1" in page
     runs = sorted(str(path) for path in (folder / "out" / "runs").iterdir())
     assert len(runs) == 2
     assert main(["friction", "cylindrical", "--joints", "q1", "--from", *runs]) == 0

@@ -57,16 +57,26 @@ VERBS = {
         "excite_arguments",
         "run_excite",
     ),
-    "step": ("inertia and friction from steps of voltage, one joint at a time", "verbs", "step_arguments", "run_step"),
+    "step": ("inertia and friction from steps of voltage, one joint at a time", "step", "StepArguments", "run_step"),
     "gravity": (
         "mass moments from slow motion of one joint at a time, on a machine or from logs",
-        "verbs",
-        "gravity_arguments",
+        "experiment_verbs",
+        "GravityArguments",
         "run_gravity",
     ),
     "live": ("parameters or payload while the robot works", "verbs", "live_arguments", "run_live"),
-    "friction": ("friction of joints from runs at constant velocities", "verbs", "friction_arguments", "run_friction"),
-    "oscillate": ("weights and inertias from natural oscillations", "verbs", "oscillate_arguments", "run_oscillate"),
+    "friction": (
+        "friction of joints from runs at constant velocities",
+        "experiment_verbs",
+        "FrictionArguments",
+        "run_friction",
+    ),
+    "oscillate": (
+        "weights and inertias from natural oscillations",
+        "experiment_verbs",
+        "OscillateArguments",
+        "run_oscillate",
+    ),
 }
 
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import sys
-from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dynident.cli.inputs import own_plant
 from dynident.errors import DynidentError, InputError
-from dynident.files import write_text
+from dynident.experiments.options import PlantOptions
+from dynident.options import (
+    REQUIRED,
+    Answer,
+    LockedJoints,
+    Quiet,
+    given_options,
+    option,
+    option_fields,
+    option_flags,
+)
 
 if TYPE_CHECKING:
     from dynident.experiments.bench import Bench, Progress
@@ -25,19 +31,47 @@ if TYPE_CHECKING:
 
 PLANT_SET = "plant"  # value set of a bundled robot that a machine could have
 _RUNS, _ANSWER, _REPORT = "runs", "answer.json", "report.html"
-SIMULATED = ("values", "rate", "noise", "encoder", "breakaway", "effects", "payload", "seed")
+SIMULATED = tuple(name for name in option_fields(PlantOptions) if name != "plant")
 
 
-def true_values(options: Namespace, robot: Robot) -> str | None:
+@dataclass(frozen=True, kw_only=True)
+class ExperimentArguments(PlantOptions, LockedJoints, Quiet, Answer):
+    """What all experiments have on the command line."""
+
+    robot: str = option(REQUIRED, "robot file or bundled name", positional=True, metavar="ROBOT")
+    output: str | None = option(
+        None,
+        "folder for the runs (OUT/runs), answer.json and report.html",
+        flags=("-o", "--output"),
+        metavar="OUT",
+        shown="nothing is written",
+    )
+    fresh: bool = option(False, "remove the runs that OUT has from an earlier experiment", recorded=False)
+
+
+def refuse_given(options: Any, names: Iterable[str], why: str) -> None:
+    """Refuse options that would not be used; the message names the first that was given."""
+    fields, given = option_fields(type(options)), given_options(options)
+    for name in names:
+        if name in given:
+            raise InputError(f"{option_flags(name, fields[name])[-1]} {why}")
+
+
+def split_names(joints: Any) -> list[str] | None:
+    """Joints from `q2,q3`."""
+    return None if joints is None else [part.strip() for part in joints.split(",") if part.strip()]
+
+
+def true_values(options: PlantOptions, robot: Robot) -> str | None:
     """Name of the value set that the simulated machine has; None for the robot's own values."""
-    if options.values is not None:
-        robot.value_set(options.values)  # which refuses an unknown name
-        return str(options.values)
+    if options.plant_values is not None:
+        robot.value_set(options.plant_values)  # which refuses an unknown name
+        return options.plant_values
     return PLANT_SET if PLANT_SET in robot.values else None
 
 
 def machine(
-    options: Namespace,
+    options: PlantOptions,
     robot: Robot,
     *,
     rate: float,
@@ -48,29 +82,22 @@ def machine(
     """The machine of the options: one of the user's own, or the MuJoCo plant.
 
     Args:
-        options: See `plant_arguments`.
+        options: Which.
         robot: The robot.
         rate: Commands per second, unless given [Hz].
         encoder: Counts per turn (or metre) unless given; 0 for exact positions.
         motors: Electrical model, for voltages.
         step: Longest time step of the physics [s]; default the plant's own.
     """
-    if options.plant is not None:
-        for name in SIMULATED:
-            if getattr(options, name) is not None:
-                raise InputError(f"--{name} shapes the simulated machine; leave it out with --plant")
-        return own_plant(options.plant, robot)
+    import numpy as np
+
+    from dynident.cli.inputs import own_plant
     from dynident.plant import Breakaway, MujocoPlant, Sensors
     from dynident.plant.simulation import TURN, parse_effects, parse_payload
 
-    for name in ("rate", "breakaway"):
-        value = getattr(options, name)
-        if value is not None and not (math.isfinite(value) and value > 0.0):
-            raise InputError(f"--{name} is {value}; expected a positive number")
-    for name in ("noise", "encoder", "seed"):
-        value = getattr(options, name)
-        if value is not None and not (math.isfinite(value) and value >= 0.0):
-            raise InputError(f"--{name} is {value}; expected zero or a positive number")
+    if options.plant is not None:
+        refuse_given(options, SIMULATED, "shapes the simulated machine; leave it out with --plant")
+        return own_plant(options.plant, robot)
     counts = encoder if options.encoder is None else options.encoder
     turns = [1.0 if robot.joints[robot.active[i]].kind == "prismatic" else TURN for i in robot.moving]
     resolution = np.array(turns) / counts if counts else np.zeros(len(turns))
@@ -84,12 +111,12 @@ def machine(
         effects=None if options.effects is None else parse_effects(options.effects),
         sensors=Sensors(resolution=resolution, torque_noise=options.noise or 0.0),
         payload=None if options.payload is None else parse_payload(options.payload),
-        seed=options.seed or 0,
+        seed=options.noise_seed or 0,
     )
 
 
 @contextmanager
-def bench(options: Namespace, plant: Plant, **how: Any) -> Iterator[Bench]:
+def bench(options: ExperimentArguments, plant: Plant, **how: Any) -> Iterator[Bench]:
     """The bench of an experiment; an error on it tells where the runs so far are."""
     from dynident.cli.inputs import progress_bar
     from dynident.experiments.bench import Bench
@@ -126,7 +153,7 @@ def _remove_earlier(folder: Path) -> None:
 
 
 def tell(
-    options: Namespace,
+    options: ExperimentArguments,
     found: dict[str, Any],
     text: Callable[[], str],
     page: Callable[[], str] | None = None,
@@ -139,6 +166,7 @@ def tell(
         text: The page for people, as text.
         page: The HTML page for OUT/report.html.
     """
+    from dynident.files import write_text
     from dynident.report.text import print_prose
 
     written = ""

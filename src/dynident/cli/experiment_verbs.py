@@ -1,48 +1,78 @@
-"""`dynident gravity`: mass moments from slow motion of one joint at a time."""
+"""`dynident gravity`, `friction` and `oscillate`: their options, and what each adds to an experiment."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-import shlex
-from argparse import Namespace
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dynident.cli.experiment import SIMULATED, bench, machine, tell, true_values
-from dynident.cli.inputs import check_positive, logs_of, parse_positions, robot_of
+from dynident.cli.arguments import command
+from dynident.cli.experiment import (
+    SIMULATED,
+    ExperimentArguments,
+    bench,
+    machine,
+    refuse_given,
+    split_names,
+    tell,
+    true_values,
+)
 from dynident.errors import InputError, UnknownNameError
+from dynident.experiments.options import FrictionOptions, GravityOptions, OscillationOptions
+from dynident.options import LogReading, given_options, option, option_fields, plain_options
 
 if TYPE_CHECKING:
     from dynident.arrays import Array
     from dynident.estimate.fit import Fit
     from dynident.experiments.friction import VelocityFriction
-    from dynident.experiments.gravity.procedure import Order
     from dynident.experiments.gravity.result import GravityMoments
+    from dynident.experiments.options import Order
     from dynident.experiments.oscillation.procedure import Oscillation
-    from dynident.experiments.oscillation.stage import StageOptions
     from dynident.papers.jamisola.tables import PaperTable
     from dynident.robot import Robot
 
 _RATE = 250.0  # [Hz] of commands and readings
 _ENCODER = 2.0**17  # counts per turn
-_SWEEPS = ("plant", "pose", "poses", "span", "speed", "plan")
 
 
-def run_gravity(options: Namespace, robot: Robot) -> int:
-    """`dynident gravity`.
+@dataclass(frozen=True, kw_only=True)
+class GravityArguments(GravityOptions, ExperimentArguments, LogReading):
+    """`dynident gravity` on the command line."""
 
-    Args:
-        options: See `gravity_arguments`.
-        robot: The robot.
-    """
-    from dynident.estimate.storage import load_fit
+    logs: tuple[str, ...] = option(
+        (),
+        "logs of slow runs of one joint at a time, instead of a machine",
+        flags=("--from",),
+        many=True,
+        metavar="LOG",
+    )
+    span_degrees: float | None = option(
+        None,
+        "half the range of a joint that turns; joints that slide go 0.2 m",
+        unit="degrees",
+        minimum=0.0,
+        flags=("--span",),
+        metavar="DEGREES",
+        shown="60",
+    )
+    fit: str | None = option(
+        None, "folder that identify wrote, whose mass moments are put beside (Table 5 of the paper)", metavar="FIT"
+    )
+    plan: bool = option(False, "print what would be swept and move nothing")
 
-    fit = None if options.fit is None else load_fit(options.fit)  # a bad one is refused before anything moves
+
+_SWEEPS = ("plant", "poses", "least_poses", "span_degrees", "speed", "plan")
+
+
+def run_gravity(options: GravityArguments) -> int:
+    """`dynident gravity`."""
+    from dynident.cli.inputs import robot_of
+
+    fit = _fit(options.fit)  # a bad one is refused before anything moves
+    robot = robot_of(options)
     if options.plan:
         return _plan(options, robot)
     found = _from_logs(options, robot) if options.logs else _from_machine(options, robot)
@@ -50,42 +80,40 @@ def run_gravity(options: Namespace, robot: Robot) -> int:
         found = found.compared_to(fit)
     from dynident.report.experiments.gravity import gravity_html
 
-    return tell(options, found.as_dict(), lambda: _text(found), lambda: gravity_html(found, _command(options)))
+    return tell(
+        options, found.as_dict(), lambda: _text(found), lambda: gravity_html(found, command("gravity", options))
+    )
 
 
-def _from_machine(options: Namespace, robot: Robot) -> GravityMoments:
+def _from_machine(options: GravityArguments, robot: Robot) -> GravityMoments:
     from dynident.experiments.gravity import gravity_moments
 
-    for name in ("columns", "window"):
-        if getattr(options, name) is not None:
-            raise InputError(f"--{name} belongs to logs: give them with --from LOG..")
-    how, order = _sweeps(options), _order(options)
+    refuse_given(options, ("columns", "window"), "belongs to logs: give them with --from LOG..")
+    how = _sweeps(options)
     plant = machine(options, robot, rate=_RATE, encoder=_ENCODER)
     simulated = options.plant is None and options.payload is None
     true = (true_values(options, robot) or robot.default_values) if simulated else None
     with bench(options, plant) as made:
-        return gravity_moments(made, order=order, true=true, **how)
+        return gravity_moments(made, **how | {"true": true})
 
 
-def _from_logs(options: Namespace, robot: Robot) -> GravityMoments:
+def _from_logs(options: GravityArguments, robot: Robot) -> GravityMoments:
     from dynident.cli.inputs import parse_window
     from dynident.experiments.gravity import gravity_from_logs
     from dynident.logs import read_log
 
-    for name in (*SIMULATED, *_SWEEPS):
-        if getattr(options, name):
-            raise InputError(f"--{name} shapes a machine or its sweeps; leave it out with --from")
+    refuse_given(options, (*SIMULATED, *_SWEEPS), "shapes a machine or its sweeps; leave it out with --from")
     start, stop = parse_window(options.window)
     logs = [read_log(path, robot, columns=options.columns, start=start, stop=stop) for path in options.logs]
-    return gravity_from_logs(robot, logs, order=_order(options), joints=_joints(options))
+    return gravity_from_logs(robot, logs, order=_order(options), joints=split_names(options.joints))
 
 
-def _plan(options: Namespace, robot: Robot) -> int:
-    from dynident.experiments.gravity.procedure import planned
+def _plan(options: GravityArguments, robot: Robot) -> int:
+    from dynident.experiments.gravity.procedure import plan_gravity_sweeps
 
     if options.logs:
         raise InputError("--plan is about sweeps of a machine; leave it out with --from")
-    plan = planned(robot, **_sweeps(options))
+    plan = plan_gravity_sweeps(robot, **_sweeps(options))
     lines = plan.lines(robot)
     if options.json:
         print(json.dumps({"sweeps": lines, "notes": list(plan.notes), "warnings": []}))
@@ -94,29 +122,24 @@ def _plan(options: Namespace, robot: Robot) -> int:
     return 0
 
 
-def _sweeps(options: Namespace) -> dict[str, Any]:
+def _sweeps(options: GravityArguments) -> dict[str, Any]:
     """What shapes the sweeps."""
-    from dynident.cli.inputs import check_positive, parse_positions
+    from dynident.cli.inputs import parse_positions
 
-    check_positive(options.span, "--span")
-    check_positive(options.speed, "--speed")
-    return {
-        "joints": _joints(options),
-        "poses": [parse_positions(text, "--pose") for text in options.pose],
-        "least_poses": 1 if options.poses is None else options.poses,
-        "span": None if options.span is None else math.radians(options.span),
-        "speed": options.speed,
+    how = plain_options(options, GravityOptions)
+    return how | {
+        "joints": split_names(options.joints),
+        "poses": [parse_positions(text, "--pose") for text in how["poses"]],
+        "span": _radians(options.span_degrees),
+        "order": _order(options),
     }
 
 
-def _joints(options: Namespace) -> list[str] | None:
-    return None if options.joints is None else [part.strip() for part in options.joints.split(",") if part.strip()]
-
-
-def _order(options: Namespace) -> Order:
-    if options.order != "auto" and not options.order.isdecimal():
-        raise InputError(f"--order {options.order}: expected auto or 1 to 3")
-    return "auto" if options.order == "auto" else int(options.order)
+def _order(options: GravityArguments) -> Order:
+    given = str(options.order)
+    if given != "auto" and not given.isdecimal():
+        raise InputError(f"--order {given}: expected auto or 1 to 3")
+    return "auto" if given == "auto" else int(given)
 
 
 def _text(found: GravityMoments) -> str:
@@ -141,82 +164,74 @@ def _text(found: GravityMoments) -> str:
     return "\n\n".join(parts)
 
 
-def _command(options: Namespace) -> str:
-    """The command that does it again."""
-    words = ["dynident", "gravity", options.robot]
-    for name in (*SIMULATED, "plant", "output", "columns", "window", "joints", "poses", "span", "speed", "fit"):
-        if getattr(options, name) is not None:
-            words += [f"--{name}", f"{getattr(options, name)}"]
-    words += [word for pose in options.pose for word in ("--pose", pose)]
-    words += ["--locked", options.locked] if options.locked else []
-    words += ["--order", options.order] if options.order != "1" else []
-    return shlex.join([*words, *(["--from", *options.logs] if options.logs else [])])
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # `dynident friction`: friction at constant velocities, on a machine or from logs.
 
 _VELOCITY_RATE = 500.0  # [Hz] of the simulated machine
 _COUNTS = 131072.0  # per turn of its encoders
 _TIMES = ("cruise", "ramp", "settle")
-_ON_A_MACHINE = (
-    *("speeds", "range", "at", "bandwidth", "plant", "values", "rate", "noise", "encoder", "breakaway", "effects"),
-    *("payload", "seed", *_TIMES),
-)
 
 
-def run_velocity(options: Namespace) -> int:
-    """`dynident friction`.
+@dataclass(frozen=True, kw_only=True)
+class FrictionArguments(FrictionOptions, ExperimentArguments, LogReading):
+    """`dynident friction` on the command line."""
 
-    Args:
-        options: See `friction_arguments`.
-    """
-    robot, fit = robot_of(options), _fit(options)
-    joints = None if options.joints is None else [name.strip() for name in options.joints.split(",") if name.strip()]
+    logs: tuple[str, ...] = option(
+        (), "logs in which joints move alone, instead of runs on a machine", flags=("--from",), many=True, metavar="LOG"
+    )
+    cruise: float | None = option(None, "longest time at a velocity", unit="s", metavar="SECONDS", shown="1")
+    ramp: float | None = option(None, "from rest to a velocity", unit="s", metavar="SECONDS", shown="0.3")
+    settle: float | None = option(None, "at a velocity before it is measured", unit="s", metavar="SECONDS", shown="0.2")
+
+
+_OF_LOGS = ("joints", "gravity", "fit", "friction")
+
+
+def run_friction(options: FrictionArguments) -> int:
+    """`dynident friction`."""
+    from dynident.cli.inputs import robot_of
+
+    robot, fit = robot_of(options), _fit(options.fit)
     how: dict[str, Any] = {"gravity": options.gravity, "fit": fit, "friction": options.friction}
+    how["joints"] = split_names(options.joints)
     if fit is not None and options.gravity != "cancel":
         raise InputError("--fit tells gravity; leave --gravity out")
-    found = (
-        _velocity_from_logs(options, robot, joints, how) if options.logs else _on_machine(options, robot, joints, how)
-    )
+    found = _velocity_from_logs(options, robot, how) if options.logs else _on_machine(options, robot, how)
     return tell(options, found.as_dict(), lambda: _velocity_text(found), lambda: _page(found, options))
 
 
-def _fit(options: Namespace) -> Fit | None:
+def _fit(path: Any) -> Fit | None:
     from dynident.estimate.storage import load_fit
 
-    return None if options.fit is None else load_fit(options.fit)
+    return None if path is None else load_fit(path)
 
 
-def _velocity_from_logs(
-    options: Namespace, robot: Robot, joints: list[str] | None, how: dict[str, Any]
-) -> VelocityFriction:
+def _velocity_from_logs(options: FrictionArguments, robot: Robot, how: dict[str, Any]) -> VelocityFriction:
+    from dynident.cli.inputs import logs_of
     from dynident.experiments.friction import velocity_friction_from_logs
 
-    for name in _ON_A_MACHINE:
-        if getattr(options, name) not in (None, ""):
-            raise InputError(f"--{name} is for runs on a machine; leave it out with --from")
+    on_machine = (*option_fields(FrictionOptions), *_TIMES, "plant", *SIMULATED)
+    names = [name for name in on_machine if name not in _OF_LOGS]
+    refuse_given(options, names, "is for runs on a machine; leave it out with --from")
     logs = logs_of(options.logs, robot, options, "validation")
-    return velocity_friction_from_logs(robot, logs, joints, **how)
+    return velocity_friction_from_logs(robot, logs, **how)
 
 
-def _on_machine(options: Namespace, robot: Robot, joints: list[str] | None, how: dict[str, Any]) -> VelocityFriction:
+def _on_machine(options: FrictionArguments, robot: Robot, how: dict[str, Any]) -> VelocityFriction:
+    from dynident.cli.inputs import parse_positions
     from dynident.experiments.friction import velocity_friction
     from dynident.experiments.friction.plan import Timing
 
-    for name in ("columns", "window"):
-        if getattr(options, name) is not None:
-            raise InputError(f"--{name} is for logs; give some with --from")
-    at = parse_positions(options.at, "--at")
+    refuse_given(options, ("columns", "window"), "is for logs; give some with --from")
+    given = plain_options(options, FrictionOptions)
+    at = parse_positions(given["at"] or "", "--at")
     if options.plant is not None:
-        _check_pose(robot, joints, at)
-    check_positive(options.bandwidth, "--bandwidth")
+        _check_pose(robot, how["joints"], at)
     times = {name: getattr(options, name) for name in _TIMES if getattr(options, name) is not None}
-    how |= {"speeds": parse_speeds(options.speeds), "ranges": parse_ranges(options.range)}
-    how |= {"at": at, "timing": Timing(**times)}
-    how |= {} if options.bandwidth is None else {"bandwidth": options.bandwidth}
+    how |= {"speeds": parse_speeds(given["speeds"]), "ranges": parse_ranges(given["ranges"])}
+    how |= {"at": at, "timing": Timing(**times), "bandwidth": options.bandwidth}
     with bench(options, machine(options, robot, rate=_VELOCITY_RATE, encoder=_COUNTS)) as made:
-        found = velocity_friction(made, joints, **how)
+        found = velocity_friction(made, **how)
     return dataclasses.replace(found, true=_truth(options, robot) if options.plant is None else {})
 
 
@@ -235,7 +250,7 @@ def _check_pose(robot: Robot, joints: list[str] | None, at: Mapping[str, float])
         )
 
 
-def _truth(options: Namespace, robot: Robot) -> Mapping[str, float]:
+def _truth(options: FrictionArguments, robot: Robot) -> Mapping[str, float]:
     """What the simulated machine has: at constant velocity friction that winds up counts as Coulomb's."""
     from dynident.plant.effects import read_effects
     from dynident.plant.simulation import parse_effects
@@ -298,24 +313,10 @@ def _velocity_text(found: VelocityFriction) -> str:
     return "\n".join(lines)
 
 
-def _page(found: VelocityFriction, options: Namespace) -> str:
+def _page(found: VelocityFriction, options: FrictionArguments) -> str:
     from dynident.report.experiments.friction import velocity_html
 
-    return velocity_html(found, command=_velocity_command(options))
-
-
-def _velocity_command(options: Namespace) -> str:
-    """The command that does it again."""
-    words = ["dynident", "friction", options.robot]
-    words += ["--from", *options.logs] if options.logs else []
-    names = ("joints", "range", "fit", "friction", "columns", "window", "locked", *_ON_A_MACHINE)
-    for name in dict.fromkeys(names):
-        value = getattr(options, name)
-        if value not in (None, ""):
-            words.append(f"--{name}={value}")
-    if options.gravity != "cancel":
-        words.append(f"--gravity={options.gravity}")
-    return shlex.join([*words, "-o", str(Path(options.output or "OUT"))])
+    return velocity_html(found, command=command("friction", options))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -323,60 +324,80 @@ def _velocity_command(options: Namespace) -> str:
 
 RATE = 250.0  # [Hz] unless given
 _STEP = 2e-3  # [s] of the physics: swings are slow, and what the step does to them acts as friction, which cancels
+
+
+@dataclass(frozen=True, kw_only=True)
+class OscillateArguments(OscillationOptions, ExperimentArguments):
+    """`dynident oscillate` on the command line."""
+
+    amplitude_degrees: float | None = option(
+        None,
+        "of the starts",
+        unit="degrees",
+        flags=("--amplitude",),
+        metavar="DEG",
+        shown="small, but many steps of the encoder",
+    )
+    reach_degrees: float | None = option(
+        None, "beyond which it falls", unit="degrees", flags=("--reach",), metavar="DEG", shown="12"
+    )
+    paper: bool = option(
+        False, "as in the paper: alternating starts of 15 deg, periods counted; Tables I to VI for pendulum-1 to -3"
+    )
+    updates: int | None = option(
+        None, "with --paper: update cycles of a run", metavar="N", shown="5000 for gravity, 20000 for inertia"
+    )
+    factors: str | None = option(None, "with --paper: factors of the rows", metavar="F,F..", shown="the paper's")
+    combinations: str | None = option(
+        None, "with --paper: factors that every parameter takes, in all combinations", metavar="F,F.."
+    )
+    resolution: float | None = option(None, "with --paper: periods that counting can resolve", metavar="N", shown="0.5")
+    sensitivity: bool = option(
+        False, "torque errors from errors of weight and inertia instead, eq. (28) and (30); nothing moves"
+    )
+    error: float | None = option(None, "with --sensitivity: position error", unit="degrees", metavar="DEG", shown="1")
+
+
 _OF_PAPER = ("updates", "factors", "combinations", "resolution")
-_OF_SEARCH = ("search", "factor", "amplitude", "reach", "periods", "rounds")
-_SIMULATED = ("plant", "values", "rate", "noise", "encoder", "breakaway", "effects", "payload", "seed")
+_OF_SEARCH = ("search", "factor", "amplitude_degrees", "reach_degrees", "periods", "rounds")
 
 
-def run_oscillate(options: Namespace, robot: Robot) -> int:
+def run_oscillate(options: OscillateArguments) -> int:
     """One of three: the sensitivity, the paper's tables, or the identification."""
+    from dynident.cli.inputs import robot_of
+
+    robot = robot_of(options)
     if options.sensitivity and options.paper:
         raise InputError("--sensitivity moves nothing and --paper counts periods; leave one of them out")
     if not options.paper:
-        _refuse(options, _OF_PAPER, "belongs to --paper")
+        refuse_given(options, _OF_PAPER, "belongs to --paper; leave it out")
     if not options.sensitivity:
-        _refuse(options, ("error",), "belongs to --sensitivity")
+        refuse_given(options, ("error",), "belongs to --sensitivity; leave it out")
     if options.sensitivity:
         return _sensitivity(options, robot)
     return _paper(options, robot) if options.paper else _identify(options, robot)
 
 
-def _refuse(options: Namespace, names: tuple[str, ...], why: str) -> None:
-    for name in names:
-        if getattr(options, name) not in (None, "", []):
-            raise InputError(f"--{name.replace('_', '-')} {why}; leave it out")
-
-
-def _identify(options: Namespace, robot: Robot) -> int:
+def _identify(options: OscillateArguments, robot: Robot) -> int:
     from dynident.experiments.oscillation.procedure import oscillate
 
     if options.stage == "inertia":
-        _refuse(options, ("search", "pose"), "belongs to the gravity stage")
+        refuse_given(options, ("search", "pose"), "belongs to the gravity stage; leave it out")
     if options.stage == "gravity":
-        _refuse(options, ("kp", "set_point"), "belongs to the inertia stage")
+        refuse_given(options, ("kp", "set_points"), "belongs to the inertia stage; leave it out")
     plant = machine(options, robot, rate=RATE, step=_STEP)
-    how: dict[str, Any] = {"stage": options.stage, "nominal": options.nominal, "options": _stage_options(options)}
-    if options.search is not None:
-        how["search"] = options.search
-    if options.kp is not None:
-        how["kp"] = options.kp
-    if options.pose:
-        how["pose"] = _pose(options.pose, robot, "--pose")
-    if options.set_point:
-        how["set_points"] = [_pose(text, robot, "--set-point") for text in options.set_point]
+    how = plain_options(options, OscillationOptions) | {"amplitude": _radians(options.amplitude_degrees)}
+    if options.reach_degrees is not None:
+        how["reach"] = math.radians(options.reach_degrees)
+    if options.pose is not None:
+        how["pose"] = _pose(how["pose"], robot, "--pose")
+    if options.set_points is not None:
+        how["set_points"] = [_pose(text, robot, "--set-point") for text in how["set_points"]]
     with bench(options, plant) as made:
         found = oscillate(made, **how)
     if options.plant is None:
-        found = type(found)(found.model, found.stages, true_values(options, robot), True)
+        found = dataclasses.replace(found, truth=true_values(options, robot), known=True)
     return tell(options, found.as_dict(), lambda: _oscillate_text(found), lambda: _oscillate_page(options, found))
-
-
-def _stage_options(options: Namespace) -> StageOptions:
-    from dynident.experiments.oscillation.stage import StageOptions
-
-    given = {name: getattr(options, name) for name in ("factor", "periods", "rounds")}
-    given |= {name: _radians(getattr(options, name)) for name in ("amplitude", "reach")}
-    return StageOptions(**{name: value for name, value in given.items() if value is not None})
 
 
 def _radians(degrees: float | None) -> float | None:
@@ -385,6 +406,8 @@ def _radians(degrees: float | None) -> float | None:
 
 def _pose(text: str, robot: Robot, option: str) -> Array:
     """A pose from `q2=1.2`, other joints at zero."""
+    import numpy as np
+
     from dynident.cli.inputs import parse_positions
 
     given = parse_positions(text, option)
@@ -402,21 +425,22 @@ def _oscillate_text(found: Oscillation) -> str:
     return "\n".join(lines)
 
 
-def _oscillate_page(options: Namespace, found: Oscillation) -> str:
+def _oscillate_page(options: OscillateArguments, found: Oscillation) -> str:
     from dynident.report.experiments.oscillation import oscillation_html
 
-    return oscillation_html(found, command=_oscillate_command(options))
+    return oscillation_html(found, command=command("oscillate", options))
 
 
-def _sensitivity(options: Namespace, robot: Robot) -> int:
+def _sensitivity(options: OscillateArguments, robot: Robot) -> int:
     from dynident.experiments.oscillation.torque_sensitivity import sensitivity
 
-    _refuse(options, (*_OF_SEARCH, "set_point", *_SIMULATED), "has no meaning with --sensitivity")
-    how: dict[str, Any] = {} if options.kp is None else {"kp": options.kp}
+    names = (*_OF_SEARCH, "set_points", "plant", *SIMULATED)
+    refuse_given(options, names, "has no meaning with --sensitivity; leave it out")
+    how: dict[str, Any] = {"kp": options.kp}
     if options.error is not None:
         how["error"] = math.radians(options.error)
-    if options.pose:
-        how["pose"] = _pose(options.pose, robot, "--pose")
+    if options.pose is not None:
+        how["pose"] = _pose(str(options.pose), robot, "--pose")
     found = sensitivity(robot, options.nominal, **how)
     head = f"{robot.name}: torque error over torque for an error of {100 * found.change:g} % of one parameter"
     more = f"kp = {found.kp:g} 1/s², position error e [rad or m] of every joint"
@@ -425,21 +449,21 @@ def _sensitivity(options: Namespace, robot: Robot) -> int:
     return tell(options, {"estimates": [], "warnings": [], **found.as_dict()}, lambda: text + told)
 
 
-def _paper(options: Namespace, robot: Robot) -> int:
+def _paper(options: OscillateArguments, robot: Robot) -> int:
     from dynident.papers.jamisola import printed
     from dynident.papers.jamisola.model import paper_model
     from dynident.papers.jamisola.tables import paper_table
 
-    _refuse(
-        options, ("search", "factor", "reach", "periods", "rounds", "set_point", "pose"), "has no meaning with --paper"
-    )
+    names = ("search", "factor", "reach_degrees", "periods", "rounds", "set_points", "pose")
+    refuse_given(options, names, "has no meaning with --paper; leave it out")
     rate = 1.0 / printed.SAMPLE_TIME
     plant = machine(options, robot, rate=rate, step=printed.SAMPLE_TIME / 8 if options.rate is None else None)
     how: dict[str, Any] = {"updates": options.updates, "factors": _numbers(options.factors, "--factors")}
     how["combinations"] = _numbers(options.combinations, "--combinations") or ()
-    how |= {name: getattr(options, name) for name in ("kp", "resolution") if getattr(options, name) is not None}
-    if options.amplitude is not None:
-        how["start"] = math.radians(options.amplitude)
+    given = given_options(options)  # the paper has a gain of its own
+    how |= {name: given[name] for name in ("kp", "resolution") if name in given}
+    if options.amplitude_degrees is not None:
+        how["start"] = math.radians(options.amplitude_degrees)
     model = paper_model(robot, options.nominal)
     stages = ("gravity", "inertia") if options.stage == "both" else (options.stage,)
     with bench(options, plant) as made:
@@ -471,21 +495,7 @@ def _paper_text(table: PaperTable) -> str:
     return "\n".join(lines)
 
 
-def _paper_page(options: Namespace, robot: Robot, tables: list[PaperTable]) -> str:
+def _paper_page(options: OscillateArguments, robot: Robot, tables: list[PaperTable]) -> str:
     from dynident.papers.jamisola.page import paper_html
 
-    return paper_html(robot.name, tables, command=_oscillate_command(options))
-
-
-def _oscillate_command(options: Namespace) -> str:
-    """The command that does it again."""
-    words = ["dynident", "oscillate", options.robot]
-    for name, value in sorted(vars(options).items()):
-        if name in ("robot", "verb", "json", "quiet", "fresh") or value in (None, "", False, []):
-            continue
-        if (name, value) == ("stage", "both"):
-            continue
-        option = f"--{name.replace('_', '-')}"
-        for one in value if isinstance(value, list) else [value]:
-            words += [option] if one is True else [option, str(one)]
-    return shlex.join(words)
+    return paper_html(robot.name, tables, command=command("oscillate", options))

@@ -1,30 +1,85 @@
-"""Motors of `dynident step`: from options, from a YAML file, or those of a simulated machine."""
+"""`dynident step`: its options, motors from options or a YAML file, and the answer."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 import shutil
-from argparse import Namespace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dynident.arrays import Array
-from dynident.cli.experiment import SIMULATED, bench, machine, tell, true_values
+from dynident.cli.arguments import command
+from dynident.cli.experiment import (
+    SIMULATED,
+    ExperimentArguments,
+    bench,
+    machine,
+    refuse_given,
+    split_names,
+    tell,
+    true_values,
+)
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiments.bench import Bench, Bounds
-from dynident.experiments.protocol import Quantity, answer, quantity_table
-from dynident.experiments.step.analysis import StepPayload, analyse, step_payload
-from dynident.experiments.step.controller import default_motors
-from dynident.experiments.step.procedure import StepOptions, step_test
-from dynident.experiments.step.records import record_from_log
-from dynident.experiments.step.result import Inertia, StepResult
-from dynident.experiments.step.tracking import Tracking, check_computed, tracking_check
-from dynident.plant import Motors
-from dynident.robot import Robot
+from dynident.experiments.options import StepOptions
+from dynident.options import LogReading, Options, option, plain_options
+
+if TYPE_CHECKING:
+    from dynident.arrays import Array
+    from dynident.experiments.bench import Bench
+    from dynident.experiments.protocol import Quantity
+    from dynident.experiments.step.analysis import StepPayload
+    from dynident.experiments.step.result import Inertia, StepResult
+    from dynident.experiments.step.tracking import Tracking
+    from dynident.plant import Motors
+    from dynident.robot import Robot
+
+_EACH = "one number, or one per joint"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotorOptions(Options):
+    """The motors of a machine, at the joint side unless at the shaft."""
+
+    motors: str | None = option(None, "the numbers below, by their long names", metavar="FILE.yaml")
+    gain: str | None = option(
+        None,
+        f"torque per voltage K = Kt/Ra at the joint [N·m/V], {_EACH}",
+        metavar="X[,X..]",
+        shown="the effort limit at 10 V",
+    )
+    kt: str | None = option(None, f"torque constant [N·m/A], {_EACH}", metavar="X[,X..]")
+    ra: str | None = option(None, f"resistance [Ohm], {_EACH}", metavar="X[,X..]")
+    ke: str | None = option(None, f"back-EMF constant [V·s/rad], {_EACH}", metavar="X[,X..]")
+    inductance: str | None = option(None, f"[H], {_EACH}", metavar="X[,X..]")
+    voltage_limit: str | None = option(None, f"[V], {_EACH}", metavar="X[,X..]")
+    shaft: bool = option(False, "these numbers are at the motor shaft, not at the joint")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepArguments(StepOptions, MotorOptions, ExperimentArguments, LogReading):
+    """`dynident step` on the command line."""
+
+    logs: tuple[str, ...] = option(
+        (),
+        "recorded steps instead of a machine: logs with t, q1.. and the voltage u of the driven motor",
+        flags=("--from",),
+        many=True,
+        metavar="LOG",
+    )
+    unbounded: bool = option(False, "let a simulated machine run beyond its position limits; velocity limits stay")
+    unloaded: str | None = option(
+        None,
+        "folder of the same test without payload: its poses and voltages are repeated, the difference is the payload",
+        metavar="OUT",
+    )
+    track: bool = option(
+        False, "then follow a cubic of 30 degrees in 0.3 s by feedforward alone, joint by joint and all together"
+    )
+    computed: str | None = option(
+        None, "with --track: a set of parameters computed before, to compare with", metavar="SET"
+    )
+
 
 _OPTIONS = {
     "gain": "gain",
@@ -37,24 +92,28 @@ _OPTIONS = {
 _AT = ("joint", "shaft")
 
 
-def motors_of(options: Namespace, robot: Robot, *, simulated: bool) -> tuple[Motors, bool, str]:
+def motors_of(options: MotorOptions, robot: Robot, *, simulated: bool) -> tuple[Motors, bool, str]:
     """Motors, whether their back-EMF is known, and where the numbers come from.
 
     Args:
-        options: motors (a file), gain, kt, ra, ke, inductance, voltage_limit, shaft.
+        options: Their numbers.
         robot: The robot.
         simulated: Whether the machine is simulated, so that it may have motors of our choice.
     """
+    import numpy as np
+
+    from dynident.experiments.step.controller import default_motors
+
     given: dict[str, Array] = {}
     at = "shaft" if options.shaft else "joint"
     if options.motors is not None:
         at, given = _from_file(Path(options.motors), robot, at)
-    for name, option in _OPTIONS.items():
-        text = getattr(options, option)
+    for name, key in _OPTIONS.items():
+        text = getattr(options, key)
         if text is not None:
             if name in given:
-                raise InputError(f"--{option.replace('_', '-')} is also in {options.motors}; give it once")
-            given[name] = _numbers(text, f"--{option.replace('_', '-')}", robot)
+                raise InputError(f"--{key.replace('_', '-')} is also in {options.motors}; give it once")
+            given[name] = _numbers(text, f"--{key.replace('_', '-')}", robot)
     if "inductance" in given and "resistance" not in given:
         raise InputError("an inductance needs the resistance: give --kt and --ra with it")
     electrical = [name for name in ("gain", "torque_constant", "resistance") if name in given]
@@ -76,6 +135,10 @@ def motors_of(options: Namespace, robot: Robot, *, simulated: bool) -> tuple[Mot
 
 
 def _made(robot: Robot, at: str, given: dict[str, Array]) -> Motors:
+    import numpy as np
+
+    from dynident.plant import Motors
+
     constant = given.get("torque_constant", given.get("gain"))
     resistance = given.get("resistance", np.array(1.0))  # K = Kt/Ra alone is that of one Ohm
     assert constant is not None
@@ -115,6 +178,8 @@ def _from_file(path: Path, robot: Robot, at: str) -> tuple[str, dict[str, Array]
 
 def _numbers(value: Any, what: str, robot: Robot) -> Array:
     """One number for all joints, or one for each: text, a number, a list, or a mapping by joint."""
+    import numpy as np
+
     names, variables = robot.joint_names, robot.position_names
     if isinstance(value, dict):
         for key in value:
@@ -140,8 +205,17 @@ TRACK_RATE = 250.0  # [Hz], the paper's
 _TRACKS = "tracking"
 
 
-def run(options: Namespace, robot: Robot) -> int:
-    """Run the verb."""
+def run_step(options: StepArguments) -> int:
+    """`dynident step`."""
+    import numpy as np
+
+    from dynident.cli.inputs import robot_of
+    from dynident.experiments.bench import Bounds
+    from dynident.experiments.protocol import answer
+    from dynident.experiments.step.analysis import step_payload
+    from dynident.experiments.step.procedure import step_test
+
+    robot = robot_of(options)
     simulated = options.plant is None and not options.logs
     motors, emf_known, source = motors_of(options, robot, simulated=simulated)
     how = _how(options, robot, emf_known)
@@ -159,7 +233,7 @@ def run(options: Namespace, robot: Robot) -> int:
                 raise InputError("--unbounded is for a simulated machine; a real one keeps its limits")
             limits = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.speed)
         with bench(options, plant, bounds=limits) as made:
-            result = step_test(made, motors, how)
+            result = step_test(made, motors, **plain_options(how, StepOptions))
             if options.track:
                 tracks = _track(options, robot, motors, made, result)
     payload = None if unloaded is None else step_payload(robot, _inertias(result), unloaded[0])
@@ -172,52 +246,36 @@ def run(options: Namespace, robot: Robot) -> int:
     def page() -> str:
         from dynident.report.experiments.step import step_html
 
-        return step_html(result, estimates, warnings, tracks, payload, motors, command=command(options))
+        return step_html(result, estimates, warnings, tracks, payload, motors, command=command("step", options))
 
     return tell(options, found, lambda: _text(result, estimates, tracks, payload), page)
 
 
-def _how(options: Namespace, robot: Robot, emf_known: bool) -> StepOptions:
+def _how(options: StepArguments, robot: Robot, emf_known: bool) -> StepOptions:
+    from dynident.experiments.step.tracking import check_computed
+
     _check_options(options)
-    if options.nominal is not None:
-        robot.value_set(options.nominal)  # which refuses an unknown name
+    if options.values is not None:
+        robot.value_set(options.values)  # which refuses an unknown name
     if options.computed is not None:
         check_computed(robot, options.computed)  # before the machine moves
-    given: dict[str, Any] = {
-        "duration": options.duration,
-        "still": options.still,
-        "settle": options.settle,
-        "configurations": options.configurations,
-        "bandwidth": options.hold,
-        "values": options.nominal,
-        "weight_std": options.weight_std,
-        "terms": options.taylor,
-    }
-    poses = [_pose(text, robot) for text in options.pose]
-    return StepOptions(
-        joints=None if options.joints is None else [name.strip() for name in options.joints.split(",")],
-        voltages=None if options.volts is None else _volts(options.volts),
-        poses=np.array(poses) if poses else None,
-        way=options.solve,
-        emf_known=emf_known,
-        for_payload=options.for_payload,
-        **{name: value for name, value in given.items() if value is not None},
-    )
+    how = plain_options(options, StepOptions)
+    how |= {"joints": split_names(options.joints), "emf_known": emf_known}
+    how["voltages"] = None if options.voltages is None else _volts(how["voltages"])
+    how["poses"] = None if options.poses is None else [_pose(text, robot) for text in how["poses"]]
+    return StepOptions(**how)
 
 
-def _check_options(options: Namespace) -> None:
+def _check_options(options: StepArguments) -> None:
     """Refuse options that would not be used."""
     if options.logs:
-        for name in ("plant", "volts", "duration", "settle", "configurations", "hold", "still", "joints", *SIMULATED):
-            if getattr(options, name) is not None:
-                raise InputError(f"--{name} shapes a test on a machine; leave it out with --from")
-        if options.pose or options.track or options.for_payload or options.unbounded:
+        names = ("plant", "voltages", "duration", "settle", "configurations", "bandwidth", "still", "joints")
+        refuse_given(options, (*names, *SIMULATED), "shapes a test on a machine; leave it out with --from")
+        if options.poses or options.track or options.for_payload or options.unbounded:
             raise InputError("--pose, --track, --for-payload, --unbounded need a machine; leave them out with --from")
     else:
-        for name in ("columns", "window"):
-            if getattr(options, name) is not None:
-                raise InputError(f"--{name} belongs to logs: give them with --from LOG..")
-    if options.pose and options.configurations is not None:
+        refuse_given(options, ("columns", "window"), "belongs to logs: give them with --from LOG..")
+    if options.poses and options.configurations is not None:
         raise InputError("--pose says where to test, --configurations how many places to choose; leave one of them out")
     if options.computed is not None and not options.track:
         raise InputError("--computed belongs to --track")
@@ -250,13 +308,17 @@ def _pose(text: str, robot: Robot) -> list[float]:
 
 def _payload(payload: StepPayload | None) -> list[Quantity]:
     """The numbers of a payload that are told."""
+    from dynident.experiments.protocol import Quantity
+
     if payload is None:
         return []
     return [Quantity(x.name, x.value, x.std or 0.0, x.unit) for x in payload.numbers if x.value is not None]
 
 
-def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOptions, *, combine: bool) -> StepResult:
+def _from_logs(options: StepArguments, robot: Robot, motors: Motors, how: StepOptions, *, combine: bool) -> StepResult:
     from dynident.cli.inputs import parse_window
+    from dynident.experiments.step.analysis import analyse
+    from dynident.experiments.step.records import record_from_log
     from dynident.logs import read_log
 
     start, stop = parse_window(options.window)
@@ -279,6 +341,10 @@ def _from_logs(options: Namespace, robot: Robot, motors: Motors, how: StepOption
 
 def _unloaded(folder: Path, robot: Robot) -> tuple[list[Inertia], dict[str, list[float]]]:
     """Inertias and voltages of an earlier test."""
+    import numpy as np
+
+    from dynident.experiments.step.result import Inertia
+
     path = folder / "answer.json" if folder.is_dir() else folder
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -295,6 +361,8 @@ def _unloaded(folder: Path, robot: Robot) -> tuple[list[Inertia], dict[str, list
 
 
 def _inertias(result: StepResult) -> list[Inertia]:
+    from dynident.experiments.step.result import Inertia
+
     return [
         Inertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
         for one in result.configurations
@@ -302,8 +370,13 @@ def _inertias(result: StepResult) -> list[Inertia]:
     ]
 
 
-def _track(options: Namespace, robot: Robot, motors: Motors, made: Bench, result: StepResult) -> list[Tracking]:
+def _track(options: StepArguments, robot: Robot, motors: Motors, made: Bench, result: StepResult) -> list[Tracking]:
     """The feedforward check; a simulated machine is commanded at the paper's rate, and its drives do not saturate."""
+    import numpy as np
+
+    from dynident.experiments.bench import Bench
+    from dynident.experiments.step.tracking import tracking_check
+
     if options.plant is not None:
         return tracking_check(made, motors, result, options.computed)
     strong = dataclasses.replace(motors, voltage_limit=np.inf)
@@ -322,6 +395,8 @@ def _track_warnings(tracks: list[Tracking]) -> list[str]:
 def _more(
     result: StepResult, motors: Motors, source: str, tracks: list[Tracking], payload: StepPayload | None
 ) -> dict[str, Any]:
+    import numpy as np
+
     robot, told = result.robot, result.combinations
     own = motors.for_joints(robot.joint_names)
     more: dict[str, Any] = {
@@ -357,26 +432,11 @@ def _more(
     return more
 
 
-def command(options: Namespace) -> str:
-    """The command that makes the same result again."""
-    words = ["dynident", "step", options.robot]
-    if options.logs:
-        words += ["--from", *options.logs]
-    skipped = ("robot", "verb", "logs", "json", "quiet", "fresh", "pose")
-    for name, value in vars(options).items():
-        if name in skipped or value in (None, False, "", []) or (name, value) == ("solve", "sequential"):
-            continue
-        option = f"--{name.replace('_', '-')}"
-        words += [option] if value is True else [option, str(value)]
-    for pose in options.pose:
-        words += ["--pose", pose]
-    return shlex.join(words)
-
-
 def _text(
     result: StepResult, estimates: tuple[Quantity, ...], tracks: list[Tracking], payload: StepPayload | None
 ) -> str:
     """The page for people."""
+    from dynident.experiments.protocol import quantity_table
     from dynident.report.experiments.step import inertia_text, payload_text, tracking_text
 
     lines = [f"Step voltage test of {result.robot.name}: {len(result.configurations)} configurations\n"]

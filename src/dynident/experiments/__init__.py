@@ -8,7 +8,8 @@ _MODULES = {  # each experiment is loaded when it is asked for
     "dynident.experiments.gravity": "GravityMoments gravity_from_logs gravity_moments",
     "dynident.experiments.oscillation.procedure": "Oscillation oscillate",
     "dynident.experiments.oscillation.torque_sensitivity": "sensitivity",
-    "dynident.experiments.step": "StepOptions StepResult step_test",
+    "dynident.experiments.options": "FrictionOptions GravityOptions OscillationOptions PlantOptions StepOptions",
+    "dynident.experiments.step": "StepResult step_test",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 __all__ = [*_MODULE_OF]

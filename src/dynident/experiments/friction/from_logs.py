@@ -17,7 +17,6 @@ from dynident.experiments.friction.groups import Group, joint_groups
 from dynident.experiments.friction.links import acceleration_columns
 from dynident.experiments.friction.points import (
     BLOCKS,
-    Gravity,
     Known,
     Point,
     Stretch,
@@ -27,6 +26,7 @@ from dynident.experiments.friction.points import (
     words,
 )
 from dynident.experiments.friction.result import VelocityFriction
+from dynident.experiments.options import Gravity
 from dynident.experiments.protocol import ExperimentError
 from dynident.logs.log import LogSource
 from dynident.robot.model import Robot

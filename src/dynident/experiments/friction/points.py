@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION
 from dynident.estimate.prediction import TorqueModel
+from dynident.experiments.options import Gravity
 from dynident.robot.model import Robot
 
 BLOCKS = 8  # parts of a stretch whose means tell the scatter
@@ -293,7 +294,6 @@ def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Po
 # ----------------------------------------------------------------------------------------------------------------------
 # What is no friction in a torque: known from the robot's values or a fit, none at all, or cancelled there and back.
 
-Gravity = Literal["cancel", "model", "none"]
 Known = Callable[[Array, Array, Array], Array]  # q, dq, ddq (m, n_moving) -> torque at the actuated coordinates
 _LINKS = "rigid,Ia"
 

@@ -9,14 +9,12 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import regressor
-from dynident.estimate.fit import Fit
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.friction.fitting import VelocityFit, fit_friction, shapes
 from dynident.experiments.friction.groups import Group, check_held, check_tested, joint_groups, quiet_pose
 from dynident.experiments.friction.links import TERMS, Links, acceleration_columns
 from dynident.experiments.friction.plan import Level, ThereAndBack, Timing, joint_range, plan_levels, prolonged
 from dynident.experiments.friction.points import (
-    Gravity,
     Known,
     Point,
     Stretch,
@@ -31,8 +29,10 @@ from dynident.experiments.friction.points import (
     words,
 )
 from dynident.experiments.friction.result import VelocityFriction
+from dynident.experiments.options import FrictionOptions
 from dynident.experiments.protocol import ExperimentError
-from dynident.plant.controllers import BANDWIDTH, ComputedTorque, Motion
+from dynident.options import keywords
+from dynident.plant.controllers import ComputedTorque, Motion
 from dynident.plant.protocol import Plant
 from dynident.robot.model import Robot
 
@@ -46,19 +46,8 @@ _NEVER = (
 Speeds = Sequence[float] | Mapping[str, Sequence[float]]
 
 
-def velocity_friction(
-    plant: Plant | Bench,
-    joints: Sequence[str] | None = None,
-    *,
-    speeds: Speeds | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    at: Mapping[str, float] | None = None,
-    gravity: Gravity = "cancel",
-    fit: Fit | None = None,
-    friction: str | Sequence[str] | None = None,
-    timing: Timing | None = None,
-    bandwidth: float = BANDWIDTH,
-) -> VelocityFriction:
+@keywords(FrictionOptions, "joints")
+def velocity_friction(plant: Plant | Bench, options: FrictionOptions) -> VelocityFriction:
     """Friction of joints from runs at constant velocities (Gautier, Khalil, Restrepo 1995, section 3).
 
     Each joint, or two coupled ones together, goes there and back at each speed while the others are held; runs are
@@ -68,29 +57,20 @@ def velocity_friction(
 
     Args:
         plant: The machine, or a bench with its bounds and folder.
-        joints: Joints by name or variable; None for all with friction.
-        speeds: Speeds for every joint, or by joint [rad/s or m/s]; for two coupled joints those of the motors, on the
-            joint side. Each is run in both directions. None for shares of the fastest that limits and range allow.
-        ranges: Positions between which joints may move, by joint; default their limits.
-        at: Where other joints are held, by joint; the rest stand where gravity does least, by the robot's own values.
-        gravity: "cancel" by both directions; "model" for the robot's own values, "none" where there is none: with
-            these two, each direction is a point of its own and offsets are found too.
-        fit: An estimate of the robot, which then tells gravity.
-        friction: Laws beside viscous and Coulomb friction: stribeck(0.2), sign(0.2), quadratic, cubic.
-        timing: Of the runs.
-        bandwidth: Natural frequency of the feedback [rad/s].
+        options: See `FrictionOptions`; the joints may be given by place.
 
     Raises:
         InputError: For joints, speeds and ranges that cannot be.
         ExperimentError: When no run could be used, with the reasons.
     """
     bench = plant if isinstance(plant, Bench) else Bench(plant)
-    laws, known = shapes(friction), known_torque(bench.robot, gravity, fit)
-    groups, timing = joint_groups(bench.robot, joints), timing or Timing()
+    speeds, ranges, at = options.speeds, options.ranges, options.at
+    laws, known = shapes(options.friction), known_torque(bench.robot, options.gravity, options.fit)
+    groups, timing = joint_groups(bench.robot, options.joints), options.timing or Timing()
     check_tested(groups, ranges or (), "a range")
     check_tested(groups, speeds if isinstance(speeds, Mapping) else (), "speeds")
     check_held(groups, at or ())
-    steps = _Steps(bench, known, bandwidth, timing)
+    steps = _Steps(bench, known, options.bandwidth, timing)
     tasks, notes = [], []
     for group in groups:  # all are planned before anything moves
         span = joint_range(group, bench.bounds, ranges)
@@ -111,7 +91,12 @@ def velocity_friction(
     if not fits:
         raise ExperimentError(f"no run could be used; {'; '.join(steps.left_out[:3])}")
     return VelocityFriction(
-        bench.robot.name, words(gravity, fit), tuple(fits), tuple(poses), tuple(steps.left_out), (*notes, *steps.notes)
+        bench.robot.name,
+        words(options.gravity, options.fit),
+        tuple(fits),
+        tuple(poses),
+        tuple(steps.left_out),
+        (*notes, *steps.notes),
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
 
 import numpy as np
 
@@ -25,13 +24,14 @@ from dynident.experiments.gravity.structure import (
     stages,
     unweighed,
 )
+from dynident.experiments.options import GravityOptions, Order
 from dynident.experiments.protocol import ExperimentError
 from dynident.logs.log import Log, joint_positions, row_torques
+from dynident.options import keywords
 from dynident.plant.controllers import Controller
 from dynident.plant.protocol import Plant
 from dynident.robot.model import Robot
 
-Order = int | Literal["auto"]
 Control = Callable[[Robot, Sweep], Controller]
 _BANDWIDTH, _PER_SAMPLE = 30.0, 0.25  # [rad/s] of the feedback; and what a sample of it may turn, at most
 _ROOM = 0.4  # [rad or m] that joints may be off the motion before a run is ended
@@ -40,58 +40,50 @@ _SHORTER = 0.05  # [rad or m] taken off where a run came to its end
 _PASSES, _LASTS = 0.1, 2.0  # [rad; a tenth in m], [s] that a joint moves by itself in a log to be looked at
 
 
-def gravity_moments(
-    bench: Bench | Plant,
-    *,
-    joints: Sequence[str] | None = None,
-    poses: Sequence[Mapping[str, float]] = (),
-    least_poses: int = 1,
-    span: float | None = None,
-    speed: float | None = None,
-    order: Order = 1,
-    control: Control | None = None,
-    true: str | Mapping[str, float] | None = None,
-) -> GravityMoments:
+@keywords(GravityOptions)
+def gravity_moments(bench: Bench | Plant, options: GravityOptions) -> GravityMoments:
     """Gravity moments of a machine from slow sweeps of one joint at a time, from the tip inwards.
 
     Args:
         bench: The machine.
-        joints: Only these, by name or variable; default all that feel weight. Moments of links beyond a joint must be
-            found too, so leave out inner joints only.
-        poses: Where to hold the joints; default chosen so that every moment shows. See `plan_sweeps`.
-        least_poses: Sweeps of each joint, at different poses, at least.
-        span: Half the range of a joint that turns [rad]; default 60 degrees. Joints that slide go 0.2 m either way.
-        speed: Of the sweeps [rad/s], default 0.2; joints that slide have a quarter of the number, in m/s.
-        order: Of the Fourier series, 1 for rigid links; "auto" for the one that the residual asks for.
-        control: What makes the machine follow a sweep; default a spring and damper at each joint on top of the torque
-            that the robot's own values say. Torque is measured, that of the controller's model is never believed.
-        true: Values that a simulated machine has, to be shown beside the estimates.
+        options: See `GravityOptions`.
 
     Raises:
         ExperimentError: When a sweep cannot be made or does not tell what it should.
     """
     bench = bench if isinstance(bench, Bench) else Bench(bench)
     base = gravity_base(bench.robot)
-    _check_order(order)
-    _refuse_asked(base, joints)
-    plan = plan_sweeps(base, joints=joints, poses=poses, least_poses=least_poses, span=span, speed=speed)
+    _check_order(options.order)
+    plan = _plan(base, options)
     notes = list(plan.notes)
     total, found = sum(len(own) for own in plan.sweeps), []
     for own in plan.sweeps:
         runs = []
         for sweep in own:
             bench.progress("sweeps", len(bench.runs), total)
-            runs.append(_swept(bench, sweep, control or _spring(bench), notes))
+            runs.append(_swept(bench, sweep, options.control or _spring(bench), notes))
         found.append(runs)
     bench.progress("sweeps", total, total)
-    return _moments(base, plan.stages, found, order, notes, None if true is None else base.values(true))
+    true = None if options.true is None else base.values(options.true)
+    return _moments(base, plan.stages, found, options.order, notes, true)
 
 
-def planned(robot: Robot, *, joints: Sequence[str] | None = None, **how: Any) -> Plan:
+@keywords(GravityOptions)
+def plan_gravity_sweeps(robot: Robot, options: GravityOptions) -> Plan:
     """What `gravity_moments` would do, without moving anything; options as there."""
-    base = gravity_base(robot)
-    _refuse_asked(base, joints)
-    return plan_sweeps(base, joints=joints, **how)
+    return _plan(gravity_base(robot), options)
+
+
+def _plan(base: GravityBase, options: GravityOptions) -> Plan:
+    _refuse_asked(base, options.joints)
+    return plan_sweeps(
+        base,
+        joints=options.joints,
+        poses=options.poses,
+        least_poses=options.least_poses,
+        span=options.span,
+        speed=options.speed,
+    )
 
 
 def gravity_from_logs(

@@ -15,8 +15,9 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.experiments.bench import Bench
+from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.model import Local, Solved, SwingModel, gauss_newton, local, nominals
-from dynident.experiments.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
+from dynident.experiments.oscillation.stage import StageResult, Step, duration_for, refuse, step_of
 from dynident.experiments.oscillation.swings import (
     AHEAD,
     Law,
@@ -59,7 +60,7 @@ class Seen:
 
 
 def gravity_stage(
-    bench: Bench, model: SwingModel, options: StageOptions | None = None, *, pose: Array | None = None
+    bench: Bench, model: SwingModel, options: OscillationOptions | None = None, *, pose: Array | None = None
 ) -> StageResult:
     """Find the weights of a machine from its swings.
 
@@ -72,7 +73,7 @@ def gravity_stage(
     Raises:
         ExperimentError: When it falls at once, does not swing, has no upright pose or needs too much torque.
     """
-    how = options or StageOptions()
+    how = options or OscillationOptions()
     search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
     solved, values = None, search.begin()
     for number in range(how.rounds):
@@ -97,7 +98,7 @@ def gravity_stage(
 class GravitySearch:
     """The runs of a gravity stage and what they have told so far."""
 
-    def __init__(self, bench: Bench, model: SwingModel, how: StageOptions, pose: Array) -> None:
+    def __init__(self, bench: Bench, model: SwingModel, how: OscillationOptions, pose: Array) -> None:
         self.bench, self.model, self.how, self.pose = bench, model, how, pose
         self.nominal = nominals(model.gravity)
         self.offset = np.zeros(len(pose))  # of where it swings from where the values say

@@ -17,6 +17,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.experiments.bench import Bench
+from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.modal_equations import (
     HOLD_STD,
     SMALLER,
@@ -29,7 +30,7 @@ from dynident.experiments.oscillation.modal_equations import (
     slopes_of,
 )
 from dynident.experiments.oscillation.model import Solved, SwingModel, linear_least_squares, nominals
-from dynident.experiments.oscillation.stage import StageOptions, StageResult, Step, duration_for, refuse, step_of
+from dynident.experiments.oscillation.stage import StageResult, Step, duration_for, refuse, step_of
 from dynident.experiments.oscillation.swings import Law, Swing, amplitude_for, mixed_start, quantum_of, swing
 
 MERGED = 1e-3  # |w²/kp - 1| at which the modes count as one
@@ -45,7 +46,7 @@ _PASSES = 4  # of the fit, each with the covariance of the pass before
 def inertia_stage(
     bench: Bench,
     model: SwingModel,
-    options: StageOptions | None = None,
+    options: OscillationOptions | None = None,
     *,
     weights: StageResult | None = None,
     kp: float = 100.0,
@@ -67,7 +68,7 @@ def inertia_stage(
     """
     if not (np.isfinite(kp) and kp > 0.0):
         raise InputError(f"kp is {kp}; expected a positive gain [1/s²]")
-    how = options or StageOptions()
+    how = options or OscillationOptions()
     values = nominals((*model.gravity, *model.inertia))
     if weights is not None:
         values[: len(model.gravity)] = weights.values
@@ -94,7 +95,7 @@ class _Search:
         self,
         bench: Bench,
         model: SwingModel,
-        how: StageOptions,
+        how: OscillationOptions,
         kp: float,
         poses: list[Array],
         weights: StageResult | None,

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, as_samples
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
 from dynident.experiments.bench import Bench
+from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.gravity_stage import ADVICE, GravitySearch, gravity_stage
 from dynident.experiments.oscillation.inertia_stage import inertia_stage
 from dynident.experiments.oscillation.model import SwingModel, local, swing_model
-from dynident.experiments.oscillation.stage import StageOptions, StageResult, refuse, step_of
+from dynident.experiments.oscillation.stage import StageResult, refuse, step_of
 from dynident.experiments.oscillation.swings import Law, NoTopError, Swing, slow_start, swing, top
 from dynident.experiments.protocol import ExperimentError, Quantity, answer, quantity_table
+from dynident.options import keywords
 from dynident.plant.protocol import Plant
 
 FINEST = 1e-3  # step of a factor at which creeping ends: that of the paper's tables
@@ -30,7 +31,7 @@ _SHRINK = 0.6  # of the steps after a fall or a step that did not help
 def creep(
     bench: Bench,
     model: SwingModel,
-    options: StageOptions | None = None,
+    options: OscillationOptions | None = None,
     *,
     pose: Array | None = None,
     finest: float = FINEST,
@@ -52,7 +53,7 @@ def creep(
     """
     if not 0.0 < finest < 0.1:
         raise InputError(f"finest is {finest}; expected a step of a factor between 0 and 0.1")
-    how = options or StageOptions()
+    how = options or OscillationOptions()
     search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
     values = search.begin()
     found, std = values.copy(), np.full(len(values), np.inf)
@@ -112,7 +113,7 @@ def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step:
 def random_walk(
     bench: Bench,
     model: SwingModel,
-    options: StageOptions | None = None,
+    options: OscillationOptions | None = None,
     *,
     pose: Array | None = None,
     finest: float = 5e-3,
@@ -135,7 +136,7 @@ def random_walk(
     """
     if not 0.0 < finest < 0.1 or runs < 1:
         raise InputError(f"finest is {finest}, runs is {runs}; expected a step between 0 and 0.1 and at least one run")
-    how = options or StageOptions()
+    how = options or OscillationOptions()
     search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
     begun = search.begin()
     rng, sizes = np.random.default_rng(seed), np.where(begun != 0.0, 0.25, 0.0)
@@ -174,9 +175,6 @@ def _result(search: GravitySearch, name: str, values: Array, std: Array) -> Stag
 # ----------------------------------------------------------------------------------------------------------------------
 # `oscillate`: weights, then inertias, of a machine from its natural oscillations.
 
-StageName = Literal["both", "gravity", "inertia"]
-SearchName = Literal["extrapolate", "creep", "walk"]
-STAGES = ("both", "gravity", "inertia")
 SEARCHES = {"extrapolate": gravity_stage, "creep": creep, "walk": random_walk}
 
 
@@ -219,17 +217,8 @@ class Oscillation:
         return quantity_table(self.estimates)
 
 
-def oscillate(
-    machine: Bench | Plant,
-    *,
-    stage: StageName = "both",
-    search: SearchName = "extrapolate",
-    nominal: str | Mapping[str, float] | None = None,
-    options: StageOptions | None = None,
-    pose: ArrayLike | None = None,
-    kp: float = 100.0,
-    set_points: Sequence[ArrayLike] | None = None,
-) -> Oscillation:
+@keywords(OscillationOptions)
+def oscillate(machine: Bench | Plant, options: OscillationOptions) -> Oscillation:
     """Identify a machine through its natural oscillations.
 
     In the gravity stage only the model's weight, Coriolis and centrifugal torque are sent: over-estimates swing,
@@ -239,13 +228,7 @@ def oscillate(
 
     Args:
         machine: A plant, or a bench with one.
-        stage: Both, or one of them.
-        search: Of the gravity stage: "extrapolate", or the paper's "creep" and "walk".
-        nominal: What is known before, a value set or a mapping; default the robot's own values.
-        options: Over-estimate, amplitude, bounds and lengths of the runs.
-        pose: (n_moving,) where to look for the pose in which the weight stands upright [rad or m].
-        kp: Gain of the inertia stage [1/s²].
-        set_points: Of the inertia stage, (n_moving,) each [rad or m]; default poses that tell most.
+        options: See `OscillationOptions`.
 
     Raises:
         ExperimentError: When the machine cannot be swung; what was recorded is on the bench.
@@ -254,22 +237,19 @@ def oscillate(
         Jamisola, Dadios, Ang: Dynamics parameters identification of rigid-body manipulators through natural
         oscillations.
     """
-    if stage not in STAGES:
-        raise UnknownNameError("stage", str(stage), STAGES)
-    if search not in SEARCHES:
-        raise UnknownNameError("search", str(search), SEARCHES)
+    stage, pose, set_points = options.stage, options.pose, options.set_points
     bench = machine if isinstance(machine, Bench) else Bench(machine)
     robot = bench.robot
     if robot.closure is not None:
         raise InputError(f"robot {robot.name}: its loops are closed numerically, for which this is not offered")
-    model = swing_model(robot, nominal)
+    model = swing_model(robot, options.nominal)
     where = None if pose is None else as_samples(pose, "pose", robot.joint_names, 1)[0]
     points = None if set_points is None else [as_samples(x, "set-point", robot.joint_names, 1)[0] for x in set_points]
     found: list[StageResult] = []
     skipped = ""
     if stage != "inertia" and model.gravity:
         try:
-            found.append(SEARCHES[search](bench, model, options, pose=where))
+            found.append(SEARCHES[options.search](bench, model, options, pose=where))
         except NoTopError as error:
             if stage == "gravity":
                 raise
@@ -279,7 +259,7 @@ def oscillate(
     if stage != "gravity":
         weights = found[0] if found else None
         try:
-            last = inertia_stage(bench, model, options, weights=weights, kp=kp, set_points=points)
+            last = inertia_stage(bench, model, options, weights=weights, kp=options.kp, set_points=points)
         except ExperimentError as error:
             if not skipped:
                 raise

@@ -9,48 +9,11 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, frozen
-from dynident.errors import InputError
 from dynident.experiments.oscillation.model import Group
-from dynident.experiments.oscillation.swings import REACH, Swing
+from dynident.experiments.oscillation.swings import Swing
 from dynident.experiments.protocol import ExperimentError, Quantity
 
-PERIODS = 4.0  # of the slowest mode in a run
 _SHORTEST, _LONGEST = 2.0, 120.0  # [s]
-
-
-@dataclass(frozen=True)
-class StageOptions:
-    """How a stage is run.
-
-    Attributes:
-        factor: Over-estimate to begin with, times what the description says.
-        amplitude: Of the starts [rad or m]; None for small ones that the encoders still resolve.
-        reach: Distance at which a swing is a fall [rad or m].
-        periods: Of the slowest mode in a run.
-        rounds: At most so many rounds of runs.
-        tolerance: Relative change of the estimates at which rounds end.
-    """
-
-    factor: float = 1.5
-    amplitude: float | None = None
-    reach: float = REACH
-    periods: float = PERIODS
-    rounds: int = 2
-    tolerance: float = 2e-4
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.factor) and self.factor > 1.0):
-            raise InputError(f"factor is {self.factor}; expected an over-estimate above 1: under-estimates fall")
-        for name in ("reach", "periods", "tolerance"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise InputError(f"{name} is {getattr(self, name):.4g}; expected a positive number")
-        if self.amplitude is not None and not 0.0 < self.amplitude < self.reach:
-            raise InputError(
-                f"amplitude is {self.amplitude:.4g} rad ({np.degrees(self.amplitude):.4g} degrees); expected between 0 "
-                f"and the reach, {self.reach:.4g} rad ({np.degrees(self.reach):.4g} degrees)"
-            )
-        if self.rounds < 1:
-            raise InputError(f"rounds is {self.rounds}; expected 1 or more")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dynident.dynamics.evaluate import energy_regressor, gravity_torque
 from dynident.dynamics.kernels import torque_law
 from dynident.dynamics.terms import TermsLike
 from dynident.experiments.bench import Bench, Bounds, Run
+from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.model import SwingModel, local
 from dynident.experiments.oscillation.modes import Modes, fit_modes
 from dynident.experiments.protocol import ExperimentError
@@ -224,7 +225,6 @@ def mixed_start(mass: Array, stiffness: Array, amplitude: float) -> Array:
 # ----------------------------------------------------------------------------------------------------------------------
 # One swing: a run under the natural control, and what its modes are.
 
-REACH = np.radians(12.0)  # [rad or m] a swing that goes this far from where it should is a fall
 _BAND = 0.03  # share of the start: what moves less about its end is at rest
 _TURNS = 3  # changes of side that make a swing
 _ROUNDED = 0.1  # of a rounding step over the amplitude: what rounded positions do to a logarithm, by trial
@@ -305,7 +305,7 @@ def swing(
     label: str,
     fastest: float,
     slowest: float = 0.0,
-    reach: float = REACH,
+    reach: float = OscillationOptions.reach,
     count: int | None = None,
 ) -> Swing:
     """Let the machine swing and look at its modes.

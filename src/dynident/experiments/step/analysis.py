@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
 from dynident.errors import InputError
+from dynident.experiments.options import StepOptions, Way
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.balance import torque_balance
-from dynident.experiments.step.integrals import WEIGHT_STD, Description
+from dynident.experiments.step.integrals import Description
 from dynident.experiments.step.poses import (
     best_rows,
     candidate_poses,
@@ -32,7 +33,6 @@ from dynident.experiments.step.result import (
     Inertia,
     JointFriction,
     StepResult,
-    Way,
     solve_inertias,
 )
 from dynident.payload.quantities import PayloadAdvice, PayloadNumber, null_space, payload_numbers
@@ -60,7 +60,7 @@ def analyse(
     emf_known: bool = False,
     values: str | None = None,
     combine: bool = True,
-    weight_std: float = WEIGHT_STD,
+    weight_std: float = StepOptions.weight_std,
 ) -> StepResult:
     """Inertia, friction and combinations from recorded steps.
 

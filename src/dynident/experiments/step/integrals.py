@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import gravity_torque, mass_matrix, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.experiments.options import StepOptions
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.poses import directions, feels_gravity, motor_inertia
 from dynident.experiments.step.records import StepRecord, driven_positions
@@ -18,7 +19,6 @@ from dynident.experiments.step.response import FEWEST, first_moving, position_no
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
-WEIGHT_STD = 0.2  # relative standard deviation of described masses, centers and inertias, unless told otherwise
 _ROUNDED = 1.0 / np.sqrt(12.0)  # standard deviation of rounding, in counts
 _TURN_SHARE = 0.02  # share of the travel by which a joint that turns round comes back
 _LAST = 10  # part of the time before the step that counts as rest
@@ -82,7 +82,7 @@ class Description:
     motor: int
     pose: Array
     values: str | None = None
-    std: float = WEIGHT_STD
+    std: float = StepOptions.weight_std
     counts: Mapping[int, float] = field(default_factory=dict)
 
     @property

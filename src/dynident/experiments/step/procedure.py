@@ -8,15 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, Mask
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.bench import Bench, Bounds, Run
+from dynident.experiments.options import StepOptions
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.analysis import analyse, balanced, no_constants, payload_poses
 from dynident.experiments.step.controller import StepController, suggested
-from dynident.experiments.step.integrals import WEIGHT_STD
 from dynident.experiments.step.poses import (
     choose_poses,
     directions,
@@ -26,78 +25,20 @@ from dynident.experiments.step.poses import (
     obstacle,
     start_place,
 )
-from dynident.experiments.step.records import STILL, StepRecord, driven_positions
-from dynident.experiments.step.response import check_terms, first_moving
-from dynident.experiments.step.result import StepResult, Way
+from dynident.experiments.step.records import StepRecord, driven_positions
+from dynident.experiments.step.response import first_moving
+from dynident.experiments.step.result import StepResult
+from dynident.options import keywords
 from dynident.plant.drives import Motors
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
-DURATION = 1.2  # [s] of a step, as in the paper
 PAYLOAD_POSES = 12  # for the ten numbers of a payload
 SPARE = 2  # configurations beyond the number of combinations
 _SHORTEST = 0.08  # share of the duration that a record must have
 _MARGIN = 0.02  # share of a joint's range, and of its speed limit, that is kept free
 _SETTLE, _SETTLE_LOADED = 0.02, 0.3  # [s] before a step: at rest by itself, and with weight to carry
 _RAISED, _TRIES = 1.6, 6  # by which a suggested voltage that moves nothing is raised, and how often
-
-
-@dataclass(frozen=True)
-class StepOptions:
-    """How a step test is made.
-
-    Attributes:
-        joints: Joints to test, by name or variable; None for all that can be.
-        voltages: Steps [V] for all joints, or by joint; None for what the robot's own values suggest: two, and one of
-            the other sign where gravity acts.
-        duration: Of a step [s].
-        settle: Time before it [s]; None for 0.02 s, or 0.3 s where weight is carried.
-        configurations: Number of (joint, pose); None for two more than there are combinations.
-        poses: Poses for every tested joint instead of chosen ones, (n_poses, n_moving).
-        repeat: (motor, pose) of an earlier test, to be made again with a payload that nobody knows.
-        for_payload: Add poses that tell a payload, for a test whose loaded repeat follows.
-        still: By how much a locked joint may move [rad or m].
-        bandwidth: Of what holds the others [rad/s]; None for what the sample time allows.
-        values: What the controller knows of the robot: a value set; None for the robot's own.
-        weight_std: Relative standard deviation of these masses, centers and inertias; steps of both signs correct them.
-        terms: None for the exact solution, else the number of terms of Taylor's series.
-        way: How effective inertias become combinations.
-        emf_known: Whether the motors' back-EMF is known, so that damping can be split.
-        seed: Of the candidates for poses.
-    """
-
-    joints: Sequence[str] | None = None
-    voltages: Sequence[float] | Mapping[str, Sequence[float]] | None = None
-    duration: float = DURATION
-    settle: float | None = None
-    configurations: int | None = None
-    poses: ArrayLike | None = None
-    repeat: Sequence[tuple[int, Array]] | None = None
-    for_payload: bool = False
-    still: float = STILL
-    bandwidth: float | None = None
-    values: str | None = None
-    weight_std: float = WEIGHT_STD
-    terms: int | None = None
-    way: Way = "sequential"
-    emf_known: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("duration", "still"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise InputError(f"step test: {name} is {value}; expected a positive number")
-        if not (math.isfinite(self.weight_std) and self.weight_std >= 0.0):
-            raise InputError(
-                f"step test: weight_std is {self.weight_std}; expected zero or a positive share, such as 0.2"
-            )
-        if self.settle is not None and not (math.isfinite(self.settle) and self.settle >= 0.0):
-            raise InputError(f"step test: settle is {self.settle} s; expected zero or a positive time")
-        if self.terms is not None:
-            check_terms(self.terms)
-        if self.bandwidth is not None and not (math.isfinite(self.bandwidth) and self.bandwidth > 0.0):
-            raise InputError(f"step test: bandwidth is {self.bandwidth}; expected a positive number [rad/s]")
 
 
 @dataclass
@@ -113,13 +54,14 @@ class _Plan:
     suggested: set[int] = field(default_factory=set)  # motors whose voltages nobody chose
 
 
-def step_test(bench: Bench, motors: Motors, options: StepOptions | None = None) -> StepResult:
+@keywords(StepOptions)
+def step_test(bench: Bench, motors: Motors, options: StepOptions) -> StepResult:
     """Identify inertia and friction from steps of voltage (Kim 1990).
 
     Args:
         bench: The machine; every run is recorded there.
         motors: Torque constant and resistance at the joint side (`Motors.at_shaft` for numbers of a data sheet).
-        options: How.
+        options: See `StepOptions`.
 
     Returns:
         Effective inertia, damping and Coulomb friction of each joint, and base combinations of inertial parameters.
@@ -128,7 +70,7 @@ def step_test(bench: Bench, motors: Motors, options: StepOptions | None = None) 
         ExperimentError: When a joint does not move, hits a limit at once, another one moves, a voltage is limited, or
             gravity cannot be carried. What was recorded so far is with the bench.
     """
-    how = options or StepOptions()
+    how = options
     plan = _plan(bench.robot, motors, how)
     records: list[StepRecord] = []
     for k, (motor, pose) in enumerate(plan.poses):

@@ -9,13 +9,13 @@ import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import gravity_torque
+from dynident.experiments.options import StepOptions
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.poses import directions
 from dynident.logs.log import Log, LogError, channel_names, joint_positions, joint_velocities
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
-STILL = 0.005  # [rad or m] by which a locked joint may move
 _STEADY = 0.02  # share of the voltage by which a step may vary
 _SAME = 0.02  # [rad or m] by which poses of one configuration may differ
 
@@ -91,11 +91,11 @@ def record_from_log(log: Log, robot: Robot, motors: Motors, values: str | None =
     places = driven_positions(robot, q)
     moved = np.abs(places - places[0]).max(axis=0)
     motor = int(np.argmax(moved))
-    for other in np.flatnonzero(moved > STILL):
+    for other in np.flatnonzero(moved > StepOptions.still):
         if other != motor:
             raise ExperimentError(
                 f"{log.source}: joint {robot.joint_names[other]} moved by {moved[other]:.2g} while "
-                f"{robot.joint_names[motor]} was tested; expected at most {STILL} rad or m: lock it"
+                f"{robot.joint_names[motor]} was tested; expected at most {StepOptions.still} rad or m: lock it"
             )
     name = channel_names("u", robot)[motor]
     if name not in log.channels:

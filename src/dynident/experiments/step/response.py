@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError
+from dynident.experiments.options import TAYLOR_TERMS, check_terms
 from dynident.experiments.protocol import ExperimentError
 
 FEWEST = 20  # samples after the onset
-_SERIES = 24  # terms that are exact to rounding where the closed form would cancel
 _NEAR = 0.5  # |A t| below which the series is used
 _LEAST = 1e-6  # [rad or m] that counts as motion, however fine the encoder
 _GRID, _FEW = 40, 50  # values of A from which a search starts, and samples that tell which
@@ -71,7 +71,7 @@ def displacement(s: Array, A: float, U: float, terms: int | None = None) -> Arra
 
 def _shape(x: Array, terms: int | None) -> tuple[Array, Array]:
     """phi(x) = (e^-x + x - 1) / x² and its derivative; with `terms`, of the series sum (-x)^k / (k + 2)!."""
-    count = _SERIES if terms is None else terms
+    count = TAYLOR_TERMS[1] if terms is None else terms  # exact to rounding where the closed form would cancel
     phi, slope = np.zeros_like(x), np.zeros_like(x)
     for k in range(count - 1, -1, -1):
         slope = slope * -x - phi  # Horner's rule and its derivative
@@ -145,12 +145,6 @@ def _check(t: Array, theta: Array, terms: int | None, what: str) -> None:
         raise InputError(f"{what}: {len(t)} samples; expected {FEWEST} or more with times that rise")
     if terms is not None:
         check_terms(terms)
-
-
-def check_terms(terms: int) -> None:
-    """Refuse a number of terms of Taylor's series that tells no A."""
-    if not 2 <= terms <= _SERIES:
-        raise InputError(f"{terms} terms of Taylor's series; expected 2 to {_SERIES}")
 
 
 def first_moving(position: Array, time: Array, step: float, what: str) -> int:

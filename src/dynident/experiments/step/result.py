@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.errors import UnknownNameError
+from dynident.experiments.options import Way
 from dynident.experiments.protocol import Quantity
 from dynident.experiments.step.poses import InertiaBase, motor_friction, motor_inertia
 from dynident.experiments.step.records import StepRecord
 from dynident.experiments.step.response import JointNumbers, StepResponse
 from dynident.robot.model import Robot
 
-Way = Literal["sequential", "together"]
 WAYS: tuple[Way, ...] = ("sequential", "together")
 _RANK = 1e-8  # share of the largest singular value of scaled rows that counts
 _CLEAR = 0.1  # the same for what a joint settles on its own
