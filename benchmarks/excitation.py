@@ -22,8 +22,10 @@ import scipy.optimize
 
 import dynident as di
 from dynident.arrays import on_one_thread
-from dynident.motion.excitation import ExciteOptions, _Excitation
-from dynident.motion.search import PER_PERIOD, Found, Search, feasible_poses
+from dynident.motion.excitation import ExcitationDesign
+from dynident.motion.options import ExcitationOptions
+from dynident.motion.search import ExcitationSearch, SearchResult, feasible_poses
+from dynident.motion.thresholds import THRESHOLDS
 
 LIMITS = {"acceleration": 8.0, "floor": -0.1, "clearance": 0.02, "safety": 1.0}
 STARTS, RANDOM, STEPS = 10, 200, 100
@@ -36,15 +38,15 @@ class Peer:
     """Criterion and limits of an excitation, for other optimisers."""
 
     def __init__(self, name: str) -> None:
-        self.job = _Excitation(di.load_robot(name), ExciteOptions(**LIMITS))
-        self.demands = self.job._demands()
-        self.problem = self.job._problem(self.demands, PER_PERIOD)
-        options = {"starts": 1, "kicks": 0, "iterations": 1, "seed": 1, "progress": None}
-        self.search = Search(self.problem, self.problem, self.demands, **options)
+        self.job = ExcitationDesign(di.load_robot(name), ExcitationOptions(**LIMITS))
+        self.demands = self.job.demands()
+        self.problem = self.job.problem(self.demands, THRESHOLDS.samples_per_period)
+        options = ExcitationOptions(starts=1, kicks=0, iterations=1, seed=1)
+        self.search = ExcitationSearch(self.problem, self.problem, self.demands, options)
 
     def promise(self, x: np.ndarray, pose: np.ndarray, seconds: float) -> di.trajectories.ExcitingMotion:
-        x, shortfalls = self.search._shrunk(x, pose)
-        return self.job._promise(Found(x, shortfalls, 0, 1, False, seconds))
+        x, shortfalls = self.search.shrink(x, pose)
+        return self.job.predict(SearchResult(x, shortfalls, 0, False, seconds))
 
     @on_one_thread
     def slsqp(self) -> tuple[float, di.trajectories.ExcitingMotion, float]:
@@ -85,7 +87,7 @@ def compare(name: str, with_slsqp: bool = True) -> None:
     print(f"{name}: 5 harmonics, 10 s; position, velocity, acceleration, torque, floor and clearance limits")
     robot = di.load_robot(name)
     start, wall = time.process_time(), time.perf_counter()
-    ours = di.excite(robot, **LIMITS)
+    ours = di.optimize_excitation(robot, **LIMITS)
     seconds, wall = time.process_time() - start, time.perf_counter() - wall
     p = len(ours.names)
     least = min(ours.slack.values())

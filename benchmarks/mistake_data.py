@@ -163,7 +163,9 @@ def simulated(name: str, *, values: Mapping[str, float] | None = None, seed: int
     """
     robot = di.load_robot(name)
     kinds = ("q", "dq", "i" if robot.drive.gains is not None else "tau")
-    motions = [di.excite(robot, duration=DURATION, values=values, seed=s, **QUICK).trajectory for s in (1, 2)]
+    motions = [
+        di.optimize_excitation(robot, duration=DURATION, values=values, seed=s, **QUICK).trajectory for s in (1, 2)
+    ]
 
     def run(label: str, motion: Any, **options: Any) -> Log:
         made = simulate(robot, motion, kinds=kinds, rate=250.0, values=values, seed=seed + len(label), **options).log
@@ -190,5 +192,5 @@ def clean_simulated() -> Iterator[tuple[str, Robot, list[Log]]]:
     for name in (*SIMULATED, "panda"):
         robot = di.load_robot(name)
         for seed, (words, options) in enumerate(ways.items(), start=11):
-            motion = di.excite(robot, duration=DURATION, seed=seed, **QUICK).trajectory
+            motion = di.optimize_excitation(robot, duration=DURATION, seed=seed, **QUICK).trajectory
             yield f"{name}, {words}", robot, [simulate(robot, motion, seed=seed, **options).log]

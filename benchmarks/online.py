@@ -23,7 +23,7 @@ import numpy as np
 
 import dynident as di
 from dynident.arrays import Array, on_one_thread
-from dynident.online.rows import _aligned as aligned, absorber
+from dynident.online.rows import absorber, aligned_zeros as aligned
 
 UPDATES = 100_000
 PARAMETERS, ROWS = 60, 6

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -56,14 +57,14 @@ def replay(fit: di.Fit, names: Sequence[str]) -> tuple[list[float], list[di.onli
 def largest(fit: di.Fit, names: Sequence[str], seconds: float = np.inf) -> float:
     """Largest F over the last of some logs, or over its first seconds; no change is ever found."""
     seen: list[float] = []
-    original, limit = changes.test, changes.LIMIT
+    original, thresholds = changes.test, changes.THRESHOLDS
     found = di.OnlineIdentifier(fit.robot, prior=fit, payload=True)
 
     def noted(*given: object) -> float:
         seen.append(original(*given))
         return seen[-1]
 
-    changes.test, changes.LIMIT = noted, np.inf
+    changes.test, changes.THRESHOLDS = noted, replace(thresholds, change_statistic=np.inf)
     offset = 0.0
     try:
         for name in names:
@@ -75,7 +76,7 @@ def largest(fit: di.Fit, names: Sequence[str], seconds: float = np.inf) -> float
             found.update_many(t[own] + offset, *motion)
             offset += float(t[-1]) + 2.0
     finally:
-        changes.test, changes.LIMIT = original, limit
+        changes.test, changes.THRESHOLDS = original, thresholds
     return max(seen)
 
 

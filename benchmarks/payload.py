@@ -94,7 +94,9 @@ def simulated(robots: Sequence[str], seeds: int) -> Iterator[str]:
         robot, body = di.load_robot(name), BODIES[name]
         for dry in (False, True):
             values = machine(robot, dry)
-            motion = di.excite(robot, duration=DURATION, values=values, seed=1, safety=SAFETY, **QUICK).trajectory
+            motion = di.optimize_excitation(
+                robot, duration=DURATION, values=values, seed=1, safety=SAFETY, **QUICK
+            ).trajectory
             bare, loaded = (_run(robot, values, motion, one) for one in (None, body))
             for method in ("loaded", "joint"):
                 found = [_found(robot, bare, loaded, method, seed) for seed in range(seeds)]
@@ -105,7 +107,7 @@ def known_load(seed: int = 0) -> Iterator[str]:
     """Lines about the SR400 with the load of paper 2: the body that was found against two identifications."""
     robot = di.load_robot("sr400")
     values = machine(robot, True)
-    motion = di.excite(robot, duration=DURATION, values=values, seed=1, safety=SAFETY, **QUICK).trajectory
+    motion = di.optimize_excitation(robot, duration=DURATION, values=values, seed=1, safety=SAFETY, **QUICK).trajectory
     plants = [_run(robot, values, motion, body) for body in (None, BODIES["sr400"])]
     bare, loaded = (measure(plant, seed=seed + i, every=EVERY) for i, plant in enumerate(plants))
     fits = [di.identify(robot, log, friction="basic") for log in (bare, loaded)]

@@ -88,7 +88,7 @@ def machine(robot: Robot, dry: bool) -> Mapping[str, float]:
 
 def exciting_motion(robot: Robot, values: Mapping[str, float], seed: int) -> Motion:
     """A motion that excites all parameters."""
-    return di.excite(robot, duration=DURATION, values=values, seed=seed, **QUICK).trajectory
+    return di.optimize_excitation(robot, duration=DURATION, values=values, seed=seed, **QUICK).trajectory
 
 
 def run_of(robot: Robot, values: Mapping[str, float], motion: Motion) -> MujocoPlant:

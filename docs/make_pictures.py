@@ -22,7 +22,7 @@ from dynident.pipeline.identification import identify_with_plots
 from dynident.report.excitation_design import motion_html
 from dynident.report.fit import report_html
 from dynident.report.terminal.fit import print_estimate
-from dynident.report.terminal.inspection import inspection
+from dynident.report.terminal.inspection import inspect_base
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the browser lives with the tests
@@ -76,7 +76,7 @@ def draw_motion() -> None:
     """Write docs/excite.svg: a motion in space and two of its joints, as the page of `excite --report` shows them."""
     robot = di.load_robot("ur10e")
     box = [[0.4, 0.3, -0.1], [0.9, 0.8, 0.3]]
-    motion = di.excite(robot, acceleration=8.0, floor=-0.1, clearance=0.02, boxes=[box])
+    motion = di.optimize_excitation(robot, acceleration=8.0, floor=-0.1, clearance=0.02, boxes=[box])
     page = motion_html(motion, robot).replace("&nbsp;", "&#160;")  # which XML knows without HTML
     parts = []
     for x, key, title in (
@@ -123,7 +123,7 @@ def main() -> None:
     """Write docs/inspect.svg, docs/identify.svg, docs/excite.svg and docs/report.png."""
     draw_motion()
     base = di.base_parameters(di.load_robot("sr400"), "rigid,Ia,Fv,Fc")
-    draw("dynident inspect sr400 --terms rigid,Ia,Fv,Fc", "inspect", inspection(base).print)
+    draw("dynident inspect sr400 --terms rigid,Ia,Fv,Fc", "inspect", inspect_base(base).print)
     demo = HERE.parent / "examples" / "demo"
     robot = di.load_robot(demo / "arm.yaml")
     roles = {"fourier_1": "train", "fourier_2": "train", "wandering": "validation"}

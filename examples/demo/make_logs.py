@@ -39,7 +39,7 @@ def wandering(robot: di.Robot) -> di.trajectories.Sinusoid:
 def motions(robot: di.Robot) -> dict[str, di.Trajectory]:
     """The motions by name, searched anew."""
     series = {"duration": 20.0, "frequency": 0.1, "harmonics": 10, **LIMITS}
-    exciting = {f"fourier_{seed}": di.excite(robot, seed=seed, **series).trajectory for seed in (1, 2)}
+    exciting = {f"fourier_{seed}": di.optimize_excitation(robot, seed=seed, **series).trajectory for seed in (1, 2)}
     return {**exciting, "wandering": wandering(robot)}
 
 

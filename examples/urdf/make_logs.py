@@ -33,7 +33,7 @@ def main() -> None:
     """Both motions, then both logs."""
     robot, machine = di.load_robot(HERE / "arm.yaml"), di.load_robot(HERE / "machine.yaml")
     for name, options in MOTIONS.items():
-        motion = di.excite(robot, floor=0.0, starts=4, kicks=1, **options)
+        motion = di.optimize_excitation(robot, floor=0.0, starts=4, kicks=1, **options)
         run = di.simulate(machine, motion.trajectory, values="machine", rate=250.0, seed=options["seed"])
         write(run.log, HERE / f"{name}.csv.gz")
 

@@ -63,8 +63,10 @@ if TYPE_CHECKING:
         read_log as read_log,
         write_log as write_log,
     )
-    from dynident.motion import Trajectory as Trajectory, excite as excite, load_trajectory as load_trajectory
-    from dynident.online import OnlineIdentifier as OnlineIdentifier
+    from dynident.motion.excitation import optimize_excitation as optimize_excitation
+    from dynident.motion.storage import load_trajectory as load_trajectory
+    from dynident.motion.trajectory import Trajectory as Trajectory
+    from dynident.online.identifier import OnlineIdentifier as OnlineIdentifier
     from dynident.online.sources import open_source as open_source
     from dynident.online.streaming import stream as stream
     from dynident.payload import (
@@ -100,7 +102,7 @@ _ROOMS = {  # in the order data flows
     "dynident.validation": "Validation compare_fits validate",
     "dynident.pipeline.identification": "identify",
     "dynident.pipeline.options": "IdentifyOptions",
-    "dynident.motion": "Trajectory excite load_trajectory",
+    "dynident.motion": "Trajectory load_trajectory optimize_excitation",
     "dynident.plant": "MujocoPlant Plant",
     "dynident.plant.simulation": "simulate",
     "dynident.online": "OnlineIdentifier",
@@ -149,7 +151,8 @@ _RENAMED = {  # names of before -> where they are now; until 0.6
     "Estimate": "Fit",
     "Estimator": "estimators.Estimator",
     "Excitation": "identifiability.Excitation",
-    "ExciteOptions": "trajectories.ExciteOptions",
+    "excite": "optimize_excitation",
+    "ExciteOptions": "trajectories.ExcitationOptions",
     "ExcitingMotion": "trajectories.ExcitingMotion",
     "Experiment": "estimate.StageData",
     "experiment": "estimate.experiment",

@@ -135,8 +135,10 @@ def _is_number(value: object, kind: type | None) -> bool:
 def _is_within(value: Any, facts: Mapping[str, Any]) -> bool:
     """Whether a number is within `minimum` and `below`, which it must not reach, and `least` and `most`."""
     return bool(
-        facts.get("minimum", -math.inf) < value < facts.get("below", math.inf)
-        and facts.get("least", -math.inf) <= value <= facts.get("most", math.inf)
+        ("minimum" not in facts or value > facts["minimum"])
+        and ("below" not in facts or value < facts["below"])
+        and ("least" not in facts or value >= facts["least"])
+        and ("most" not in facts or value <= facts["most"])
     )
 
 

@@ -8,8 +8,7 @@ import pytest
 
 import dynident as di
 from dynident.cli.command_line import main
-from dynident.report.comparison import comparison_html
-from dynident.report.comparison_text import change_words, headline
+from dynident.report.comparison import change_words, comparison_html, headline
 from tests.cli.fits import FIRST, LOADED, OTHER, SECOND, answer, complaint, fit_of
 from tests.report.test_page import Balance
 from tests.signals.made import Fourier, make_log, stamps
@@ -102,7 +101,7 @@ def test_other_terms_and_robots_are_compared_by_name(pair, tmp_path):
     assert change_words(found, named["Fo1"]) == "only A"
     assert named["Fo1"].values[1] is None
     assert not named["ZZR1"].alike  # with the rotor's inertia and without
-    assert change_words(found, named["ZZR1"]) == "another sum"
+    assert change_words(found, named["ZZR1"]) == "another combination"
     far = replace(named["ZZR1"], deviations=(None, 50.0))
     assert replace(found, parameters=(far,)).changed == ()
     assert replace(found, parameters=(replace(far, alike=True),)).changed[0].name == "ZZR1"

@@ -121,7 +121,7 @@ def test_targets_are_looked_at_first(target, fragment, folder, capsys, monkeypat
         raise AssertionError("the work began")
 
     monkeypatch.setattr(module, "simulate", never)
-    monkeypatch.setattr("dynident.motion.excitation.excite", never)
+    monkeypatch.setattr("dynident.motion.optimize_excitation", never)
     assert fragment in complaint(["simulate", "arm.yaml", "good.yaml", "-o", f"{target}.csv"], capsys, folder)
     assert fragment in complaint(["excite", "arm.yaml", "-o", f"{target}.yaml"], capsys, folder)
     assert fragment in complaint(["excite", "arm.yaml", "-o", "m.yaml", "--csv", f"{target}.csv"], capsys, folder)
@@ -135,11 +135,11 @@ EXCITE = {
     "box round all": ("--box=-9,-9,-9,9,9,9", "broken by "),
     "box with a minus": ("--box -9,-9,-9,9,9,9", "one that begins with a minus is written --box=-1"),
     "seed": ("--seed -1", "seed is -1; expected a whole number, zero or more"),
-    "clearance": ("--clearance -1", "clearance is -1.0; expected zero or a positive number [m]"),
-    "radius": ("--radius nan --floor 0", "radius is nan; expected zero or a positive number [m]"),
+    "clearance": ("--clearance -1", "clearance is -1.0; expected zero or a positive number"),
+    "radius": ("--radius nan --floor 0", "radius is nan; expected zero or a positive number"),
     "frequency": ("--frequency 1e6", "oscillations; the search takes up to 300"),
     "harmonics": ("--harmonics 500", "oscillations; the search takes up to 300"),
-    "duration": ("--duration 1e9", "duration is 1e+09 s; the search takes up to 3600 s"),
+    "duration": ("--duration 1e9", "duration is 1000000000.0; expected a number above 0 and up to 3600"),
     "same file": ("--csv m.yaml", "would write the same file m.yaml"),
 }
 
@@ -166,11 +166,11 @@ def test_what_is_given_by_joint_is_checked_like_a_list(folder):
     robot = di.load_robot("arm.yaml")
     for noise, message in (({"lift": -1, "shoulder": 1, "elbow": 1}, "must be positive"), ("much", "one number")):
         with pytest.raises(di.InputError, match=message):
-            di.excite(robot, noise=noise)
+            di.optimize_excitation(robot, noise=noise)
     with pytest.raises(di.InputError, match="pairs of corners"):
-        di.excite(robot, boxes=[[[0, 0], [1, 1, 1]]])
+        di.optimize_excitation(robot, boxes=[[[0, 0], [1, 1, 1]]])
     with pytest.raises(di.InputError, match="a position for each of lift, shoulder, elbow"):
-        di.excite(robot, start=["home"])
+        di.optimize_excitation(robot, start=["home"])
 
 
 def test_a_motion_file_has_its_ending(folder, capsys):

@@ -26,13 +26,13 @@ def test_the_page_fits_80_columns_and_shows_the_counts(name, capsys, monkeypatch
     assert max(len(line) for line in page.splitlines()) <= 80
     base = di.base_parameters(di.load_robot(name))
     assert f"{base.n}  base parameters" in page
-    assert "Values 'plant' are physical." in page
+    assert "Values 'plant' are physically consistent." in page
     assert "\x1b[" not in page  # no colours in a pipe
 
 
 def test_values_of_a_paper_are_judged(capsys):
     assert main(["inspect", "kr5-planar", "--values", "table4"]) == 0
-    assert "are not physical" in capsys.readouterr().out
+    assert "are not physically consistent" in capsys.readouterr().out
     assert main(["inspect", "cmu-dd-arm-3", "--values", "table3"]) == 0
     assert "link 3" in capsys.readouterr().out
 
@@ -46,7 +46,7 @@ def test_partial_and_foreign_values_are_not_judged_beyond_what_they_say(tmp_path
     assert "Warning" not in page
     for terms in ("rigid", "Fv", "rigid,Ia,Fv,Fc"):
         assert main(["inspect", "sr400", "--values", "table4-loaded", "--terms", terms]) == 0
-        assert "do not contradict physics" in capsys.readouterr().out
+        assert "do not contradict physical consistency" in capsys.readouterr().out
     assert main(["inspect", "kr5-planar", "--values", "table4", "--locked", "q1=0"]) == 2
     assert "belong to the robot without locked joints" in capsys.readouterr().err
     path.write_text("base: pendulum-2\nbase_parameters: {x: {NOPE9: 1}}\n")

@@ -196,7 +196,7 @@ BAD = {
         "does not exist",
     ),
     "payload": (("udp://127.0.0.1:0", "--robot", ROBOT, "--find", "payload"), "give --fit FIT"),
-    "band": (("udp://127.0.0.1:0", "--robot", ROBOT, "--band", "-1"), "band is -1.0; expected a finite number"),
+    "band": (("udp://127.0.0.1:0", "--robot", ROBOT, "--band", "-1"), "band is -1.0; expected zero or a positive"),
     "fresh without a file": (("x.csv", "--robot", ROBOT, "--fresh"), "--fresh belongs to --checkpoint"),
     "locked fit": (("x.csv", "--fit", "y", "--locked", "q1=0"), "--locked belongs to --robot"),
 }

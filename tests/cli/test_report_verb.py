@@ -29,7 +29,7 @@ def test_a_regenerated_report_is_the_original(folder, tmp_path, capsys):
     found = answer(capsys, "report", str(folder), "-o", str(target))
     assert target.read_bytes() == original
     assert found["bytes"] == len(original)
-    assert found["verdict"].endswith("torque error on logs it has not seen")
+    assert found["verdict"].endswith("torque error on held-out logs")
     assert f"dynident identify {ARM}" in found["command"]
     assert "--window 0:19" in found["command"]
 

@@ -10,7 +10,7 @@ from dynident.dynamics.jit.numpy_kernel import NumpyKernel
 from dynident.dynamics.jit.reverse_pass import adjoint
 from dynident.dynamics.kernels import record
 from dynident.dynamics.terms import resolve_terms
-from dynident.motion.rows import CRITERIA, EnergyRows, TorqueRows
+from dynident.motion.rows import CRITERIA, EnergyModelRows, TorqueRows
 from dynident.motion.space import Space
 
 pytestmark = pytest.mark.usefixtures("without_compiling")
@@ -74,7 +74,7 @@ def rows_of(model, name, n_samples=60):
     times = np.linspace(0.0, 4.0, n_samples)
     scale = np.random.default_rng(0).uniform(0.5, 2.0, base.n)
     if model == "energy":
-        return EnergyRows(base, scale, times, 0.5), space, scale
+        return EnergyModelRows(base, scale, times, 0.5), space, scale
     noise = np.linspace(0.5, 2.0, len(robot.moving))
     rest = np.linspace(0.1, 0.5, len(robot.moving)) if model == "dynamic" else None
     return TorqueRows(base, scale, times, noise, rest), space, scale
@@ -84,24 +84,24 @@ def rows_of(model, name, n_samples=60):
 @pytest.mark.parametrize("name", ["cylindrical", "sr400", "tx40"])
 def test_rows_have_the_derivative_of_the_whole_chain(model, name):
     rows, space, _ = rows_of(model, name)
-    raster = space.raster(rows.times)
+    waves = space.waves(rows.times)
     rng = np.random.default_rng(3)
     x, way, h = rng.normal(size=space.size) * 0.3, rng.normal(size=space.size), 1e-6
     slope = rng.normal(size=(rows.base.n, rows.base.n))
     slope = slope + slope.T
 
     def value(x):
-        return np.sum(slope * rows.information(space.states(x, raster)))
+        return np.sum(slope * rows.information(space.states(x, waves)))
 
     value(x)
-    gradient = space.pull(rows.pull(slope), raster)
+    gradient = space.pull(rows.pull(slope), waves)
     difference = (value(x + h * way) - value(x - h * way)) / (2 * h)
     assert gradient @ way == pytest.approx(difference, rel=2e-5)
 
 
 def test_torque_rows_are_the_weighted_base_regressor():
     rows, space, scale = rows_of("dynamic, all rows alike", "tx40")
-    states = space.states(np.random.default_rng(4).normal(size=space.size) * 0.3, space.raster(rows.times))
+    states = space.states(np.random.default_rng(4).normal(size=space.size) * 0.3, space.waves(rows.times))
     W = rows.base.regressor(*states) / scale / np.linspace(0.5, 2.0, 6)[None, :, None]
     W = np.ascontiguousarray(W).reshape(-1, rows.base.n)
     np.testing.assert_allclose(rows.information(states), W.T @ W, rtol=1e-9, atol=1e-9)
@@ -112,7 +112,7 @@ def test_torque_rows_are_the_weighted_base_regressor():
 def test_a_joint_at_rest_tells_nothing():
     rows, space, _ = rows_of("dynamic", "cylindrical")
     everything, _, _ = rows_of("dynamic, all rows alike", "cylindrical")
-    q, dq, ddq = space.states(np.random.default_rng(4).normal(size=space.size), space.raster(rows.times))
+    q, dq, ddq = space.states(np.random.default_rng(4).normal(size=space.size), space.waves(rows.times))
     dq[:, 1], dq[:, 2] = 0.0, 0.5  # of the third joint, the speed at which its rows count half
     weighted, alike = rows.matrices((q, dq, ddq)), everything.matrices((q, dq, ddq))
     assert not weighted[1][1].any()
@@ -123,7 +123,7 @@ def test_energy_rows_are_the_work_done():
     rows, space, scale = rows_of("energy", "sr400", n_samples=4001)
     robot, base = rows.base.robot, rows.base
     x = np.random.default_rng(5).normal(size=space.size) * 0.3
-    q, dq, ddq = states = space.states(x, space.raster(rows.times))
+    q, dq, ddq = states = space.states(x, space.waves(rows.times))
     dense = np.zeros((len(q) - 1, base.n))
     for columns, part in rows.matrices(states):
         dense[:, columns] = part.T

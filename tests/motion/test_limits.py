@@ -89,11 +89,11 @@ def test_placeholders_are_named_and_not_believed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     robot = urdf(tmp_path / "leg.urdf", BOILERPLATE, BOILERPLATE)
     with pytest.raises(InputError, match=r"velocity limit 1000 rad/s of j1, j2 is a placeholder.*--max-velocity j1=2"):
-        di.excite(robot, position_range=1.0)
+        di.optimize_excitation(robot, position_range=1.0)
     with pytest.raises(
         InputError, match=r"limits -10 to 10 rad of j1, j2 are placeholders.*--position-range j1=-1.5:1.5"
     ):
-        di.excite(robot, max_velocity=4.0)
+        di.optimize_excitation(robot, max_velocity=4.0)
     given = ["--max-velocity", "4", "--position-range", "1.2", "--json", "--report", "leg.html"]
     assert main(["excite", "leg.urdf", "-o", "m.yaml", *QUICK, *given]) == 0
     told = capsys.readouterr()

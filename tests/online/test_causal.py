@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.online import CausalFilter, CausalOptions
+from dynident.online import CausalFilter
 
 T = 0.002
 
@@ -20,7 +20,7 @@ def signals(n=400):
 class TestFivePoint:
     def test_the_taps_of_the_paper(self):
         """f'(x - 2T) = (-2 f(x-4T) - f(x-3T) + f(x-T) + 2 f(x)) / 10T; the second derivative is the same twice."""
-        own = CausalFilter(CausalOptions(T, cutoff=None, differentiator="five-point"), 1)
+        own = CausalFilter(1, T, cutoff=None, differentiator="five-point")
         once = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / (10.0 * T)
         assert own.delay == 4
         np.testing.assert_allclose(own.taps[1][2:7], once, atol=1e-9)
@@ -29,7 +29,7 @@ class TestFivePoint:
         np.testing.assert_array_equal(own.taps[0], np.eye(9)[4])
 
     def test_exact_on_parabolas_four_samples_late(self):
-        own = CausalFilter(CausalOptions(T, cutoff=None), 1)
+        own = CausalFilter(1, T, cutoff=None)
         t = T * np.arange(20)
         found = own.push_many(t, (1.0 + 2.0 * t + 3.0 * t**2)[:, None], t[:, None])
         np.testing.assert_allclose(found.time, t[4:-4], atol=1e-12)
@@ -41,7 +41,7 @@ class TestFivePoint:
 @pytest.mark.parametrize("differentiator", ["low-pass", "five-point"])
 def test_motion_and_torque_speak_of_the_same_instant(differentiator):
     t, q, tau = signals()
-    own = CausalFilter(CausalOptions(T, 40.0, differentiator), 2)
+    own = CausalFilter(2, T, 40.0, differentiator=differentiator)
     found = own.push_many(t, q, tau)
     at = found.time[:, None] * np.array([3.0, 2.0])
     bend = 1e-7 if differentiator == "low-pass" else 1e-4  # the five-point differentiator flattens fast motion
@@ -53,7 +53,7 @@ def test_motion_and_torque_speak_of_the_same_instant(differentiator):
 
 def test_blocks_are_the_same_as_samples():
     t, q, tau = signals()
-    one, many = (CausalFilter(CausalOptions(T, 60.0), 2) for _ in range(2))
+    one, many = (CausalFilter(2, T, 60.0) for _ in range(2))
     single = [found for i in range(len(t)) if (found := one.push(t[i], q[i], tau[i])) is not None]
     parts = [many.push_many(t[a:b], q[a:b], tau[a:b]) for a, b in ((0, 30), (30, 31), (31, 260), (260, 400))]
     for name in ("time", "q", "dq", "ddq", "tau"):
@@ -64,7 +64,7 @@ def test_blocks_are_the_same_as_samples():
 def test_measured_speeds_are_differentiated_once():
     t, q, tau = signals()
     dq = np.stack([3.0 * np.cos(3.0 * t), -2.0 * np.sin(2.0 * t)], axis=1)
-    own = CausalFilter(CausalOptions(T, 40.0, speed="measured"), 2)
+    own = CausalFilter(2, T, 40.0, velocity_source="measured")
     found = own.push_many(t, np.zeros_like(q), tau, dq)
     np.testing.assert_allclose(found.dq[:, 0], 3.0 * np.cos(3.0 * found.time), atol=1e-6)
     np.testing.assert_allclose(found.ddq[:, 0], -9.0 * np.sin(3.0 * found.time), atol=1e-4)
@@ -75,7 +75,7 @@ def test_measured_speeds_are_differentiated_once():
 class TestFaults:
     def run(self, keep):
         t, q, tau = signals()
-        own = CausalFilter(CausalOptions(T, 60.0), 2)
+        own = CausalFilter(2, T, 60.0)
         return own, own.push_many(t[keep], q[keep], tau[keep])
 
     def test_a_few_missing_samples_are_filled_in(self):
@@ -103,4 +103,4 @@ class TestFaults:
 )
 def test_what_cannot_be_filtered_is_refused(options, words):
     with pytest.raises(di.InputError, match=words):
-        CausalOptions(**options)
+        CausalFilter(2, **options)

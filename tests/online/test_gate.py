@@ -9,15 +9,16 @@ import pytest
 
 import dynident as di
 from dynident.online import identifier as identifier_module
-from dynident.online.outliers import MARGIN, SLIDING_SPEED, SPEED, JumpGate, speed_limits
+from dynident.online.outliers import OutlierGate, speed_limits
+from dynident.online.thresholds import THRESHOLDS
 from tests.online.made import BODY, TERMS, arm, feed, motion, torque
 
 STEP = 0.01  # [s]
 RATE = 250.0
 
 
-def gate() -> JumpGate:
-    return JumpGate(np.array([2.0, 2.0]), STEP)  # 20 mrad per sample
+def gate() -> OutlierGate:
+    return OutlierGate(np.array([2.0, 2.0]), STEP)  # 20 mrad per sample
 
 
 def smooth(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -25,7 +26,7 @@ def smooth(n: int) -> tuple[np.ndarray, np.ndarray]:
     return t, np.column_stack([np.sin(t), np.cos(t), 5.0 * t, -5.0 * t])  # positions, then what comes beside them
 
 
-def through(t, values, *, size: int | None = None) -> tuple[JumpGate, list[int], np.ndarray]:
+def through(t, values, *, size: int | None = None) -> tuple[OutlierGate, list[int], np.ndarray]:
     """What passes: places where the filters are to start anew, and stamps; sample by sample without a size."""
     found, restarts, stamps = gate(), [], []
     for first in range(0, len(t), size or 1):
@@ -71,7 +72,7 @@ class TestSamplesAndBlocks:
         found, restarts, stamps = through(t, values, size=size)
         assert (found.jumps, found.glitches, restarts) == (0, 0, [])
         np.testing.assert_array_equal(stamps, t)
-        assert found.limits[0] == pytest.approx(MARGIN * 3.0)
+        assert found.limits[0] == pytest.approx(THRESHOLDS.velocity_margin * 3.0)
 
     def test_gaps_and_late_samples_are_left_to_the_filters(self, size):
         t, values = smooth(200)
@@ -106,12 +107,14 @@ def test_what_waits_is_kept(tmp_path):
 def test_limits_are_those_of_the_robot_or_generous():
     robot = di.load_robot("ur10e")
     stated = [robot.joints[i].limits.velocity for i in robot.active]
-    np.testing.assert_allclose(speed_limits(robot), MARGIN * np.array(stated))
+    np.testing.assert_allclose(speed_limits(robot), THRESHOLDS.velocity_margin * np.array(stated))
     unstated = zip(arm().joints, (None, 0.0) * 3, strict=True)
     joints = [replace(joint, limits=replace(joint.limits, velocity=x)) for joint, x in unstated]
     sliding = [replace(joints[0], kind="prismatic"), *joints[1:]]
-    np.testing.assert_array_equal(speed_limits(replace(arm(), joints=tuple(joints))), np.full(6, SPEED))
-    assert speed_limits(replace(arm(), joints=tuple(sliding)))[0] == SLIDING_SPEED
+    np.testing.assert_array_equal(
+        speed_limits(replace(arm(), joints=tuple(joints))), np.full(6, THRESHOLDS.velocity_rad_s)
+    )
+    assert speed_limits(replace(arm(), joints=tuple(sliding)))[0] == THRESHOLDS.sliding_velocity_m_s
 
 
 class TestEstimates:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.online import CausalFilter, CausalOptions
+from dynident.online import CausalFilter
 from tests.online.made import TERMS, arm, feed, motion, torque, truth
 
 RATE = 250.0
@@ -40,7 +40,7 @@ class TestEqualsOffline:
         options = {"band": 8.0, "box": 1, "rest_speed": 0.0, "forgetting": "none", "sample_time": 1.0 / RATE}
         found = di.OnlineIdentifier(arm(), terms=TERMS, sigma=sigma, **options)
         feed(found, t, q, tau)
-        rows = CausalFilter(CausalOptions(1.0 / RATE, 32.0), 6).push_many(t, q, tau)
+        rows = CausalFilter(6, 1.0 / RATE, 32.0).push_many(t, q, tau)
         info = di.accumulate(arm(), rows.q, rows.dq, rows.ddq, rows.tau, TERMS)
         wanted = info.weighted(list(1.0 / sigma**2)).solve(weighting="equal")
         assert relative(found.state().values, wanted.values) < 1e-9
@@ -59,7 +59,7 @@ class TestEqualsOffline:
             assert solved.names == one.state().names
             assert relative(solved.values, one.state().values) < 1e-9
             assert relative(one.values, one.state().values) < 1e-9
-        rows = CausalFilter(CausalOptions(1.0 / RATE, 32.0), 6).push_many(t, q, tau)
+        rows = CausalFilter(6, 1.0 / RATE, 32.0).push_many(t, q, tau)
         info = di.accumulate(arm(), rows.q, rows.dq, rows.ddq, rows.tau, TERMS).weighted(list(1.0 / sigma**2))
         assert (
             relative(every.information().solve(weighting="equal").values, info.solve(weighting="equal").values) < 1e-9
@@ -316,7 +316,7 @@ class TestRefusals:
         ],
     )
     def test_options_that_are_no_such_number(self, name, value):
-        with pytest.raises(di.InputError, match=f"{name} is {value!r}; expected a"):
+        with pytest.raises(di.InputError, match=f"{name} is {value!r}; expected "):
             di.OnlineIdentifier(arm(), terms=TERMS, **{name: value})
 
     def test_motion_at_one_instant(self):

@@ -14,7 +14,15 @@ import pytest
 import dynident as di
 from dynident.errors import InputError
 from dynident.logs.log import Log
-from dynident.online.sources import Replay, SourceError, StandardInput, TcpSource, UdpSource, open_source, simulated
+from dynident.online.sources import (
+    Replay,
+    SourceError,
+    StandardInput,
+    TcpSource,
+    UdpSource,
+    open_source,
+    simulated_source,
+)
 from dynident.online.sources.network import is_loopback, parse_address
 from dynident.online.sources.packets import LONGEST
 from tests.logs.test_bag import cdr, write_mcap
@@ -189,7 +197,7 @@ def test_joint_states_of_an_mcap_file_are_a_stream(tmp_path):
 def test_the_plant_is_a_source_and_can_be_gone_through_again():
     pytest.importorskip("mujoco")
     motion = _swing()
-    source = simulated(ROBOT, motion, rate=100.0, noise=0.0)
+    source = simulated_source(ROBOT, motion, rate=100.0, noise=0.0)
     found = [block for block in source.blocks() if block is not None]
     time_, q = joined(found, "time"), joined(found, "q")
     np.testing.assert_allclose(time_, np.arange(1, 51) / 100)

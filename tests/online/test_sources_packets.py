@@ -11,14 +11,14 @@ import pytest
 import dynident as di
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.online.sources.packets import LONGEST, ChannelMap, PacketError, PacketReader
-from dynident.online.state import Tally
+from dynident.online.state import Counters
 
 ROBOT = di.load_robot("pendulum-2")
 NAMES = ROBOT.joint_names
 
 
 def reader(robot=ROBOT, columns=None) -> PacketReader:
-    return PacketReader(ChannelMap(robot, columns, "sender"), Tally())
+    return PacketReader(ChannelMap(robot, columns, "sender"), Counters())
 
 
 def sample(message: object, robot=ROBOT, columns=None):
@@ -128,7 +128,7 @@ def test_malformed_ones_are_counted_and_the_others_kept():
     block = own.block(mixed)
     np.testing.assert_array_equal(block.time, np.arange(len(good)))
     np.testing.assert_array_equal(block.sequence, np.arange(len(good)))
-    counters = own._tally.counters()
+    counters = own._tally
     assert (counters.received, counters.malformed) == (len(mixed), len(bad))
     assert counters.problem
     assert own.block([(0.0, bad[0])]) is None

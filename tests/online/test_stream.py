@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.errors import DynidentError, InputError, UnknownNameError
+from dynident.errors import DynidentError, InputError
 from dynident.online.sources import Replay, SourceError, StandardInput, UdpSource
 from dynident.online.streaming import LatencyRecord, stream
 from tests.online.fakes import GainIdentifier, packets, write_swing
@@ -178,7 +178,7 @@ def test_leaving_the_loop_keeps_what_was_found(tmp_path):
         ({"interval": 0.0}, InputError, "interval is 0"),
         ({"timeout": -1.0}, InputError, "timeout is -1"),
         ({"count": 0}, InputError, "count is 0"),
-        ({"clock": "wall"}, UnknownNameError, "unknown clock 'wall'"),
+        ({"clock": "wall"}, InputError, "clock: unknown choice 'wall'"),
         ({"checkpoint": "/no/such/folder/x"}, InputError, "does not exist"),
         ({"terms": "rigid"}, InputError, "terms: belong to the identifier that is given"),
     ],

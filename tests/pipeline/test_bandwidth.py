@@ -12,7 +12,7 @@ from dynident.cli.command_line import main
 from dynident.estimate.records import CrossValidation, FitErrors, usefulness
 from dynident.estimate.torque_errors import TorqueErrors
 from dynident.pipeline.bandwidth import choose_bands, lowest_within_a_standard_error
-from dynident.report.fit.trust import verdict
+from dynident.report.fit.trust import assess_fit
 from dynident.signals import observe
 
 MASS, VISCOUS, DRY = 3.0, 5.0, 1.5  # [kg], [N·s/m], [N]
@@ -135,6 +135,6 @@ class TestUsefulness:
         assert main(words) == 0
         assert capsys.readouterr().out.startswith("carriage  useless model: ")
         fit = di.load_fit(tmp_path / "fit")
-        assert verdict(fit).headline.startswith("useless model")
+        assert assess_fit(fit).headline.startswith("useless model")
         assert main(["validate", str(tmp_path / "fit"), str(tmp_path / "log.csv")]) == 0
         assert capsys.readouterr().out.startswith("useless model: ")

@@ -41,7 +41,7 @@ def values(robot):
 @pytest.fixture(scope="module")
 def motion(robot, values):
     options = {"duration": 6.0, "seed": 1, "starts": 2, "kicks": 0, "iterations": 6, "safety": 0.6}
-    return di.excite(robot, values=values, terms=TERMS, **options).trajectory
+    return di.optimize_excitation(robot, values=values, terms=TERMS, **options).trajectory
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def page(report):
 
 
 def test_it_opens_without_a_complaint(page, report):
-    assert "torque error on logs it has not seen" in page.run("document.querySelector('#verdict h2').textContent")
+    assert "torque error on held-out logs" in page.run("document.querySelector('#verdict h2').textContent")
     assert page.complaints == []
     assert page.fetched == [report.as_uri()]
     assert report.stat().st_size < 6_000_000

@@ -13,6 +13,7 @@ from dynident.estimate.candidates import GROUPS
 from dynident.estimate.records import TermSelection, TermVerdict
 from dynident.report.fit import report_html
 from dynident.report.fit.friction import friction_section, gain_words, group_words
+from dynident.report.html import render
 from dynident.report.terminal.fit import print_estimate
 from tests.estimate.test_friction_view import friction_log
 from tests.report.test_page import NOT_A_NUMBER, Balance
@@ -42,7 +43,7 @@ def estimate():
 
 @pytest.fixture(scope="module")
 def section(estimate):
-    return friction_section(estimate)
+    return render(friction_section(estimate))
 
 
 def printed(estimate, width=80):
@@ -62,7 +63,7 @@ def test_the_section_is_well_formed_and_says_it_all(estimate, section):
         "12.3 ± 2.0 %",
         "dropped",
         "added",
-        "winds up over 1 mrad",
+        "hysteresis over 1 mrad",
         "Drift between logs",
     ):
         assert words in text
@@ -76,7 +77,7 @@ def test_the_section_is_well_formed_and_says_it_all(estimate, section):
 def test_plots_of_every_joint(estimate, section):
     titles = re.findall(r"<title[^>]*>([^<]*)</title>", section)
     for name in estimate.robot.joint_names:
-        assert f"Friction of {name} against speed" in titles
+        assert f"Friction of {name} against velocity" in titles
         assert f"Friction of {name} at reversals" in titles
     dots = max(re.findall(r'<path d="([^"]*)" class="dots">', section), key=len)
     assert 100 < dots.count("h0") <= 400
@@ -94,16 +95,16 @@ def test_load_is_plotted_where_it_is_seen(estimate):
     share = np.array(view.share)
     for size, shown in ((0.0, False), (0.1 * view.torque[0], True)):
         share[place] = [size, 0.0]
-        text = friction_section(replace(estimate, friction_view=replace(view, share=share)))
+        text = render(friction_section(replace(estimate, friction_view=replace(view, share=share))))
         assert ("Friction of joint1 against load" in text) is shown
         assert "Friction of joint2 against load" not in text
 
 
 def test_without_a_view_and_without_friction(estimate):
-    old = friction_section(replace(estimate, friction_view=None))
-    assert "keeps no friction to show" in old
+    old = render(friction_section(replace(estimate, friction_view=None)))
+    assert "holds no friction data to show" in old
     assert "12.3 ± 2.0 %" in Balance(old).text
-    assert friction_section(replace(estimate, friction_view=None, selection=None)) == ""
+    assert friction_section(replace(estimate, friction_view=None, selection=None)) is None
     page = report_html(replace(estimate, friction_view=None, selection=None))
     assert "#friction" not in page
     assert 'href="#friction"' in report_html(estimate)
@@ -112,7 +113,7 @@ def test_without_a_view_and_without_friction(estimate):
 def test_terms_as_given_have_no_gains(estimate):
     told = {"groups": [], "folds": [], "errors": None, "reason": "friction terms as given"}
     given = TermSelection.from_dict({**CHOICE, **told})
-    text = Balance(friction_section(replace(estimate, selection=given))).text
+    text = Balance(render(friction_section(replace(estimate, selection=given)))).text
     assert "Friction terms as given." in text
     assert "Gain" not in text
     shown = printed(replace(estimate, selection=given))
@@ -123,7 +124,7 @@ def test_the_terminal_page_fits_eighty_columns(estimate):
     shown = printed(estimate)
     assert max(map(len, shown.splitlines())) <= 80
     table = [line.split() for line in shown.splitlines()]
-    assert ["stop(0.001)", "12.3", "±", "2.0", "%", "kept", "winds", "up", "over", "1", "mrad"] in table
+    assert ["stop(0.001)", "12.3", "±", "2.0", "%", "kept", "hysteresis", "over", "1", "mrad"] in table
     assert "(basic 3.0 %, generic 2.0 %, chosen 1.5 %)." in " ".join(shown.split())
     assert "differs between logs" in " ".join(shown.split())
     noted = replace(estimate, notes=(*estimate.notes, CHOICE["reason"]))
@@ -134,17 +135,17 @@ def test_what_is_no_friction_has_a_share_but_no_error_without(estimate):
     """It trades against the links, which are not fitted anew."""
     view = estimate.friction_view
     renamed = replace(view, groups=tuple("tilt" if group == "load" else group for group in view.groups))
-    section = friction_section(replace(estimate, friction_view=renamed))
+    section = render(friction_section(replace(estimate, friction_view=renamed)))
     row = next(row for row in section.split("<tr>") if '<th scope="row">tilt' in row)
     assert "base not upright" in row
     assert row.count("&nbsp;%") == 1
-    assert '<th scope="row">tilt' not in section.split("the other friction scaled anew")[1]
+    assert '<th scope="row">tilt' not in section.split("the other friction scaled again")[1]
 
 
 def test_words():
     assert all("{" not in group_words(group.key) and group_words(group.key) != group.key for group in GROUPS)
     assert group_words("harmonics(1,2)") == "1 and 2 waves per turn of the joint"
-    assert group_words("stop(0.0003)") == "winds up over 0.3 mrad"
+    assert group_words("stop(0.0003)") == "hysteresis over 0.3 mrad"
     assert gain_words(TermVerdict("load", -0.0001, 0.004, "dropped")) == "0.0 ± 0.4 %"
 
 
@@ -153,11 +154,11 @@ def test_sliding_joints_have_their_units_and_a_standing_one_no_plot():
     log = friction_log(robot, 1)
     still = {name: np.full_like(x, x[0]) if name == robot.position_names[0] else x for name, x in log.channels.items()}
     found = di.identify(robot, replace(log, channels=still), friction="basic", delay=0.0)
-    section = friction_section(found)
+    section = render(friction_section(found))
     text = Balance(section).text
     assert not NOT_A_NUMBER.search(text)
-    for words in ("[N] over speed [m/s]", "[N] over way since the reversal [mm]", "N·s/m, N", "not known"):
+    for words in ("[N] over velocity [m/s]", "[N] over displacement since the reversal [mm]", "N·s/m, N", "not known"):
         assert words in text
     first, second, _ = robot.joint_names
-    assert f"Friction of {second} against speed" in section
-    assert f"Friction of {first} against speed" not in section
+    assert f"Friction of {second} against velocity" in section
+    assert f"Friction of {first} against velocity" not in section

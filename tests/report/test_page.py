@@ -19,7 +19,7 @@ from dynident.estimate.torque_errors import TorqueErrors, Trace
 from dynident.pipeline.identification import identify, identify_with_plots
 from dynident.report.charts import torque_plot
 from dynident.report.fit import report_html
-from dynident.report.fit.trust import trust_counts, trust_of, verdict
+from dynident.report.fit.trust import assess_fit, trust_counts, trust_of
 from dynident.report.html import source
 from dynident.report.terminal.fit import print_estimate, print_validation
 from dynident.validation import validate
@@ -231,7 +231,7 @@ def test_a_line_is_broken_at_a_gap_and_keeps_its_peaks():
     t = np.concatenate([np.linspace(0, 1, 500), np.linspace(5, 6, 500)])
     measured = np.zeros((1000, 1))
     measured[333] = 7.0
-    plot = torque_plot(Trace(t, measured, 0 * measured), 0, half=0.0, name="j", unit="N", key="k", columns=20)
+    plot = torque_plot(Trace(t, measured, 0 * measured), 0, half=0.0, name="j", unit="N", key="k", bins=20)
     line = re.search(r'<path d="(M[^"]*)" class="measured"', plot)[1]
     assert line.count("M") == 2
     steps = [int(y) for y in re.findall(r"-?\d+ ?(-?\d+)", line.split("M")[1].split("l")[1])]
@@ -241,16 +241,16 @@ def test_a_line_is_broken_at_a_gap_and_keeps_its_peaks():
 
 
 def test_the_verdict_rests_on_the_best_there_is(estimate):
-    held_out = verdict(estimate)
-    crossed = verdict(estimate.replace(validation={}))
-    trained = verdict(estimate.replace(validation={}, cross_validation=None))
+    held_out = assess_fit(estimate)
+    crossed = assess_fit(estimate.replace(validation={}))
+    trained = assess_fit(estimate.replace(validation={}, cross_validation=None))
     assert [one.basis for one in (held_out, crossed, trained)] == ["held-out data", "cross-validation", "training data"]
     assert held_out.error == pytest.approx(estimate.validation["unseen"].relative)
     assert crossed.error == pytest.approx(estimate.cross_validation.mean)
     assert trained.error == pytest.approx(estimate.train.relative)
     assert not held_out.caveats
     assert "training error only" in trained.caveats[0]
-    assert "not seen" in held_out.headline
+    assert "held-out logs" in held_out.headline
     pages = [
         Balance(report_html(estimate.replace(**without))).text
         for without in ({}, {"validation": {}, "cross_validation": None})
@@ -264,12 +264,12 @@ def test_the_verdict_rests_on_the_best_there_is(estimate):
 def test_the_verdict_says_when_other_data_are_predicted_worse(estimate):
     own = estimate.validation["unseen"]
     worse = replace(own, error_square=own.error_square * 25.0)
-    assert "times the training error" in verdict(estimate.replace(validation={"unseen": worse})).caveats[0]
+    assert "times the training error" in assess_fit(estimate.replace(validation={"unseen": worse})).caveats[0]
     nominal = replace(estimate.train, error_square=estimate.train.error_square * 4.0)
-    caveats = verdict(estimate.replace(validation={"unseen": worse}, nominal=nominal)).caveats
+    caveats = assess_fit(estimate.replace(validation={"unseen": worse}, nominal=nominal)).caveats
     assert "may be the better choice" in caveats[1]
     nominal = replace(estimate.train, error_square=estimate.train.error_square / 4.0)
-    assert "description fit the training data better" in verdict(estimate.replace(nominal=nominal)).caveats[0]
+    assert "description fit the training data better" in assess_fit(estimate.replace(nominal=nominal)).caveats[0]
 
 
 def test_parameters_are_marked_by_trust(estimate):
@@ -280,7 +280,7 @@ def test_parameters_are_marked_by_trust(estimate):
     lost = np.arange(len(estimate.names)) != 2
     changed = estimate.replace(determined=lost)
     assert trust_counts(changed)["not determined"] == 1
-    assert "1 cannot be determined" in verdict(changed).sentences[-1]
+    assert "1 cannot be determined" in assess_fit(changed).sentences[-1]
     (row,) = re.findall(r'<tr><th scope="row">.*</b>not determined.*</tr>', report_html(changed))
     assert f">{estimate.names[2]}<" in row
     assert "not known" in row
@@ -302,7 +302,7 @@ def test_the_terminal_page_fits(estimate, width):
     text = " ".join(" ".join(lines).split())
     for name in (*estimate.names, *estimate.robot.joint_names):
         assert name in text
-    assert all(sentence in text for sentence in verdict(estimate).sentences)
+    assert all(sentence in text for sentence in assess_fit(estimate).sentences)
     assert all(note[1:] in text for note in estimate.notes)
     assert ("stands for" in text) == (width > 110)
 

@@ -335,7 +335,7 @@ class TestColumns:
     @pytest.mark.full
     def test_a_motion_of_excite_is_identified_as_promised(self, leg):
         """Before, values were up to 18 standard deviations off at the default band of 10 Hz."""
-        motion = di.excite(leg, position_range=10.0, max_velocity=1000.0, starts=2, kicks=0, iterations=20)
+        motion = di.optimize_excitation(leg, position_range=10.0, max_velocity=1000.0, starts=2, kicks=0, iterations=20)
         assert 25.0 < motion.bandwidth == motion.as_dict()["bandwidth"]
         off = []
         for seed in range(4):

@@ -65,8 +65,8 @@ def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
     """What is in logs, without a robot."""
     from dynident.diagnostics.log_preview import preview
     from dynident.logs.read import stream_log
+    from dynident.report.terminal import page_console
     from dynident.report.terminal.diagnosis import print_preview
-    from dynident.report.terminal.inspection import page_console
 
     found = [preview(stream_log(path, **how)) for path in options.words]
     if options.json:
@@ -91,8 +91,8 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     from dynident.diagnostics.diagnosing import check_logs
     from dynident.files import check_target, write_text
     from dynident.logs.read import short_names, stream_log
+    from dynident.report.terminal import page_console
     from dynident.report.terminal.diagnosis import print_diagnosis
-    from dynident.report.terminal.inspection import page_console
     from dynident.robot.load import bundled_names
 
     robot = load_locked(given, options.locked)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dynident.motion.excitation import ExcitingMotion
-    from dynident.motion.search import SearchProgress
+    from dynident.motion.options import SearchProgress
     from dynident.robot import Robot
 
 _PLAIN = (
@@ -32,15 +32,15 @@ _PER_JOINT = ("noise", "acceleration", "max_velocity", "max_effort")
 def run(options: Namespace, robot: Robot) -> int:
     """Optimise, write the files, tell."""
     from dynident.identifiability import base_parameters
-    from dynident.motion import excite, write_csv, write_ros
-    from dynident.motion.excitation import ExciteOptions
+    from dynident.motion import optimize_excitation, write_csv, write_ros
+    from dynident.motion.options import ExcitationOptions
 
     _check_targets(options)
     given = _given(options, robot)
     with progress_bar(options.quiet or options.json) as progress:
-        motion = excite(robot, progress=progress, **given)
+        motion = optimize_excitation(robot, progress=progress, **given)
     motion.save(options.output)
-    rate = ExciteOptions.rate if options.rate is None else options.rate
+    rate = ExcitationOptions.rate if options.rate is None else options.rate
     if options.csv:
         numbers = tuple(name.removeprefix("q") for name in robot.position_names)
         write_csv(motion.trajectory, options.csv, rate, numbers)
@@ -54,10 +54,10 @@ def run(options: Namespace, robot: Robot) -> int:
         print(json.dumps(motion.as_dict(), allow_nan=False))
     elif not options.quiet:
         _print(motion, robot, options)
-    doubts = base_parameters(robot, given.get("terms", ExciteOptions.terms)).warnings
+    doubts = base_parameters(robot, given.get("terms", ExcitationOptions.terms)).warnings
     for warning in (*motion.warnings, *doubts):
         print(f"dynident: {warning}", file=sys.stderr)
-    unknown = [name for name, deviation in zip(motion.names, motion.deviations, strict=True) if isinf(deviation)]
+    unknown = [name for name, deviation in zip(motion.names, motion.std, strict=True) if isinf(deviation)]
     if unknown:
         print(
             f"dynident: this motion leaves {len(unknown)} of {len(motion.names)} parameters undetermined; give it a "
@@ -161,7 +161,7 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from dynident.report.terminal.inspection import page_console
+    from dynident.report.terminal import page_console
     from dynident.report.text import percent
     from dynident.signals.observations import WIDEST_SHARE
 
@@ -182,9 +182,9 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     heads = ("parameter", "deviation", "of its size", *(() if motion.before is None else ("before",)))
     for head in heads:
         table.add_column(head, justify="left" if head == "parameter" else "right")
-    ratio = motion.relative_deviations
+    ratio = motion.relative_std
     for i in ratio.argsort()[::-1][:6]:
-        row = [motion.names[i], f"{motion.deviations[i]:.3g}", percent(float(ratio[i]))]
+        row = [motion.names[i], f"{motion.std[i]:.3g}", percent(float(ratio[i]))]
         table.add_row(*row, *([] if motion.before is None else [f"{motion.before[i]:.3g}"]))
     console.print(table)
     console.print(f"Motion: {options.output}", soft_wrap=True)

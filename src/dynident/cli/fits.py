@@ -32,8 +32,8 @@ def run_validate(options: ValidateArguments) -> int:
     """`dynident validate`."""
     from dynident.cli.inputs import logs_of, progress_bar
     from dynident.estimate.storage import load_fit
+    from dynident.report.terminal import page_console
     from dynident.report.terminal.fit import print_validation
-    from dynident.report.terminal.inspection import page_console
     from dynident.validation import validate
 
     fit = load_fit(options.fit)
@@ -149,7 +149,7 @@ def run_report(options: ReportArguments) -> int:
     from dynident.estimate.storage import fit_path, load_fit
     from dynident.files import check_target, write_text
     from dynident.report.fit import report_html
-    from dynident.report.fit.trust import verdict
+    from dynident.report.fit.trust import assess_fit
 
     target = _page(options.output) if options.output else fit_path(options.fit).parent / "report.html"
     fit = load_fit(options.fit)
@@ -160,10 +160,10 @@ def run_report(options: ReportArguments) -> int:
     made_by = fit.command
     if options.json:
         answer = {"fit": str(fit_path(options.fit)), "robot": fit.robot.name, "report": str(target)}
-        found = {"verdict": verdict(fit).headline, "command": made_by, "bytes": len(page.encode())}
+        found = {"verdict": assess_fit(fit).headline, "command": made_by, "bytes": len(page.encode())}
         print(json.dumps({**answer, **found}))
     elif not options.quiet:
-        print(f"{fit.robot.name}: {verdict(fit).headline}")
+        print(f"{fit.robot.name}: {assess_fit(fit).headline}")
         print(f"Report: {target}")
         if data is None:
             print("No report.npz of this fit is beside it: the report shows no torque over time.")
@@ -196,8 +196,8 @@ def run_compare(options: CompareArguments) -> int:
     from dynident.estimate.storage import load_fit
     from dynident.files import check_target, write_text
     from dynident.report.comparison import comparison_html
-    from dynident.report.comparison_text import print_comparison
-    from dynident.report.terminal.inspection import page_console
+    from dynident.report.terminal import page_console
+    from dynident.report.terminal.comparison import print_comparison
     from dynident.validation.comparison import compare_fits
 
     if len(options.fits) < 2:

@@ -106,8 +106,8 @@ def identified(
 
 def print_identified(estimate: Fit, out: Path) -> None:
     """The page of an identification, and where its files are."""
+    from dynident.report.terminal import page_console
     from dynident.report.terminal.fit import print_estimate
-    from dynident.report.terminal.inspection import page_console
 
     console = page_console()
     print_estimate(estimate, console)

@@ -63,7 +63,7 @@ def run_file_text(robot: Robot, given: str, target: Path, split: LogSplit, colum
     from dynident.cli.export import ExportArguments
     from dynident.cli.identify import IdentifyArguments
     from dynident.cli.run_file import EXPORT_KEYS, IDENTIFY_KEYS, READING_KEYS
-    from dynident.report.text import counted, printable
+    from dynident.report.text import plural, printable
     from dynident.robot.load import bundled_names
 
     folder = target.resolve().parent
@@ -72,7 +72,7 @@ def run_file_text(robot: Robot, given: str, target: Path, split: LogSplit, colum
     called = given if given in bundled_names() else _path(Path(given), folder)
     parts = [
         _HEAD.format(name=target.name),
-        f"\nrobot: {_scalar(called)}  # {printable(robot.name)}, {counted(len(robot.joint_names), 'moving joint')}\n",
+        f"\nrobot: {_scalar(called)}  # {printable(robot.name)}, {plural(len(robot.joint_names), 'moving joint')}\n",
         "\ntraining:  # logs that the parameters are identified from\n",
         _log_lines(split.training, folder),
         _validation(split, folder),
@@ -181,13 +181,13 @@ def _facts(seen: Preview, log: FoundLog) -> str:
 
 def _remarks(seen: Preview) -> list[str]:
     """What deserves a look before this log is used."""
-    from dynident.report.text import counted, number
+    from dynident.report.text import number, plural
 
     faults = seen.time_faults + sum(channel.faults for channel in seen.channels)
     found = [
-        (seen.gaps, f"{counted(seen.gaps, 'gap')}, the longest {number(seen.longest_gap, 3)} s"),
-        (seen.out_of_order, f"{counted(seen.out_of_order, 'row')} out of order"),
-        (faults, f"{counted(faults, 'value')} not finite"),
+        (seen.gaps, f"{plural(seen.gaps, 'gap')}, the longest {number(seen.longest_gap, 3)} s"),
+        (seen.out_of_order, f"{plural(seen.out_of_order, 'row')} out of order"),
+        (faults, f"{plural(faults, 'value')} not finite"),
         (seen.time_unit, f"time seems to be in {seen.time_unit}"),
     ]
     return [f"{words}: dynident check says more" for there, words in found if there]
@@ -264,7 +264,7 @@ def _answer(target: Path, robot: str, split: LogSplit) -> dict[str, object]:
 def _print(target: Path, split: LogSplit) -> None:
     from rich.text import Text
 
-    from dynident.report.terminal.inspection import page_console
+    from dynident.report.terminal import page_console
     from dynident.report.text import printable
 
     console = page_console()

@@ -49,7 +49,8 @@ def run_inspect(options: InspectArguments) -> int:
     """`dynident inspect`."""
     from dynident.cli.inputs import robot_of
     from dynident.identifiability.base import TOLERANCE, base_parameters
-    from dynident.report.terminal.inspection import bundled_table, inspection, page_console
+    from dynident.report.terminal import page_console
+    from dynident.report.terminal.inspection import bundled_table, inspect_base
     from dynident.robot import bundled_names, load_robot
 
     console = page_console()
@@ -69,7 +70,7 @@ def run_inspect(options: InspectArguments) -> int:
     if options.symbolic is not None:
         return _run_symbolic(options, robot_of(options), options.symbolic)
     tolerance = TOLERANCE if options.tolerance is None else options.tolerance
-    found = inspection(base_parameters(robot_of(options), options.terms, tolerance=tolerance), options.values)
+    found = inspect_base(base_parameters(robot_of(options), options.terms, tolerance=tolerance), options.values)
     if options.json:
         print(json.dumps(found.as_dict(), allow_nan=False))
     else:

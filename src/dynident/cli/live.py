@@ -127,7 +127,7 @@ def _source(options: Namespace, known: Robot | Fit) -> Source:
 
 
 def _plant(motion: str, robot: Robot, options: Namespace) -> Source:
-    from dynident.online.sources import simulated
+    from dynident.online.sources import simulated_source
     from dynident.plant.simulation import parse_payload, read_motion
 
     if not motion:
@@ -139,7 +139,7 @@ def _plant(motion: str, robot: Robot, options: Namespace) -> Source:
         given["payload"] = parse_payload(given["payload"])
     elif "payload_at" in given:
         raise InputError("--payload-at needs --payload")
-    return simulated(robot, read_motion(motion, robot), speed=_speed(options.speed), **given)
+    return simulated_source(robot, read_motion(motion, robot), speed=_speed(options.speed), **given)
 
 
 def _speed(text: str | None) -> float:
@@ -209,7 +209,7 @@ def _show_view(states: Iterator[StreamState]) -> StreamState:
     """States in place, on a terminal."""
     from rich.live import Live
 
-    from dynident.report.terminal.inspection import page_console
+    from dynident.report.terminal import page_console
     from dynident.report.terminal.live import live_view
 
     console, last = page_console(), None
@@ -221,7 +221,7 @@ def _show_view(states: Iterator[StreamState]) -> StreamState:
 
 
 def _finish(last: StreamState, options: Namespace) -> None:
-    from dynident.report.terminal.inspection import page_console
+    from dynident.report.terminal import page_console
     from dynident.report.terminal.live import print_summary
 
     if not options.json:

@@ -1,18 +1,15 @@
-"""Trajectories with exact derivatives, and their optimisation for identification."""
+"""Trajectories with exact derivatives, and their optimization for identification."""
 
 from typing import TYPE_CHECKING
 
 from dynident.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dynident.motion.excitation import (
-        ExciteOptions as ExciteOptions,
-        ExcitingMotion as ExcitingMotion,
-        excite as excite,
-    )
+    from dynident.motion.excitation import ExcitingMotion as ExcitingMotion, optimize_excitation as optimize_excitation
     from dynident.motion.fourier import Fourier as Fourier
+    from dynident.motion.options import ExcitationOptions as ExcitationOptions, SearchProgress as SearchProgress
     from dynident.motion.point_to_point import PointToPoint as PointToPoint
-    from dynident.motion.search import InfeasibleError as InfeasibleError, SearchProgress as SearchProgress
+    from dynident.motion.search import InfeasibleError as InfeasibleError
     from dynident.motion.simple import Locked as Locked, Sequence as Sequence, Sinusoid as Sinusoid, Step as Step
     from dynident.motion.storage import (
         MotionFileError as MotionFileError,
@@ -27,14 +24,16 @@ else:
     __getattr__, __dir__, __all__ = lazy_names(
         __name__,
         {
-            "dynident.motion.excitation": "ExciteOptions ExcitingMotion excite",
+            "dynident.motion.excitation": "ExcitingMotion optimize_excitation",
             "dynident.motion.fourier": "Fourier",
+            "dynident.motion.options": "ExcitationOptions SearchProgress",
             "dynident.motion.point_to_point": "PointToPoint",
-            "dynident.motion.search": "InfeasibleError SearchProgress",
+            "dynident.motion.search": "InfeasibleError",
             "dynident.motion.simple": "Locked Sequence Sinusoid Step",
             "dynident.motion.storage": (
                 "MotionFileError load_trajectory ros_joint_trajectory save_trajectory write_csv write_ros"
             ),
             "dynident.motion.trajectory": "Trajectory",
         },
+        renamed={"ExciteOptions": "ExcitationOptions", "excite": "optimize_excitation"},
     )

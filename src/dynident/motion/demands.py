@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,11 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.state import Actuation
 from dynident.dynamics.terms import Term
-from dynident.motion.constraints import DistanceLimit, FollowerLimit, JointLimit, Limit, Linear, TorqueLimit
+from dynident.motion.constraints import DistanceLimit, FollowerLimit, JointLimit, Limit, TorqueLimit
 from dynident.motion.geometry import CapsuleDistances, Distances, ObstacleDistances, link_capsules
 from dynident.motion.limits import JointLimits
-from dynident.motion.space import Raster, Space
+from dynident.motion.options import ExcitationOptions
+from dynident.motion.space import Space, Waves
 from dynident.motion.trajectory import State
 from dynident.robot.model import Robot
 
@@ -25,23 +26,6 @@ _UNITS = {  # of joints that turn and of joints that slide
     "acceleration": ("rad/s²", "m/s²"),
     "torque": ("N·m", "N"),
 }
-
-
-@dataclass(frozen=True)
-class Workspace:
-    """What the links must keep away from.
-
-    Attributes:
-        floor: Height above which every moving part stays [m], or None.
-        boxes: (n_boxes, 2, 3) lower and upper corners of boxes to stay out of, in the base frame [m].
-        clearance: Least distance between links that are not neighbours [m], or None.
-        radius: Radius of the links, or by link name with "default" for the others [m].
-    """
-
-    floor: float | None = None
-    boxes: Array | None = None
-    clearance: float | None = None
-    radius: float | Mapping[str, float] = 0.05
 
 
 @dataclass(frozen=True)
@@ -70,84 +54,68 @@ class Shortfall:
         return f"{self.label} {word} {abs(self.amount):.3g} {self.unit}"
 
 
-class Stacked:
-    """Derivative of all limits together."""
-
-    def __init__(self, parts: Sequence[Linear], sizes: Sequence[int]) -> None:
-        self.parts, self._cuts = parts, np.cumsum(sizes)[:-1]
-
-    def times(self, dx: Array) -> Array:
-        """J dx."""
-        return np.concatenate([part.times(dx) for part in self.parts])
-
-    def pull(self, v: Array) -> Array:
-        """J' v."""
-        return np.asarray(sum(part.pull(own) for part, own in zip(self.parts, np.split(v, self._cuts), strict=True)))
-
-    def gram(self, d: Array) -> Array:
-        """J' diag(d) J."""
-        return np.asarray(sum(part.gram(own) for part, own in zip(self.parts, np.split(d, self._cuts), strict=True)))
-
-
 class Demands:
     """All limits of a search.
 
     Args:
         robot: The robot.
         limits: Of the joints.
-        workspace: Of the links.
         torque: Terms (smooth, exact) and values of the torque that is limited, or None.
         space: Where motions live.
-        seed: Of the poses by which the geometry is explored.
+        options: What the links keep away from (`floor`, `boxes`, `clearance`, `radius`), and the `seed` of the poses by
+            which the geometry is explored.
     """
 
     def __init__(
         self,
         robot: Robot,
         limits: JointLimits,
-        workspace: Workspace,
         torque: tuple[Sequence[Term], Sequence[Term], Array] | None,
         space: Space,
-        seed: int = 0,
+        options: ExcitationOptions,
     ) -> None:
-        self.robot, self.limits, self.space, self._torque = robot, limits, space, torque
-        poses = limits.lower + (limits.upper - limits.lower) * np.random.default_rng(seed).random(
-            (300, len(limits.lower))
-        )
-        self.distances = dict(_distances(robot, workspace, poses))
+        self.robot, self.limits, self.space = robot, limits, space
+        self._effort = np.flatnonzero(np.isfinite(limits.effort))  # joints whose torque is limited
+        self._torque = torque if len(self._effort) else None
+        n_poses = 300
+        shares = np.random.default_rng(options.seed).random((n_poses, len(limits.lower)))
+        self.distances = dict(_distances(robot, options, limits.lower + (limits.upper - limits.lower) * shares))
+        self._still = space.waves(np.zeros(1))  # for limits that are only evaluated
 
-    def on(self, raster: Raster) -> list[Limit]:
-        """The limits on a raster."""
-        found = self._joints(raster)
-        if self._torque is not None and np.isfinite(self.limits.effort).any():
+    def on(self, waves: Waves) -> list[Limit]:
+        """The limits at the samples of waves."""
+        found = self._joints(waves)
+        if self._torque is not None:
             smooth, _, chi = self._torque
-            found.append(TorqueLimit(self.robot, smooth, chi, self.limits.effort, self.space, raster))
-        return found + [DistanceLimit(kind, what, raster) for kind, what in self.distances.items()]
+            found.append(TorqueLimit(self.robot, smooth, chi, self.limits.effort, waves))
+        return found + [DistanceLimit(kind, what, waves) for kind, what in self.distances.items()]
 
-    def _joints(self, raster: Raster) -> list[Limit]:
+    def _joints(self, waves: Waves) -> list[Limit]:
         names, limits = self.robot.joint_names, self.limits
-        found: list[Limit] = [JointLimit("position", raster, np.array([limits.lower, limits.upper]), names)]
+        found: list[Limit] = [JointLimit("position", waves, np.array([limits.lower, limits.upper]), names)]
         for kind in ("velocity", "acceleration"):
             bound = getattr(limits, kind)
             if np.isfinite(bound).any():
-                found.append(JointLimit(kind, raster, np.array([-bound, bound]), names))
-        return [*found, *_followers(self.robot, raster)]
+                found.append(JointLimit(kind, waves, np.array([-bound, bound]), names))
+        return [*found, *_followers(self.robot, waves)]
 
     def at(self, states: State) -> list[Shortfall]:
         """The least slack of every kind of limit over states, in the order of `on`, with friction's exact sign."""
-        measures: list[tuple[str, Callable[[State], Array], list[str], Array]] = [
-            (limit.kind, limit.evaluate, limit.labels(), limit.sizes())
-            for limit in self._joints(_no_raster(self.space))
-        ]
-        if self._torque is not None and np.isfinite(self.limits.effort).any():
-            kept = np.flatnonzero(np.isfinite(self.limits.effort))
-            labels = [f"{side} torque of {self.robot.joint_names[j]}" for side in ("upper", "lower") for j in kept]
-            measures.append(("torque", self._torque_slack, labels, np.tile(self.limits.effort[kept], 2)))
-        for kind, what in self.distances.items():
-            near = DistanceLimit(kind, what, _no_raster(self.space))
-            measures.append((kind, near.evaluate, near.labels(), near.sizes()))
         slides = {joint.name for joint in self.robot.joints if joint.kind == "prismatic"}
-        return [_worst(*measure, states, slides) for measure in measures if measure[2]]
+        found = [
+            _worst(limit.kind, limit.evaluate, limit.labels, limit.sizes, states, slides)
+            for limit in self._joints(self._still)
+        ]
+        if self._torque is not None:
+            labels = [
+                f"{side} torque of {self.robot.joint_names[j]}" for side in ("upper", "lower") for j in self._effort
+            ]
+            sizes = np.tile(self.limits.effort[self._effort], 2)
+            found.append(_worst("torque", self._torque_slack, labels, sizes, states, slides))
+        for kind, what in self.distances.items():
+            near = DistanceLimit(kind, what, self._still)
+            found.append(_worst(kind, near.evaluate, near.labels, near.sizes, states, slides))
+        return found
 
     def slack_at(self, poses: Array) -> Array:
         """The least slack of all limits at each pose at rest, (n_poses,)."""
@@ -155,17 +123,17 @@ class Demands:
         states = (poses, still, still)
         low, high = self.limits.lower, self.limits.upper
         found = [np.minimum(poses - low, high - poses).T / (high - low)[:, None]]
-        found += [limit.evaluate(states) for limit in _followers(self.robot, _no_raster(self.space))]
-        if self._torque is not None and np.isfinite(self.limits.effort).any():
+        found += [limit.evaluate(states) for limit in _followers(self.robot, self._still)]
+        if self._torque is not None:
             found.append(self._torque_slack(states))
-        found += [what.measure(poses) / 0.1 for what in self.distances.values()]
+        found += [DistanceLimit(kind, what, self._still).evaluate(states) for kind, what in self.distances.items()]
         return np.asarray(np.concatenate(found).min(0))
 
     def _torque_slack(self, states: State) -> Array:
         assert self._torque is not None
         _, exact, chi = self._torque
-        kept = np.flatnonzero(np.isfinite(self.limits.effort))
-        share = inverse_dynamics(self.robot, *states, exact, chi).T[kept] / self.limits.effort[kept][:, None]
+        share = inverse_dynamics(self.robot, *states, exact, chi).T[self._effort]
+        share = share / self.limits.effort[self._effort][:, None]
         return np.concatenate([1.0 - share, 1.0 + share])
 
 
@@ -182,11 +150,7 @@ def _worst(
     return Shortfall(kind, label, share, share * float(sizes[worst]), unit, least)
 
 
-def _no_raster(space: Space) -> Raster:
-    return space.raster(np.zeros(1))
-
-
-def _followers(robot: Robot, raster: Raster) -> Iterator[Limit]:
+def _followers(robot: Robot, waves: Waves) -> Iterator[Limit]:
     """Limits of joints without a motor, where the description gives some."""
     actuation = Actuation(robot)
     passive = [i for i in range(len(robot.joints)) if i not in robot.active and actuation.follow[i].any()]
@@ -203,17 +167,17 @@ def _followers(robot: Robot, raster: Raster) -> Iterator[Limit]:
             places = [i for i, _, _ in own]
             names = [robot.joints[i].name for i in places]
             bounds = np.array([[low for _, low, _ in own], [high for _, _, high in own]])
-            yield FollowerLimit(kind, raster, bounds, actuation.follow[places], actuation.rest[places], names)
+            yield FollowerLimit(kind, waves, bounds, names, actuation.follow[places], actuation.rest[places])
 
 
-def _distances(robot: Robot, workspace: Workspace, poses: Array) -> Iterator[tuple[str, Distances]]:
-    radius = workspace.radius if isinstance(workspace.radius, int | float) else dict(workspace.radius)
-    capsules = link_capsules(robot, radius)
-    if workspace.floor is not None or (workspace.boxes is not None and len(workspace.boxes)):
-        around = ObstacleDistances(robot, capsules, poses, floor=workspace.floor, boxes=workspace.boxes)
+def _distances(robot: Robot, options: ExcitationOptions, poses: Array) -> Iterator[tuple[str, Distances]]:
+    radius = options.radius if isinstance(options.radius, int | float) else dict(options.radius)
+    capsules, boxes = link_capsules(robot, radius), np.array(options.boxes, dtype=np.float64).reshape(-1, 2, 3)
+    if options.floor is not None or len(boxes):
+        around = ObstacleDistances(robot, capsules, poses, floor=options.floor, boxes=boxes)
         if around.labels:
             yield "keep-out", around
-    if workspace.clearance is not None:
-        pairs = CapsuleDistances(robot, capsules, workspace.clearance, poses)
+    if options.clearance is not None:
+        pairs = CapsuleDistances(robot, capsules, options.clearance, poses)
         if pairs.labels:
             yield "clearance", pairs

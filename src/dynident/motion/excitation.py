@@ -1,30 +1,33 @@
-"""Data that is there already, as rows over the base columns of a motion's model."""
+"""`optimize_excitation`: the motion from which a robot's parameters are identified best."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen, on_one_thread
 from dynident.dynamics.evaluate import parameters
-from dynident.dynamics.terms import Coulomb, Term, TermsLike, resolve_terms
-from dynident.errors import InputError, UnknownNameError
+from dynident.dynamics.terms import Coulomb, Term, resolve_terms
+from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
 from dynident.information.information import Information
-from dynident.motion.demands import Demands, Workspace
+from dynident.motion.demands import Demands
 from dynident.motion.fourier import Fourier
-from dynident.motion.limits import JointLimits, PerJoint, Range, by_joint, check_locked, gather_limits, per_joint
-from dynident.motion.rows import CRITERIA, EnergyRows, Rows, TorqueRows, with_tie_break
-from dynident.motion.search import FINE_PER_PERIOD, PER_PERIOD, Found, Search, SearchProblem, SearchProgress
+from dynident.motion.limits import JointLimits, by_joint, check_locked, gather_limits, per_joint
+from dynident.motion.options import ExcitationOptions
+from dynident.motion.rows import CRITERIA, EnergyModelRows, ModelRows, TorqueRows, with_tie_break
+from dynident.motion.search import ExcitationSearch, SearchProblem, SearchResult
 from dynident.motion.space import Space
 from dynident.motion.storage import save_trajectory
+from dynident.motion.thresholds import THRESHOLDS
 from dynident.motion.trajectory import positive
+from dynident.options import keywords
 from dynident.robot.model import Robot
 from dynident.robot.placeholders import placeholder_limits
 from dynident.signals.columns import bandwidth_along
@@ -57,87 +60,9 @@ def known_values(base: BaseParameters, information: Information, otherwise: Arra
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# `excite`: the motion that tells most about a robot's parameters within everything it must respect.
+# Optimal excitation within everything that a motion must respect.
 
-TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
-MODELS = ("dynamic", "energy")
 _ALL_TERMS = "rigid,Ia,Fv,Fc,Fo"
-_LONGEST = 3600.0  # [s] of a motion
-_MOST_SWINGS = 300  # oscillations of the highest harmonic; memory and time grow with them
-_BLURRED = 0.04  # share of the joints' velocity limits below which Coulomb friction is smoothed in the search
-_SLOW = 0.02  # share of a joint's velocity limit at which a row counts half
-_FEW = 0.1  # a parameter near zero counts as large as this share of a typical one
-
-
-@dataclass(frozen=True)
-class ExciteOptions:
-    """What shapes an exciting motion; everything has a default but limits the robot does not state.
-
-    Attributes:
-        duration: Length of the motion [s].
-        frequency: Base frequency of the series [Hz]; default one period in the duration.
-        harmonics: Number of harmonics.
-        criterion: "determinant", "condition", "smallest" or "interval"; see `criteria`. Default: the determinant, or
-            the worst interval when an `information` is to be extended.
-        model: "dynamic" (torque of every joint) or "energy".
-        terms: Terms of the model that is to be identified.
-        noise: Deviation of the torque [N·m or N] of all joints, by joint or as a list; of the energy of a row [J] for
-            the energy model. Default: that of the information to extend, else a hundredth of the effort limits, else 1.
-        rate: Samples per second that the identification will use [Hz].
-        rest_speed: Speed at which a joint's row counts half, because nobody knows the friction of a joint that hardly
-            moves; of all joints, by joint or as a list. Default a fiftieth of the velocity limits; 0 counts all alike.
-        limits: Limits by joint that replace the robot's: lower, upper, velocity, acceleration, effort.
-        acceleration: Limit of all joints, by joint or as a list; default none.
-        position_range: Range of positions of all joints, or by joint: (lower, upper), or one number for both sides of
-            zero [rad or m]. By joint it replaces the robot's limits; one for all joints narrows them.
-        max_velocity: Greatest velocity of all joints, by joint or as a list [rad/s or m/s]; one number for all joints
-            leaves smaller limits of the robot as they are.
-        max_effort: Greatest torque or force, in the same way [N·m or N].
-        torque: Whether the torque of the robot's own values stays within the effort limits.
-        values: Value set for the torque; default the robot's own.
-        safety: Share of every joint limit that is used.
-        start: Positions at which the motion starts and ends, by joint or as a list; default free.
-        floor: Height above which all moving parts stay [m].
-        boxes: Boxes to stay out of: pairs of corners in the base frame [m].
-        clearance: Least distance between links that are not neighbours [m].
-        radius: Radius of the links [m], or by link name with "default" for the others.
-        information: Data that is there already; the criterion is that of both together.
-        inflation: By how much correlation between neighbouring residuals of that data widens variances, of all joints,
-            by joint or as a list (`Fit.inflation`); it widens the deviations predicted from its noise too.
-        starts: Random starts.
-        kicks: Pushes of each of the three best motions, each followed by a search.
-        iterations: Most steps of the last search.
-        seed: Of starts and pushes; the same seed gives the same motion.
-    """
-
-    duration: float = 10.0
-    frequency: float | None = None
-    harmonics: int = 5
-    criterion: str | None = None
-    model: str = "dynamic"
-    terms: TermsLike = TERMS
-    noise: PerJoint | None = None
-    rate: float = 100.0
-    rest_speed: PerJoint | None = None
-    limits: Mapping[str, Mapping[str, float]] | None = None
-    acceleration: PerJoint | None = None
-    position_range: Range | Mapping[str, Range] | None = None
-    max_velocity: PerJoint | None = None
-    max_effort: PerJoint | None = None
-    torque: bool = True
-    values: str | Mapping[str, float] | None = None
-    safety: float = 0.95
-    start: Mapping[str, float] | ArrayLike | None = None
-    floor: float | None = None
-    boxes: Sequence[ArrayLike] = ()
-    clearance: float | None = None
-    radius: float | Mapping[str, float] = 0.05
-    information: Information | None = None
-    inflation: PerJoint = 1.0
-    starts: int = 16
-    kicks: int = 2
-    iterations: int = 60
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,13 +73,13 @@ class ExcitingMotion:
         trajectory: The motion, at rest at both ends.
         criterion: Name of the criterion.
         value: The criterion of the motion, with what was known before: log det of the information, condition number,
-            smallest singular value (scaled columns), or largest deviation beside its parameter's size.
+            smallest singular value (scaled columns), or largest standard deviation beside its parameter's size.
         condition: Condition number of the weighted rows with columns of unit norm.
         log_determinant: log det of the information, in the units of the base parameters.
         names: Base parameters.
-        deviations: (n,) predicted deviation of each, if the torque has the noise that was assumed.
-        sizes: (n,) size of each parameter beside which its deviation is judged: its value, or what is typical.
-        before: (n,) the same deviations from the information that was there already; None without.
+        std: (n,) predicted standard deviation of each, if the torque has the noise that was assumed.
+        sizes: (n,) size of each parameter beside which it is judged: its value, or what is typical.
+        before: (n,) the same standard deviations from the information that was there already; None without.
         slack: Least share of each kind of limit that is left, checked at 1 kHz or more.
         closest: Of each kind, the limit that the motion comes closest to and by how much, in words.
         evaluations: Criteria evaluated.
@@ -163,7 +88,7 @@ class ExcitingMotion:
         bandwidth: Band that columns of the regressor need along the motion [Hz]; `identify` chooses no lower one.
         asked: What was asked for.
         limits: Limits of the joints that it keeps, the share for safety taken off.
-        noise: (n_joints,) deviation of the torque that was assumed [N·m or N]; of the energy, (1,) [J].
+        noise: (n_joints,) standard deviation of the torque that was assumed [N·m or N]; of the energy, (1,) [J].
         options: What shaped it, for the file.
         warnings: What to know about it: limits of the robot that are placeholders and were not believed.
     """
@@ -174,7 +99,7 @@ class ExcitingMotion:
     condition: float
     log_determinant: float
     names: tuple[str, ...]
-    deviations: Array
+    std: Array
     sizes: Array
     before: Array | None
     slack: Mapping[str, float]
@@ -183,7 +108,7 @@ class ExcitingMotion:
     seconds: float
     interrupted: bool
     bandwidth: float
-    asked: ExciteOptions
+    asked: ExcitationOptions
     limits: JointLimits
     noise: Array
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -195,9 +120,16 @@ class ExcitingMotion:
         return self.trajectory.duration
 
     @property
-    def relative_deviations(self) -> Array:
-        """(n,) deviations beside the parameters' sizes."""
-        return np.asarray(self.deviations / self.sizes)
+    def relative_std(self) -> Array:
+        """(n,) standard deviations beside the parameters' sizes."""
+        return np.asarray(self.std / self.sizes)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("deviations", "relative_deviations"):
+            new = name.replace("deviations", "std")
+            warnings.warn(f"{name} is now {new} and will be gone in 0.6", DeprecationWarning, stacklevel=2)
+            return getattr(self, new)
+        raise AttributeError(f"ExcitingMotion has no attribute '{name}'")
 
     @property
     def geometric_mean(self) -> float:
@@ -217,7 +149,7 @@ class ExcitingMotion:
             "bandwidth": self.bandwidth,
             "slack": dict(self.slack),
             "closest": dict(self.closest),
-            "deviations": dict(zip(self.names, map(_finite, self.deviations), strict=True)),
+            "deviations": dict(zip(self.names, map(_finite, self.std), strict=True)),
             "before": None if self.before is None else dict(zip(self.names, map(_finite, self.before), strict=True)),
             "warnings": list(self.warnings),
         }
@@ -232,44 +164,39 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def excite(robot: Robot, *, progress: Callable[[SearchProgress], None] | None = None, **options: Any) -> ExcitingMotion:
-    """The motion that tells most about a robot's parameters.
+@keywords(ExcitationOptions)
+@on_one_thread
+def optimize_excitation(robot: Robot, options: ExcitationOptions) -> ExcitingMotion:
+    """Optimal excitation: the motion from which a robot's parameters are identified best (Swevers et al. 1997).
 
     Args:
         robot: The robot; locked joints stay where they are.
-        progress: Called after every step with the best criterion so far.
-        **options: See `ExciteOptions`.
+        options: By name, see `ExcitationOptions`.
 
     Raises:
         InputError: Naming the option, or the joints whose limits are missing.
         InfeasibleError: Naming the limit that cannot be respected, and by how much.
     """
-    try:
-        chosen = ExciteOptions(**options)
-    except TypeError:
-        unknown = next(name for name in options if name not in ExciteOptions.__dataclass_fields__)
-        raise UnknownNameError("option", unknown, ExciteOptions.__dataclass_fields__) from None
-    return _Excitation(robot, chosen).run(progress)
+    design = ExcitationDesign(robot, options)
+    demands = design.demands()
+    coarse, fine = (
+        design.problem(demands, samples)
+        for samples in (THRESHOLDS.samples_per_period, THRESHOLDS.fine_samples_per_period)
+    )
+    return design.predict(ExcitationSearch(coarse, fine, demands, options).run())
 
 
-class _Excitation:
-    """One optimisation, put together from its options."""
+class ExcitationDesign:
+    """What is optimized and within which limits, from the options.
 
-    def __init__(self, robot: Robot, options: ExciteOptions) -> None:
+    Args:
+        robot: The robot.
+        options: What shapes the motion.
+    """
+
+    def __init__(self, robot: Robot, options: ExcitationOptions) -> None:
         self.robot, self.options = robot, options
         self.criterion = options.criterion or ("determinant" if options.information is None else "interval")
-        if self.criterion not in CRITERIA:
-            raise UnknownNameError("criterion", str(self.criterion), CRITERIA)
-        if options.model not in MODELS:
-            raise UnknownNameError("model", str(options.model), MODELS)
-        counts = {"starts": "at least 1", "kicks": "zero or more", "iterations": "at least 1", "seed": "zero or more"}
-        for name, wanted in counts.items():
-            number = getattr(options, name)
-            if isinstance(number, bool) or not isinstance(number, int) or number < (wanted == "at least 1"):
-                raise InputError(f"{name} is {number}; expected a whole number, {wanted}")
-        positive(options.rate, "rate", "Hz")
-        if not 0.0 < options.safety <= 1.0:
-            raise InputError(f"safety is {options.safety}; expected a share above 0 and up to 1")
         check_locked(robot)
         self.whole = gather_limits(
             robot,
@@ -280,20 +207,19 @@ class _Excitation:
             max_effort=options.max_effort,
         )
         self.limits = self.whole.shrunk(options.safety)
-        frequency = 1.0 / positive(options.duration, "duration") if options.frequency is None else options.frequency
-        if options.duration > _LONGEST:
-            raise InputError(f"duration is {options.duration:g} s; the search takes up to {_LONGEST:g} s")
+        frequency = 1.0 / options.duration if options.frequency is None else options.frequency
         swings = options.duration * frequency * options.harmonics
-        if swings > _MOST_SWINGS:
+        if swings > THRESHOLDS.most_oscillations:
             raise InputError(
                 f"{options.harmonics} harmonics of {frequency:g} Hz in {options.duration:g} s are {swings:.3g} "
-                f"oscillations; the search takes up to {_MOST_SWINGS}: fewer harmonics, a lower frequency or less time"
+                f"oscillations; the search takes up to {THRESHOLDS.most_oscillations}: fewer harmonics, a lower "
+                "frequency or less time"
             )
         self.space = Space(robot.joint_names, options.duration, frequency, options.harmonics, self._start())
         self.base = base_parameters(robot, resolve_terms(options.terms))
         described = [self.base.columns[i] for i in self.base.independent]
         self.scale = column_scales(robot, described)
-        self.known, self.noise, self.sizes = self._known()
+        self.known, self.noise, self.sizes = self._known_information()
 
     def _start(self) -> Array | None:
         given = self.options.start
@@ -317,7 +243,7 @@ class _Excitation:
                 )
         return frozen(start)
 
-    def _known(self) -> tuple[Array, Array, Array]:
+    def _known_information(self) -> tuple[Array, Array, Array]:
         """Rows known already (scaled), noise of each channel, and sizes of the scaled parameters."""
         base, options, info = self.base, self.options, self.options.information
         n, noise = len(self.robot.moving), options.noise
@@ -334,35 +260,36 @@ class _Excitation:
             level = sigma.get("energy", 1.0) if noise is None else noise
             if isinstance(level, str | Mapping) or np.ndim(level) != 0:
                 raise InputError("noise of the energy model must be one number [J]")
-            deviations = np.array([positive(float(level), "noise", "J")])  # type: ignore[arg-type]
+            noises = np.array([positive(float(level), "noise", "J")])  # type: ignore[arg-type]
         elif noise is not None:
-            deviations = per_joint(noise, self.robot, "noise")
+            noises = per_joint(noise, self.robot, "noise")
         elif all(name in sigma for name in self.robot.joint_names):
-            deviations = np.array([sigma[name] for name in self.robot.joint_names])
+            noises = np.array([sigma[name] for name in self.robot.joint_names])
         else:
             effort = self.whole.effort
-            deviations = 0.01 * effort if np.isfinite(effort).all() else np.ones(n)
+            noises = THRESHOLDS.noise_share * effort if np.isfinite(effort).all() else np.ones(n)
         effect = np.abs(values) * self.scale
         typical = float(np.median(effect[effect > 0.0])) if effect.any() else 1.0
-        return rows / self.scale, deviations, np.maximum(effect, _FEW * typical)
+        return rows / self.scale, noises, np.maximum(effect, THRESHOLDS.small_value_share * typical)
 
-    def _rows(self, times: Array, terms: Sequence[Term]) -> Rows:
+    def _rows(self, times: Array, terms: Sequence[Term]) -> ModelRows:
         """Rows at given times that weigh as much as those at the identification's rate."""
         weight = np.sqrt(len(times) / (self.options.rate * self.options.duration))
         base = dataclasses.replace(self.base, terms=tuple(terms))
         if self.options.model == "energy":  # a row has the more energy, the longer it lasts
-            return EnergyRows(base, self.scale, times, float(self.noise[0] / weight))
+            return EnergyModelRows(base, self.scale, times, float(self.noise[0] / weight))
         return TorqueRows(base, self.scale, times, self.noise * weight, self._rest_speed())
 
     def _rest_speed(self) -> Array:
         given = self.options.rest_speed
         if given is None:
-            return np.asarray(_SLOW * self.whole.velocity)
+            return np.asarray(THRESHOLDS.rest_share * self.whole.velocity)
         if isinstance(given, int | float) and given == 0.0:
             return np.zeros(len(self.robot.moving))
         return per_joint(given, self.robot, "rest_speed")
 
-    def _demands(self) -> Demands:
+    def demands(self) -> Demands:
+        """The limits of the search."""
         options = self.options
         try:
             boxes = np.array(options.boxes, dtype=np.float64) if len(options.boxes) else np.zeros((0, 2, 3))
@@ -370,65 +297,43 @@ class _Excitation:
             boxes = np.zeros(0)
         if boxes.shape[1:] != (2, 3) or not np.isfinite(boxes).all() or (boxes[:, 0] >= boxes[:, 1]).any():
             raise InputError("boxes must be pairs of corners [[x, y, z], [x, y, z]], the lower one first [m]")
-        if options.floor is not None and not np.isfinite(options.floor):
-            raise InputError(f"floor is {options.floor}; expected a number [m]")
-        radii = options.radius if isinstance(options.radius, Mapping) else {"": options.radius}
-        given = {"clearance": options.clearance, **{f"radius {name}".strip(): x for name, x in radii.items()}}
-        for name, value in given.items():
-            if value is not None and not (np.isfinite(value) and value >= 0.0):
-                raise InputError(f"{name} is {value}; expected zero or a positive number [m]")
-        workspace = Workspace(options.floor, boxes, options.clearance, options.radius)
-        torque = None
+        for name, value in options.radius.items() if isinstance(options.radius, Mapping) else ():
+            if not (np.isfinite(value) and value >= 0.0):
+                raise InputError(f"radius {name} is {value}; expected zero or a positive number [m]")
         exact = resolve_terms(_ALL_TERMS)
         chi = parameters(self.robot, exact, options.values)
-        if options.torque and chi.any():
-            torque = (self._smooth(exact), exact, chi)
-        return Demands(self.robot, self.limits, workspace, torque, self.space, options.seed)
+        torque = (self._smooth(exact), exact, chi) if options.torque and chi.any() else None
+        return Demands(self.robot, self.limits, torque, self.space, options)
 
     def _smooth(self, terms: Sequence[Term]) -> tuple[Term, ...]:
         """The terms with Coulomb friction smooth enough for derivatives to mean something between samples."""
         turns = self.robot.radians == 1.0
         slow, sliding = (
-            _BLURRED * float(np.median(self.limits.velocity[own])) if own.any() else 0.0 for own in (turns, ~turns)
+            THRESHOLDS.smoothing_share * float(np.median(self.limits.velocity[own])) if own.any() else 0.0
+            for own in (turns, ~turns)
         )
         return tuple(
             Coulomb(max(slow, term.smoothing), max(sliding, term.sliding)) if isinstance(term, Coulomb) else term
             for term in terms
         )
 
-    @on_one_thread
-    def run(self, progress: Callable[[SearchProgress], None] | None) -> ExcitingMotion:
-        """Search, check, and predict."""
-        options, demands = self.options, self._demands()
-        search = Search(
-            self._problem(demands, PER_PERIOD),
-            self._problem(demands, FINE_PER_PERIOD),
-            demands,
-            starts=options.starts,
-            kicks=options.kicks,
-            iterations=options.iterations,
-            seed=options.seed,
-            progress=progress,
-        )
-        return self._promise(search.run())
-
-    def _problem(self, demands: Demands, per_period: float) -> SearchProblem:
+    def problem(self, demands: Demands, per_period: float) -> SearchProblem:
         """Criterion and limits with so many samples in a period of the highest harmonic."""
         space = self.space
         periods = space.harmonics * space.frequency * space.duration
         times = np.linspace(0.0, space.duration, int(np.ceil(per_period * periods)) + 1)
         rows = self._rows(times, self._smooth(self.base.terms))
-        known = self.known.T @ self.known
         criterion = with_tie_break(CRITERIA[self.criterion])
-        return SearchProblem(space, space.raster(times), rows, criterion, self.sizes, known, demands)
+        return SearchProblem(space, rows, criterion, self.sizes, self.known.T @ self.known, demands)
 
-    def _promise(self, found: Found) -> ExcitingMotion:
+    def predict(self, found: SearchResult) -> ExcitingMotion:
+        """The motion with the standard deviations to expect of it."""
         motion = self.space.trajectory(found.x)
         times = motion.times(self.options.rate)
         own = self._rows(times, self.base.terms).factor(motion.sample(times))
         R = np.asarray(np.linalg.qr(np.vstack([self.known, own]), mode="r"))
-        deviations, singular = _deviations(R)
-        before = _deviations(self.known)[0] / self.scale if len(self.known) else None
+        std, singular = _standard_deviations(R)
+        before = _standard_deviations(self.known)[0] / self.scale if len(self.known) else None
         norms = np.linalg.norm(R, axis=0)
         unit = np.linalg.svd(R / np.where(norms > 0.0, norms, 1.0), compute_uv=False)
         condition = float(unit[0] / unit[-1]) if unit[-1] > 1e-12 * unit[0] else float("inf")
@@ -438,7 +343,7 @@ class _Excitation:
             "determinant": log_determinant,
             "condition": condition,
             "smallest": float(singular[-1]),
-            "interval": float(np.max(deviations / self.sizes)),
+            "interval": float(np.max(std / self.sizes)),
         }[self.criterion]
         return ExcitingMotion(
             trajectory=motion,
@@ -447,7 +352,7 @@ class _Excitation:
             condition=condition,
             log_determinant=log_determinant,
             names=self.base.names,
-            deviations=frozen(deviations / self.scale),
+            std=frozen(std / self.scale),
             sizes=frozen(self.sizes / self.scale),
             before=before if before is None else frozen(before),
             slack={item.kind: item.share for item in found.shortfalls},
@@ -464,14 +369,11 @@ class _Excitation:
         )
 
 
-def _deviations(R: Array) -> tuple[Array, Array]:
-    """Deviation of each parameter, infinite where nothing determines it, and the singular values, (n,) each."""
+def _standard_deviations(R: Array) -> tuple[Array, Array]:
+    """Standard deviation of each parameter, infinite where it is not determined, and the singular values, (n,) each."""
     n = R.shape[1]
     _, singular, directions = np.linalg.svd(np.vstack([R, np.zeros((n, n))]), full_matrices=False)
     kept = singular > 1e-12 * max(float(singular[0]), 1e-300)
-    deviations = np.sqrt(np.sum((directions[kept] / singular[kept, None]) ** 2, axis=0))
-    open_ones = np.sum(directions[~kept] ** 2, axis=0) > 1e-9
-    return np.where(open_ones, np.inf, deviations), singular
-
-
-__all__ = ["ExciteOptions", "ExcitingMotion", "JointLimits", "excite"]
+    std = np.sqrt(np.sum((directions[kept] / singular[kept, None]) ** 2, axis=0))
+    undetermined = np.sum(directions[~kept] ** 2, axis=0) > 1e-9
+    return np.where(undetermined, np.inf, std), singular

@@ -2,7 +2,7 @@ r"""Finite Fourier series, and those among them that begin and end at rest.
 
 .. math:: q_j(t) = c_j + \sum_{h=1}^{H} a_{hj} \sin(2\pi h f t) + b_{hj} \cos(2\pi h f t)
 
-Rest at both ends (speed and acceleration zero) is two linear conditions on the coefficients of each joint when the
+Rest at both ends (velocity and acceleration zero) is two linear conditions on the coefficients of each joint when the
 duration is a whole number of periods, four otherwise. `rest_basis` has the coefficients that meet them, so a motion
 at rest stays a plain series: smooth inside, nothing beyond its highest harmonic.
 """
@@ -105,14 +105,14 @@ class Fourier(Trajectory):
 
 
 def rest_basis(harmonics: int, frequency: float, length: float) -> Array:
-    """Orthonormal coefficients (2 H, k) of the series whose speed and acceleration are zero at 0 and at `length`.
+    """Orthonormal coefficients (2 H, k) of the series whose velocity and acceleration are zero at 0 and at `length`.
 
     Raises:
         InputError: When the series is too short to be at rest and move at all.
     """
-    _, speed, acceleration = fourier_basis(np.array([0.0, length]), harmonics, frequency)
+    _, velocity, acceleration = fourier_basis(np.array([0.0, length]), harmonics, frequency)
     w = 2.0 * np.pi * frequency
-    conditions = np.vstack([speed / w, acceleration / w**2])
+    conditions = np.vstack([velocity / w, acceleration / w**2])
     _, singular, directions = np.linalg.svd(conditions)
     rank = int(np.sum(singular > 1e-9 * singular[0]))
     basis = np.asarray(directions[rank:].T)

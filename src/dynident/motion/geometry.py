@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from dynident.dynamics.kernels import Recording
 from dynident.dynamics.recursion import joint_frame
 from dynident.errors import InputError
 from dynident.motion.space import Tape
+from dynident.motion.thresholds import THRESHOLDS
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, rotate, vadd
 from dynident.robot.model import BASE, Robot
 
@@ -125,22 +125,8 @@ def link_capsules(robot: Robot, radius: float | dict[str, float]) -> list[Capsul
     return result
 
 
-class Distances(ABC):
-    """Distances beyond what is demanded, along a motion."""
-
-    labels: list[str]
-
-    @abstractmethod
-    def measure(self, q: Array) -> Array:
-        """Distances (n_distances, n_samples) [m]."""
-
-    @abstractmethod
-    def slopes(self) -> Array:
-        """Derivatives where `measure` was last called, (n_distances, n_samples, n_joints)."""
-
-
-class CapsuleDistances(Distances):
-    """Distances between capsules of links that are not neighbours.
+class CapsuleDistances:
+    """Distances between capsules of links that are not neighbors.
 
     Pairs that touch in nearly every pose (the links of a wrist) say nothing about a motion and are left out; so are
     pairs that are in no pose as far apart as is wanted, unless that is all of them.
@@ -152,29 +138,27 @@ class CapsuleDistances(Distances):
         poses: (n_poses, n_joints) by which such pairs are found.
     """
 
-    _ALWAYS = 0.8  # share of poses in which a pair that counts as always touching does
-
     def __init__(self, robot: Robot, capsules: Sequence[Capsule], clearance: float, poses: Array) -> None:
         self._robot = robot
         parents = [joint.parent for joint in robot.joints]
 
-        def neighbours(a: int, b: int) -> bool:
+        def neighbors(a: int, b: int) -> bool:
             return a == b or (a != BASE and parents[a] == b) or (b != BASE and parents[b] == a)
 
         pairs = [
             (i, j)
             for i, a in enumerate(capsules)
             for j, b in enumerate(capsules)
-            if i < j and not neighbours(a.link, b.link)
+            if i < j and not neighbors(a.link, b.link)
         ]
         self._take(capsules, pairs, clearance)
         if pairs:
             gaps = self.measure(poses)
             touching, never = np.mean(gaps + clearance < 0.0, axis=1), gaps.max(1) < 0.0
-            if never.all() and not (touching >= self._ALWAYS).all():
+            if never.all() and not (touching >= THRESHOLDS.always_touching_share).all():
                 most = float(gaps.max()) + clearance
                 raise InputError(f"clearance is {clearance:g} m; no two links are ever farther apart than {most:.3g} m")
-            kept = np.flatnonzero((touching < self._ALWAYS) & ~never)
+            kept = np.flatnonzero((touching < THRESHOLDS.always_touching_share) & ~never)
             self._take(capsules, [pairs[i] for i in kept], clearance)
 
     def _take(self, capsules: Sequence[Capsule], pairs: list[tuple[int, int]], clearance: float) -> None:
@@ -188,7 +172,7 @@ class CapsuleDistances(Distances):
         self._ends = [np.array([2 * used.index(pair[side]) for pair in pairs], dtype=int) for side in (0, 1)]
 
     def measure(self, q: Array) -> Array:
-        """Distance of the surfaces beyond the clearance."""
+        """Distances of the surfaces beyond the clearance, (n_distances, n_samples) [m]."""
         self._q, p = q, self._points.at(q)
         (a0, a1), (b0, b1) = ((p[first], p[first + 1]) for first in self._ends)
         s, t = closest(a0, a1, b0, b1)
@@ -199,7 +183,10 @@ class CapsuleDistances(Distances):
         return np.asarray(distance - self.demanded[:, None])
 
     def slopes(self) -> Array:
-        """How the closest points part; that they wander along their segments does not count."""
+        """Derivatives where `measure` was last called, (n_distances, n_samples, n_joints): how the closest points part.
+
+        That they wander along their segments does not count.
+        """
         (s, t), away = self._shares, self._direction
         touched = [
             (self._ends[0], (1.0 - s) * away),
@@ -237,7 +224,7 @@ _ASIDE = 1e-6  # share of a segment from a point at which its two sides are look
 _UP = np.array([0.0, 0.0, 1.0])
 
 
-class ObstacleDistances(Distances):
+class ObstacleDistances:
     """Distances of the links' surfaces to the floor and to boxes; exact, wherever along a link they are least.
 
     Links that stand still in all given poses are left out.
@@ -274,7 +261,7 @@ class ObstacleDistances(Distances):
         self.labels += [f"link {name} outside box {b + 1}" for b in range(len(self.boxes)) for name in names]
 
     def measure(self, q: Array) -> Array:
-        """Heights of the ends, then distances to each box."""
+        """Heights of the ends, then distances to each box, (n_distances, n_samples) [m]."""
         self._q, p = q, self._points.at(q)
         first, second = p[0::2], p[1::2]
         values: list[Array] = []
@@ -291,7 +278,10 @@ class ObstacleDistances(Distances):
         return np.concatenate(values)
 
     def slopes(self) -> Array:
-        """How the closest points move away; that they wander along their links does not count."""
+        """Derivatives where `measure` was last called, (n_distances, n_samples, n_joints): how the closest points part.
+
+        That they wander along their links does not count.
+        """
         ends = self._heights if self.floor is not None else self._heights[:0]
         link = np.concatenate([ends // 2, np.tile(np.arange(self._n), len(self.boxes))])
         first, second = (np.concatenate([pair[end] for pair in self._slopes]) for end in (0, 1))
@@ -387,3 +377,6 @@ def to_box(p: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     deepest = np.argmax(beyond, axis=-1)[..., None] == np.arange(3)
     direction = np.where(outside[..., None], out / np.where(outside, distance, 1.0)[..., None], deepest) * side
     return np.where(outside, distance, beyond.max(-1)), direction
+
+
+Distances = CapsuleDistances | ObstacleDistances

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
 from dynident.errors import InputError, UnknownNameError
+from dynident.motion.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.placeholders import PlaceholderLimit, believed_limits, placeholder_limits
 
 _KEYS = ("lower", "upper", "velocity", "acceleration", "effort")
 _NEEDED = {"position": ("lower", "upper"), "velocity": ("velocity",)}
-AT_LIMIT = 1e-3  # [rad or m] by which a pose may be beyond a position limit: encoders and rounding
 PerJoint = float | Mapping[str, float] | ArrayLike
 Range = float | Sequence[float]  # half the width of a range about zero, or its lower and upper end [rad or m]
 _Found = dict[str, list[float | None]]  # by key, one for each moving joint
@@ -188,7 +188,7 @@ def check_locked(robot: Robot) -> None:
         low = -np.inf if joint.limits.lower is None else joint.limits.lower
         high = np.inf if joint.limits.upper is None else joint.limits.upper
         beyond = max(low - position, position - high)
-        if beyond > AT_LIMIT:
+        if beyond > THRESHOLDS.pose_tolerance:
             unit = "m" if joint.kind == "prismatic" else "rad"
             raise InputError(
                 f"joint {joint.name} is locked outside its limits: at {position:.4g} {unit}, {beyond:.3g} beyond "

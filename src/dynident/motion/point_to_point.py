@@ -23,25 +23,27 @@ def cubic(s: Array, ramp: float) -> tuple[Array, Array, Array]:
 
 
 def quintic(s: Array, ramp: float) -> tuple[Array, Array, Array]:
-    """10 s³ - 15 s⁴ + 6 s⁵: speed and acceleration are zero at both ends."""
+    """10 s³ - 15 s⁴ + 6 s⁵: velocity and acceleration are zero at both ends."""
     rest = 1.0 - s
     return s**3 * (10.0 + s * (6.0 * s - 15.0)), 30.0 * (s * rest) ** 2, 60.0 * s * rest * (1.0 - 2.0 * s)
 
 
 def cycloid(s: Array, ramp: float) -> tuple[Array, Array, Array]:
-    """s - sin(2 pi s) / 2 pi (Abhishek et al., eq. 12): speed and acceleration are zero at both ends."""
+    """s - sin(2 pi s) / 2 pi (Abhishek et al., eq. 12): velocity and acceleration are zero at both ends."""
     turn = TWO_PI * s
     return s - np.sin(turn) / TWO_PI, 1.0 - np.cos(turn), TWO_PI * np.sin(turn)
 
 
 def trapezoid(s: Array, ramp: float) -> tuple[Array, Array, Array]:
-    """Constant acceleration for a share `ramp` of the time, constant speed, constant deceleration."""
-    speed = 1.0 / (1.0 - ramp)
-    faster = speed / ramp
+    """Constant acceleration for a share `ramp` of the time, constant velocity, constant deceleration."""
+    velocity = 1.0 / (1.0 - ramp)
+    faster = velocity / ramp
     begin, end = s < ramp, s > 1.0 - ramp
     rest = 1.0 - s
-    f = np.where(begin, 0.5 * faster * s * s, np.where(end, 1.0 - 0.5 * faster * rest * rest, speed * (s - ramp / 2)))
-    df = np.where(begin, faster * s, np.where(end, faster * rest, speed))
+    f = np.where(
+        begin, 0.5 * faster * s * s, np.where(end, 1.0 - 0.5 * faster * rest * rest, velocity * (s - ramp / 2))
+    )
+    df = np.where(begin, faster * s, np.where(end, faster * rest, velocity))
     return f, df, np.where(begin, faster, np.where(end, -faster, 0.0))
 
 
@@ -49,7 +51,7 @@ LAWS: dict[str, Law] = {"quintic": quintic, "cubic": cubic, "cycloid": cycloid, 
 
 
 def peaks(law: str, ramp: float) -> tuple[float, float]:
-    """Largest speed and acceleration of a law in unit time."""
+    """Largest velocity and acceleration of a law in unit time."""
     return {
         "quintic": (1.875, 10.0 / np.sqrt(3.0)),
         "cubic": (1.5, 6.0),
@@ -108,7 +110,7 @@ class PointToPoint(Trajectory):
         ramp: float = 1.0 / 3.0,
         joints: tuple[str, ...] = (),
     ) -> PointToPoint:
-        """The fastest such motion under limits on speed and acceleration of each joint (a number or one per joint)."""
+        """The fastest such motion under limits on velocity and acceleration (a number or one per joint)."""
         if law not in LAWS:
             raise UnknownNameError("law of motion", law, LAWS)
         places = table(points, "points", "(n_points, n_joints)")

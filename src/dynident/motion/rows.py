@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +16,13 @@ from dynident.dynamics.kernels import Recording, record
 from dynident.dynamics.state import State as RobotState
 from dynident.identifiability.base import BaseParameters
 from dynident.motion.space import Tape
+from dynident.motion.thresholds import THRESHOLDS
 from dynident.motion.trajectory import State
 from dynident.robot.algebra import Number, add, mul, total
 
 
-@dataclass(frozen=True)
-class Part:
-    """The rows of one output channel: which base columns it feels, and where they stand among the tape's outputs."""
-
-    columns: NDArray[np.int64]
-    outputs: slice
-    deviation: float
-
-
-class Rows(ABC):
-    """Rows W of the model along a motion, weighted by the deviation of each channel and with scaled columns.
+class ModelRows(ABC):
+    """Rows W of the model along a motion, weighted by the standard deviation of each channel and with scaled columns.
 
     Args:
         base: Base parameters, in whose columns the rows are written.
@@ -38,7 +30,8 @@ class Rows(ABC):
         times: (n_samples,) stamps [s].
     """
 
-    parts: list[Part]
+    # Of each output channel: the base columns that it depends on, and where they stand among the tape's outputs.
+    parts: list[tuple[NDArray[np.int64], slice]]
 
     def __init__(self, base: BaseParameters, scale: Array, times: Array) -> None:
         self.base, self.scale, self.times = base, scale, times
@@ -48,17 +41,13 @@ class Rows(ABC):
     def _program(self) -> tuple[Program, list[tuple[int, int]]]:
         """The program, and the (channel, base column) of each output, sorted by channel."""
 
-    def _set_up(self, deviations: Array) -> None:
+    def _set_up(self, noise: Array) -> None:
         program, places = self._program()
         self.tape = Tape(program, self.n_samples)
-        self.parts = []
-        for channel, deviation in enumerate(deviations):
-            own = [k for k, (c, _) in enumerate(places) if c == channel]
-            columns = np.array([places[k][1] for k in own], dtype=int)
-            self.parts.append(Part(columns, slice(own[0], own[-1] + 1) if own else slice(0, 0), float(deviation)))
-        order = np.array([column for _, column in places], dtype=int)
-        spread = np.concatenate([np.full(len(p.columns), p.deviation) for p in self.parts])
-        self._factor = 1.0 / (self.scale[order] * spread)[:, None]
+        channels, columns = (np.array(part, dtype=int) for part in zip(*places, strict=True))
+        cuts = np.searchsorted(channels, np.arange(len(noise) + 1))
+        self.parts = [(columns[a:b], slice(a, b)) for a, b in pairwise(cuts.tolist())]
+        self._factor = 1.0 / (self.scale[columns] * noise[channels])[:, None]
 
     def _before(self, values: Array) -> Array:
         """Rows from the program's outputs, (n_outputs, n_samples)."""
@@ -71,7 +60,7 @@ class Rows(ABC):
     def matrices(self, states: State) -> list[tuple[NDArray[np.int64], Array]]:
         """For each channel, its base columns and its rows transposed, (n_columns, n_samples)."""
         self._rows = self._before(self.tape.evaluate(*self._inputs(states))) * self._factor
-        return [(part.columns, self._rows[part.outputs]) for part in self.parts]
+        return [(columns, self._rows[outputs]) for columns, outputs in self.parts]
 
     def _inputs(self, states: State) -> State | tuple[Array, Array]:
         return states
@@ -99,13 +88,13 @@ class Rows(ABC):
             slope: (n, n) symmetric derivative of the function with respect to the information matrix.
         """
         weights = np.empty_like(self._rows)
-        for part in self.parts:
-            weights[part.outputs] = 2.0 * slope[np.ix_(part.columns, part.columns)] @ self._rows[part.outputs]
+        for columns, outputs in self.parts:
+            weights[outputs] = 2.0 * slope[np.ix_(columns, columns)] @ self._rows[outputs]
         self.tape.weights[:] = self._back(weights * self._factor)
         return self.tape.pull()
 
 
-class TorqueRows(Rows):
+class TorqueRows(ModelRows):
     r"""Rows of the dynamic model: the torque of every joint at every sample.
 
     Friction of a joint that hardly moves is anything up to breakaway: no model knows it, and an identification leaves
@@ -114,20 +103,20 @@ class TorqueRows(Rows):
     .. math:: w_j = \dot q_j^2 / (\dot q_j^2 + \dot q_{0j}^2).
 
     Args:
-        base, scale, times: See `Rows`.
-        deviations: (n_joints,) noise of the torque [N·m or N].
-        rest_speed: (n_joints,) speeds at which a row counts half [rad/s or m/s]; 0 counts all rows fully.
+        base, scale, times: See `ModelRows`.
+        noise: (n_joints,) standard deviation of the torque [N·m or N].
+        rest_speed: (n_joints,) velocities at which a row counts half [rad/s or m/s]; 0 counts all rows fully.
     """
 
     def __init__(
-        self, base: BaseParameters, scale: Array, times: Array, deviations: Array, rest_speed: Array | None = None
+        self, base: BaseParameters, scale: Array, times: Array, noise: Array, rest_speed: Array | None = None
     ) -> None:
         super().__init__(base, scale, times)
-        self._set_up(deviations)
-        self._rest = np.zeros(len(deviations)) if rest_speed is None else np.asarray(rest_speed)
+        self._set_up(noise)
+        self._rest = np.zeros(len(noise)) if rest_speed is None else np.asarray(rest_speed)
 
     def matrices(self, states: State) -> list[tuple[NDArray[np.int64], Array]]:
-        """As `Rows.matrices`, each row by the root of what it counts."""
+        """As `ModelRows.matrices`, each row by the root of what it counts."""
         self._whole = super().matrices(states)
         square, rest = states[1].T ** 2, self._rest[:, None] ** 2
         moving = rest > 0.0
@@ -137,12 +126,12 @@ class TorqueRows(Rows):
         return [(columns, rows * roots[j]) for j, (columns, rows) in enumerate(self._whole)]
 
     def pull(self, slope: Array) -> Array:
-        """As `Rows.pull`; a joint that moves faster also makes its rows count more."""
+        """As `ModelRows.pull`; a joint that moves faster also makes its rows count more."""
         weights, n = np.empty_like(self._rows), len(self.parts)
         gain = np.empty_like(self._counts)
-        for j, (part, (columns, rows)) in enumerate(zip(self.parts, self._whole, strict=True)):
+        for j, ((columns, outputs), (_, rows)) in enumerate(zip(self.parts, self._whole, strict=True)):
             pulled = slope[np.ix_(columns, columns)] @ rows
-            weights[part.outputs] = 2.0 * self._counts[j] * pulled
+            weights[outputs] = 2.0 * self._counts[j] * pulled
             gain[j] = np.sum(pulled * rows, axis=0) * self._grows[j]
         self.tape.weights[:] = weights * self._factor
         slopes = self.tape.pull()
@@ -161,20 +150,20 @@ class TorqueRows(Rows):
         return ordered, [(places[k][0], place[places[k][1]]) for k in order]
 
 
-class EnergyRows(Rows):
+class EnergyModelRows(ModelRows):
     """Rows of the energy model: the energy put in from each sample to the next (Gautier et al. 1995, 4.1).
 
     Links and rotors store energy; what friction and offsets take is integrated along the motion.
 
     Args:
-        base, scale, times: See `Rows`.
-        deviation: Noise of the energy of one row [J].
+        base, scale, times: See `ModelRows`.
+        noise: Standard deviation of the energy of one row [J].
     """
 
-    def __init__(self, base: BaseParameters, scale: Array, times: Array, deviation: float) -> None:
+    def __init__(self, base: BaseParameters, scale: Array, times: Array, noise: float) -> None:
         super().__init__(base, scale, times)
         self._half = 0.5 * np.diff(times)
-        self._set_up(np.array([deviation]))
+        self._set_up(np.array([noise]))
 
     def _inputs(self, states: State) -> tuple[Array, Array]:
         return states[0], states[1]
@@ -211,13 +200,13 @@ class EnergyRows(Rows):
         return result
 
     def pull(self, slope: Array) -> Array:
-        """As `Rows.pull`; acceleration plays no part."""
+        """As `ModelRows.pull`; acceleration plays no part."""
         slopes = super().pull(slope)
         return np.vstack([slopes, np.zeros((len(slopes) // 2, self.n_samples))])
 
 
 def _powers(state: RobotState, base: BaseParameters) -> dict[int, Number]:
-    """Power that each column of friction and offset takes, torque direction times speed."""
+    """Power that each column of friction and offset takes, torque direction times velocity."""
     entries: dict[int, list[Number]] = {}
     first = 0
     for term in base.terms:
@@ -229,13 +218,13 @@ def _powers(state: RobotState, base: BaseParameters) -> dict[int, Number]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Criteria of an experiment: smooth functions of the information matrix A, to be minimised, with their derivatives.
+# Criteria of an experiment: smooth functions of the information matrix A, to be minimized, with their derivatives.
 #
 # ====================  ==============================================================================================
 # determinant           -log det A: the volume of the confidence ellipsoid (D-optimal)
 # condition             log of the condition number of W with columns of unit norm
 # smallest              -log of the smallest singular value of W with scaled columns (E-optimal)
-# interval              log of the largest deviation of a parameter beside its size
+# interval              log of the largest standard deviation of a parameter beside its size
 # ====================  ==============================================================================================
 #
 # Largest and smallest are taken softly, as the mean of order 16 of all of them, so that the derivative exists where two
@@ -243,7 +232,6 @@ def _powers(state: RobotState, base: BaseParameters) -> dict[int, Number]:
 
 Criterion = Callable[[Array, Array], tuple[float, Array]]
 _ORDER = 16.0
-_TIE = 0.1  # a parameter's mean information counts so much beside the worst, both as logarithms
 _FLOOR = 1e-14  # eigenvalues below this share of the largest count as this share
 _NOTHING = 1e-100  # information of a motion that stands still; its inverse is still a number
 
@@ -282,7 +270,7 @@ def smallest(A: Array, sizes: Array) -> tuple[float, Array]:
 
 
 def interval(A: Array, sizes: Array) -> tuple[float, Array]:
-    """Log of the largest deviation, each divided by its parameter's size."""
+    """Log of the largest standard deviation, each divided by its parameter's size."""
     values, vectors = _spectrum(A)
     C = (vectors / values) @ vectors.T
     worst, share = _soft_largest(np.log(np.diag(C) / sizes**2))
@@ -306,14 +294,14 @@ def with_tie_break(criterion: Criterion) -> Criterion:
     """A criterion with a small share of the determinant's.
 
     The other criteria look at the worst direction only: what does not concern it, such as a wrist that is known well,
-    might as well stand still. Among motions that are equally good there, the one that tells more is wanted.
+    might as well stand still. Among motions that are equally good there, the one with more information is wanted.
     """
     if criterion is determinant:
         return criterion
 
     def both(A: Array, sizes: Array) -> tuple[float, Array]:
         (value, slope), (volume, more) = criterion(A, sizes), determinant(A, sizes)
-        share = _TIE / len(A)
+        share = THRESHOLDS.tie_break / len(A)
         return value + share * volume, slope + share * more
 
     return both

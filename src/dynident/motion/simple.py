@@ -22,7 +22,7 @@ class Sinusoid(Trajectory):
 
     .. math:: q_j = q_{0,j} + \tfrac{A_j}{2}\,(1 - \cos 2\pi f_j t)
 
-    Khosla & Kanade 1987, section 5. Speed is zero at the start, acceleration is not.
+    Khosla & Kanade 1987, section 5. Velocity is zero at the start, acceleration is not.
 
     Attributes:
         start: (n_joints,) position at the start [rad or m].

@@ -11,20 +11,12 @@ from dynident.arrays import Array
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel, chosen_backend
 from dynident.dynamics.jit.program import Program
 from dynident.dynamics.jit.reverse_pass import adjoint
-from dynident.errors import InputError
 from dynident.identifiability.excitation_quality import fourier_basis
 from dynident.motion.fourier import Fourier, rest_basis
-from dynident.motion.trajectory import State, positive
+from dynident.motion.trajectory import State
 
-
-@dataclass(frozen=True)
-class Raster:
-    """The waves of the space at given times: q = start + position @ x, (n_samples, n_per_joint) each."""
-
-    times: Array
-    position: Array
-    speed: Array
-    acceleration: Array
+# Position, velocity and acceleration per coordinate at given times, (n_samples, n_per_joint) each: q = start + waves x.
+Waves = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True)
@@ -46,11 +38,7 @@ class Space:
     start: Array | None = None
 
     def __post_init__(self) -> None:
-        positive(self.duration, "duration")
-        positive(self.frequency, "frequency", "Hz")
-        if isinstance(self.harmonics, bool) or self.harmonics != int(self.harmonics) or self.harmonics < 1:
-            raise InputError(f"harmonics is {self.harmonics}; expected a whole number, such as 5")
-        rest_basis(self.harmonics, self.frequency, self.duration)
+        rest_basis(self.harmonics, self.frequency, self.duration)  # refuses a series that cannot be at rest
 
     @property
     def basis(self) -> Array:
@@ -67,30 +55,26 @@ class Space:
         """Coordinates in all."""
         return self.per_joint * len(self.joints)
 
-    def raster(self, times: Array) -> Raster:
+    def waves(self, times: Array) -> Waves:
         """The waves at given times."""
         basis = self.basis
-        position, speed, acceleration = (part @ basis for part in fourier_basis(times, self.harmonics, self.frequency))
+        q, dq, ddq = (part @ basis for part in fourier_basis(times, self.harmonics, self.frequency))
         if self.start is not None:
-            position = position - fourier_basis(np.zeros(1), self.harmonics, self.frequency)[0] @ basis
-            return Raster(times, position, speed, acceleration)
+            return q - fourier_basis(np.zeros(1), self.harmonics, self.frequency)[0] @ basis, dq, ddq
         still = np.zeros((len(times), 1))
-        parts = [np.hstack([position, still + 1.0]), np.hstack([speed, still]), np.hstack([acceleration, still])]
-        return Raster(times, *parts)
+        return np.hstack([q, still + 1.0]), np.hstack([dq, still]), np.hstack([ddq, still])
 
-    def states(self, x: Array, raster: Raster) -> State:
-        """Positions, speeds and accelerations, (n_samples, n_joints) each."""
+    def states(self, x: Array, waves: Waves) -> State:
+        """Positions, velocities and accelerations, (n_samples, n_joints) each."""
         X = x.reshape(len(self.joints), -1).T
-        q = raster.position @ X
-        return (q if self.start is None else q + self.start), raster.speed @ X, raster.acceleration @ X
+        q, dq, ddq = (part @ X for part in waves)
+        return (q if self.start is None else q + self.start), dq, ddq
 
-    def pull(self, slopes: Array, raster: Raster) -> Array:
+    def pull(self, slopes: Array, waves: Waves) -> Array:
         """Derivative with respect to x from derivatives with respect to q, dq, ddq, (3 n_joints, n_samples)."""
         n = len(self.joints)
-        by_joint = (
-            slopes[:n] @ raster.position + slopes[n : 2 * n] @ raster.speed + slopes[2 * n :] @ raster.acceleration
-        )
-        return by_joint.ravel()
+        by_joint = slopes[:n] @ waves[0] + slopes[n : 2 * n] @ waves[1] + slopes[2 * n :] @ waves[2]
+        return np.asarray(by_joint.ravel())
 
     def resting(self, pose: Array) -> Array:
         """The coordinates of standing still at a pose."""
@@ -99,12 +83,9 @@ class Space:
             X[:, -1] = pose
         return X.ravel()
 
-    def centre(self, x: Array) -> Array:
-        """The coordinates of standing still where a motion has its centre (at the start, where that is fixed)."""
-        X = np.zeros((len(self.joints), self.per_joint))
-        if self.start is None:
-            X[:, -1] = x.reshape(len(self.joints), -1)[:, -1]
-        return X.ravel()
+    def center(self, x: Array) -> Array:
+        """The coordinates of standing still where a motion has its center (at the start, where that is fixed)."""
+        return self.resting(x.reshape(len(self.joints), -1)[:, -1])
 
     def trajectory(self, x: Array) -> Fourier:
         """The motion of coordinates x."""

@@ -187,12 +187,12 @@ def ros_joint_trajectory(trajectory: Trajectory, rate: float) -> dict[str, Any]:
         raise InputError("a ROS message names its joints; give the trajectory its `joints`")
     points = []
     for times, (q, dq, ddq) in sampled_blocks(trajectory, rate, to_the_end=True):
-        for t, position, speed, acceleration in zip(times.tolist(), q, dq, ddq, strict=True):
+        for t, position, velocity, acceleration in zip(times.tolist(), q, dq, ddq, strict=True):
             nanoseconds = round(t * 1e9)
             points.append(
                 {
                     "positions": position.tolist(),
-                    "velocities": speed.tolist(),
+                    "velocities": velocity.tolist(),
                     "accelerations": acceleration.tolist(),
                     "effort": [],
                     "time_from_start": {"sec": nanoseconds // 10**9, "nanosec": nanoseconds % 10**9},

@@ -48,7 +48,7 @@ class Trajectory(ABC):
 
     @abstractmethod
     def _inside(self, t: Array) -> State:
-        """Position, speed and acceleration at times within the motion."""
+        """Position, velocity and acceleration at times within the motion."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class Trajectory(ABC):
         return self.joints or tuple(f"q{i + 1}" for i in range(self.n_joints))
 
     def sample(self, t: ArrayLike) -> State:
-        """Position, speed and acceleration of every joint.
+        """Position, velocity and acceleration of every joint.
 
         Args:
             t: Times, (n_samples,) or a number [s]; before the start and after the end the joints stand still.
@@ -137,14 +137,14 @@ _DEGREE = 5  # of the spline: accelerations are smooth
 class SampledMotion:
     """A smooth motion through given positions.
 
-    With speeds and accelerations at the samples they are met too, by a polynomial of degree five between each two;
+    With velocities and accelerations at the samples they are met too, by a polynomial of degree five between each two;
     without, a spline of degree five goes through the positions.
 
     Args:
         time: (n_samples,) rising [s]; the motion begins at its first.
         q: (n_samples, n_moving) [rad or m].
-        dq: Speeds, or None.
-        ddq: Accelerations, or None; used with speeds only.
+        dq: Velocities, or None.
+        ddq: Accelerations, or None; used with velocities only.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class SampledMotion:
             raise InputError(f"{log.source}: {error}") from None
 
     def sample(self, t: ArrayLike, /) -> tuple[Array, Array, Array]:
-        """Positions, speeds and accelerations at times from 0 to the duration; beyond, it stands at its ends."""
+        """Positions, velocities and accelerations at times from 0 to the duration; beyond, it stands at its ends."""
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         inside = np.clip(times, 0.0, self.duration) + self._first
         q, dq, ddq = (np.asarray(curve(inside), dtype=np.float64) for curve in self._curves)

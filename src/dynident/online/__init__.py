@@ -1,4 +1,4 @@
-"""Identification while the robot works: streams in, parameters with their deviations out."""
+"""Identification while the robot works: streams in, parameters with their standard deviations out."""
 
 from typing import TYPE_CHECKING
 
@@ -6,20 +6,11 @@ from dynident.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dynident.online.changes import Change as Change
-    from dynident.online.filters import (
-        CausalFilter as CausalFilter,
-        CausalOptions as CausalOptions,
-        Filtered as Filtered,
-    )
-    from dynident.online.history import Forgetting as Forgetting
+    from dynident.online.filters import CausalFilter as CausalFilter, Filtered as Filtered
     from dynident.online.identifier import OnlineIdentifier as OnlineIdentifier
-    from dynident.online.monitor import Verdict as Verdict
-    from dynident.online.options import OnlineOptions as OnlineOptions
-    from dynident.online.rows import (
-        ParallelStructure as ParallelStructure,
-        SeriesStructure as SeriesStructure,
-        Structure as Structure,
-    )
+    from dynident.online.monitor import MotionVerdict as MotionVerdict
+    from dynident.online.options import LiveOptions as LiveOptions, OnlineOptions as OnlineOptions
+    from dynident.online.rows import ParallelStructure as ParallelStructure, SeriesStructure as SeriesStructure
     from dynident.online.sources import (
         PlantSource as PlantSource,
         Replay as Replay,
@@ -43,16 +34,16 @@ else:
         __name__,
         {
             "dynident.online.changes": "Change",
-            "dynident.online.filters": "CausalFilter CausalOptions Filtered",
-            "dynident.online.history": "Forgetting",
+            "dynident.online.filters": "CausalFilter Filtered",
             "dynident.online.identifier": "OnlineIdentifier",
-            "dynident.online.monitor": "Verdict",
-            "dynident.online.options": "OnlineOptions",
-            "dynident.online.rows": "ParallelStructure SeriesStructure Structure",
+            "dynident.online.monitor": "MotionVerdict",
+            "dynident.online.options": "LiveOptions OnlineOptions",
+            "dynident.online.rows": "ParallelStructure SeriesStructure",
             "dynident.online.sources": (
                 "PlantSource Replay Samples Source SourceError StandardInput TcpSource UdpSource open_source"
             ),
             "dynident.online.state": "Counters OnlineState Sample StreamState",
             "dynident.online.streaming": "stream",
         },
+        renamed={"Structure": "SeriesStructure", "Verdict": "MotionVerdict"},
     )

@@ -19,13 +19,10 @@ from typing import Any
 import numpy as np
 
 from dynident.information.factor import absorb
-from dynident.online.history import Stretch, together
+from dynident.online.history import StretchRows, merge_stretches
+from dynident.online.thresholds import THRESHOLDS
 
-LIMIT = 15.0  # of F: friction that is not modelled brings it to 12 in UR10e logs, a payload beyond 250 in ten seconds
-LEAST_ROWS = 5.0  # rows per unknown on each side
-LIKELY = 36.0  # variances of the noise: cuts that are worse by less may be the right one
 KINDS = ("pick", "release", "change")
-MASS_SIGNIFICANT = 4.0  # deviations of the difference of the masses before and after
 
 
 @dataclass(frozen=True)
@@ -65,22 +62,9 @@ class Change:
         return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in given.items()}
 
 
-@dataclass(frozen=True)
-class Suspicion:
-    """What the test says.
-
-    Attributes:
-        statistic: F.
-        first: Stretches of the ring that surely belong to the old payload.
-        last: Stretches that may; those after it surely show the new one.
-    """
-
-    statistic: float
-    first: int
-    last: int
-
-
-def suspicion(old: Stretch, ring: list[Stretch], window: int, n_tested: int) -> Suspicion | None:
+def detect_change(
+    old: StretchRows, ring: list[StretchRows], window: int, n_tested: int
+) -> tuple[float, int, int] | None:
     """Whether the last stretches contradict all that came before; None when they do not, or cannot tell.
 
     Args:
@@ -89,31 +73,35 @@ def suspicion(old: Stretch, ring: list[Stretch], window: int, n_tested: int) -> 
         ring: Stretches of the last rows, oldest first; the change is looked for among all of them.
         window: Instants at the end of the ring that are compared with all before.
         n_tested: The first so many unknowns may have changed; friction of the session, the others, has not.
+
+    Returns:
+        F, the stretches of the ring that surely belong to the old payload, and those that may: the ones after them
+        surely show the new one.
     """
     k, first, held = len(old.R) - 1, len(ring), 0
     while first > 0 and held < window:
         first -= 1
         held += ring[first].instants
-    before, new = together([old, *ring[:first]], k), together(ring[first:], k)
-    if min(before.rows, new.rows) < LEAST_ROWS * n_tested:
+    before, new = merge_stretches([old, *ring[:first]], k), merge_stretches(ring[first:], k)
+    if min(before.rows, new.rows) < THRESHOLDS.change_rows_per_unknown * n_tested:
         return None
     before.alike = old.alike if old.instants else ring[0].alike
     statistic = test(before, new, n_tested)
-    if statistic < LIMIT:
+    if statistic < THRESHOLDS.change_statistic:
         return None
-    return Suspicion(statistic, *_cuts(old, ring, n_tested))
+    return (statistic, *_cuts(old, ring, n_tested))
 
 
-def test(old: Stretch, new: Stretch, n_tested: int) -> float:
+def test(old: StretchRows, new: StretchRows, n_tested: int) -> float:
     """F of two stretches: how much worse one set of values explains both than two sets."""
     k = len(old.R) - 1
-    both = together([old, new], k)
+    both = merge_stretches([old, new], k)
     apart = residual_apart(old, new, n_tested)
     variance = max(apart / max(old.rows + new.rows - k - n_tested, 1.0), 1e-300)
     return float((both.residual_square - apart) / (n_tested * old.alike * variance))
 
 
-def residual_apart(old: Stretch, new: Stretch, n_tested: int) -> float:
+def residual_apart(old: StretchRows, new: StretchRows, n_tested: int) -> float:
     """Squared residual when the first unknowns may differ between two stretches and the others not."""
     k = len(old.R) - 1
     rows = np.zeros((2 * (k + 1), k + n_tested + 1))
@@ -125,16 +113,16 @@ def residual_apart(old: Stretch, new: Stretch, n_tested: int) -> float:
     return float(R[-1, -1] ** 2)
 
 
-def _cuts(old: Stretch, ring: list[Stretch], n_tested: int) -> tuple[int, int]:
+def _cuts(old: StretchRows, ring: list[StretchRows], n_tested: int) -> tuple[int, int]:
     """First and last place to cut the ring such that both sides are explained as well as anywhere, each by its own."""
     k = len(old.R) - 1
     costs, rows = [], old.rows
     for cut in range(len(ring)):
-        before, after = together([old, *ring[:cut]], k), together(ring[cut:], k)
+        before, after = merge_stretches([old, *ring[:cut]], k), merge_stretches(ring[cut:], k)
         costs.append(residual_apart(before, after, n_tested))
         rows += ring[cut].rows
     noise = old.alike * min(costs) / max(rows - k - n_tested, 1.0)
-    likely = np.flatnonzero(np.array(costs) <= min(costs) + LIKELY * noise)
+    likely = np.flatnonzero(np.array(costs) <= min(costs) + THRESHOLDS.likely_cut_variances * noise)
     return int(likely[0]), int(likely[-1])
 
 

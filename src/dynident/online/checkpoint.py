@@ -18,9 +18,9 @@ from dynident.errors import DynidentError, InputError
 from dynident.files import check_target, write_whole
 from dynident.identifiability.base import base_parameters
 from dynident.online.options import OnlineOptions
-from dynident.online.prior import Known
-from dynident.online.rows import SeriesStructure, Structure
-from dynident.online.state import Identifier
+from dynident.online.prior import Prior
+from dynident.online.rows import SeriesStructure
+from dynident.options import from_mapping
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ T = TypeVar("T", bound="OnlineIdentifier")
 
 def save(identifier: OnlineIdentifier, path: str | Path) -> None:
     """Write a checkpoint; an older one stays until the new one is complete."""
-    content = packed(identifier)
+    content = checkpoint_bytes(identifier)
 
     def write(file: IO[bytes]) -> None:
         file.write(content)
@@ -40,7 +40,7 @@ def save(identifier: OnlineIdentifier, path: str | Path) -> None:
     write_whole(path, write)
 
 
-def packed(identifier: OnlineIdentifier) -> bytes:
+def checkpoint_bytes(identifier: OnlineIdentifier) -> bytes:
     """What a checkpoint holds."""
     known = identifier.known
     head: dict[str, Any] = {
@@ -68,7 +68,7 @@ def packed(identifier: OnlineIdentifier) -> bytes:
     return buffer.getvalue()
 
 
-def load(cls: type[T], path: str | Path, robot: Robot, structure: Structure | None) -> T:
+def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructure | None) -> T:
     """Continue from a checkpoint.
 
     Raises:
@@ -78,16 +78,16 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: Structure | No
     if head["robot"] != robot.fingerprint:
         raise InputError(f"{path}: the checkpoint belongs to another robot than {robot.name}; give its own")
     try:
-        return _continued(cls, path, robot, structure, head, arrays)
+        return _continue_from(cls, path, robot, structure, head, arrays)
     except KeyError as missing:
         raise InputError(f"{path}: the checkpoint lacks {missing}; start anew") from None
 
 
-def _continued(
+def _continue_from(
     cls: type[T],
     path: str | Path,
     robot: Robot,
-    structure: Structure | None,
+    structure: SeriesStructure | None,
     head: dict[str, Any],
     arrays: dict[str, Any],
 ) -> T:
@@ -100,12 +100,13 @@ def _continued(
     )
     reference, notes = arrays.get("known.reference"), tuple(head["notes"])
     alike = float(arrays.get("known.inflation", 1.0))  # checkpoints of earlier versions have none
-    known = Known(base, beta, covariance, determined, sigma, head["prior"], reference, notes, alike)
+    known = Prior(base, beta, covariance, determined, sigma, head["prior"], reference, notes, alike)
     own, given = head["structure"], (structure or SeriesStructure()).name
     if own != given:  # the torque would quietly come from elsewhere
         raise InputError(f"{path}: the checkpoint has the {own} structure, not the {given} one; give its own structure")
     identifier = cls.__new__(cls)
-    options = OnlineOptions(**head["options"])
+    stored = {"velocity_source" if name == "speed" else name: value for name, value in head["options"].items()}
+    options = from_mapping(OnlineOptions, stored)
     identifier._start(robot, known, head["payload"], structure, options, tuple(head["heard"]))
     identifier.restore_memory(arrays)
     return identifier
@@ -141,7 +142,7 @@ class Checkpoints:
         InputError: If there can be no such file.
     """
 
-    def __init__(self, identifier: Identifier, path: str | PathLike[str], every: float = 5.0) -> None:
+    def __init__(self, identifier: OnlineIdentifier, path: str | PathLike[str], every: float = 5.0) -> None:
         check_target(str(path))
         self._identifier, self._path, self._every = identifier, path, every
         self._next = time.monotonic() + every

@@ -1,4 +1,4 @@
-"""The engine behind `OnlineIdentifier`: motion in, rows into the track, changes found, values solved anew."""
+"""The engine behind `OnlineIdentifier`: motion in, rows into the history, changes found, values solved anew."""
 
 from __future__ import annotations
 
@@ -11,30 +11,25 @@ import numpy as np
 from dynident.arrays import Array, Mask
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.linearization import RANK_TOLERANCE
-from dynident.online.changes import KINDS, MASS_SIGNIFICANT, Change, Suspicion, kind_of, suspicion
+from dynident.online.changes import KINDS, Change, detect_change, kind_of
 from dynident.online.filters import CausalFilter, Filtered
 from dynident.online.history import (
-    Solved,
-    Stretch,
-    Track,
+    OnlineSolution,
+    RowHistory,
+    StretchRows,
+    merge_stretches,
     quick_values,
-    raise_deviations,
+    raise_to_floor,
     row_variance,
-    solved,
-    together,
+    solve_stretch,
 )
 from dynident.online.instants import RecentRows, Response, at_once, possible_instants
-from dynident.online.monitor import Watch
+from dynident.online.monitor import ErrorMonitor
 from dynident.online.options import OnlineOptions
 from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadColumns, PayloadState, with_robot
-from dynident.online.prior import Known
-from dynident.online.rows import FollowedColumns, RowMaker, Structure
-
-SETTLED = 1.2  # variances of all rows, below which errors are those of the data and not of unfinished values
-UNSETTLED_SHARE = 1e-3  # with which errors of unfinished values go on counting; none would leave nothing to show
-LEAST_ROWS = 20.0  # per unknown, before errors are measured with new values
-RING_WINDOWS = 3.0  # a change can be noticed late, and lie before the window that shows it
-ERROR_SECONDS = 5.0  # of motion over which torque errors are averaged
+from dynident.online.prior import Prior
+from dynident.online.rows import FollowedColumns, RowMaker, SeriesStructure
+from dynident.online.thresholds import THRESHOLDS
 
 
 class Engine:
@@ -51,14 +46,14 @@ class Engine:
 
     def __init__(
         self,
-        known: Known,
+        known: Prior,
         columns: PayloadColumns | None,
-        structure: Structure,
+        structure: SeriesStructure,
         options: OnlineOptions,
         filters: CausalFilter,
         box: int,
     ) -> None:
-        sample_time = filters.options.sample_time
+        sample_time = filters.sample_time
         seconds = box * sample_time
         n = len(known.base.robot.joint_names)
         self.known, self.columns, self.options = known, columns, options
@@ -69,17 +64,19 @@ class Engine:
         self.detect = columns is not None if options.detect is None else options.detect
         per = max(1, round(options.stretch_seconds(columns is not None) / seconds))
         self._window = round(options.window / seconds)
-        ring = round(RING_WINDOWS * self._window) if self.detect else 0
+        ring = round(THRESHOLDS.ring_windows * self._window) if self.detect else 0
         n_cross = 0 if columns is None else known.base.n
-        self.track = Track(self.maker.k, n_cross, self.maker.slab, options.rule, per, ring, seconds)
-        self.watch = Watch(n, ERROR_SECONDS / seconds)
+        self.history = RowHistory(
+            self.maker.k, n_cross, self.maker.slab, options.forgetting, options.memory, per, ring, seconds
+        )
+        self.monitor = ErrorMonitor(n, THRESHOLDS.error_seconds / seconds)
         self.moved = np.zeros(n, dtype=bool)
         self.changes: list[Change] = []
         self.values = start_values(known, columns)
         # Whether errors of the values say nothing: those of a payload that is gone, or zeros that nobody has estimated.
         self._outdated = columns is None and not known.anything
         self._settling = columns is None and not known.anything  # whether errors are still those of unfinished values
-        self._watched: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
+        self._monitored: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
         # How the filters spread a step of the torque, and how far to either side [s].
         self._response: Response = filters.step_response
         self._reach, self._sample_time = filters.delay_seconds, sample_time
@@ -87,7 +84,7 @@ class Engine:
         self._recent: RecentRows | None = None  # what tells the instant of a change, and
         self._before = np.zeros(0)  # (k,) the unknowns before the last one; empty without any
         if self.detect and columns is not None:
-            self._recent = RecentRows(self.track.k, n, ring + self._window)
+            self._recent = RecentRows(self.history.k, n, ring + self._window)
         self.time = -np.inf  # of the last instant, at rest or not
 
     def without_filters(self) -> None:
@@ -115,8 +112,8 @@ class Engine:
         if self._recent is not None:
             self._recent.add(np.array([time]), slab[:, None, :n])
         if not self._outdated:
-            self.watch.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
-        if self.track.take(time, None if beside is slab else beside, slab, count):
+            self.monitor.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
+        if self.history.take(time, None if beside is slab else beside, slab, count):
             self._complete()
             return True
         return False
@@ -145,7 +142,7 @@ class Engine:
         for run, rest in _runs(np.any(moving, axis=1)):
             start = run.start
             while start < run.stop:
-                size = min(self.track.room, run.stop - start)
+                size = min(self.history.room, run.stop - start)
                 own = slice(place, place + size)
                 self.time = float(stamps[start + size - 1])
                 mine = None if slab is beside else beside[:, own]
@@ -161,40 +158,42 @@ class Engine:
         if self._recent is not None:
             self._recent.add(time, slab)
         if not self._outdated:
-            self.watch.see_many(slab[-1] - np.tensordot(self.values, slab[:-1], 1), torque)
-        self.track.take_many(time, beside, slab, counts)
-        if self.track.room == 0:
+            self.monitor.see_many(slab[-1] - np.tensordot(self.values, slab[:-1], 1), torque)
+        self.history.take_many(time, beside, slab, counts)
+        if self.history.room == 0:
             self._complete()
 
     def _close_at_rest(self) -> bool:
         """A payload is picked at rest: rows before and after belong to different stretches."""
-        if not self.track.now.instants:
+        if not self.history.now.instants:
             return False
         self._complete()
         return True
 
     def _complete(self) -> None:
         """A stretch is complete: forget, look for a change, and solve for what errors are measured with."""
-        track = self.track
-        track.close(self.watch.inflation)
+        history = self.history
+        history.close(self.monitor.inflation)
         if self.detect:
-            self._watched.append(self.watch.as_array())
-            while len(self._watched) > len(track.ring):
-                self._watched.popleft()
+            self._monitored.append(self.monitor.as_array())
+            while len(self._monitored) > len(history.ring):
+                self._monitored.popleft()
             self._look_for_change()
-            if self.provisional and track.instants >= self._window:
-                self._settle_change(track.whole())
-        if self.options.floor and track.old.instants:
+            if self.provisional and history.instants >= self._window:
+                self._settle_change(history.whole())
+        if self.options.floor and history.old.instants:
             floor = self.options.floor * np.abs(self.values)
-            raise_deviations(track.old, floor, row_variance(track.old, track.k) * self.watch.inflation)
-        whole = track.whole(cross=False)
-        if whole.rows >= LEAST_ROWS * track.k:  # errors of values that hardly stand on anything would say nothing
-            found = quick_values(whole, self.lean, self.watch.inflation)
+            raise_to_floor(history.old, floor, row_variance(history.old, history.k) * self.monitor.inflation)
+        whole = history.whole(cross=False)
+        if (
+            whole.rows >= THRESHOLDS.rows_per_unknown * history.k
+        ):  # errors of values that hardly stand on anything would say nothing
+            found = quick_values(whole, self.lean, self.monitor.inflation)
             if found is None and self.columns is not None:  # an arm that never shows all ten numbers of a payload
-                found = solved(whole, self.lean, self.watch.inflation, RANK_TOLERANCE).values
+                found = solve_stretch(whole, self.lean, self.monitor.inflation, RANK_TOLERANCE).values
             if found is not None:
                 self.values, self._outdated = found, False
-                self._settle(row_variance(whole, track.k))
+                self._settle(row_variance(whole, history.k))
 
     def _settle(self, variance: float) -> None:
         """Let errors of values that began at nothing fade, until they are as small as the residuals of all rows.
@@ -204,67 +203,71 @@ class Engine:
         """
         if not self._settling:
             return
-        seen = self.watch.mean_square
-        if seen > SETTLED * variance:
-            self.watch.fade(UNSETTLED_SHARE)
+        seen = self.monitor.mean_square
+        if seen > THRESHOLDS.settled_variances * variance:
+            self.monitor.fade(THRESHOLDS.unsettled_share)
         elif seen > 0.0:
             self._settling = False
 
     def latest(self) -> Array | None:
         """(k,) values by all rows so far, or None while they are not determined."""
-        return quick_values(self.track.whole(cross=False), self.lean, self.watch.inflation)
+        return quick_values(self.history.whole(cross=False), self.lean, self.monitor.inflation)
 
     def _look_for_change(self) -> None:
-        track, least = self.track, self.options.least_mass
-        old, ring = track.before_ring(), list(track.ring)
-        n_tested = track.k if self.columns is None else PAYLOAD_UNKNOWNS
-        found = suspicion(old, ring, self._window, n_tested)
+        history, least = self.history, self.options.least_mass
+        old, ring = history.before_ring(), list(history.ring)
+        n_tested = history.k if self.columns is None else PAYLOAD_UNKNOWNS
+        found = detect_change(old, ring, self._window, n_tested)
         if found is None:
             return
-        parts = [track.old, track.recent, *ring[: found.first]]
-        before, after = together(parts, track.k, track.n_cross), together(ring[found.last :], track.k)
+        statistic, first, last = found
+        parts = [history.old, history.recent, *ring[:first]]
+        before, after = merge_stretches(parts, history.k, history.n_cross), merge_stretches(ring[last:], history.k)
         alike = old.alike if old.instants else ring[0].alike
         had, has = self._mass(before, alike), self._mass(after, alike)
         doubt = float(np.hypot(had[1], has[1]))
-        if self.columns is not None and not abs(has[0] - had[0]) > max(MASS_SIGNIFICANT * doubt, least):
+        if self.columns is not None and not abs(has[0] - had[0]) > max(THRESHOLDS.mass_significant * doubt, least):
             return
         if len(self._before):  # all rows of the payload that is gone are known now
             self._settle_change(before, alike)
-        span = self._span(old, ring, found)
-        self.changes.append(self._noticed(before, after, alike, span, found.statistic))
+        span = self._span(old, ring, first, last)
+        self.changes.append(self._record_change(before, after, alike, span, statistic))
         # The filters smear the change over a few instants that neither payload explains: one more stretch is dropped.
-        track.cut(min(found.last + 1, len(ring)))
-        self.watch.restore(self._watched[0])  # errors since the change were those of values that did not hold any more
-        for part in track.ring:
-            part.alike = self.watch.inflation
+        history.cut(min(last + 1, len(ring)))
+        self.monitor.restore(self._monitored[0])  # errors since were those of values that did not hold any more
+        for part in history.ring:
+            part.alike = self.monitor.inflation
         self._outdated = True
 
-    def _mass(self, part: Stretch, alike: float) -> tuple[float, float]:
+    def _mass(self, part: StretchRows, alike: float) -> tuple[float, float]:
         """Mass of the payload by some rows, and what their noise makes of its standard deviation.
 
         Zeros where no payload was asked for. The error of the known robot is the same before and after a change.
         """
         if self.columns is None:
             return 0.0, 0.0
-        found = solved(part, self.lean, alike, RANK_TOLERANCE)
+        found = solve_stretch(part, self.lean, alike, RANK_TOLERANCE)
         return float(found.values[MASS]), float(found.std[MASS]) if found.determined[MASS] else np.inf
 
-    def _span(self, old: Stretch, ring: list[Stretch], found: Suspicion) -> tuple[float, float]:
+    def _span(self, old: StretchRows, ring: list[StretchRows], first: int, last: int) -> tuple[float, float]:
         """Earliest and latest time of a change: a stretch goes with the payload that most of it shows [s]."""
-        box, stretch = self.maker.box * self._sample_time, self.track.per_stretch * self.track.seconds
-        if found.first:
-            earliest = ring[found.first - 1].start - box
-        else:
-            earliest = old.stop - stretch if old.instants else ring[0].start - box
-        return earliest - self._reach, ring[found.last].stop + self._reach
+        box, stretch = self.maker.box * self._sample_time, self.history.per_stretch * self.history.seconds
+        earliest = ring[0].start - box
+        if first:
+            earliest = ring[first - 1].start - box
+        elif old.instants:
+            earliest = old.stop - stretch
+        return earliest - self._reach, ring[last].stop + self._reach
 
-    def _noticed(self, before: Stretch, after: Stretch, alike: float, span: tuple[float, float], F: float) -> Change:
+    def _record_change(
+        self, before: StretchRows, after: StretchRows, alike: float, span: tuple[float, float], F: float
+    ) -> Change:
         """The record of a change at the moment of notice."""
         had, has = self._mass(before, alike), self._mass(after, alike)
         kind, middle = kind_of(had, has, self.options.least_mass), 0.5 * (span[0] + span[1])
         if self.columns is None:
             return Change(span[1], span[0], float(self.time), 0.0, 0.0, kind, F, middle, 0.0, 0.0)
-        known = self.solved(before, alike)
+        known = self.solve(before, alike)
         self._before = known.values
         std = float(known.std[MASS]) if known.determined[MASS] else np.inf
         return Change(span[1], span[0], float(self.time), had[0], has[0], kind, F, middle, std, has[1], True)
@@ -274,19 +277,19 @@ class Engine:
         """Whether the last change is to be refined."""
         return bool(self.changes) and self.changes[-1].provisional
 
-    def solved(self, part: Stretch, alike: float | None = None) -> Solved:
+    def solve(self, part: StretchRows, alike: float | None = None) -> OnlineSolution:
         """The unknowns by some rows; beside a payload with what the known robot's own uncertainty adds.
 
         Seconds tell how alike neighbouring errors are, but friction at reversals comes back time and again: rows of a
         payload are taken to be as alike as the fit of the robot found them over its logs, at least.
         """
-        alike = self.watch.inflation if alike is None else alike
+        alike = self.monitor.inflation if alike is None else alike
         if self.columns is None:
-            return solved(part, self.lean, alike)
-        found = solved(part, self.lean, max(alike, self.known.inflation), RANK_TOLERANCE)
+            return solve_stretch(part, self.lean, alike)
+        found = solve_stretch(part, self.lean, max(alike, self.known.inflation), RANK_TOLERANCE)
         return replace(found, covariance=with_robot(found, part.cross, self.known))
 
-    def _settle_change(self, part: Stretch, ended: float | None = None) -> None:
+    def _settle_change(self, part: StretchRows, ended: float | None = None) -> None:
         """Refine the last change: its instant, and the mass after it.
 
         Args:
@@ -295,21 +298,21 @@ class Engine:
                 go on.
         """
         assert self._recent is not None
-        alike = self.watch.inflation if ended is None else ended
-        last, found = self.changes[-1], self.solved(part, alike)
+        alike = self.monitor.inflation if ended is None else ended
+        last, found = self.changes[-1], self.solve(part, alike)
         if not found.determined[MASS]:
             return
-        stretch = self.track.per_stretch * self.track.seconds
+        stretch = self.history.per_stretch * self.history.seconds
         span, variance = (last.before - stretch, last.time + stretch), found.variance * alike
         values = (self._before, found.values)
         seen = None
         # Both payloads are taken as exact there: values that hardly stand on anything would place the change anywhere.
-        if abs(float(found.values[MASS]) - last.mass_before) > _WELL_KNOWN * found.std[MASS]:
+        if abs(float(found.values[MASS]) - last.mass_before) > THRESHOLDS.mass_well_known * found.std[MASS]:
             seen = possible_instants(self._recent, values, span, variance, self._response, self._offsets)
         if seen is not None:
             last = replace(last, instant=seen[0], before=seen[1], time=seen[2])
-            if ended is None and self.track.drop(seen[2] + self._reach + self.maker.box * self._sample_time):
-                found = self.solved(self.track.whole())
+            if ended is None and self.history.drop(seen[2] + self._reach + self.maker.box * self._sample_time):
+                found = self.solve(self.history.whole())
         mass, std = float(found.values[MASS]), float(found.std[MASS])
         self.changes[-1] = replace(last, mass_after=mass, mass_after_std=std, provisional=False)
 
@@ -320,39 +323,36 @@ class Engine:
         own = {
             "values": self.values.copy(),
             "moved": self.moved.copy(),
-            "watch": self.watch.as_array(),
+            "watch": self.monitor.as_array(),
             "time": np.array(self.time),
             "outdated": np.array(self._outdated),
             "settling": np.array(self._settling),
             "changes": np.array(changes, dtype=np.float64).reshape(len(changes), len(_NUMBERS) + 1),
             "refined": np.array(refined, dtype=np.float64).reshape(len(refined), len(_REFINED)),
-            "watched": np.array(self._watched).reshape(len(self._watched), *self.watch.as_array().shape),
+            "watched": np.array(self._monitored).reshape(len(self._monitored), *self.monitor.as_array().shape),
             "before": self._before.copy(),
         }
         if self._recent is not None:
             own |= {f"recent.{name}": value for name, value in self._recent.as_arrays().items()}
         own |= {f"box.{name}": value for name, value in self.maker.as_arrays().items()}
-        return own | {f"track.{name}": value for name, value in self.track.as_arrays().items()}
+        return own | {f"track.{name}": value for name, value in self.history.as_arrays().items()}
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Continue from what `as_arrays` gave."""
         self.values, self.moved = np.array(arrays["values"]), np.array(arrays["moved"], dtype=bool)
-        self.watch.restore(arrays["watch"])
+        self.monitor.restore(arrays["watch"])
         self.time, self._outdated = float(arrays["time"]), bool(arrays["outdated"])
         self._settling = bool(arrays["settling"])
         self.changes = _changes(arrays["changes"], arrays.get("refined"))
-        self._watched = deque(np.array(one) for one in arrays.get("watched", ()))
+        self._monitored = deque(np.array(one) for one in arrays.get("watched", ()))
         self._before = np.array(arrays.get("before", np.zeros(0)))
-        for prefix, restore in (("box.", self.maker.restore), ("track.", self.track.restore)):
+        for prefix, restore in (("box.", self.maker.restore), ("track.", self.history.restore)):
             restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
         if self._recent is not None and "recent.time" in arrays:
             self._recent.restore({name: arrays[f"recent.{name}"] for name in ("time", "rows")})
 
 
 _NUMBERS = ("time", "before", "found", "mass_before", "mass_after", "evidence")
-_WELL_KNOWN = (
-    8.0  # half of the change is four standard deviations: values nearer to each other may exchange their roles
-)
 _REFINED = ("instant", "mass_before_std", "mass_after_std", "provisional")
 
 
@@ -370,14 +370,14 @@ def _changes(numbers: Array, refined: Array | None) -> list[Change]:
     return found
 
 
-def leaning_rows(known: Known, columns: PayloadColumns | None, lean: float) -> Array:
+def leaning_rows(known: Prior, columns: PayloadColumns | None, lean: float) -> Array:
     """Rows that hold the unknowns near what is known, (m, k + 1)."""
     if columns is not None:
         return columns.lean
     return np.asarray(np.sqrt(lean) * known.regularisation()) if lean else np.zeros((0, known.base.n + 1))
 
 
-def start_values(known: Known, columns: PayloadColumns | None) -> Array:
+def start_values(known: Prior, columns: PayloadColumns | None) -> Array:
     """(k,) values before the first row: no payload, or the robot as it is known."""
     return np.array(known.beta) if columns is None else np.zeros(len(columns.names))
 

@@ -14,62 +14,17 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
+from dynident.online.options import OnlineOptions
+from dynident.online.thresholds import THRESHOLDS
 from dynident.signals.kernels import FIVE_POINT, FirKernel, low_pass_kernel
 
-Differentiator = Literal["low-pass", "five-point"]
-Speed = Literal["position", "measured"]
-MOST_FILLED = 4  # samples that may be missing in a row; more, and the filters start anew
 _IDENTITY = FirKernel("as it is", np.ones(1), 0, 0)
-
-
-@dataclass(frozen=True)
-class CausalOptions:
-    """How samples become motion.
-
-    Attributes:
-        sample_time: Time between samples [s].
-        cutoff: Half-amplitude frequency of the low-pass [Hz]; None for the five-point differentiator alone.
-        differentiator: "low-pass" (exact derivatives of it) or "five-point".
-        speed: "position" derives speeds from positions; "measured" takes the samples' own.
-        torque_delay: Time by which torque is stamped late, to be undone by its low-pass [s].
-    """
-
-    sample_time: float
-    cutoff: float | None = 20.0
-    differentiator: Differentiator = "low-pass"
-    speed: Speed = "position"
-    torque_delay: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.sample_time < np.inf:
-            raise InputError(f"sample_time is {self.sample_time} s; expected a positive time between samples")
-        if self.cutoff is not None and not 0.0 < self.cutoff <= 0.45 / self.sample_time:
-            most = 0.45 / self.sample_time
-            raise InputError(f"cutoff is {self.cutoff:g} Hz; expected at most {most:.4g} Hz at this rate, or None")
-        for what, choice, valid in (
-            ("differentiator", self.differentiator, get_args(Differentiator)),
-            ("source of speed", self.speed, get_args(Speed)),
-        ):
-            if choice not in valid:
-                raise UnknownNameError(what, choice, valid)
-
-    def kernels(self) -> list[FirKernel]:
-        """The low-pass, the first and second derivative of what it lets through, and the low-pass of torque."""
-        rate = 1.0 / self.sample_time
-        if self.cutoff is None:
-            smooth = torque = _IDENTITY
-        else:
-            smooth = low_pass_kernel(self.cutoff, rate)
-            torque = low_pass_kernel(self.cutoff, rate, shift=self.torque_delay)
-        if self.cutoff is not None and self.differentiator == "low-pass":
-            return [smooth, *(low_pass_kernel(self.cutoff, rate, order) for order in (1, 2)), torque]
-        return [smooth, smooth.then(FIVE_POINT), smooth.then(FIVE_POINT).then(FIVE_POINT), torque]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,22 +47,41 @@ class CausalFilter:
     """The filters with their memory.
 
     Args:
-        options: What they are.
         n_joints: Joints of a sample.
+        sample_time: Time between samples [s].
+        cutoff: Half-amplitude frequency of the low-pass [Hz]; None for the five-point differentiator alone.
+        differentiator: "low-pass" (exact derivatives of it) or "five-point".
+        velocity_source: "position" derives velocities from positions; "measured" takes the samples' own.
+        torque_delay: Time by which torque is stamped late, to be undone by its low-pass [s].
     """
 
-    def __init__(self, options: CausalOptions, n_joints: int) -> None:
-        self.options, self.n = options, n_joints
-        kernels = options.kernels()
+    def __init__(
+        self,
+        n_joints: int,
+        sample_time: float,
+        cutoff: float | None = 20.0,
+        *,
+        differentiator: str = "low-pass",
+        velocity_source: str = "position",
+        torque_delay: float = 0.0,
+    ) -> None:
+        if not 0.0 < sample_time < np.inf:
+            raise InputError(f"sample_time is {sample_time} s; expected a positive time between samples")
+        highest = THRESHOLDS.highest_cutoff_share / sample_time
+        if cutoff is not None and not 0.0 < cutoff <= highest:
+            raise InputError(f"cutoff is {cutoff:g} Hz; expected at most {highest:.4g} Hz at this rate, or None")
+        self.n, self.sample_time, self.cutoff = n_joints, sample_time, cutoff
+        self._measured, self._torque_delay = velocity_source == "measured", torque_delay
+        kernels = _kernels(sample_time, cutoff, differentiator, torque_delay)
         before = max(kernel.center for kernel in kernels)
         after = max(len(kernel.taps) - 1 - kernel.center for kernel in kernels)
         self.length, self.delay = before + after + 1, after  # samples
         self.taps = np.zeros((4, self.length))
         for line, kernel in zip(self.taps, kernels, strict=True):
             start = before - kernel.center
-            line[start : start + len(kernel.taps)] = kernel.taps / options.sample_time**kernel.order
+            line[start : start + len(kernel.taps)] = kernel.taps / sample_time**kernel.order
         # Signals side by side: positions, torques and, where they are measured, speeds.
-        self.width = n_joints * (3 if options.speed == "measured" else 2)
+        self.width = n_joints * (3 if self._measured else 2)
         self._held = np.zeros((2 * self.length, self.width))  # written twice, so that the last ones are contiguous
         self._count, self._last = 0, -np.inf
         self.restarts = self.filled = self.late = 0
@@ -115,13 +89,13 @@ class CausalFilter:
     @property
     def delay_seconds(self) -> float:
         """By how much the result lags behind the sample [s]."""
-        return self.delay * self.options.sample_time
+        return self.delay * self.sample_time
 
     def step_response(self, after: Array) -> Array:
         """Share of a step of the torque that the filtered torque shows, so long after the step [s]."""
-        step, before = self.options.sample_time, self.length - 1 - self.delay
+        step, before = self.sample_time, self.length - 1 - self.delay
         # The newest of the samples sees a step first; between samples it comes up evenly.
-        first = self.options.torque_delay - (self.length - 1 - before) * step
+        first = self._torque_delay - (self.length - 1 - before) * step
         edges = first + (np.arange(self.length + 1) - 0.5) * step
         return np.asarray(np.interp(after, edges, np.concatenate([[0.0], np.cumsum(self.taps[3][::-1])])))
 
@@ -138,10 +112,12 @@ class CausalFilter:
         Raises:
             InputError: When speeds are to be used and there are none.
         """
-        if self.options.speed == "position":
+        if not self._measured:
             return np.concatenate([q, tau], axis=-1)
         if dq is None:
-            raise InputError("speed is 'measured', but the sample has no dq; send dq, or derive speeds from positions")
+            raise InputError(
+                "velocity_source is 'measured', but the sample has no dq; send dq, or derive velocities from positions"
+            )
         return np.concatenate([q, tau, dq], axis=-1)
 
     def push_one(self, time: float, values: Array) -> Array | None:
@@ -149,7 +125,7 @@ class CausalFilter:
         steps = self._steps(time)
         if steps == 0:
             return None
-        if steps > 1:  # a few samples are missing: the straight line between their neighbors stands in
+        if steps > 1:  # a few samples are missing: the straight line between their neighbours stands in
             before = self._held[(self._count - 1) % self.length].copy()
             for i in range(1, steps):
                 self._write(before + (values - before) * (i / steps))
@@ -165,11 +141,11 @@ class CausalFilter:
         """Sampling times since the last sample; 0 for one that repeats or comes late, 1 after a gap."""
         if self._count == 0:
             return 1
-        steps = math.floor((time - self._last) / self.options.sample_time + 0.5)
-        if steps <= 0 and time > self._last - 1.0:  # a clock that jumps back has been set anew
+        steps = math.floor((time - self._last) / self.sample_time + 0.5)
+        if steps <= 0 and time > self._last - THRESHOLDS.clock_set_back_s:  # a clock that jumps back has been set anew
             self.late += 1
             return 0
-        if steps <= 0 or steps > MOST_FILLED + 1:
+        if steps <= 0 or steps > THRESHOLDS.most_filled + 1:
             self.restart()
             return 1
         return steps
@@ -214,7 +190,7 @@ class CausalFilter:
 
     def _regular(self, time: Array, start: int) -> int:
         """End of the samples from `start` that follow each other, and the last one before, without a fault."""
-        steps = np.floor(np.diff(time[start:], prepend=self._last) / self.options.sample_time + 0.5)
+        steps = np.floor(np.diff(time[start:], prepend=self._last) / self.sample_time + 0.5)
         faults = np.flatnonzero(steps != 1.0)
         return start + (int(faults[0]) if len(faults) else len(steps))
 
@@ -236,7 +212,7 @@ class CausalFilter:
         """q, dq, ddq, tau of filtered signals (.., 4, width)."""
         n = self.n
         smooth, first, second, tau = found[..., 0, :], found[..., 1, :], found[..., 2, :], found[..., 3, n : 2 * n]
-        if self.options.speed == "measured":
+        if self._measured:
             return smooth[..., :n], smooth[..., 2 * n :], first[..., 2 * n :], tau
         return smooth[..., :n], first[..., :n], second[..., :n], tau
 
@@ -256,6 +232,46 @@ class CausalFilter:
         self._last = float(arrays["last"])
 
 
+def causal_filter(
+    options: OnlineOptions, n_joints: int, sample_time: float, prior_band: float | None, prior_delay: float
+) -> CausalFilter:
+    """The filters that options, and the prior where they leave it open, ask for at a rate."""
+    band = options.band if options.band is not None else prior_band or THRESHOLDS.band_hz
+    return CausalFilter(
+        n_joints,
+        sample_time,
+        min(THRESHOLDS.cutoff_factor * band, THRESHOLDS.highest_cutoff_share / max(sample_time, 1e-300))
+        if band > 0.0
+        else None,
+        differentiator=options.differentiator,
+        velocity_source=options.velocity_source,
+        torque_delay=prior_delay if options.torque_delay is None else options.torque_delay,
+    )
+
+
+def instants_per_row(options: OnlineOptions, filters: CausalFilter) -> int:
+    """Instants that make one row."""
+    if options.box is not None:
+        return options.box
+    if filters.cutoff is None:
+        return 1
+    band = filters.cutoff / THRESHOLDS.cutoff_factor
+    return max(1, int(1.0 / (filters.sample_time * THRESHOLDS.rows_per_band * band) + 1e-9))
+
+
+def _kernels(sample_time: float, cutoff: float | None, differentiator: str, torque_delay: float) -> list[FirKernel]:
+    """The low-pass, the first and second derivative of what it lets through, and the low-pass of torque."""
+    rate = 1.0 / sample_time
+    if cutoff is None:
+        smooth = torque = _IDENTITY
+    else:
+        smooth = low_pass_kernel(cutoff, rate)
+        torque = low_pass_kernel(cutoff, rate, shift=torque_delay)
+    if cutoff is not None and differentiator == "low-pass":
+        return [smooth, *(low_pass_kernel(cutoff, rate, order) for order in (1, 2)), torque]
+    return [smooth, smooth.then(FIVE_POINT), smooth.then(FIVE_POINT).then(FIVE_POINT), torque]
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Samples with irregular stamps onto a uniform grid, as they come.
 #
@@ -263,14 +279,12 @@ class CausalFilter:
 # a
 # violent acceleration. The cubic through the two samples on either side puts the motion where the grid is.
 
-JITTER = 0.01  # of the sample time: stamps that scatter by more are irregular
-
 
 def irregular(stamps: Array, sample_time: float) -> bool:
     """Whether stamps scatter around a grid; missing samples are no scatter."""
     steps = np.diff(stamps) / sample_time
     steps = steps[steps > 0.5]
-    return bool(len(steps) and np.std(steps - np.round(steps)) > JITTER)
+    return bool(len(steps) and np.std(steps - np.round(steps)) > THRESHOLDS.jitter_share)
 
 
 class Regridder:
@@ -292,7 +306,7 @@ class Regridder:
         """One sample (width,); the grid's samples that it completes, about two sample times late."""
         if self._times:
             gap = time - self._times[-1]
-            if -1.0 < gap <= 0.0:
+            if -THRESHOLDS.clock_set_back_s < gap <= 0.0:
                 self.late += 1
                 return []
             if not 0.0 < gap <= self.longest:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dynident.arrays import Array
 from dynident.online.sources.source import Samples
-from dynident.online.state import Tally
+from dynident.online.state import Counters
 
 LEAP = 60.0  # [s] ahead of the last sample; a stamp further ahead is believed only when others confirm it
 CONFIRMED = 20  # samples in order on another clock, after which the sender's clock counts as started anew
@@ -31,7 +31,7 @@ class Guard:
         last: Stamp of the last sample that has been used already [s]; None for a stream that begins.
     """
 
-    def __init__(self, tally: Tally, last: float | None = None) -> None:
+    def __init__(self, tally: Counters, last: float | None = None) -> None:
         self._tally = tally
         self._last = last
         self._number: int | None = None
@@ -43,7 +43,7 @@ class Guard:
     def admit(self, block: Samples) -> Samples | None:
         """Those samples of a block that are new, with stamps that rise; None when there is none."""
         if self._all_well(block.time, block.sequence):
-            return self._shifted(block, None)
+            return self._shift_stamps(block, None)
         numbers = [-1] * len(block.time) if block.sequence is None else block.sequence.tolist()
         stamps = block.time.tolist()
         passed, shifts = [], []
@@ -51,9 +51,9 @@ class Guard:
             if self._one(stamp, number):
                 passed.append(place)
                 shifts.append(self._shift)
-        return self._shifted(block.chosen(passed), np.array(shifts)) if passed else None
+        return self._shift_stamps(block.chosen(passed), np.array(shifts)) if passed else None
 
-    def _shifted(self, block: Samples, shifts: Array | None) -> Samples:
+    def _shift_stamps(self, block: Samples, shifts: Array | None) -> Samples:
         if shifts is None:
             return block if self._shift == 0.0 else replace(block, time=block.time + self._shift)
         return replace(block, time=block.time + shifts) if shifts.any() else block
@@ -82,7 +82,7 @@ class Guard:
             self._count_gap(time - self._last, number)
             self._accept(time, number)
             return True
-        if not self._confirmed(stamp):
+        if not self._is_confirmed(stamp):
             self._tally.late += 1
             return False
         self._tally.restarts += 1
@@ -100,7 +100,7 @@ class Guard:
         self._last, self._other = time, None
         self._number = number if number >= 0 else None
 
-    def _confirmed(self, stamp: float) -> bool:
+    def _is_confirmed(self, stamp: float) -> bool:
         """Whether enough samples in a row have come in order on another clock."""
         before, count = self._other if self._other is not None else (stamp, 0)
         in_order = count == 0 or before < stamp <= before + LEAP

@@ -14,40 +14,20 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array, Mask, on_one_thread
-from dynident.errors import InputError, UnknownNameError
 from dynident.information.factor import absorb
 from dynident.information.solution import RANK_SHARE, solve_weighted
 from dynident.online.rows import absorber
+from dynident.online.thresholds import THRESHOLDS
 
-Kind = Literal["none", "exponential", "directional"]
 _FAINT = 1e-12  # share of the largest entry below which a diagonal entry of a factor is no information
 
 
-@dataclass(frozen=True)
-class Forgetting:
-    """How old information makes room for new.
-
-    Attributes:
-        kind: "none", "exponential" or "directional".
-        memory: Time of motion after which old rows count 1/e [s].
-    """
-
-    kind: Kind = "directional"
-    memory: float = 60.0
-
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise UnknownNameError("kind of forgetting", self.kind, get_args(Kind))
-        if not 0.0 < self.memory < np.inf:
-            raise InputError(f"memory is {self.memory} s; expected a positive time, or forgetting='none'")
-
-
-class Stretch:
+class StretchRows:
     """Rows of a stretch of motion, compressed.
 
     Attributes:
@@ -66,7 +46,7 @@ class Stretch:
         self.rows, self.instants = 0.0, 0
         self.start, self.stop, self.alike = np.inf, -np.inf, 1.0
 
-    def add(self, other: Stretch) -> None:
+    def add(self, other: StretchRows) -> None:
         """The rows of another stretch as well."""
         absorb(self.R, np.array(other.R.T, order="C"))
         self.rows += other.rows
@@ -75,9 +55,9 @@ class Stretch:
         self.start, self.stop = min(self.start, other.start), max(self.stop, other.stop)
         self.alike = other.alike
 
-    def copy(self) -> Stretch:
+    def copy(self) -> StretchRows:
         """An independent copy."""
-        twin = Stretch(len(self.R) - 1, self.cross.shape[1])
+        twin = StretchRows(len(self.R) - 1, self.cross.shape[1])
         twin.restore(self.as_arrays())
         return twin
 
@@ -103,10 +83,10 @@ class Stretch:
         self.rows, self.instants = rows, int(instants)
 
 
-def together(parts: list[Stretch], k: int, n_cross: int = 0) -> Stretch:
+def merge_stretches(parts: list[StretchRows], k: int, n_cross: int = 0) -> StretchRows:
     """All rows of some stretches; without `n_cross` their cross products are left out, which is faster."""
     filled = [part for part in parts if part.instants]
-    whole = Stretch(k, n_cross)
+    whole = StretchRows(k, n_cross)
     if not filled:
         return whole
     # At once: a call costs more than rows do.
@@ -121,12 +101,11 @@ def together(parts: list[Stretch], k: int, n_cross: int = 0) -> Stretch:
 
 
 @on_one_thread
-def make_room(old: Stretch, new: Stretch, forgetting: Forgetting, seconds: float) -> None:
-    """Let old information go before new comes; `seconds` is the time of motion that the new stretch took."""
-    share = float(np.exp(-seconds / forgetting.memory))
-    if forgetting.kind == "none" or not old.instants:
+def make_room(old: StretchRows, new: StretchRows, forgetting: str, share: float) -> None:
+    """Let old information go before new comes; it keeps a share of its weight (where new rows replace it)."""
+    if forgetting == "none" or not old.instants:
         return
-    if forgetting.kind == "exponential":
+    if forgetting == "exponential":
         old.R *= np.sqrt(share)
     else:
         _directional(old, new, share)
@@ -134,7 +113,7 @@ def make_room(old: Stretch, new: Stretch, forgetting: Forgetting, seconds: float
     old.cross *= share
 
 
-def _directional(old: Stretch, new: Stretch, share: float) -> None:
+def _directional(old: StretchRows, new: StretchRows, share: float) -> None:
     upper = old.R[:-1, :-1]
     size = np.abs(np.diag(upper))
     if not (size > _FAINT * max(size.max(initial=0.0), 1e-300)).all():
@@ -152,7 +131,7 @@ def _directional(old: Stretch, new: Stretch, share: float) -> None:
 
 
 @on_one_thread
-def raise_deviations(part: Stretch, floor: Array, variance: float) -> int:
+def raise_to_floor(part: StretchRows, floor: Array, variance: float) -> int:
     """Let deviations grow to a floor, as if the parameters had moved at random since; how many were below it.
 
     With x' = x + w and w of variance Q in the parameters concerned, P' = P + Q; on factors, w is eliminated from the
@@ -185,17 +164,16 @@ def raise_deviations(part: Stretch, floor: Array, variance: float) -> int:
 # ----------------------------------------------------------------------------------------------------------------------
 # The rows so far, from old to new: a part that forgets, a recent part, stretches, and the stretch in the making.
 
-RECENT_SHARE = 0.25  # of the memory
 
-
-class Track:
+class RowHistory:
     """Everything the rows say about the unknowns.
 
     Args:
         k: Unknowns.
         n_cross: Base parameters beside them, 0 where they are the unknowns.
         slab: (k + 1, padded n_joints) that single instants come in.
-        forgetting: How the old part forgets.
+        forgetting: How the old part forgets: "none", "exponential" or "directional".
+        memory: Time of motion after which old rows count 1/e [s].
         per_stretch: Instants of motion in a stretch.
         in_ring: Instants that are kept in stretches of their own, for the detection of changes.
         seconds: Time of motion that an instant stands for [s].
@@ -213,15 +191,17 @@ class Track:
         k: int,
         n_cross: int,
         slab: Array,
-        forgetting: Forgetting,
+        forgetting: str,
+        memory: float,
         per_stretch: int,
         in_ring: int,
         seconds: float,
     ) -> None:
         self.k, self.n_cross = k, n_cross
-        self.forgetting, self.per_stretch, self.in_ring, self.seconds = forgetting, per_stretch, in_ring, seconds
-        self.old, self.recent, self.now = (Stretch(k, n_cross) for _ in range(3))
-        self.ring: deque[Stretch] = deque()
+        self.forgetting, self.memory = forgetting, memory
+        self.per_stretch, self.in_ring, self.seconds = per_stretch, in_ring, seconds
+        self.old, self.recent, self.now = (StretchRows(k, n_cross) for _ in range(3))
+        self.ring: deque[StretchRows] = deque()
         self._absorb = absorber(self.now.R, slab)
 
     def take(self, time: float, beside: Array | None, slab: Array, n_rows: int) -> bool:
@@ -274,8 +254,9 @@ class Track:
             part = self.ring.popleft()
             held -= part.instants
             self.recent.add(part)
-        if self.recent.instants * self.seconds >= self.forgetting.memory * RECENT_SHARE:
-            make_room(self.old, self.recent, self.forgetting, self.recent.instants * self.seconds)
+        lasted = self.recent.instants * self.seconds
+        if lasted >= self.memory * THRESHOLDS.recent_share:
+            make_room(self.old, self.recent, self.forgetting, float(np.exp(-lasted / self.memory)))
             self.old.add(self.recent)
             self.recent.clear()
 
@@ -298,17 +279,17 @@ class Track:
             self.ring.popleft()
         return place
 
-    def before_ring(self) -> Stretch:
+    def before_ring(self) -> StretchRows:
         """All rows that are older than the ring, without cross products."""
-        return together([self.old, self.recent], self.k)
+        return merge_stretches([self.old, self.recent], self.k)
 
-    def whole(self, cross: bool = True) -> Stretch:
+    def whole(self, cross: bool = True) -> StretchRows:
         """All rows, with their cross products if these are wanted."""
         parts = [self.old, self.recent, *self.ring, self.now]
-        return together(parts, self.k, self.n_cross if cross else 0)
+        return merge_stretches(parts, self.k, self.n_cross if cross else 0)
 
     @property
-    def _parts(self) -> dict[str, Stretch]:
+    def _parts(self) -> dict[str, StretchRows]:
         own = {"old": self.old, "recent": self.recent, "now": self.now}
         return own | {f"ring{i}": part for i, part in enumerate(self.ring)}
 
@@ -322,7 +303,7 @@ class Track:
     def restore(self, arrays: dict[str, Any]) -> None:
         """Continue from what `as_arrays` gave."""
         count = sum(name.startswith("ring") and name.endswith(".R") for name in arrays)
-        self.ring = deque(Stretch(self.k, self.n_cross) for _ in range(count))
+        self.ring = deque(StretchRows(self.k, self.n_cross) for _ in range(count))
         for name, part in self._parts.items():
             part.restore({key: arrays[f"{name}.{key}"] for key in ("R", "cross", "counts")})
 
@@ -332,7 +313,7 @@ class Track:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class OnlineSolution:
     """A solution.
 
     Attributes:
@@ -364,7 +345,7 @@ class Solved:
         return np.where(std > 0.0, std, np.inf)
 
 
-def row_variance(part: Stretch, rank: int) -> float:
+def row_variance(part: StretchRows, rank: int) -> float:
     """Variance of a row of weight one: by the residual, or one while there are hardly more rows than unknowns."""
     freedom = part.rows - rank
     if freedom < rank:
@@ -373,7 +354,9 @@ def row_variance(part: Stretch, rank: int) -> float:
 
 
 @on_one_thread
-def solved(part: Stretch, lean: Array, inflation: float = 1.0, tolerance: float | None = None) -> Solved:
+def solve_stretch(
+    part: StretchRows, lean: Array, inflation: float = 1.0, tolerance: float | None = None
+) -> OnlineSolution:
     """The least-squares solution.
 
     Args:
@@ -394,7 +377,7 @@ def solved(part: Stretch, lean: Array, inflation: float = 1.0, tolerance: float 
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     opened = np.linalg.svd(part.R[:k, :k] / sizes)[2][data.rank :].T if data.rank < k else np.zeros((k, 0))
     scale = variance * inflation
-    return Solved(
+    return OnlineSolution(
         values=found.x,
         inverse=found.inverse,
         covariance=found.inverse * scale,
@@ -407,7 +390,7 @@ def solved(part: Stretch, lean: Array, inflation: float = 1.0, tolerance: float 
     )
 
 
-def quick_values(part: Stretch, lean: Array, inflation: float) -> Array | None:
+def quick_values(part: StretchRows, lean: Array, inflation: float) -> Array | None:
     """(k,) the values alone, or None while they are not determined; a fraction of the work of `solved`."""
     from scipy.linalg import solve_triangular  # takes a while to load
 

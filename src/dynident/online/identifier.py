@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,25 +12,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, as_samples
-from dynident.dynamics.terms import TermsLike
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.information.information import Information
 from dynident.online.engine import Engine, start_values
-from dynident.online.filters import MOST_FILLED, CausalFilter, Filtered, Regridder, irregular
-from dynident.online.history import Solved, Stretch, row_variance
-from dynident.online.monitor import MotionVerdict, Verdict
+from dynident.online.filters import (
+    CausalFilter,
+    Filtered,
+    Regridder,
+    causal_filter,
+    instants_per_row,
+    irregular,
+)
+from dynident.online.history import OnlineSolution, StretchRows, row_variance
+from dynident.online.monitor import MotionVerdict, judge_motion, torque_states
 from dynident.online.options import OnlineOptions
-from dynident.online.outliers import JumpGate, Part, speed_limits
+from dynident.online.outliers import OutlierGate, Part, speed_limits
 from dynident.online.payload import PayloadState, payload_columns, payload_state, payload_verdict
-from dynident.online.prior import Known, PriorLike, known_robot
+from dynident.online.prior import Prior, known_robot
 from dynident.online.projection import Projector, as_information
-from dynident.online.rows import SeriesStructure, Structure
+from dynident.online.rows import SeriesStructure
 from dynident.online.state import OnlineState, Sample
+from dynident.online.thresholds import THRESHOLDS
+from dynident.options import from_mapping
 from dynident.physical.result import PhysicalParameters
 from dynident.robot.model import Robot
-
-FIRST = 50  # samples whose stamps tell the sample time
 
 
 class OnlineIdentifier:
@@ -40,48 +46,37 @@ class OnlineIdentifier:
 
     Args:
         robot: The robot.
-        terms: Terms of the model, functions of the state alone; default those of the prior, or rigid, Ia, Fv, Fc, Fo.
-        prior: What is known: a `Fit`, the name of one of the robot's value sets, values by name, or None. Beside
-            a payload its friction may have a memory; else the links and the plain friction of it count.
-        payload: Fit what the tool carries, with the robot as the prior has it.
-        sigma: (n_joints,) deviation of each joint's torque, for its weight; default the prior's residuals.
-        structure: Where the torque comes from; default the samples (input error).
-        **options: See `OnlineOptions`.
+        **options: See `OnlineOptions`; or the record itself, as `options`.
     """
 
-    def __init__(
-        self,
-        robot: Robot,
-        *,
-        terms: TermsLike = None,
-        prior: PriorLike = None,
-        payload: bool = False,
-        sigma: ArrayLike | None = None,
-        structure: Structure | None = None,
-        **options: Any,
-    ) -> None:
-        chosen = made_options(options)
+    def __init__(self, robot: Robot, *, options: OnlineOptions | None = None, **given: Any) -> None:
+        if "speed" in given:
+            warnings.warn("speed is now velocity_source and will be gone in 0.6", DeprecationWarning, stacklevel=2)
+            given["velocity_source"] = given.pop("speed")
+        chosen = options if options is not None and not given else from_mapping(OnlineOptions, given)
+        prior, payload = chosen.prior, bool(chosen.payload)
         heard = (prior.band, prior.signals.delay) if isinstance(prior, Fit) else (None, 0.0)
-        self._start(robot, known_robot(robot, terms, prior, sigma, payload), payload, structure, chosen, heard)
+        known = known_robot(robot, chosen.terms, prior, chosen.sigma, payload)
+        self._start(robot, known, payload, chosen.structure, chosen, heard)
 
     def _start(
         self,
         robot: Robot,
-        known: Known,
+        known: Prior,
         payload: bool,
-        structure: Structure | None,
+        structure: SeriesStructure | None,
         options: OnlineOptions,
         heard: tuple[float | None, float],
     ) -> None:
         self.robot, self.known, self.options, self.heard = robot, known, options, heard  # band and delay of the prior
-        self.structure: Structure = structure or SeriesStructure()
+        self.structure: SeriesStructure = structure or SeriesStructure()
         self._columns = payload_columns(known, options.session) if payload else None
-        self._judge = None if payload else MotionVerdict(known.base)
+        self._states = None if payload else torque_states(known.base)
         self._projector = Projector(known.base, options.project) if options.project and not payload else None
         self._filter: CausalFilter | None = None
         self._engine: Engine | None = None
         self._grid: Regridder | None = None
-        self._gate: JumpGate | None = None
+        self._gate: OutlierGate | None = None
         self._waiting: list[tuple[float, Array, Array, Array | None]] = []
         self.samples = 0
         self._shape = (len(robot.joint_names),)
@@ -91,11 +86,11 @@ class OnlineIdentifier:
 
     def _begin(self, sample_time: float, box: int | None = None, regrid: bool = False) -> None:
         """The sample time is known: make the filters and all that counts in instants."""
-        filters = self.options.filters(sample_time, *self.heard)
-        self._grid = Regridder(sample_time, MOST_FILLED) if regrid else None
-        self._gate = JumpGate(speed_limits(self.robot), sample_time)
-        self._filter = CausalFilter(filters, len(self.robot.joint_names))
-        box = self.options.step(filters) if box is None else box
+        n_joints = len(self.robot.joint_names)
+        self._filter = causal_filter(self.options, n_joints, sample_time, *self.heard)
+        self._grid = Regridder(sample_time, THRESHOLDS.most_filled) if regrid else None
+        self._gate = OutlierGate(speed_limits(self.robot), sample_time)
+        box = instants_per_row(self.options, self._filter) if box is None else box
         self._engine = Engine(self.known, self._columns, self.structure, self.options, self._filter, box)
 
     @property
@@ -111,7 +106,7 @@ class OnlineIdentifier:
         Raises:
             InputError: When a number is missing or not finite. Motion that tells nothing is no error.
         """
-        q, tau, dq = self._checked(sample)
+        q, tau, dq = self._check_sample(sample)
         self.samples += 1
         self._time = time = float(sample.time)
         if self._filter is None:
@@ -123,20 +118,20 @@ class OnlineIdentifier:
         assert self._gate is not None
         values = filters.signals(q, tau, dq)
         if self._gate.passes(time, values):
-            self._passed(filters, time, values)
+            self._pass_on(filters, time, values)
             return
         for anew, stamps, signals in self._gate.push(time, values):
             self._restart(anew)
             for at, own in zip(stamps.tolist(), signals, strict=True):
-                self._passed(filters, at, own)
+                self._pass_on(filters, at, own)
 
-    def _passed(self, filters: CausalFilter, time: float, values: Array) -> None:
+    def _pass_on(self, filters: CausalFilter, time: float, values: Array) -> None:
         """A sample that goes on from the one before."""
         if self._grid is None:
-            self._filtered(filters, time, values)
+            self._filter_sample(filters, time, values)
         else:
             for at, own in self._grid.push(time, values):
-                self._filtered(filters, at, own)
+                self._filter_sample(filters, at, own)
 
     def _restart(self, anew: bool) -> None:
         """Where positions have jumped, grid and filters start anew."""
@@ -144,7 +139,7 @@ class OnlineIdentifier:
             if part is not None:
                 part.restart()
 
-    def _filtered(self, filters: CausalFilter, time: float, values: Array) -> None:
+    def _filter_sample(self, filters: CausalFilter, time: float, values: Array) -> None:
         found = filters.push_one(time, values)
         if found is None:
             return
@@ -155,7 +150,7 @@ class OnlineIdentifier:
     def _queue(self, time: float, q: Array, tau: Array, dq: Array | None) -> None:
         """Hold the first samples until their stamps tell the sample time."""
         self._waiting.append((time, q, tau, dq))
-        if len(self._waiting) < FIRST:
+        if len(self._waiting) < THRESHOLDS.first_samples:
             return
         held, self._waiting = self._waiting, []
         stamps = np.array([one[0] for one in held])
@@ -169,17 +164,17 @@ class OnlineIdentifier:
         for one in held:
             self._push(self._filter, *one)
 
-    def _checked(self, sample: Sample) -> tuple[Array, Array, Array | None]:
+    def _check_sample(self, sample: Sample) -> tuple[Array, Array, Array | None]:
         q, tau, dq = sample.q, sample.tau, sample.dq
         total = sample.time
         for given in (q, tau) if dq is None else (q, tau, dq):
             if type(given) is not np.ndarray or given.shape != self._shape:
-                return self._second_look(sample)
+                return self._check_closely(sample)
             total += sum(given.tolist())
         # A finite sum is the usual case and cheap; one that overflows deserves a second look.
-        return (q, tau, dq) if math.isfinite(total) else self._second_look(sample)
+        return (q, tau, dq) if math.isfinite(total) else self._check_closely(sample)
 
-    def _second_look(self, sample: Sample) -> tuple[Array, Array, Array | None]:
+    def _check_closely(self, sample: Sample) -> tuple[Array, Array, Array | None]:
         if not np.isfinite(sample.time):
             raise InputError(f"time of the sample is {sample.time}; expected a stamp in seconds")
         q, tau = self._vector(sample, "q", sample.q), self._vector(sample, "tau", sample.tau)
@@ -263,11 +258,11 @@ class OnlineIdentifier:
         """What is known now."""
         source = self.known.base if self._columns is None else self._columns
         engine = self._engine
-        whole = None if engine is None else engine.track.whole()
+        whole = None if engine is None else engine.history.whole()
         if engine is None or whole is None or not whole.instants:
-            return self._nothing(source.names, source.units)
-        found = engine.solved(whole)
-        payload, verdict = self._judged(engine, found, whole)
+            return self._empty_state(source.names, source.units)
+        found = engine.solve(whole)
+        payload, verdict = self._judge(engine, found, whole)
         return OnlineState(
             time=self._time,
             delay=self._delay,
@@ -278,8 +273,8 @@ class OnlineIdentifier:
             determined=found.determined,
             verdict=verdict,
             joints=self.robot.joint_names,
-            torque_error=engine.watch.errors * self.known.sigma,
-            relative_error=engine.watch.relative,
+            torque_error=engine.monitor.errors * self.known.sigma,
+            relative_error=engine.monitor.relative,
             payload=payload,
             changes=engine.changes_with(payload),
             samples=self.samples,
@@ -290,13 +285,15 @@ class OnlineIdentifier:
             notes=self.known.notes,
         )
 
-    def _judged(self, engine: Engine, found: Solved, whole: Stretch) -> tuple[PayloadState | None, Verdict]:
-        if self._judge is not None:
-            return None, self._judge.judge(found, whole.rows, engine.moved)
+    def _judge(
+        self, engine: Engine, found: OnlineSolution, whole: StretchRows
+    ) -> tuple[PayloadState | None, MotionVerdict]:
+        if self._states is not None:
+            return None, judge_motion(self.known.base, self._states, found, whole.rows, engine.moved)
         payload = payload_state(found, found.covariance, self.options.least_mass, self._columns)
         return payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
 
-    def _nothing(self, names: tuple[str, ...], units: tuple[str, ...]) -> OnlineState:
+    def _empty_state(self, names: tuple[str, ...], units: tuple[str, ...]) -> OnlineState:
         """The state before any motion."""
         values = start_values(self.known, self._columns)
         std = np.full(len(values), np.inf)
@@ -312,7 +309,7 @@ class OnlineIdentifier:
             values=values,
             std=std,
             determined=np.zeros(len(values), dtype=bool),
-            verdict=Verdict(False, words),
+            verdict=MotionVerdict(False, words),
             joints=self.robot.joint_names,
             torque_error=nan,
             relative_error=nan,
@@ -351,8 +348,8 @@ class OnlineIdentifier:
         return self._information(self._engine)
 
     def _information(self, engine: Engine) -> Information:
-        whole = engine.track.whole()
-        scale = np.sqrt(row_variance(whole, engine.maker.k) * engine.watch.inflation)
+        whole = engine.history.whole()
+        scale = np.sqrt(row_variance(whole, engine.maker.k) * engine.monitor.inflation)
         return as_information(self.known.base, whole, engine.lean * scale)
 
     def physical(self, **options: Any) -> PhysicalParameters:
@@ -387,9 +384,9 @@ class OnlineIdentifier:
 
     def checkpoint(self) -> bytes:
         """What `save` writes, for those who write it themselves."""
-        from dynident.online.checkpoint import packed
+        from dynident.online.checkpoint import checkpoint_bytes
 
-        return packed(self)
+        return checkpoint_bytes(self)
 
     def memory_arrays(self) -> dict[str, Any]:
         """All that changes with samples as plain arrays: filters, rows, and samples that wait for a sample time."""
@@ -400,7 +397,7 @@ class OnlineIdentifier:
             "counts": np.array([self.samples, self._time]),
         }
         if self._filter is not None and self._engine is not None:
-            sample_time, box = self._filter.options.sample_time, self._engine.maker.box
+            sample_time, box = self._filter.sample_time, self._engine.maker.box
             arrays["start"] = np.array([sample_time, box, self._grid is not None])
             arrays |= {f"grid.{name}": x for name, x in (self._grid.as_arrays() if self._grid else {}).items()}
             arrays |= {f"gate.{name}": x for name, x in (self._gate.as_arrays() if self._gate else {}).items()}
@@ -425,7 +422,7 @@ class OnlineIdentifier:
                 part.restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
 
     @classmethod
-    def load(cls, path: str | Path, robot: Robot, structure: Structure | None = None) -> OnlineIdentifier:
+    def load(cls, path: str | Path, robot: Robot, structure: SeriesStructure | None = None) -> OnlineIdentifier:
         """Continue from a checkpoint, with the filters as full as they were.
 
         Raises:
@@ -434,12 +431,3 @@ class OnlineIdentifier:
         from dynident.online.checkpoint import load
 
         return load(cls, path, robot, structure)
-
-
-def made_options(given: dict[str, Any]) -> OnlineOptions:
-    """Options by name; an unknown one is refused."""
-    valid = [field.name for field in dataclasses.fields(OnlineOptions)]
-    for name in given:
-        if name not in valid:
-            raise UnknownNameError("option", name, valid)
-    return OnlineOptions(**given)

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.online.thresholds import THRESHOLDS
 
-POSSIBLE = 16.0  # variances by which an instant may explain the rows worse than the best: four standard deviations
 _MOST_TRIED = 2000  # instants
 Response = Callable[[Array], Array]  # share of a step that filtered torque shows so long after it [s]
 
@@ -96,7 +96,7 @@ def possible_instants(
     shares = np.mean([response(time[None] + offset - tried[:, None]) for offset in offsets], axis=0)  # (n_tried, m)
     costs = shares**2 @ bend - 2.0 * shares @ slope
     best = int(np.argmin(costs))
-    possible = np.flatnonzero(costs <= costs[best] + POSSIBLE * variance)
+    possible = np.flatnonzero(costs <= costs[best] + THRESHOLDS.possible_variances * variance)
     first, last = int(possible[0]), int(possible[-1])
     if first == 0 or last == len(tried) - 1:
         return None

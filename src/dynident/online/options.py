@@ -1,123 +1,210 @@
-"""What shapes an on-line identification."""
+"""`OnlineOptions`, `LiveOptions`: what shapes an on-line identification, and how a stream is followed.
+
+Importable without NumPy, for `dynident live --help`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from dynident.options import Options, option, option_fields
 
-from dynident.errors import InputError
-from dynident.online.filters import CausalOptions, Differentiator, Speed
-from dynident.online.history import Forgetting, Kind
+if TYPE_CHECKING:
+    import threading
 
-BAND = 10.0  # [Hz] where neither the user nor a prior says anything
-CUTOFF_FACTOR = 4.0  # motion is filtered at this many times the band: a narrower filter smears friction at reversals
-_ROWS_PER_BAND = 4.0  # rows of a joint per second, in units of the band, as off-line
-_LARGEST_DELAY = 0.5  # [s] that anybody can mean
+    from numpy.typing import ArrayLike
+
+    from dynident.dynamics.terms import TermsLike
+    from dynident.estimate.fit import Fit
+    from dynident.logs.read import Columns
+
+_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
+_LARGEST_DELAY_S = 0.5  # that anybody can mean
+Pace = float  # may be infinite
+_MODEL = ("terms", "prior", "payload", "sigma", "structure")  # what a checkpoint keeps in another form
+MOST_TOGETHER = 512  # samples handed on together
 
 
-@dataclass(frozen=True)
-class OnlineOptions:
-    """Options of `OnlineIdentifier`.
+@dataclass(frozen=True, kw_only=True)
+class OnlineOptions(Options):
+    """Options of `OnlineIdentifier`."""
 
-    Attributes:
-        sample_time: Time between samples [s]; None takes the median of the first ones.
-        band: Frequency up to which motion and torque are compared [Hz]; None for that of the prior, or 10 Hz. Zero
-            leaves the low-pass out: positions go to the five-point differentiator as they are.
-        differentiator: "low-pass" or "five-point" (Khosla & Kanade 1987).
-        speed: "position", or "measured" to use the samples' own speeds.
-        torque_delay: Time by which torque is stamped late [s]; None for what the prior was identified with, or none.
-        regrid: Whether stamps are irregular and samples are to be brought onto a grid; None looks at the first stamps,
-            or takes them as regular where the sample time is given.
-        rest_speed: A joint slower than this is at rest: dry friction may hold it, and it has no row [rad/s or m/s].
-        box: Instants over which columns and torque are averaged to one row; None chooses by the band.
-        forgetting: "directional", "exponential" or "none".
-        memory: Time of motion after which old rows count 1/e [s].
-        floor: Smallest deviation as a share of each value; 0 for none.
-        lean: How strongly parameters are held near the prior's, in units of its own certainty; 0 not at all.
-        session: Friction that a run with payload has of its own, "none", "load" or "friction" (see `identify_payload`).
-        detect: Whether to look for picked and released payloads; None does so with a payload.
-        window: Length of the last stretch of motion that is compared with all before [s].
-        stretch: Motion after which changes are looked for and values solved anew [s], the resolution of a change in
-            time; None for 0.1 s with a payload and 1 s without.
-        least_mass: Smallest mass that matters [kg].
-        project: Time between projections to physical parameters in the background [s]; 0 for none.
-    """
-
-    sample_time: float | None = None
-    band: float | None = None
-    differentiator: Differentiator = "low-pass"
-    speed: Speed = "position"
-    torque_delay: float | None = None
-    regrid: bool | None = None
-    rest_speed: float = 0.01
-    box: int | None = None
-    forgetting: Kind = "directional"
-    memory: float = 60.0
-    floor: float = 0.0
-    lean: float = 1.0
-    session: str = "none"
-    detect: bool | None = None
-    window: float = 2.0
-    stretch: float | None = None
-    least_mass: float = 0.1
-    project: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("rest_speed", "floor", "lean", "project", *self._given("band")):
-            self._check(name, 0.0, "zero or more")
-        for name in ("window", "least_mass", *self._given("stretch", "sample_time")):
-            self._check(name, 1e-300, "more than zero")
-        for name in ("memory", *self._given("torque_delay")):
-            self._check(name, -np.inf, "in seconds", finite=False)
-        if self.torque_delay is not None and not abs(self.torque_delay) <= _LARGEST_DELAY:
-            raise InputError(f"torque_delay is {self.torque_delay!r} s; expected at most {_LARGEST_DELAY:g} s")
-        if self.box is not None and (isinstance(self.box, bool) or not isinstance(self.box, int) or self.box < 1):
-            raise InputError(f"box is {self.box!r}; expected a whole number from 1 on, or None")
-        Forgetting(self.forgetting, self.memory)  # which checks both
-
-    def _given(self, *names: str) -> tuple[str, ...]:
-        """Those of some options that are not left open."""
-        return tuple(name for name in names if getattr(self, name) is not None)
-
-    def _check(self, name: str, least: float, words: str, *, finite: bool = True) -> None:
-        value = getattr(self, name)
-        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not is_number or (finite and not least <= value < np.inf):
-            raise InputError(f"{name} is {value!r}; expected a finite number, {words}")
-
-    @property
-    def rule(self) -> Forgetting:
-        """How old information makes room."""
-        return Forgetting(self.forgetting, self.memory)
+    terms: TermsLike = option(
+        None,
+        f"terms of the model, functions of the state alone; {_TERMS}",
+        shown="those of the prior, or all",
+    )
+    prior: Fit | str | Mapping[str, float] | None = option(
+        None,
+        "what is known: a `Fit`, the name of one of the robot's value sets, values by name, or None. Beside a payload "
+        "its friction may follow the motion along time; else its links and plain friction count",
+        cli=False,
+        recorded=False,
+    )
+    payload: bool | None = option(
+        None,
+        "fit what the tool carries, with the robot as the prior has it",
+        cli=False,
+        recorded=False,
+        shown="yes for a stream beside a fit, else no",
+    )
+    sigma: ArrayLike | None = option(
+        None,
+        "(n_joints,) standard deviation of each joint's torque, for its weight",
+        cli=False,
+        recorded=False,
+        shown="the prior's residuals",
+    )
+    structure: Any = option(
+        None,
+        "where the torque comes from, such as `ParallelStructure`",
+        cli=False,
+        recorded=False,
+        shown="the samples (input error)",
+    )
+    sample_time: float | None = option(
+        None, "time between samples", unit="s", minimum=0.0, cli=False, shown="median of the first ones"
+    )
+    band: float | None = option(
+        None,
+        "bandwidth in which motion and torque are compared; 0 leaves the low-pass out: positions go to the five-point "
+        "differentiator as they are",
+        unit="Hz",
+        least=0.0,
+        metavar="HZ",
+        shown="that of the fit, or 10",
+    )
+    differentiator: str = option(
+        "low-pass",
+        "low-pass, or five-point (Khosla & Kanade 1987)",
+        choices=("low-pass", "five-point"),
+        cli=False,
+    )
+    velocity_source: str = option(
+        "position", "position (derived), or measured", choices=("position", "measured"), cli=False
+    )
+    torque_delay: float | None = option(
+        None,
+        "time delay between torque and position",
+        unit="s",
+        least=-_LARGEST_DELAY_S,
+        most=_LARGEST_DELAY_S,
+        cli=False,
+        shown="what the prior was identified with, or none",
+    )
+    regrid: bool | None = option(
+        None,
+        "bring samples with irregular stamps onto a grid",
+        cli=False,
+        shown="by the first stamps; no where the sample time is given",
+    )
+    rest_speed: float = option(
+        0.01,
+        "joints slower than this are at rest: dry friction may hold them, and they have no row",
+        unit="rad/s or m/s",
+        least=0.0,
+        cli=False,
+    )
+    box: int | None = option(
+        None,
+        "instants over which columns and torque are averaged to one row",
+        least=1,
+        cli=False,
+        shown="by the bandwidth",
+    )
+    forgetting: str = option(
+        "directional",
+        "how old samples are forgotten: directional, exponential or none",
+        choices=("directional", "exponential", "none"),
+        metavar="HOW",
+    )
+    memory: float = option(
+        60.0, "time of motion after which old samples count 1/e", unit="s", minimum=0.0, metavar="SECONDS"
+    )
+    floor: float = option(0.0, "smallest standard deviation as a share of each value; 0 for none", least=0.0, cli=False)
+    lean: float = option(
+        1.0,
+        "weight of the prior's values, in units of their own information; 0 for none",
+        least=0.0,
+        cli=False,
+    )
+    session: str = option(
+        "none",
+        "friction that a run with payload has of its own: none, load or friction (see `identify_payload`)",
+        choices=("none", "load", "friction"),
+        cli=False,
+    )
+    detect: bool | None = option(None, "look for picked and released payloads", cli=False, shown="with a payload")
+    window: float = option(
+        2.0, "length of the last stretch of motion that is compared with all before", unit="s", minimum=0.0, cli=False
+    )
+    stretch: float | None = option(
+        None,
+        "motion after which changes are looked for and values solved again: the resolution of a change in time",
+        unit="s",
+        minimum=0.0,
+        cli=False,
+        shown="0.1 with a payload, else 1",
+    )
+    least_mass: float = option(0.1, "smallest mass that matters", unit="kg", minimum=0.0, cli=False)
+    project: float = option(
+        0.0,
+        "time between projections to physical parameters in the background; 0 for none",
+        unit="s",
+        least=0.0,
+        cli=False,
+    )
 
     def stretch_seconds(self, payload: bool) -> float:
         """Length of a stretch [s]: with a payload there are few unknowns, and changes are to be found soon."""
         return self.stretch if self.stretch is not None else (0.1 if payload else 1.0)
 
-    def filters(self, sample_time: float, prior_band: float | None, prior_delay: float) -> CausalOptions:
-        """The filters at a rate.
-
-        Raises:
-            InputError: When the time between samples is none.
-        """
-        if not sample_time > 0.0:
-            raise InputError(f"sample_time is {sample_time} s; expected a positive time between samples")
-        wanted = self.band if self.band is not None else prior_band or BAND
-        cutoff = min(CUTOFF_FACTOR * wanted, 0.45 / sample_time) if wanted > 0.0 else None
-        delay = prior_delay if self.torque_delay is None else self.torque_delay
-        return CausalOptions(sample_time, cutoff, self.differentiator, self.speed, delay)
-
-    def step(self, filters: CausalOptions) -> int:
-        """Instants that make one row."""
-        if self.box is not None:
-            return self.box
-        if filters.cutoff is None:
-            return 1
-        band = filters.cutoff / CUTOFF_FACTOR
-        return max(1, int(1.0 / (filters.sample_time * _ROWS_PER_BAND * band) + 1e-9))
-
     def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Plain data: the options that a checkpoint keeps."""
+        return {name: getattr(self, name) for name in option_fields(OnlineOptions) if name not in _MODEL}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveOptions(OnlineOptions):
+    """Options of `stream`: those of the estimator, and how the stream is followed."""
+
+    identifier: Any = option(
+        None, "estimator to use, an `OnlineIdentifier`", cli=False, shown="an `OnlineIdentifier` of the robot"
+    )
+    stop: threading.Event | None = option(None, "ends the stream when it is set, as its source would", cli=False)
+    speed: Pace = option(
+        float("inf"), "of a log: 1 as recorded, infinity as fast as possible", cli=False, shown="infinity"
+    )
+    columns: Columns = option(None, "YAML file for senders or logs with other names", metavar="FILE")
+    listen_all: bool = option(False, "let other machines send too, not only this one")
+    interval: float = option(1.0, "time between states", unit="s", minimum=0.0, cli=False)
+    clock: str = option(
+        "stream",
+        "whose time that is: stream (the stamps; the same states whenever a log is replayed) or real",
+        choices=("stream", "real"),
+        cli=False,
+    )
+    timeout: float | None = option(
+        None,
+        "real time without a sample after which to give up: an error before the first one, the end of the stream after",
+        unit="s",
+        minimum=0.0,
+        metavar="SECONDS",
+        shown="wait for ever",
+    )
+    duration: float | None = option(None, "end after so much time of stamps", unit="s", minimum=0.0, metavar="SECONDS")
+    count: int | None = option(None, "end after so many samples", minimum=0, metavar="N")
+    checkpoint: str | PathLike[str] | None = option(
+        None, "file that keeps the estimate; if it exists, go on from it", metavar="F.npz"
+    )
+    checkpoint_every: float = option(5.0, "real time between checkpoints", unit="s", minimum=0.0, metavar="SECONDS")
+    together: int = option(
+        MOST_TOGETHER,
+        "samples that the estimator takes at once when they have piled up; with 1, results are the same to the last "
+        "bit however samples were grouped on their way",
+        minimum=0,
+        cli=False,
+    )

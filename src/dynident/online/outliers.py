@@ -13,13 +13,9 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.online.filters import MOST_FILLED
+from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
-MARGIN = 2.0  # over the limit of a joint's speed: stamps scatter, and limits of files are not always those of drives
-SPEED = 30.0  # [rad/s] where no limit is stated; no joint of an arm comes near
-SLIDING_SPEED = 10.0  # [m/s] likewise
-_SET_BACK = 1.0  # [s] by which a clock that has been set anew lies behind; less, and a sample is late
 Part = tuple[bool, Array, Array]  # whether the filters are to start anew, stamps (n,), signals (n, width)
 
 
@@ -28,12 +24,14 @@ def speed_limits(robot: Robot) -> Array:
     found = []
     for place in robot.moving:
         joint = robot.joints[robot.active[place]]
-        default = SLIDING_SPEED if joint.kind == "prismatic" else SPEED
-        found.append(MARGIN * joint.limits.velocity if joint.limits.velocity else default)  # some files state zero
+        default = THRESHOLDS.sliding_velocity_m_s if joint.kind == "prismatic" else THRESHOLDS.velocity_rad_s
+        found.append(
+            THRESHOLDS.velocity_margin * joint.limits.velocity if joint.limits.velocity else default
+        )  # some files state zero
     return np.array(found)
 
 
-class JumpGate:
+class OutlierGate:
     """Lets samples pass, except those that jump.
 
     Args:
@@ -47,7 +45,7 @@ class JumpGate:
     """
 
     def __init__(self, limits: Array, sample_time: float) -> None:
-        self.step, self.longest, self.n = sample_time, (MOST_FILLED + 1.5) * sample_time, len(limits)
+        self.step, self.longest, self.n = sample_time, (THRESHOLDS.most_filled + 1.5) * sample_time, len(limits)
         self.limits = np.array(limits)
         self._bounds = self.limits.tolist()
         self.jumps = self.glitches = self.late = 0
@@ -69,9 +67,9 @@ class JumpGate:
     def push(self, time: float, values: Array) -> list[Part]:
         """One sample (width,), positions first; what may go on to the filters, perhaps with the one that waited."""
         if self._waiting is not None:
-            return self._decided(*self._waiting, time, values)
-        if self._explained(self._time, self._q, time, values):
-            return [self._passed(time, values)]
+            return self._decide(*self._waiting, time, values)
+        if self._is_explained(self._time, self._q, time, values):
+            return [self._pass_on(time, values)]
         self._waiting = time, values
         return []
 
@@ -96,41 +94,41 @@ class JumpGate:
         bad = np.flatnonzero((steps.any(1) & (gaps <= self.longest)) | (gaps <= 0.0))
         return start + (int(bad[0]) if len(bad) else len(gaps))
 
-    def _explained(self, before: float, q: Array | list[float], time: float, values: Array) -> bool:
+    def _is_explained(self, before: float, q: Array | list[float], time: float, values: Array) -> bool:
         """Whether a joint's speed explains the step, or stamps say that it is none."""
         gap = time - before
         if not 0.0 < gap <= self.longest:
             return True
         return bool((np.abs(values[: self.n] - np.asarray(q)) <= self.limits * max(gap, self.step)).all())
 
-    def _passed(self, time: float, values: Array, anew: bool = False) -> Part:
-        if time > self._time or time < self._time - _SET_BACK:  # a late one is the filters' to count
+    def _pass_on(self, time: float, values: Array, anew: bool = False) -> Part:
+        if time > self._time or time < self._time - THRESHOLDS.clock_set_back_s:  # a late one is the filters' to count
             self._time, self._q = time, values[: self.n].tolist()
         return anew, np.array([time]), values[None]
 
-    def _decided(self, jumped: float, others: Array, time: float, values: Array) -> list[Part]:
+    def _decide(self, jumped: float, others: Array, time: float, values: Array) -> list[Part]:
         """What the sample that waited was, by the next one."""
         q, pending, gap = values[: self.n], others[: self.n], time - jumped
-        if gap <= 0.0 and time > jumped - _SET_BACK:  # late or repeated: it tells nothing
+        if gap <= 0.0 and time > jumped - THRESHOLDS.clock_set_back_s:  # late or repeated: it tells nothing
             self.late += 1
             return []
-        if self._explained(self._time, self._q, time, values):
+        if self._is_explained(self._time, self._q, time, values):
             self._waiting = None
             self.glitches += 1
-            return [self._passed(time, values)]
-        if self._explained(jumped, pending, time, values):
+            return [self._pass_on(time, values)]
+        if self._is_explained(jumped, pending, time, values):
             self._waiting = None
             self.jumps += 1
-            return [self._passed(jumped, others, anew=True), self._passed(time, values)]
+            return [self._pass_on(jumped, others, anew=True), self._pass_on(time, values)]
         speeds = (
             (pending - np.array(self._q)) / max(jumped - self._time, self.step),
             (q - pending) / max(gap, self.step),
         )
         if (np.abs(speeds[1] - speeds[0]) <= self.limits).all():  # a fast joint: from now on it is believed
             self._waiting = None
-            self.limits = np.maximum(self.limits, MARGIN * np.maximum(*np.abs(speeds)))
+            self.limits = np.maximum(self.limits, THRESHOLDS.velocity_margin * np.maximum(*np.abs(speeds)))
             self._bounds = self.limits.tolist()
-            return [self._passed(jumped, others), self._passed(time, values)]
+            return [self._pass_on(jumped, others), self._pass_on(time, values)]
         self.glitches += 1
         self._waiting = time, values
         return []

@@ -9,9 +9,10 @@ import numpy as np
 
 from dynident.arrays import Array, Mask
 from dynident.errors import InputError, UnknownNameError
-from dynident.online.history import Solved
-from dynident.online.monitor import Verdict, too_early
-from dynident.online.prior import Known
+from dynident.online.history import OnlineSolution
+from dynident.online.monitor import MotionVerdict, too_early
+from dynident.online.prior import Prior
+from dynident.online.thresholds import THRESHOLDS
 from dynident.payload.problem import PAYLOAD_NAMES, SESSIONS, payload_matrix
 from dynident.payload.quantities import (
     MASS_SHARE,
@@ -25,7 +26,6 @@ from dynident.robot.parameters import LINK_UNITS
 
 PAYLOAD_UNKNOWNS = 10  # they come first, friction of the session follows
 MASS = 9  # place of the mass among the unknowns
-FRICTION_SHARE = 0.3  # of a friction parameter: how far that of the session may be off
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PayloadColumns:
     advice: PayloadAdvice
 
 
-def payload_columns(known: Known, session: str) -> PayloadColumns:
+def payload_columns(known: Prior, session: str) -> PayloadColumns:
     """The unknowns.
 
     Raises:
@@ -68,7 +68,7 @@ def payload_columns(known: Known, session: str) -> PayloadColumns:
     for row, i in enumerate(leaning):
         others = [abs(known.beta[j]) for j in range(base.n) if symbols[j] == symbols[i]]
         size = max(abs(known.beta[i]), float(np.median(others)), 1e-12)
-        lean[row, 10 + free.index(i)] = 1.0 / (FRICTION_SHARE * size)
+        lean[row, 10 + free.index(i)] = 1.0 / (THRESHOLDS.friction_share * size)
     names = (*PAYLOAD_NAMES, *(f"session {base.names[i]}" for i in free))
     return PayloadColumns(chart, names, (*LINK_UNITS, *(base.units[i] for i in free)), lean, payload_advice(base))
 
@@ -100,7 +100,7 @@ class PayloadState:
         }
 
 
-def with_robot(found: Solved, cross: Array, known: Known) -> Array:
+def with_robot(found: OnlineSolution, cross: Array, known: Prior) -> Array:
     """(k, k) covariance of the unknowns, with what the known robot's own uncertainty adds.
 
     An error of the base parameters moves the unknowns by S = -C A'W, with C the inverse and A'W the cross products.
@@ -110,7 +110,7 @@ def with_robot(found: Solved, cross: Array, known: Known) -> Array:
 
 
 def payload_state(
-    found: Solved, covariance: Array, least_mass: float, columns: PayloadColumns | None = None
+    found: OnlineSolution, covariance: Array, least_mass: float, columns: PayloadColumns | None = None
 ) -> PayloadState:
     """The numbers and whether there is a payload at all."""
     advice = None if columns is None else columns.advice
@@ -127,14 +127,16 @@ def payload_state(
     return PayloadState(numbers, mass, std, present, warnings)
 
 
-def payload_verdict(state: PayloadState, found: Solved, rows: float, moved: Mask, names: tuple[str, ...]) -> Verdict:
+def payload_verdict(
+    state: PayloadState, found: OnlineSolution, rows: float, moved: Mask, names: tuple[str, ...]
+) -> MotionVerdict:
     """Whether the motion supports the mass, or the absence of one."""
     early = too_early(rows, len(found.values), moved, names)
     if early is not None:
         return early
     if state.present is None:
-        return Verdict(False, state.warnings[0] if state.warnings else "the motion does not determine the mass")
+        return MotionVerdict(False, state.warnings[0] if state.warnings else "the motion does not determine the mass")
     if not state.present:
-        return Verdict(True, f"no payload: mass {state.mass:.3g} kg with a deviation of {state.mass_std:.2g} kg")
+        return MotionVerdict(True, f"no payload: mass {state.mass:.3g} kg with a deviation of {state.mass_std:.2g} kg")
     share = 100.0 * state.mass_std / state.mass
-    return Verdict(True, f"mass known within {share:.2g} % (at most {100.0 * MASS_SHARE:.0f} %)")
+    return MotionVerdict(True, f"mass known within {share:.2g} % (at most {100.0 * MASS_SHARE:.0f} %)")

@@ -15,6 +15,7 @@ from dynident.estimate.equivalent_friction import plain_elements
 from dynident.estimate.fit import Fit
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.states import random_states
+from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
 PLAIN = ("Fv", "Fc")
@@ -60,12 +61,10 @@ def _note(fit: Fit, left: float) -> str:
 # What is known before the first sample: an identified robot, a set of values, or nothing.
 
 PriorLike = Fit | str | Mapping[str, float] | None
-VALUE_SHARE = 0.3  # of a value or of a typical one: how far a value without a deviation may be off
-NOISE_SHARE = 0.01  # of a joint's typical torque: its deviation where nothing is known about it
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Prior:
     """The robot as it is known beforehand.
 
     Attributes:
@@ -103,7 +102,7 @@ class Known:
         covariance = self.covariance[np.ix_(places, places)].copy()
         typical = np.median(np.abs(self.beta[places])) or 1.0
         exact = np.diag(covariance) <= 0.0
-        covariance[exact, exact] = (VALUE_SHARE * np.maximum(np.abs(self.beta[places][exact]), typical)) ** 2
+        covariance[exact, exact] = (THRESHOLDS.value_share * np.maximum(np.abs(self.beta[places][exact]), typical)) ** 2
         # Scaled to a correlation first: parameters differ by orders of magnitude.
         std = np.sqrt(np.diag(covariance))
         values, vectors = np.linalg.eigh(covariance / np.outer(std, std))
@@ -115,7 +114,7 @@ class Known:
         return rows
 
 
-def same_known(one: Known | None, other: Known | None) -> bool:
+def same_known(one: Prior | None, other: Prior | None) -> bool:
     """Whether two estimations stand on the same values, deviations and weights."""
     if one is None or other is None:
         return one is other
@@ -126,7 +125,7 @@ def same_known(one: Known | None, other: Known | None) -> bool:
 
 def known_robot(
     robot: Robot, terms: TermsLike, prior: PriorLike, sigma: ArrayLike | None, payload: bool = False
-) -> Known:
+) -> Prior:
     """What an estimate, a set of values or nothing says.
 
     Args:
@@ -150,10 +149,10 @@ def known_robot(
         beta, determined = base.base_values(prior), np.ones(n, dtype=bool)
         words = f"values '{prior}' of the robot" if isinstance(prior, str) else "given values"
     chosen = typical_noise(base, beta if prior is not None else None) if sigma is None else _deviations(robot, sigma)
-    return Known(base, frozen(beta), frozen(np.zeros((n, n))), determined, frozen(chosen), words)
+    return Prior(base, frozen(beta), frozen(np.zeros((n, n))), determined, frozen(chosen), words)
 
 
-def _from_estimate(robot: Robot, terms: TermsLike, fit: Fit, sigma: ArrayLike | None, payload: bool) -> Known:
+def _from_estimate(robot: Robot, terms: TermsLike, fit: Fit, sigma: ArrayLike | None, payload: bool) -> Prior:
     if fit.robot.fingerprint != robot.fingerprint:
         raise InputError(f"the prior was identified for another robot than {robot.name}; give the robot of the fit")
     if terms is not None and [term.key for term in resolve_terms(terms)] != [term.key for term in fit.base.terms]:
@@ -163,7 +162,7 @@ def _from_estimate(robot: Robot, terms: TermsLike, fit: Fit, sigma: ArrayLike | 
         return _plain(fit, chosen)
     covariance = np.where(np.outer(fit.determined, fit.determined), fit.covariance, 0.0)
     beta = np.where(fit.determined, fit.beta, 0.0)
-    return Known(
+    return Prior(
         fit.base,
         frozen(beta),
         frozen(covariance),
@@ -175,10 +174,10 @@ def _from_estimate(robot: Robot, terms: TermsLike, fit: Fit, sigma: ArrayLike | 
     )
 
 
-def _plain(fit: Fit, sigma: Array) -> Known:
+def _plain(fit: Fit, sigma: Array) -> Prior:
     """The links and the plain friction of a fit whose friction follows the motion along time."""
     base, beta, covariance, determined, note = plain_part(fit)
-    return Known(base, frozen(beta), frozen(covariance), determined, frozen(sigma), f"{fit!r}", notes=(note,))
+    return Prior(base, frozen(beta), frozen(covariance), determined, frozen(sigma), f"{fit!r}", notes=(note,))
 
 
 def _check_terms(base: BaseParameters) -> None:
@@ -205,4 +204,6 @@ def typical_noise(base: BaseParameters, beta: Array | None) -> Array:
         beta = base.base_values(None)
     torque = base.regressor(*random_states(base.robot, 50)) @ beta
     size = np.sqrt(np.mean(torque**2, axis=0))
-    return np.where(size > 0.0, NOISE_SHARE * size, NOISE_SHARE * (size.max() or 1.0 / NOISE_SHARE))
+    return np.where(
+        size > 0.0, THRESHOLDS.noise_share * size, THRESHOLDS.noise_share * (size.max() or 1.0 / THRESHOLDS.noise_share)
+    )

@@ -12,12 +12,12 @@ from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import Factor, absorb
 from dynident.information.information import Information, Segment
-from dynident.online.history import Stretch
+from dynident.online.history import StretchRows
 from dynident.physical.fitting import physical_fit
 from dynident.physical.result import PhysicalParameters
 
 
-def as_information(base: BaseParameters, part: Stretch, lean: Array | None = None) -> Information:
+def as_information(base: BaseParameters, part: StretchRows, lean: Array | None = None) -> Information:
     """Rows as an `Information` of one channel, all joints stacked with their fixed weights.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
 from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.identifiability.base_regressor import BaseRegressor
-from dynident.online.filters import MOST_FILLED, Filtered
-from dynident.online.prior import Known
+from dynident.online.filters import Filtered
+from dynident.online.prior import Prior
+from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
 Instant = tuple[float, Array, Array, Array, Array]  # time, q, dq, ddq, load
@@ -54,10 +55,10 @@ class FollowedColumns:
             parameters of fixed value add to it.
     """
 
-    def __init__(self, known: Known, sample_time: float) -> None:
+    def __init__(self, known: Prior, sample_time: float) -> None:
         base, robot = known.base, known.base.robot
         terms = along_terms(base.terms)
-        self._longest = (MOST_FILLED + 1.5) * sample_time
+        self._longest = (THRESHOLDS.most_filled + 1.5) * sample_time
         self._reference = None if known.reference is None else GivenLoad(robot, known.reference)
         self._course = TermCourse(robot, terms, self._reference)
         first = len(all_columns(robot, state_terms(base.terms)))
@@ -138,27 +139,17 @@ class FollowedColumns:
 # (parallel): a system and a model, both as inverse dynamics, see the same motion; nothing has to be simulated forwards.
 
 
-class Structure(Protocol):
-    """Where the torque comes from."""
-
-    name: str
-
-    def torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
-        """Torque to compare the model with, (n_samples, n_joints), from filtered motion and filtered torque."""
-        ...
-
-
 class SeriesStructure:
-    """The torque that was measured or applied (series structure, figure 1)."""
+    """The torque that was measured or applied (series structure, figure 1); the base of other structures."""
 
     name = "input-error"
 
     def torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
-        """The torque as it is."""
+        """Torque to compare the model with, (n_samples, n_joints), from filtered motion and filtered torque."""
         return tau
 
 
-class ParallelStructure:
+class ParallelStructure(SeriesStructure):
     """The torque of a system that is itself inverse dynamics (parallel structure, figure 2); for studies.
 
     Args:
@@ -203,10 +194,10 @@ class RowMaker:
 
     def __init__(
         self,
-        known: Known,
+        known: Prior,
         chart: Array | None,
         rest_speed: float,
-        structure: Structure,
+        structure: SeriesStructure,
         box: int,
         followed: FollowedColumns | None = None,
     ) -> None:
@@ -221,12 +212,12 @@ class RowMaker:
         if chart is not None:  # [W | tau] becomes [W chart | tau - W beta]
             self._turn = np.zeros((self.k + 1, self.n + 1))
             self._turn[:-1, :-1], self._turn[-1, :-1], self._turn[-1, -1] = chart.T, -known.beta, 1.0
-        self._plain = isinstance(structure, SeriesStructure) and not self.regressor.fixed_values
-        padded = _padded(self.n_joints)
+        self._plain = type(structure) is SeriesStructure and not self.regressor.fixed_values
+        padded = _padded_width(self.n_joints)
         self._rest = np.zeros(self.n_joints)  # the load of joints at rest: nothing slides
         self._inputs, self._weights = np.zeros(3 * self.n_joints), np.zeros(padded)
-        self._raw, self._sum, self._slab = (_aligned(self.n + 1, padded) for _ in range(3))
-        self._short = _aligned(self.k + 1, padded)
+        self._raw, self._sum, self._slab = (aligned_zeros(self.n + 1, padded) for _ in range(3))
+        self._short = aligned_zeros(self.k + 1, padded)
         self._fill = self.regressor.bound(self._inputs, self._raw)
         self.slab = self._slab if chart is None else self._short  # where `rows` puts them
         self.count = 0  # instants in the box so far
@@ -324,7 +315,7 @@ class RowMaker:
         return np.asarray(torque - inverse_dynamics(regressor.robot, q, dq, ddq, *own))
 
 
-def _padded(n: int) -> int:
+def _padded_width(n: int) -> int:
     """Rows filled up to whole vectors of the processor."""
     if chosen_backend() == "numpy":
         return n
@@ -333,7 +324,7 @@ def _padded(n: int) -> int:
     return -(-n // lanes()) * lanes()
 
 
-def _aligned(rows: int, columns: int) -> Array:
+def aligned_zeros(rows: int, columns: int) -> Array:
     """Zeros that begin on a cache line."""
     if chosen_backend() == "numpy":
         return np.zeros((rows, columns))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, Mask
 from dynident.online.changes import Change
-from dynident.online.monitor import Verdict
+from dynident.online.monitor import MotionVerdict
 from dynident.online.payload import PayloadState
 from dynident.physical.result import PhysicalParameters
 
@@ -49,7 +48,7 @@ class OnlineState:
     values: Array
     std: Array
     determined: Mask
-    verdict: Verdict
+    verdict: MotionVerdict
     joints: tuple[str, ...]
     torque_error: Array
     relative_error: Array
@@ -116,9 +115,9 @@ class Sample:
 # `Counters`: what became of everything that a stream has received.
 
 
-@dataclass(frozen=True)
+@dataclass
 class Counters:
-    """Packets or rows of a stream, by what became of them.
+    """Packets or rows of a stream, by what became of them; a source and the stream that reads it count in one.
 
     Attributes:
         received: All that came.
@@ -126,7 +125,7 @@ class Counters:
         malformed: Not JSON, wrong lengths, numbers that are not finite or beyond reason.
         late: Older than a sample that came before, or with a stamp that is far off.
         repeated: With the stamp of a sample that came before.
-        dropped: Never came, as gaps in the sequence numbers or in the stamps tell.
+        dropped: Never came, as gaps in the sequence numbers or in the stamps show.
         overrun: Came, but had to give way to newer ones because the estimator could not keep up.
         restarts: Times the sender's clock started anew.
         problem: What was wrong with the last malformed one; empty without any.
@@ -142,6 +141,11 @@ class Counters:
     restarts: int = 0
     problem: str = ""
 
+    def refuse(self, problem: object, count: int = 1) -> None:
+        """Count malformed ones."""
+        self.malformed += count
+        self.problem = str(problem)[:200]  # a packet may have put anything into it
+
     @property
     def lost(self) -> int:
         """Samples that were sent and did not reach the estimator in time: dropped on the way or overrun here."""
@@ -152,46 +156,8 @@ class Counters:
         return asdict(self)
 
 
-class Tally:
-    """Counters that are being counted; a source and the stream that reads it share one."""
-
-    def __init__(self) -> None:
-        self.received = self.used = self.malformed = self.late = self.repeated = 0
-        self.dropped = self.overrun = self.restarts = 0
-        self.problem = ""
-
-    def refuse(self, problem: object, count: int = 1) -> None:
-        """Count malformed ones."""
-        self.malformed += count
-        self.problem = str(problem)[:200]  # a packet may have put anything into it
-
-    def counters(self) -> Counters:
-        """The numbers now."""
-        return replace(Counters(), **vars(self))
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # `StreamState`: what is known while a stream goes on.
-
-
-class Identifier(Protocol):
-    """What a stream needs of an on-line estimator; `OnlineIdentifier` is one."""
-
-    def update(self, sample: Sample) -> None:
-        """Take in one sample."""
-        ...
-
-    def update_many(self, time: ArrayLike, q: ArrayLike, tau: ArrayLike, dq: ArrayLike | None = None) -> None:
-        """Take in successive samples."""
-        ...
-
-    def state(self) -> Any:
-        """What is known by now: an object with `as_dict`."""
-        ...
-
-    def checkpoint(self) -> bytes:
-        """All that it remembers, as `load` reads it from a file."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,24 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from os import PathLike
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
 from dynident.estimate.fit import Fit
-from dynident.logs.read import Columns
 from dynident.online.checkpoint import Checkpoints
 from dynident.online.guard import Guard
+from dynident.online.identifier import OnlineIdentifier
+from dynident.online.options import LiveOptions, OnlineOptions
 from dynident.online.prior import same_known
 from dynident.online.sources import open_source
 from dynident.online.sources.replay import AnyLog
-from dynident.online.sources.source import MOST, Samples, Source, SourceError
-from dynident.online.state import Identifier, Sample, StreamState
+from dynident.online.sources.source import Samples, Source, SourceError
+from dynident.online.state import Sample, StreamState
+from dynident.options import keywords, option_fields, plain_options
 from dynident.robot.model import Robot
 
 _LEAST = 1e-6  # [s] lower edge of the first bin
@@ -70,62 +71,10 @@ class LatencyRecord:
 # ----------------------------------------------------------------------------------------------------------------------
 # `stream`: samples in, states out, for as long as there are samples.
 
-Clock = Literal["stream", "real"]
 
-
-@dataclass(frozen=True)
-class StreamOptions:
-    """How a stream is followed.
-
-    Attributes:
-        interval: Time between states [s].
-        clock: Whose time that is: of the stamps, which gives the same states whenever a log is replayed, or real time.
-        timeout: Real time without a sample after which to give up: an error before the first one, the end of the stream
-            after that [s]. None waits for ever.
-        duration: End after so much time of the stamps, from the first sample [s].
-        count: End after so many samples.
-        checkpoint: File that keeps the estimator; if it exists, the stream goes on from it.
-        checkpoint_every: Real time between checkpoints [s].
-        together: Samples that the estimator takes at once when they have piled up; with 1, results are the same to the
-            last bit however samples were grouped on their way.
-    """
-
-    interval: float = 1.0
-    clock: Clock = "stream"
-    timeout: float | None = None
-    duration: float | None = None
-    count: int | None = None
-    checkpoint: str | PathLike[str] | None = None
-    checkpoint_every: float = 5.0
-    together: int = MOST
-
-    def __post_init__(self) -> None:
-        if self.clock not in ("stream", "real"):
-            raise UnknownNameError("clock", self.clock, ("stream", "real"))
-        for name in ("interval", "timeout", "duration", "count", "checkpoint_every", "together"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise InputError(f"{name} is {value}; expected a positive number")
-
-
+@keywords(LiveOptions)
 def stream(
-    robot: Robot | Fit,
-    source: Source | AnyLog | Sequence[AnyLog],
-    *,
-    identifier: Identifier | None = None,
-    stop: threading.Event | None = None,
-    speed: float = math.inf,
-    columns: Columns = None,
-    listen_all: bool = False,
-    interval: float = 1.0,
-    clock: Clock = "stream",
-    timeout: float | None = None,
-    duration: float | None = None,
-    count: int | None = None,
-    checkpoint: str | PathLike[str] | None = None,
-    checkpoint_every: float = 5.0,
-    together: int = MOST,
-    **identification: Any,
+    robot: Robot | Fit, source: Source | AnyLog | Sequence[AnyLog], options: LiveOptions
 ) -> Iterator[StreamState]:
     """Identify while samples come; each state is the estimate by then, and the last one that of the whole stream.
 
@@ -133,61 +82,46 @@ def stream(
         robot: The robot; or an earlier identification of it, whose links are then known: what is found is the payload.
         source: Where samples come from: `udp://127.0.0.1:9870`, `tcp://..`, `-` for standard input, a log or several,
             or a source.
-        identifier: Estimator to use; default an `OnlineIdentifier` of the robot.
-        stop: Ends the stream when it is set, as if the source had ended.
-        speed: Of a log: 1 as recorded, infinity as fast as possible.
-        columns: Column file or mapping for senders and files with other names.
-        listen_all: Listen on every interface, not only where this machine alone can send.
-        interval: Time between states [s]; see `StreamOptions` for this and the following.
-        clock: Whose time.
-        timeout: Real time without a sample after which to give up [s].
-        duration: End after so much time of the stamps [s].
-        count: End after so many samples.
-        checkpoint: File that keeps the estimator; if it exists, the stream goes on from it.
-        checkpoint_every: Real time between checkpoints [s].
-        together: Samples that the estimator takes at once; 1 for results that do not depend on timing to the last bit.
-        **identification: For the `OnlineIdentifier`.
+        options: By name, see `LiveOptions`; those of `OnlineOptions` are for the estimator.
 
     Raises:
         SourceError: If the source cannot be used, or gives no sample.
     """
-    options = StreamOptions(interval, clock, timeout, duration, count, checkpoint, checkpoint_every, together)
     model = robot.robot if isinstance(robot, Fit) else robot
-    used = _identifier(robot, identifier, options.checkpoint, identification)
-    opened = open_source(source, model, speed=speed, columns=columns, listen_all=listen_all)
-    return _Run(opened, used, options, stop or threading.Event()).states()
+    used = _identifier(robot, options)
+    opened = open_source(source, model, speed=options.speed, columns=options.columns, listen_all=options.listen_all)
+    return _Run(opened, used, options).states()
 
 
-def _identifier(
-    robot: Robot | Fit, given: Identifier | None, checkpoint: str | PathLike[str] | None, options: dict[str, Any]
-) -> Identifier:
+def _identifier(robot: Robot | Fit, options: LiveOptions) -> OnlineIdentifier:
     """The estimator: from the checkpoint if there is one, else as given, else a new one."""
-    if given is not None and options:
-        raise InputError(f"{', '.join(options)}: belong to the identifier that is given; make it with them")
-    new = given if given is not None else _new_identifier(robot, options)
+    given, checkpoint = options.identifier, options.checkpoint
+    own = plain_options(options, OnlineOptions)
+    wanted = [name for name, field in option_fields(OnlineOptions).items() if own[name] is not field.default]
+    if given is not None and wanted:
+        raise InputError(f"{', '.join(wanted)}: belong to the identifier that is given; make it with them")
+    new = given if given is not None else _new_identifier(robot, own)
     if checkpoint is None or not Path(checkpoint).is_file():
         return new
     model = robot.robot if isinstance(robot, Fit) else robot
     structure = getattr(new, "structure", None)  # it is code, which a file of numbers does not hold
-    own = () if structure is None else (structure,)
-    kept: Identifier = type(new).load(checkpoint, model, *own)  # type: ignore[attr-defined]
+    kept = type(new).load(Path(checkpoint), model, *(() if structure is None else (structure,)))
     _check_same(new, kept, str(checkpoint))
     return kept
 
 
-def _new_identifier(robot: Robot | Fit, options: dict[str, Any]) -> Identifier:
+def _new_identifier(robot: Robot | Fit, options: dict[str, Any]) -> OnlineIdentifier:
     """An estimator of a robot's parameters, or of the payload of one that has been identified."""
-    from dynident.online.identifier import OnlineIdentifier
+    if not isinstance(robot, Fit):
+        return OnlineIdentifier(robot, **options)
+    beside: dict[str, Any] = {"prior": robot, "payload": True}
+    return OnlineIdentifier(robot.robot, **options | {name: x for name, x in beside.items() if options[name] is None})
 
-    if isinstance(robot, Fit):
-        return OnlineIdentifier(robot.robot, **{"prior": robot, "payload": True, **options})
-    return OnlineIdentifier(robot, **options)
 
-
-def _check_same(new: Identifier, kept: Identifier, path: str) -> None:
+def _check_same(new: OnlineIdentifier, kept: OnlineIdentifier, path: str) -> None:
     """Refuse a checkpoint of another estimation, rather than quietly go on with that one's options."""
     for what, one, other in (
-        ("options", getattr(new, "options", None), getattr(kept, "options", None)),
+        ("options", _recorded_options(new), _recorded_options(kept)),
         ("parameters", new.state().names, kept.state().names),
     ):
         if one != other:
@@ -196,7 +130,12 @@ def _check_same(new: Identifier, kept: Identifier, path: str) -> None:
         raise InputError(f"{path}: is a checkpoint beside another fit; give the same one, or another file")
 
 
-def _last_time(identifier: Identifier) -> float | None:
+def _recorded_options(identifier: OnlineIdentifier) -> dict[str, Any] | None:
+    options: OnlineOptions | None = getattr(identifier, "options", None)
+    return None if options is None else options.as_dict()
+
+
+def _last_time(identifier: OnlineIdentifier) -> float | None:
     """Stamp of the last sample that an estimator has seen [s]; None for a new one."""
     last: float | None = identifier.state().time
     return last if last is not None and math.isfinite(last) else None
@@ -205,8 +144,9 @@ def _last_time(identifier: Identifier) -> float | None:
 class _Run:
     """One pass through a source."""
 
-    def __init__(self, source: Source, identifier: Identifier, options: StreamOptions, stop: threading.Event) -> None:
-        self._source, self._identifier, self._options, self._stop = source, identifier, options, stop
+    def __init__(self, source: Source, identifier: OnlineIdentifier, options: LiveOptions) -> None:
+        self._source, self._identifier, self._options = source, identifier, options
+        self._stop = options.stop or threading.Event()
         self._latency = LatencyRecord()
         self._last = _last_time(identifier)
         self._guard = Guard(source.tally, self._last)
@@ -327,7 +267,7 @@ class _Run:
 
     def _why(self) -> str:
         """Why packets that came gave no sample."""
-        counters = self._source.tally.counters()
+        counters = self._source.tally
         if not counters.received and not hasattr(self._source, "host"):  # it listens to nobody
             return "; it is empty, or nothing of it lies in the time that was asked for"
         if not counters.received:
@@ -337,5 +277,5 @@ class _Run:
 
     def _state(self, *, final: bool = False) -> StreamState:
         elapsed = time.monotonic() - self._began
-        estimate, counters = self._identifier.state(), self._source.tally.counters()
+        estimate, counters = self._identifier.state(), replace(self._source.tally)
         return StreamState(estimate, counters, self._source.label, self._last, elapsed, self._latency.as_dict(), final)

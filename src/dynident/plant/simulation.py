@@ -16,7 +16,8 @@ from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.errors import InputError, UnknownNameError
 from dynident.logs.log import Log
 from dynident.logs.read import read_log
-from dynident.motion.limits import AT_LIMIT, check_locked
+from dynident.motion.limits import check_locked
+from dynident.motion.thresholds import THRESHOLDS as MOTION_THRESHOLDS
 from dynident.motion.trajectory import SampledMotion
 from dynident.options import keywords
 from dynident.payload.body import Payload
@@ -148,7 +149,7 @@ def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> Non
         low = -math.inf if limits.lower is None else limits.lower
         high = math.inf if limits.upper is None else limits.upper
         beyond = max(low - start[k], start[k] - high)
-        if beyond > AT_LIMIT:
+        if beyond > MOTION_THRESHOLDS.pose_tolerance:
             raise InputError(
                 f"the motion starts outside the limits: joint {name} at {start[k]:.4g} {joint_unit(robot, k)}, "
                 f"{beyond:.3g} beyond {low:.4g} to {high:.4g}; shift the motion or mend the limits"

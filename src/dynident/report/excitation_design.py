@@ -1,4 +1,4 @@
-"""`motion_html`: an exciting motion as one HTML file: limits, joints over time, harmonics, space, deviations."""
+"""`motion_html`: an excitation trajectory as one HTML file: limits, joints over time, harmonics, space, uncertainty."""
 
 from __future__ import annotations
 
@@ -9,33 +9,19 @@ from dynident._version import __version__
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.motion.excitation import ExcitingMotion
-from dynident.report.charts import Deviation, JointCurve, deviations_plot, harmonics_plot, joint_plot
-from dynident.report.fit import document
-from dynident.report.html import Head, Html, element, joined, paragraphs, section, table
+from dynident.report.charts import Curve, harmonics_plot, joint_plot, std_plot
+from dynident.report.html import Head, Html, Part, Section, Table, Text, definitions, element, figure, legend, page
 from dynident.report.space_view import VIEWS, scene, view
-from dynident.report.text import counted, number, option, percent, torque_units
+from dynident.report.text import number, option, percent, plural, position_units, sentence, torque_units
+from dynident.report.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
-_RATE = 1000.0  # [Hz] at which limits are looked at
-_WELL = 0.15  # relative deviation up to which a parameter counts as known
-_CSS = """
-svg .limit { stroke: var(--residual); stroke-width: 2.5; stroke-dasharray: 12 9; }
-svg .bar { fill: var(--predicted); } svg .bar.open { fill: none; stroke: var(--none); stroke-width: 2; }
-svg .before { fill: none; stroke: var(--residual); stroke-width: 3; }
-svg .name { fill: var(--text); }
-svg .ground { stroke: var(--residual); stroke-width: 2; stroke-dasharray: 12 9; }
-svg .box { stroke: var(--residual); stroke-width: 2.5; }
-svg .shadow { stroke: var(--measured); stroke-width: 7; opacity: 0.4; }
-svg .link { stroke: var(--text); stroke-width: 9; }
-svg .dot { fill: var(--predicted); stroke: var(--paper); stroke-width: 2; }
-.legend .limit { border-top: 2px dashed var(--residual); }
-.legend .link { border-top: 5px solid var(--text); }
-.legend .ring { width: 12px; height: 12px; border: 2px solid var(--residual); border-radius: 50%; }
-"""
+_RATE_HZ = 1000.0  # at which limits are evaluated
+_States = tuple[Array, Array, Array, Array | None]  # position, velocity, acceleration, torque where it is known
 
 
 def motion_html(motion: ExcitingMotion, robot: Robot, command: str = "") -> str:
-    """The page of an exciting motion.
+    """The page of an excitation trajectory.
 
     Args:
         motion: The motion; every number of the page comes from it.
@@ -45,37 +31,22 @@ def motion_html(motion: ExcitingMotion, robot: Robot, command: str = "") -> str:
     Returns:
         The page, to be written as UTF-8.
     """
-    time = np.linspace(0.0, motion.duration, round(_RATE * motion.duration) + 1)
+    time = np.linspace(0.0, motion.duration, round(_RATE_HZ * motion.duration) + 1)
     q, dq, ddq = motion.trajectory.sample(time)
-    torque = _torque(motion, robot, (q, dq, ddq))
-    title = f"{robot.name}: exciting motion"
-    main = [
-        _verdict(motion),
-        section("limits", "Limits", *_limits(motion, robot, (q, dq, ddq, torque))),
-        section("joints", "Joints over time", *_joints(motion, robot, time, (q, dq, ddq, torque))),
-        section("harmonics", "Harmonics", *_harmonics(motion, robot)),
-        section("space", "In space", *_space(motion, robot)),
-        section("deviations", "Predicted deviations", *_deviations(motion)),
-        section("options", "Options", _options(motion, command)),
+    states = (q, dq, ddq, _torque(motion, robot, (q, dq, ddq)))
+    series = motion.trajectory
+    joints, harmonics = plural(series.n_joints, "joint"), plural(series.harmonics, "harmonic")
+    facts = f"{joints}, {motion.duration:g} s, {harmonics} of {number(series.frequency, 4)} Hz, at rest at both ends"
+    sections = [
+        _verdict_section(motion),
+        Section("limits", "Limits", _limits(motion, robot, states), "Limits"),
+        Section("joints", "Joints over time", _joints(motion, robot, time, states), "Joints"),
+        Section("harmonics", "Harmonics", _harmonics(motion, robot), "Harmonics"),
+        Section("space", "In space", _space(motion, robot), "Space"),
+        Section("deviations", "Predicted uncertainties", _uncertainties(motion), "Uncertainties"),
+        Section("options", "Options", _options(motion, command), "Options"),
     ]
-    links = [element("a", words, href=f"#{name}") for name, words in _LINKS.items()]
-    header = element(
-        "header",
-        element("h1", title),
-        element("p", _facts(motion), class_="soft"),
-        element("nav", *links, aria_label="Sections"),
-    )
-    return document(title, header, element("main", *main), element("footer", f"dynident {__version__}"), css=_CSS)
-
-
-_LINKS = {
-    "limits": "Limits",
-    "joints": "Joints",
-    "harmonics": "Harmonics",
-    "space": "Space",
-    "deviations": "Deviations",
-    "options": "Options",
-}
+    return page(f"{robot.name}: excitation trajectory", sections, version=__version__, facts=facts)
 
 
 def _torque(motion: ExcitingMotion, robot: Robot, states: tuple[Array, Array, Array]) -> Array | None:
@@ -86,187 +57,147 @@ def _torque(motion: ExcitingMotion, robot: Robot, states: tuple[Array, Array, Ar
     return inverse_dynamics(robot, *states, "rigid,Ia,Fv,Fc,Fo", values)
 
 
-def _facts(motion: ExcitingMotion) -> str:
-    series = motion.trajectory
-    joints, harmonics = counted(series.n_joints, "joint"), counted(series.harmonics, "harmonic")
-    return f"{joints}, {motion.duration:g} s, {harmonics} of {number(series.frequency, 4)} Hz, at rest at both ends"
-
-
-def _verdict(motion: ExcitingMotion) -> Html:
-    shares = motion.relative_deviations
-    n, well = len(shares), int(np.sum(shares < _WELL))
+def _verdict_section(motion: ExcitingMotion) -> Section:
+    shares = motion.relative_std
+    good = int(np.sum(shares < THRESHOLDS.fair_relative_std))
+    worst = f"Largest relative standard deviation: {_worst(motion, shares)}"
+    if motion.before is not None:
+        worst += f"; before, {_worst(motion, motion.before / motion.sizes)}"
     texts = [
-        f"{_value(motion)}log det of the information {number(motion.log_determinant, 5)}, condition number of the "
+        f"{_criterion(motion)}log det of the information {number(motion.log_determinant, 5)}, condition number of the "
         f"weighted rows {number(motion.condition, 3)} ({motion.evaluations} evaluations, {motion.seconds:.1f} s).",
-        f"Widest deviation beside its parameter's size: {motion.names[int(np.argmax(shares))]}, "
-        + (percent(float(shares.max())) if np.isfinite(shares.max()) else "not determined")
-        + ("." if motion.before is None else f"; before, {_worst_before(motion)}."),
+        f"{worst}.",
     ]
-    head = f"{well} of {n} parameters can be expected to better than {100.0 * _WELL:.0f} %"
-    caveat = [f"{words[0].upper()}{words[1:]}." for words in motion.warnings]
-    caveat += ["The search was interrupted; this is the best motion until then."] if motion.interrupted else []
-    return element(
-        "section",
-        element("h2", head),
-        paragraphs(*texts),
-        paragraphs(*caveat, class_="caveat"),
-        class_="verdict",
-        id="verdict",
-    )
+    caveats = [sentence(words) for words in motion.warnings]
+    if motion.interrupted:
+        caveats.append("The search was interrupted; this is the best motion until then.")
+    limit = f"{100.0 * THRESHOLDS.fair_relative_std:.0f} %"
+    head = f"{good} of {len(shares)} parameters can be expected with a relative standard deviation below {limit}"
+    return Section("verdict", head, [*map(Text, texts), *(Text(words, "caveat") for words in caveats)])
 
 
-def _value(motion: ExcitingMotion) -> str:
-    """What was optimised; the determinant and the condition are told anyway."""
-    words = {"smallest": f", now {number(motion.value, 4)}", "interval": f", now {percent(motion.value)}"}
-    names = {"smallest": "smallest singular value", "interval": "widest relative deviation"}
-    name = names.get(motion.criterion, motion.criterion)
-    return f"Optimised for the {name}{words.get(motion.criterion, '')}; "
+def _criterion(motion: ExcitingMotion) -> str:
+    """What was optimized; the determinant and the condition are shown anyway."""
+    names = {
+        "smallest": f"smallest singular value, now {number(motion.value, 4)}",
+        "interval": f"largest relative standard deviation, now {percent(motion.value)}",
+    }
+    return f"Optimized for the {names.get(motion.criterion, motion.criterion)}; "
 
 
-def _worst_before(motion: ExcitingMotion) -> str:
-    assert motion.before is not None
-    shares = motion.before / motion.sizes
+def _worst(motion: ExcitingMotion, shares: Array) -> str:
     worst = int(np.argmax(shares))
     known = percent(float(shares[worst])) if np.isfinite(shares[worst]) else "not determined"
     return f"{motion.names[worst]}, {known}"
 
 
-def _limits(motion: ExcitingMotion, robot: Robot, states: tuple[Array, Array, Array, Array | None]) -> list[Html]:
-    """How much of each limit every joint uses, and what is left of the others."""
+def _limits(motion: ExcitingMotion, robot: Robot, states: _States) -> list[Part]:
+    """How much of each limit every joint uses, and the margin of the others."""
     q, dq, ddq, torque = states
     limits = motion.limits
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
-    used = [np.abs(q - middle).max(0) / half, np.abs(dq).max(0) / limits.velocity]
-    heads = [Head("joint"), Head("position", numeric=True), Head("velocity", numeric=True)]
+    used = {"position": np.abs(q - middle).max(0) / half, "velocity": np.abs(dq).max(0) / limits.velocity}
     if np.isfinite(limits.acceleration).any():
-        used.append(np.abs(ddq).max(0) / limits.acceleration)
-        heads.append(Head("acceleration", numeric=True))
+        used["acceleration"] = np.abs(ddq).max(0) / limits.acceleration
     if torque is not None and np.isfinite(limits.effort).any():
-        used.append(np.abs(torque).max(0) / limits.effort)
-        heads.append(Head("torque", numeric=True))
-    heads.append(Head("torque noise assumed", numeric=True))
+        used["torque"] = np.abs(torque).max(0) / limits.effort
+    heads = [Head("joint"), *(Head(text, True) for text in (*used, "torque noise assumed"))]
     units = torque_units(robot)
-    told = motion.noise if len(motion.noise) == len(units) else np.full(len(units), np.nan)
-    noise = [f"{number(x, 3)} {unit}" if np.isfinite(x) else "" for x, unit in zip(told, units, strict=True)]
+    noise = motion.noise if len(motion.noise) == len(units) else np.full(len(units), np.nan)
+    assumed = [f"{number(x, 3)} {unit}" if np.isfinite(x) else "" for x, unit in zip(noise, units, strict=True)]
     rows = [
-        [name, *(percent(float(share[i])) if share[i] > 0.0 else "no limit" for share in used), noise[i]]
+        [name, *(percent(float(own[i])) if own[i] > 0.0 else "no limit" for own in used.values()), assumed[i]]
         for i, name in enumerate(robot.joint_names)
     ]
-    whole = f"{number(100.0 * motion.asked.safety, 3)} % of the robot's limits"
-    return [
-        table(f"Share used at 1 kHz, of limits that are {whole}", heads, rows),
-        paragraphs(f"Closest to the limits at 1 kHz: {'; '.join(motion.closest.values())}.", class_="soft"),
-    ]
+    caption = (
+        f"Share used at 1 kHz, of limits that are {number(100.0 * motion.asked.safety, 3)} % of the robot's limits"
+    )
+    closest = f"Closest to the limits at 1 kHz: {'; '.join(motion.closest.values())}."
+    return [Table(caption, heads, rows), Text(closest, "soft")]
 
 
-def _joints(
-    motion: ExcitingMotion, robot: Robot, time: Array, states: tuple[Array, Array, Array, Array | None]
-) -> list[Html]:
+def _joints(motion: ExcitingMotion, robot: Robot, time: Array, states: _States) -> list[Html]:
     q, dq, ddq, torque = states
-    limits, figures = motion.limits, []
-    for i, (name, unit) in enumerate(zip(robot.joint_names, torque_units(robot), strict=True)):
-        place = "m" if unit == "N" else "rad"
-        speed, acceleration, effort = limits.velocity[i], limits.acceleration[i], limits.effort[i]
-        curves = [
-            JointCurve(f"position [{place}]", q[:, i], limits.lower[i], limits.upper[i]),
-            JointCurve(f"velocity [{place}/s]", dq[:, i], -speed, speed),
-            JointCurve(f"acceleration [{place}/s²]", ddq[:, i], -acceleration, acceleration),
+    limits, parts = motion.limits, [legend(("predicted", "motion"), ("limit", "limit that it keeps"))]
+    units = zip(robot.joint_names, position_units(robot), torque_units(robot), strict=True)
+    for i, (name, unit, torque_unit) in enumerate(units):
+        shown = [
+            (f"position [{unit}]", q, (limits.lower[i], limits.upper[i])),
+            (f"velocity [{unit}/s]", dq, (-limits.velocity[i], limits.velocity[i])),
+            (f"acceleration [{unit}/s²]", ddq, (-limits.acceleration[i], limits.acceleration[i])),
         ]
         if torque is not None:
-            own = effort if motion.asked.torque else np.inf
-            curves.append(
-                JointCurve(f"torque [{unit}]" if unit == "N·m" else f"force [{unit}]", torque[:, i], -own, own)
-            )
-        figures.append(_figure(joint_plot(name, time, curves, f"j{i}"), name))
-    legend = _legend(("predicted", "motion"), ("limit", "limit that it keeps"))
-    return [legend, element("div", *figures, class_="panels")]
+            effort = limits.effort[i] if motion.asked.torque else np.inf
+            what = "force" if torque_unit == "N" else "torque"
+            shown.append((f"{what} [{torque_unit}]", torque, (-effort, effort)))
+        curves = [Curve(words, time, values[:, i], "predicted", ends) for words, values, ends in shown]
+        parts.append(figure(name, joint_plot(name, curves, f"j{i}")))
+    return parts
 
 
 def _harmonics(motion: ExcitingMotion, robot: Robot) -> list[Html]:
-    series = motion.trajectory
+    series, units = motion.trajectory, position_units(robot)
     sizes = np.hypot(series.sine, series.cosine)  # (n_harmonics, n_joints)
-    slides = np.array([unit == "N" for unit in torque_units(robot)])
-    figures = []
-    for i, name in enumerate(robot.joint_names):
-        alike = float(sizes[:, slides == slides[i]].max())
-        unit = "m" if slides[i] else "rad"
-        plot = harmonics_plot(name, sizes[:, i], series.frequency, alike, unit, f"h{i}")
-        figures.append(_figure(plot, name))
-    return [element("div", *figures, class_="panels")]
+    figures: list[Html] = []
+    for i, (name, unit) in enumerate(zip(robot.joint_names, units, strict=True)):
+        most = float(sizes[:, [other == unit for other in units]].max())
+        figures.append(figure(name, harmonics_plot(name, sizes[:, i], series.frequency, most, unit, f"h{i}")))
+    return figures
 
 
 def _space(motion: ExcitingMotion, robot: Robot) -> list[Html]:
     asked = motion.asked
     boxes = np.array(asked.boxes, dtype=float).reshape(-1, 2, 3)
-    seen = scene(robot, motion.trajectory, asked.floor, boxes)
-    figures = [_figure(view(seen, name, f"v{i}"), name.capitalize()) for i, name in enumerate(VIEWS)]
-    words = "way of the tool" if robot.tool is not None else "way of the last joint"
+    shown = scene(robot, motion.trajectory, asked.floor, boxes)
+    words = "path of the tool" if robot.tool is not None else "path of the last joint"
     marks = [("predicted", words), ("link", "links at the start, fainter on the way")]
     if asked.floor is not None or len(boxes):
         marks.append(("limit", "floor and boxes to keep away from"))
-    return [_legend(*marks), element("div", *figures, class_="panels")]
+    return [legend(*marks), *(figure(name.capitalize(), view(shown, name, f"v{i}")) for i, name in enumerate(VIEWS))]
 
 
-def _deviations(motion: ExcitingMotion) -> list[Html]:
-    shares = motion.relative_deviations
+def _uncertainties(motion: ExcitingMotion) -> list[Part]:
+    shares = motion.relative_std
     order = np.argsort(-shares, kind="stable")
     before = None if motion.before is None else motion.before / motion.sizes
-    rows = [Deviation(motion.names[i], float(shares[i]), None if before is None else float(before[i])) for i in order]
-    known = [x for row in rows for x in (row.share, row.before) if x is not None and np.isfinite(x) and x > 0.0]
-    ends = (10.0 ** np.floor(np.log10(min(known))), 10.0 ** np.ceil(np.log10(max(known)))) if known else (0.01, 1.0)
-    ends = (ends[0], max(ends[1], 10.0 * ends[0]))
-    half = -(-len(rows) // 2)
-    figures = [
-        _figure(deviations_plot(part, ends, f"d{i}"), words)
-        for i, (part, words) in enumerate(((rows[:half], "Widest"), (rows[half:], "Narrowest")))
-        if part
-    ]
-    marks = [("predicted", "deviation to expect")] + ([] if before is None else [("ring", "before this motion")])
+    every = np.concatenate([shares, [] if before is None else before])
+    known = every[np.isfinite(every) & (every > 0.0)]
+    low, high = (10.0 ** np.floor(np.log10(known.min())), known.max()) if len(known) else (0.01, 1.0)
+    ends = float(low), float(max(10.0 ** np.ceil(np.log10(high)), 10.0 * low))
     text = (
-        "Each deviation stands beside its parameter's size: its value, or a tenth of what is typical where that is "
-        "larger. They hold for white torque noise as assumed above; on a real robot, friction that the model does "
-        "not know makes them larger."
+        "Each standard deviation stands beside its parameter's size: its value, or a tenth of what is typical where "
+        "that is larger. They hold for white torque noise as assumed above; on a real robot, friction that the model "
+        "does not have makes them larger."
     )
-    return [
-        paragraphs(text),
-        _legend(*marks),
-        element("div", *figures, class_="panels"),
-        element("details", element("summary", "All numbers"), _deviation_table(motion, order)),
-    ]
+    marks = [("predicted", "predicted standard deviation")]
+    marks += [] if before is None else [("ring", "before this motion")]
+    parts: list[Part] = [Text(text), legend(*marks)]
+    half = -(-len(order) // 2)
+    for i, (own, words) in enumerate(((order[:half], "Largest"), (order[half:], "Smallest"))):
+        if len(own):
+            rings = None if before is None else before[own]
+            parts.append(figure(words, std_plot([motion.names[k] for k in own], shares[own], ends, f"d{i}", rings)))
+    return [*parts, Section("", "All numbers", [_std_table(motion, order)])]
 
 
-def _deviation_table(motion: ExcitingMotion, order: NDArray[np.intp]) -> Html:
-    heads = [Head("parameter"), *(Head(text, numeric=True) for text in ("size", "deviation", "relative"))]
-    if motion.before is not None:
-        heads += [Head("before", numeric=True)]
-
-    def told(value: float) -> str:
+def _std_table(motion: ExcitingMotion, order: NDArray[np.intp]) -> Table:
+    def shown(value: float) -> str:
         return number(value, 3, zeros=True) if np.isfinite(value) else "not determined"
 
-    rows = []
-    for i in order:
-        share = float(motion.relative_deviations[i])
-        row = [motion.names[i], told(motion.sizes[i]), told(motion.deviations[i]), percent(share)]
-        rows.append(row if motion.before is None else [*row, told(motion.before[i])])
-    return table("Predicted deviations of the base parameters, in their units", heads, rows)
+    columns = {
+        "size": [shown(x) for x in motion.sizes],
+        "std": [shown(x) for x in motion.std],
+        "relative": [percent(float(x)) for x in motion.relative_std],
+    }
+    if motion.before is not None:
+        columns["before"] = [shown(x) for x in motion.before]
+    heads = [Head("parameter"), *(Head(text, numeric=True) for text in columns)]
+    rows = [[motion.names[i], *(cells[i] for cells in columns.values())] for i in order]
+    return Table("Predicted standard deviations of the base parameters, in their units", heads, rows)
 
 
-def _options(motion: ExcitingMotion, command: str) -> Html:
+def _options(motion: ExcitingMotion, command: str) -> list[Html]:
     names = ("criterion", "model", "terms", "rate", "safety", "floor", "clearance", "radius", "starts", "kicks", "seed")
     values = {name: getattr(motion.asked, name) for name in names} | {"criterion": motion.criterion}
-    items = [
-        part
-        for name, value in values.items()
-        if value is not None
-        for part in (element("dt", name), element("dd", option(value)))
-    ]
-    shown = element("dl", *items)
-    return shown if not command else joined([element("code", command, class_="command"), shown])
-
-
-def _figure(plot: Html, caption: str) -> Html:
-    return element("figure", element("figcaption", caption), plot)
-
-
-def _legend(*marks: tuple[str, str]) -> Html:
-    return element("ul", *(element("li", element("i", class_=kind), words) for kind, words in marks), class_="legend")
+    listed = definitions((name, option(value)) for name, value in values.items() if value is not None)
+    return [element("code", command, class_="command"), listed] if command else [listed]

@@ -1,4 +1,7 @@
-"""HTML as a type: text becomes markup only by being escaped, so nothing from a file can act as markup."""
+"""Pages as data and as HTML: sections of texts, tables and figures that page and terminal both render.
+
+`Html` is markup as a type: text becomes markup only by being escaped, so nothing from a file can act as markup.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import base64
 import functools
 import hashlib
 import html
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Literal, TypeAlias
 
-from dynident.report.text import printable
+from dynident.report.text import printable, sentence
 
 _VOID = {"meta", "br", "wbr"}
 _BLOCKS = {"section", "div", "p", "h1", "h2", "h3", "table", "caption", "thead", "tbody", "tr", "ul", "li", "figure"}
@@ -21,21 +26,157 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|Hz|N·m|N|ms|s|min|h)(?!\w))")
 
 
 class Html(str):
-    """Text that is markup."""
+    """Text that is markup; a terminal does not show it."""
 
     __slots__ = ()
 
 
-def escaped(content: object) -> Html:
+class Figure(Html):
+    """Markup of a figure; neighbors in a section stand side by side."""
+
+    __slots__ = ()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a report contains, as data.
+
+Place = Literal["both", "page", "terminal"]
+TextLook = Literal["", "soft", "caveat", "heading", "item", "warning", "good", "stop"]
+Mark = Literal["good", "fair", "weak", "none"]
+DOTS: dict[Mark, str] = {"good": "●●●", "fair": "●●○", "weak": "●○○", "none": "○○○"}
+STYLES: dict[Mark, str] = {"good": "green", "fair": "cyan", "weak": "yellow", "none": "magenta"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that page and terminal show differently.
+
+    Attributes:
+        page: Text or markup for the page.
+        text: For the terminal.
+        style: Of the terminal, in words of `rich`.
+    """
+
+    page: object
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Head:
+    """Head of a table's column.
+
+    Attributes:
+        text: On the page; empty for a column that only a terminal shows.
+        numeric: Whether its cells are numbers, set flush right.
+        class_: Class of its cells.
+        short: On the terminal, default `text` in lower case; empty for a column that only the page shows.
+        width: Columns of a terminal from which it has room there.
+        group: Number of the group of columns it belongs to; a terminal shows groups that do not fit in further tables.
+    """
+
+    text: str
+    numeric: bool = False
+    class_: str = ""
+    short: str | None = None
+    width: int = 0
+    group: int | None = None
+
+    @property
+    def classes(self) -> str | None:
+        """Classes of a cell."""
+        return " ".join(filter(None, ("number" if self.numeric else "", self.class_))) or None
+
+    @property
+    def terminal_text(self) -> str:
+        """On the terminal: RMS error, but joint."""
+        if self.short is not None:
+            return self.short
+        return self.text[:1].lower() + self.text[1:] if self.text[1:2].islower() else self.text
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        caption: What it shows, on the page.
+        heads: Columns; the first one names the rows.
+        rows: Cells: text, markup, or a `Cell`.
+        last: A closing row, set apart.
+        title: What it shows, on the terminal.
+        on: Where it is shown.
+        layout: On the terminal: with heads and a line below them, the same with little room between columns, or bare.
+        abreast: Groups of columns that a terminal shows side by side.
+    """
+
+    caption: str
+    heads: Sequence[Head]
+    rows: Sequence[Sequence[object]]
+    last: Sequence[object] = ()
+    title: str = ""
+    on: Place = "both"
+    layout: Literal["framed", "tight", "bare"] = "framed"
+    abreast: int = 4
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph, a heading inside a section, or an item of a list.
+
+    Attributes:
+        words: Text, or markup for the page.
+        look: How it stands out.
+        on: Where it is shown.
+    """
+
+    words: object
+    look: TextLook = ""
+    on: Place = "both"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a report.
+
+    Attributes:
+        key: Name to link to; empty for a part that is folded away on the page.
+        title: Heading.
+        parts: Content in order: texts, tables, folded parts; markup and figures for the page only.
+        link: Words of the link to it at the top of the page; default none.
+    """
+
+    key: str
+    title: str
+    parts: Sequence[Part]
+    link: str = ""
+
+
+Part: TypeAlias = Text | Table | Section | Html
+
+
+def mark(word: str, kind: Mark, *, dots: str | None = None, style: str | None = None) -> Cell:
+    """A word with dots and a color."""
+    shown = element("b", DOTS[kind] if dots is None else dots, aria_hidden="true")
+    return Cell(element("span", shown, word, class_=f"mark {kind}"), word, STYLES[kind] if style is None else style)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The data as HTML.
+
+
+def escape(content: object) -> Html:
     """Markup as it is, anything else as text, in which a unit stays on the line of its number."""
     if isinstance(content, Html):
         return content
+    if isinstance(content, Cell):
+        return escape(content.page)
     return Html(_BEFORE_UNIT.sub("&nbsp;", html.escape(printable(content))))
 
 
-def joined(parts: Iterable[object]) -> Html:
+def concatenate(parts: Iterable[object]) -> Html:
     """Parts one after the other."""
-    return Html("".join(escaped(part) for part in parts))
+    return Html("".join(escape(part) for part in parts))
 
 
 def element(tag: str, *content: object, **attributes: object) -> Html:
@@ -48,27 +189,54 @@ def element(tag: str, *content: object, **attributes: object) -> Html:
     end = "\n" if tag in _BLOCKS else ""
     if tag in _VOID:
         return Html(f"<{tag}{own}>\n")
-    return Html(f"<{tag}{own}>{joined(content)}</{tag}>{end}")
+    return Html(f"<{tag}{own}>{concatenate(content)}</{tag}>{end}")
 
 
-@dataclass(frozen=True)
-class Head:
-    """Head of a table's column.
+def render(part: Part) -> Html:
+    """A part of a report as HTML."""
+    if isinstance(part, Html):
+        return part
+    if isinstance(part, Section):
+        content = render_all(part.parts)
+        if not part.key:
+            return element("details", element("summary", part.title), content)
+        return element(
+            "section",
+            element("h2", part.title),
+            content,
+            id=part.key,
+            class_="verdict" if part.key == "verdict" else None,
+        )
+    if isinstance(part, Table):
+        places = [place for place, head in enumerate(part.heads) if head.text]
+        shown = [[row[place] for place in places] for row in (*part.rows, part.last) if row]
+        heads, last = [part.heads[place] for place in places], shown.pop() if part.last else ()
+        return table(part.caption, heads, shown, last=last)
+    if part.look == "heading":
+        return element("h3", part.words)
+    return element("p", part.words, class_=part.look if part.look in ("soft", "caveat") else None)
 
-    Attributes:
-        text: What it says.
-        numeric: Whether its cells are numbers, set flush right.
-        class_: Class of its cells.
-    """
 
-    text: str
-    numeric: bool = False
-    class_: str = ""
+def render_all(parts: Iterable[Part]) -> Html:
+    """Parts of a report as HTML: neighboring figures side by side, neighboring items in a list."""
+    shown = [part for part in parts if getattr(part, "on", "both") != "terminal"]
+    laid: list[Html] = []
+    for kind, run in itertools.groupby(shown, _kind):
+        if kind == "figure":
+            laid.append(element("div", *run, class_="panels"))
+        elif kind in ("item", "warning"):
+            words = [part.words for part in run if isinstance(part, Text)]
+            if kind == "warning":
+                laid.append(element("div", bullets(sentence(str(one)) for one in words), class_="warnings"))
+            else:
+                laid.append(bullets(words))
+        else:
+            laid += map(render, run)
+    return concatenate(laid)
 
-    @property
-    def classes(self) -> str | None:
-        """Classes of a cell."""
-        return " ".join(filter(None, ("number" if self.numeric else "", self.class_))) or None
+
+def _kind(part: object) -> str:
+    return "figure" if isinstance(part, Figure) else getattr(part, "look", "")
 
 
 def table(
@@ -89,7 +257,12 @@ def table(
     whole = element(
         "table", element("caption", element("span", caption)), element("thead", head), element("tbody", *body)
     )
-    return element("div", whole, class_="wide", role="region", aria_label=caption, tabindex=0)
+    return scrolling(whole, caption)
+
+
+def scrolling(content: Html, label: str) -> Html:
+    """A box that scrolls sideways."""
+    return element("div", content, class_="wide", role="region", aria_label=label, tabindex=0)
 
 
 def _row(heads: Sequence[Head], cells: Sequence[object], class_: str | None = None) -> Html:
@@ -100,9 +273,25 @@ def _row(heads: Sequence[Head], cells: Sequence[object], class_: str | None = No
 
 def breakable(name: object) -> Html:
     """A name that may be broken after its underscores, slashes and dots if it is long; markup stays as it is."""
-    if isinstance(name, Html) or len(str(name)) <= _LONG_NAME:
-        return escaped(name)
-    return Html(re.sub(r"([_/.])(?=[^_/.])", r"\1<wbr>", escaped(name)))
+    if isinstance(name, (Html, Cell)) or len(str(name)) <= _LONG_NAME:
+        return escape(name)
+    return Html(re.sub(r"([_/.])(?=[^_/.])", r"\1<wbr>", escape(name)))
+
+
+def figure(caption: object, *content: object, class_: str | None = None, **attributes: object) -> Figure:
+    """A figure with its caption."""
+    return Figure(element("figure", element("figcaption", caption), *content, class_=class_, **attributes))
+
+
+def legend(*marks: tuple[str, str]) -> Html:
+    """Words beside samples of lines and dots."""
+    items = (element("li", element("i", class_=kind, aria_hidden="true"), words) for kind, words in marks)
+    return element("ul", *items, class_="legend")
+
+
+def definitions(rows: Iterable[tuple[object, object]]) -> Html:
+    """Names with their values."""
+    return element("dl", *(part for name, value in rows for part in (element("dt", name), element("dd", value))))
 
 
 def section(name: str, title: str, *content: object) -> Html:
@@ -112,7 +301,7 @@ def section(name: str, title: str, *content: object) -> Html:
 
 def paragraphs(*texts: object, class_: str | None = None) -> Html:
     """A paragraph each."""
-    return joined(element("p", text, class_=class_) for text in texts)
+    return concatenate(element("p", text, class_=class_) for text in texts)
 
 
 def bullets(texts: Iterable[object]) -> Html:
@@ -121,13 +310,17 @@ def bullets(texts: Iterable[object]) -> Html:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The script of a page, and the policy that lets nothing but it run.
+# The whole page: style and script stand in it, and a policy lets nothing but that script run.
 
 
 @functools.cache
+def _asset(name: str) -> str:
+    return files("dynident.report").joinpath(name).read_text(encoding="utf-8")
+
+
 def source() -> str:
     """The script's text."""
-    return files("dynident.report").joinpath("page.js").read_text(encoding="utf-8")
+    return _asset("page.js")
 
 
 def policy() -> str:
@@ -136,6 +329,32 @@ def policy() -> str:
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
-def script_element() -> Html:
-    """The script, for the end of a page's body."""
-    return Html(f"<script>{source()}</script>\n")
+def document(title: str, *body: Html) -> str:
+    """A whole page that fetches nothing and runs nothing but the common script."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{escape(policy())}">\n'),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        element("style", Html(_asset("style.css"))),
+    )
+    script = Html(f"<script>{source()}</script>\n")
+    return f"<!DOCTYPE html>\n{element('html', head, element('body', *body, script), lang='en')}\n"
+
+
+def page(title: str, sections: Iterable[Section | None], *, version: str, facts: Html | str = "") -> str:
+    """The page of a report.
+
+    Args:
+        title: Its heading.
+        sections: In order; None for one that has nothing to show.
+        version: Of dynident, for the foot of the page.
+        facts: Below the heading.
+    """
+    shown = [one for one in sections if one is not None]
+    links = [element("a", one.link, href=f"#{one.key}") for one in shown if one.link]
+    facts = facts if isinstance(facts, Html) else paragraphs(facts, class_="soft")
+    header = element("header", element("h1", title), facts, element("nav", *links, aria_label="Sections"))
+    main = element("main", *map(render, shown))
+    return document(title, header, main, element("footer", f"dynident {version}".strip()))

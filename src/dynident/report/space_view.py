@@ -65,7 +65,7 @@ def pose(robot: Robot) -> Array:
 
 
 def half_axes(chi: Array) -> tuple[Array, Array] | None:
-    """Centre (3,) and half axes (3, 3) of the ellipsoid of a link, in its frame; None where there is no body.
+    """Center (3,) and half axes (3, 3) of the ellipsoid of a link, in its frame; None where there is no body.
 
     A solid ellipsoid of mass m with half axes a, b, c has I_x = m (b² + c²) / 5.
     """
@@ -140,7 +140,7 @@ class View:
 
     Attributes:
         middle: (3,) what the robot turns about [m].
-        scale: Units of the view box per metre.
+        scale: Units of the view box per meter.
     """
 
     middle: Array
@@ -189,7 +189,7 @@ def _segments(robot: Robot, q: Array) -> Array:
 
 
 def _last_segments(robot: Robot, shown: Sequence[Body], joints: Array) -> Array:
-    """(n, 2, 3) from the last joints to the centre of what they carry, where no tool lies beyond."""
+    """(n, 2, 3) from the last joints to the center of what they carry, where no tool lies beyond."""
     carrying = {joint.parent for joint in robot.joints}
     if robot.tool is not None and np.any(robot.tool[1].translation):
         carrying.add(robot.tool[0])

@@ -1,22 +1,20 @@
-"""Numbers and names as a reader meets them; what is not a number is said in words, never printed as nan or inf."""
+"""Numbers and names for readers; what is not a number is put in words, never printed as nan or inf."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.evaluate import joint_torque
-from dynident.estimate.covariance import LEVEL, half_width
-from dynident.estimate.fit import Fit
-from dynident.estimate.records import CrossValidation
-from dynident.estimate.torque_errors import TorqueErrors
-from dynident.report.terminal.inspection import page_console
-from dynident.robot.model import Robot
+
+if TYPE_CHECKING:  # a page of few words loads none of this
+    from dynident.estimate.records import CrossValidation
+    from dynident.estimate.torque_errors import TorqueErrors
+    from dynident.robot.model import Robot
 
 UNKNOWN = "not known"
 _MOST = 9.995  # shares above are too large for their digits to matter
@@ -63,7 +61,7 @@ def whole(count: float) -> str:
     return f"{round(count):,}".replace(",", " ")
 
 
-def counted(n: int, noun: str) -> str:
+def plural(n: int, noun: str) -> str:
     """A number of things: 1 log, 2 logs."""
     return f"{n} {noun}" + ("" if n == 1 else "s")
 
@@ -102,6 +100,8 @@ def print_prose(text: str, width: int | None = None) -> None:
         text: Lines.
         width: Of the terminal; default that of the page.
     """
+    from dynident.report.terminal import page_console
+
     room = page_console().width if width is None else width
     for line in text.split("\n"):
         lead = line[: len(line) - len(line.lstrip())]
@@ -118,7 +118,7 @@ def print_prose(text: str, width: int | None = None) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Errors as they are shown; NaN where there are no samples or no torque to compare with, which words call not known.
+# Errors as they are shown; NaN, shown as not known, where there are no samples or no torque to compare with.
 
 _FLAT = 1e-12  # share of a joint's torque below which its variation is rounding
 
@@ -133,7 +133,7 @@ def per_joint(errors: TorqueErrors) -> Array:
     return np.where((errors.count > 0.0) & (errors.torque_square > 0.0), errors.per_joint, np.nan)
 
 
-def fit(errors: TorqueErrors) -> Array:
+def explained_variation(errors: TorqueErrors) -> Array:
     """Share of each joint's torque variation that is explained, (n_joints,)."""
     variation = errors.torque_square - errors.torque**2 / np.maximum(errors.count, 1.0)
     return np.where((errors.count > 0.0) & (variation > _FLAT * errors.torque_square), errors.fit, np.nan)
@@ -144,17 +144,11 @@ def rmse(errors: TorqueErrors) -> Array:
     return np.where(errors.count > 0.0, errors.rmse, np.nan)
 
 
-def left_out_per_joint(crossed: CrossValidation) -> Array:
+def mean_fold_errors(crossed: CrossValidation) -> Array:
     """Mean error of each joint over the folds of a cross-validation, (n_joints,)."""
     shares = crossed.errors
-    told = shares > 0.0  # a fold in which a joint has no rows leaves exactly nothing
-    return np.where(told.any(0), np.where(told, shares, 0.0).sum(0) / np.maximum(told.sum(0), 1), np.nan)
-
-
-def band_halves(estimate: Fit) -> Array:
-    """(n_joints,) half width of the torque bands: what predictions deviate on data that was left out [N·m or N]."""
-    sums = joint_torque(estimate.robot, np.eye(len(estimate.robot.joint_names))).T
-    return np.asarray(half_width(LEVEL) * np.sqrt(sums**2 @ np.nan_to_num(estimate.levels) ** 2))
+    known = shares > 0.0  # in a fold in which a joint has no rows, its error is exactly zero
+    return np.where(known.any(0), np.where(known, shares, 0.0).sum(0) / np.maximum(known.sum(0), 1), np.nan)
 
 
 def torque_units(robot: Robot) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dynident.errors import suggestion
 from dynident.logs.read import Columns
 from dynident.online.sources.network import StandardInput, TcpSource, UdpSource, parse_address
 from dynident.online.sources.packets import PacketError
-from dynident.online.sources.plant_source import PlantSource, simulated
+from dynident.online.sources.plant_source import PlantSource, simulated_source
 from dynident.online.sources.replay import AnyLog, Replay
 from dynident.online.sources.source import Samples, Source, SourceError
 from dynident.robot.model import Robot
@@ -80,5 +80,5 @@ __all__ = [
     "TcpSource",
     "UdpSource",
     "open_source",
-    "simulated",
+    "simulated_source",
 ]

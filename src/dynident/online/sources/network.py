@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from dynident.logs.read import Columns
+from dynident.online.options import MOST_TOGETHER
 from dynident.online.sources.packets import LONGEST, ChannelMap, PacketReader
-from dynident.online.sources.source import MOST, POLL, Samples, SourceError
-from dynident.online.state import Tally
+from dynident.online.sources.source import POLL, Samples, SourceError
+from dynident.online.state import Counters
 from dynident.robot.model import Robot
 
 LOOPBACK = "127.0.0.1"
@@ -134,7 +135,7 @@ class UdpSource:
         self._socket.settimeout(POLL)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
-        self.label, self.tally = f"udp://{host}:{self.port}", Tally()
+        self.label, self.tally = f"udp://{host}:{self.port}", Counters()
         self._reader = PacketReader(ChannelMap(robot, columns, self.label), self.tally)
         self._waiting: deque[tuple[float, bytes]] = deque()
         self._room, self._overrun, self._closed = room, 0, False
@@ -148,7 +149,7 @@ class UdpSource:
             with self._news:
                 if not self._waiting:
                     self._news.wait(POLL)
-                taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST))]
+                taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
                 # Those that gave way came as well.
                 self.tally.received += self._overrun - self.tally.overrun
                 self.tally.overrun = self._overrun
@@ -191,29 +192,21 @@ class UdpSource:
 PIECE = 1 << 16  # bytes read at a time
 
 
-class LineSplitter:
-    """Cuts bytes into lines; one that is too long becomes a line that is too long, whatever it holds."""
+def split_lines(rest: bytes, data: bytes) -> tuple[list[bytes], bytes]:
+    """The lines that are complete by now, without empty ones, and what is left; no more data ends the last line.
 
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are complete by now, without empty ones."""
-        *lines, rest = (self._rest + data).split(b"\n")
-        self._rest = rest[: LONGEST + 1]  # what is cut off here is refused by its length when its end comes
-        return [line for line in lines if line.strip()]
-
-    def finish(self) -> list[bytes]:
-        """A last line without an end."""
-        rest, self._rest = self._rest, b""
-        return [rest] if rest.strip() else []
+    A line that is too long becomes a line that is too long, whatever it holds.
+    """
+    *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
+    # What is cut off here is refused by its length when its end comes.
+    return [line for line in lines if line.strip()], rest[: LONGEST + 1]
 
 
 def line_blocks(reader: PacketReader, lines: list[bytes]) -> Iterator[Samples]:
     """The samples of lines that came together."""
     arrived = time.perf_counter()
-    for first in range(0, len(lines), MOST):
-        block = reader.block([(arrived, line) for line in lines[first : first + MOST]])
+    for first in range(0, len(lines), MOST_TOGETHER):
+        block = reader.block([(arrived, line) for line in lines[first : first + MOST_TOGETHER]])
         if block is not None:
             yield block
 
@@ -228,20 +221,20 @@ class StandardInput:
     """
 
     def __init__(self, robot: Robot, *, columns: Columns = None, descriptor: int | None = None) -> None:
-        self.label, self.tally = "standard input", Tally()
+        self.label, self.tally = "standard input", Counters()
         self._file = sys.stdin.fileno() if descriptor is None else descriptor
         self._reader = PacketReader(ChannelMap(robot, columns, self.label), self.tally)
         self._until: float | None = None
 
     def blocks(self) -> Iterator[Samples | None]:
         """Samples as they come, to the end of the input."""
-        splitter = LineSplitter()
+        rest = b""
         while True:
             if not select.select([self._file], [], [], POLL)[0]:
                 yield None
                 continue
             data = os.read(self._file, PIECE)
-            lines = splitter.feed(data) if data else splitter.finish()
+            lines, rest = split_lines(rest, data)
             for block in line_blocks(self._reader, lines):
                 yield block if self._until is None else block.chosen(block.time > self._until)
             if not data:
@@ -282,7 +275,7 @@ class TcpSource:
         self._socket.listen(1)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
-        self.label, self.tally = f"tcp://{host}:{self.port}", Tally()
+        self.label, self.tally = f"tcp://{host}:{self.port}", Counters()
         self._reader = PacketReader(ChannelMap(robot, columns, self.label), self.tally)
         self._closed = False
 
@@ -307,7 +300,7 @@ class TcpSource:
         self._socket.close()
 
     def _lines(self, sender: socket.socket) -> Iterator[Samples | None]:
-        splitter = LineSplitter()
+        rest = b""
         while not self._closed:
             try:
                 data = sender.recv(PIECE)
@@ -316,6 +309,7 @@ class TcpSource:
                 continue
             except OSError:  # it was reset; what it had sent in full is in use
                 data = b""
-            yield from line_blocks(self._reader, splitter.feed(data) if data else splitter.finish())
+            lines, rest = split_lines(rest, data)
+            yield from line_blocks(self._reader, lines)
             if not data:
                 return

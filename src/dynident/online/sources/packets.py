@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,7 +15,7 @@ from dynident.logs.columns import QUANTITIES, ColumnRule, column_rules, joint_ru
 from dynident.logs.log import Log, channel_names, joint_positions, joint_velocities, row_torques
 from dynident.logs.read import Columns
 from dynident.online.sources.source import BEYOND, LATEST, Samples
-from dynident.online.state import Tally
+from dynident.online.state import Counters
 from dynident.robot.model import Robot
 
 KINDS = ("q", "dq", "tau", "qm", "dqm", "taum", "i")
@@ -104,23 +103,6 @@ class PacketError(DynidentError):
     """A packet that is not a sample."""
 
 
-@dataclass(frozen=True)
-class _Flat:
-    """A packet as a row of a log.
-
-    Attributes:
-        time: As given.
-        sequence: Number of the packet, -1 without.
-        layout: What tells packets with the same columns.
-        values: Numbers, in the order of the columns.
-    """
-
-    time: float
-    sequence: int
-    layout: tuple[Hashable, ...]
-    values: list[Any]
-
-
 class PacketReader:
     """Packets to samples; what is malformed is counted and left out.
 
@@ -129,7 +111,7 @@ class PacketReader:
         tally: What it counts into.
     """
 
-    def __init__(self, channels: ChannelMap, tally: Tally) -> None:
+    def __init__(self, channels: ChannelMap, tally: Counters) -> None:
         self._channels, self._tally = channels, tally
         self._n = len(channels.robot.joint_names)
         self._layouts: dict[tuple[Hashable, ...], Any] = {}
@@ -159,22 +141,22 @@ class PacketReader:
         Raises:
             PacketError: Saying what is wrong with it.
         """
-        flat = _flat(_message(data))
-        for value in flat.values:
+        given, sequence, layout, numbers = _flatten(_message(data))
+        for value in numbers:
             if type(value) is not float and type(value) is not int:
                 raise PacketError(f"has {type(value).__name__} where a number belongs")
-        if flat.layout not in self._layouts:
-            self._learn(flat.layout)
-        size, matrix, offset = self._layouts[flat.layout]
+        if layout not in self._layouts:
+            self._learn(layout)
+        size, matrix, offset = self._layouts[layout]
         try:
-            values = np.array(flat.values, dtype=np.float64)
+            values = np.array(numbers, dtype=np.float64)
         except OverflowError:
             raise PacketError("has a number that is beyond reason") from None
-        time = size * flat.time
+        time = size * given
         if np.abs(values).max() <= _RAW_BEYOND and abs(time) <= LATEST:  # neither is any number that is not finite
             row = values @ matrix + offset
             if np.abs(row).max() <= BEYOND:
-                return time, flat.sequence, row
+                return time, sequence, row
         raise PacketError("has a number that is not finite or beyond reason (t is in seconds)")
 
     def _learn(self, layout: tuple[Hashable, ...]) -> None:
@@ -216,8 +198,8 @@ def _message(data: bytes) -> dict[str, Any]:
     return found
 
 
-def _flat(message: dict[str, Any]) -> _Flat:
-    """Its numbers in a row, and what they are."""
+def _flatten(message: dict[str, Any]) -> tuple[float, int, tuple[Hashable, ...], list[Any]]:
+    """A packet as a row of a log: its time as given, its number (-1 without), its columns and their numbers."""
     layout: list[Hashable]
     values: list[Any] = []
     if "joints" in message:
@@ -244,7 +226,7 @@ def _flat(message: dict[str, Any]) -> _Flat:
                 own = _list(message[kind], kind)
                 layout.append((kind, len(own)))
                 values.extend(own)
-    return _Flat(_time(message), _sequence(message), tuple(layout), values)
+    return _time(message), _sequence(message), tuple(layout), values
 
 
 def _time(message: dict[str, Any]) -> float:

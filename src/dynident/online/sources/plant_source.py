@@ -29,7 +29,7 @@ class PlantSource(Paced):
     """A plant under a controller that follows a motion.
 
     Args:
-        plant: The machine: simulated, or a real one behind the same protocol.
+        plant: The machine: simulated_source, or a real one behind the same protocol.
         controller: What commands it.
         every: Hand on every so many readings.
         speed: 1 in real time, infinity as fast as the plant can be computed.
@@ -63,7 +63,7 @@ class PlantSource(Paced):
                 kept = []
 
 
-def simulated(
+def simulated_source(
     robot: Robot,
     motion: Motion,
     *,

@@ -17,8 +17,9 @@ from dynident.logs.file import LogFile
 from dynident.logs.log import Log, LogSource, check_locked, joint_positions, joint_velocities, row_torques
 from dynident.logs.read import Columns, stream_log
 from dynident.logs.tables import LogWarning
-from dynident.online.sources.source import BEYOND, LATEST, MOST, POLL, Samples
-from dynident.online.state import Tally
+from dynident.online.options import MOST_TOGETHER
+from dynident.online.sources.source import BEYOND, LATEST, POLL, Samples
+from dynident.online.state import Counters
 from dynident.robot.model import Robot
 
 _LONGEST_WAIT = 60.0  # [s] a longer pause in a log is a jump of its clock, for which nobody wants to wait
@@ -46,12 +47,12 @@ class Paced:
     """
 
     def __init__(self, speed: float) -> None:
-        self.speed, self.tally = check_speed(speed), Tally()
+        self.speed, self.tally = check_speed(speed), Counters()
         self._until = -math.inf
 
     def blocks(self) -> Iterator[Samples | None]:
         """All samples, each at its time."""
-        for block in paced(self._samples(), self.speed):
+        for block in pace_blocks(self._samples(), self.speed):
             self.tally.received += 0 if block is None else len(block)
             yield block
 
@@ -67,7 +68,7 @@ class Paced:
         raise NotImplementedError
 
 
-def paced(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
+def pace_blocks(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
     """The samples, each not before its time has come; None at least every 0.1 s while waiting.
 
     Args:
@@ -76,8 +77,8 @@ def paced(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
     """
     if math.isinf(speed):
         for block in blocks:
-            for first in range(0, len(block), MOST):
-                yield block.chosen(slice(first, first + MOST))
+            for first in range(0, len(block), MOST_TOGETHER):
+                yield block.chosen(slice(first, first + MOST_TOGETHER))
         return
     zero: float | None = None  # real time at which a stamp of zero is due
     for block in blocks:
@@ -89,8 +90,8 @@ def paced(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
             assert zero is not None
             now = time.perf_counter() - zero
             # Stamps of a damaged log may jump; what comes after such a sample is due with it at the latest.
-            waiting = np.flatnonzero(due[done : done + MOST] > now)
-            ready = done + (int(waiting[0]) if len(waiting) else min(MOST, len(block) - done))
+            waiting = np.flatnonzero(due[done : done + MOST_TOGETHER] > now)
+            ready = done + (int(waiting[0]) if len(waiting) else min(MOST_TOGETHER, len(block) - done))
             if ready > done:
                 arrived = due[done:ready] + zero
                 yield replace(block.chosen(slice(done, ready)), arrived=arrived)
@@ -142,7 +143,7 @@ class Replay(Paced):
         self.robot = robot
         self._window = (-math.inf if start is None else start, math.inf if stop is None else stop)
         self._logs: list[LogSource] = [
-            log if hasattr(log, "blocks") else _opened(log, robot, columns)  # type: ignore[arg-type,misc]
+            log if hasattr(log, "blocks") else _open_log(log, robot, columns)  # type: ignore[arg-type,misc]
             for log in several
         ]
         self.label = ", ".join(log.label for log in self._logs)
@@ -184,7 +185,7 @@ class Replay(Paced):
         return block if good.all() else block.chosen(good)
 
 
-def _opened(path: str | PathLike[str], robot: Robot, columns: Columns) -> LogFile:
+def _open_log(path: str | PathLike[str], robot: Robot, columns: Columns) -> LogFile:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)  # they can be had from the source
         # One pass needs no copy of a text's numbers for the next.

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask
 from dynident.errors import DynidentError
-from dynident.online.state import Tally
+from dynident.online.state import Counters
 
 BEYOND = 1e7  # [rad, rad/s, N·m and the like] no joint of any robot gets there
 LATEST = 1e11  # [s] three thousand years: stamps beyond are in another unit
 POLL = 0.1  # [s] after which a source that has nothing says so
-MOST = 512  # samples handed on together
 
 
 class SourceError(DynidentError):
@@ -72,7 +71,7 @@ class Source(Protocol):
     """
 
     label: str
-    tally: Tally
+    tally: Counters
 
     def blocks(self) -> Iterator[Samples | None]:
         """Samples as they come; None at least every 0.1 s while there are none, so that the caller can see to others.

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from dynident._version import __version__
 from dynident.experiments.protocol import Quantity
-from dynident.report.fit import document
-from dynident.report.html import Head, Html, bullets, element, paragraphs, section, table
+from dynident.report.html import Head, Html, bullets, document, element, paragraphs, section, table
 from dynident.report.text import number
 
 

@@ -18,7 +18,7 @@ from dynident.plant.drives import Motors
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiments import experiment_html
 from dynident.report.html import Head, Html, paragraphs, table
-from dynident.report.text import counted, number, percent, sentence
+from dynident.report.text import number, percent, plural, sentence
 from dynident.robot.model import Robot
 
 _LOOKS: dict[str, Look] = {"computed": "measured", "identified": "predicted"}
@@ -61,7 +61,7 @@ def _verdict(result: StepResult, payload: StepPayload | None) -> str:
         shown = "a mass that is withheld" if mass.value is None else f"{number(mass.value, 4)} kg"
         return f"The tool carries {shown}, from steps with and without it."
     if result.combinations is None:
-        return f"A and U of {counted(joints, 'joint')} from one voltage; inertia and friction need a second."
+        return f"A and U of {plural(joints, 'joint')} from one voltage; inertia and friction need a second."
     told = result.combinations
     # One that is zero within its deviation has no share of itself that would tell anything.
     shares = [s / abs(x) for x, s, ok in zip(told.beta, told.std, told.told, strict=True) if ok and abs(x) > 2.0 * s]
@@ -69,7 +69,7 @@ def _verdict(result: StepResult, payload: StepPayload | None) -> str:
     worst = f", the least certain to {percent(max(shares))}" if shares else ""
     worst += f", {zero} of them zero within two deviations" if zero else ""
     return (
-        f"Friction of {counted(joints, 'joint')} and {sum(told.told)} of {told.base.n} combinations of inertial "
+        f"Friction of {plural(joints, 'joint')} and {sum(told.told)} of {told.base.n} combinations of inertial "
         f"parameters that steps can tell{worst}."
     )
 
@@ -77,7 +77,7 @@ def _verdict(result: StepResult, payload: StepPayload | None) -> str:
 def _facts(result: StepResult) -> list[str]:
     steps = sum(len(one.records) for one in result.configurations)
     how = "the exact solution" if result.terms is None else f"Taylor's series with {result.terms} terms"
-    facts = [f"{counted(steps, 'step')} in {counted(len(result.configurations), 'configuration')}, fitted by {how}"]
+    facts = [f"{plural(steps, 'step')} in {plural(len(result.configurations), 'configuration')}, fitted by {how}"]
     lags = [(one.lag, one.lag / one.record) for one in result.friction if one.lag > 0.0]
     if lags:
         slow, share = max(lags)
@@ -172,7 +172,7 @@ def _payload(payload: StepPayload) -> Html:
         for one in payload.numbers
     ]
     heads = [Head("Number"), Head("Value", True), Head("Deviation", True), Head("Unit")]
-    return table(f"What the tool carries, from {counted(payload.pairs, 'pair')} of inertias", heads, rows)
+    return table(f"What the tool carries, from {plural(payload.pairs, 'pair')} of inertias", heads, rows)
 
 
 def payload_text(payload: StepPayload) -> str:

@@ -1,8 +1,6 @@
-"""The bodies of the links: the robot in space with them, and whether the identified numbers belong to bodies."""
+"""The links as bodies: the robot in space with them, and whether the identified inertias are physically consistent."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,94 +8,69 @@ from dynident.errors import DynidentError
 from dynident.estimate.fit import Fit
 from dynident.physical.fitting import physical_fit
 from dynident.physical.result import PhysicalParameters
-from dynident.report.html import Head, Html, bullets, element, paragraphs, section, table
+from dynident.report.html import Head, Part, Section, Table, Text
 from dynident.report.space_view import bodies, half_axes, pose, robot_view
 from dynident.report.text import number, sentence
 from dynident.robot.parameters import LINK_SYMBOLS
 
 
-@dataclass(frozen=True)
-class Bodies:
-    """What physics says about an estimate.
-
-    Attributes:
-        found: Physical parameters nearest to the estimate; None where there are none.
-        problem: Why there are none; empty where there are.
-    """
-
-    found: PhysicalParameters | None
-    problem: str = ""
-
-    @staticmethod
-    def of(estimate: Fit) -> Bodies:
-        """Solve for bodies; an estimate without links, or one that no solver can use, has none."""
-        if not any(column.term == "rigid" for column in estimate.base.columns):
-            return Bodies(None, "the terms of this estimate have no links")
-        try:
-            return Bodies(physical_fit(estimate))
-        except DynidentError as error:
-            return Bodies(None, str(error))
+def find_bodies(estimate: Fit) -> PhysicalParameters | str:
+    """Physically consistent parameters nearest to a fit, or why there are none."""
+    if not any(column.term == "rigid" for column in estimate.base.columns):
+        return "the terms of this fit have no links"
+    try:
+        return physical_fit(estimate)
+    except DynidentError as error:
+        return str(error)
 
 
-def robot_section(estimate: Fit, own: Bodies) -> Html:
+def robot_section(estimate: Fit, found: PhysicalParameters | str) -> Section:
     """The robot in space."""
-    text = "The robot as described, in a bent pose."
-    if own.found is not None:
+    robot, shown, text = estimate.robot, [], "The robot as described, in a bent pose."
+    if not isinstance(found, str):
         text += (
-            " An ellipsoid of even density stands for each link: it has the mass, centre and inertia of the physical "
-            "parameters nearest to the estimate. Dashed ones are settled by a prior in part: no torque tells them."
+            " An ellipsoid of even density stands for each link: it has the mass, center and inertia of the physically "
+            "consistent parameters nearest to the estimate. Dashed ones depend on a prior in part: joint torque does "
+            "not identify them."
         )
-    robot, found = estimate.robot, own.found
-    shown = [] if found is None else bodies(robot, found.link_parameters, _settled(found), pose(robot))
-    return section("robot", "The robot", paragraphs(text), robot_view(robot, shown, "robot"))
+        shown = bodies(robot, found.link_parameters, _determined_by_data(found), pose(robot))
+    return Section("robot", "The robot", [Text(text), robot_view(robot, shown, "robot")], "Robot")
 
 
-def _settled(found: PhysicalParameters) -> list[bool]:
-    """Whether the data alone settles the ten numbers of each link that matter to its ellipsoid."""
+def _determined_by_data(found: PhysicalParameters) -> list[bool]:
+    """Whether the data alone determines the ten parameters of each link, without the prior."""
     open_names = set(found.from_prior)
     return [not any(f"{s}{joint.number}" in open_names for s in LINK_SYMBOLS) for joint in found.base.robot.joints]
 
 
-def physicality_section(estimate: Fit, own: Bodies) -> Html:
-    """Whether the numbers belong to bodies, link by link."""
-    if own.found is None:
-        return section("physicality", "Physicality", paragraphs(f"No bodies could be found: {own.problem}."))
-    found = own.found
-    fine = found.distance <= found.usual
+def physicality_section(found: PhysicalParameters | str) -> Section:
+    """Whether the inertias are physically consistent, link by link."""
+    title, link = "Physically consistent inertias", "Consistency"
+    if isinstance(found, str):
+        return Section("physicality", title, [Text(f"No physically consistent parameters: {found}.")], link)
     head = (
-        "The identified numbers belong to bodies that can exist, within their uncertainty: "
-        if fine
-        else "The identified numbers lie farther from anything that can exist than noise explains: "
+        "The identified parameters are physically consistent within their uncertainty: "
+        if found.distance <= found.usual
+        else "The identified parameters are farther from physical consistency than noise explains: "
     )
     head += (
-        f"the nearest physical parameters are {number(found.distance, 2)} standard deviations away, of all numbers "
-        f"together; noise alone would rarely exceed {number(found.usual, 2)}."
+        f"the nearest physically consistent parameters are {number(found.distance, 2)} standard deviations away, all "
+        f"parameters together; noise alone would rarely exceed {number(found.usual, 2)}."
     )
     heads = [
-        *(
-            Head("Link"),
-            Head("Mass [kg]", True),
-            Head("Centre in the link frame [m]"),
-            Head("Principal moments [kg·m²]"),
-        ),
-        *(Head("Ellipsoid, half axes [m]"), Head("Settled by")),
+        *(Head("Link"), Head("Mass [kg]", True), Head("Center of mass in the link frame [m]")),
+        *(Head("Principal moments [kg·m²]"), Head("Ellipsoid, half axes [m]"), Head("Determined by")),
     ]
-    settled = _settled(found)
     rows = []
-    for link, known, chi in zip(found.links, settled, found.link_parameters, strict=True):
+    for link_body, by_data, chi in zip(found.links, _determined_by_data(found), found.link_parameters, strict=True):
         shape = half_axes(chi)
         axes = "" if shape is None else " · ".join(number(x, 2) for x in np.sort(np.linalg.norm(shape[1], axis=0)))
-        by = "physics" if link.at_limit else ("data" if known else "data and prior")
+        by = "physics" if link_body.at_limit else ("data" if by_data else "data and prior")
+        center, moments = ", ".join(f"{x:.4f}" for x in link_body.center), (number(x, 3) for x in link_body.principal)
         by = by if chi.any() else "the robot file"
-        rows.append(
-            [
-                *(link.label, number(link.mass, 4), ", ".join(f"{x:.4f}" for x in link.center)),
-                *(", ".join(number(x, 3) for x in link.principal), axes, by),
-            ]
-        )
-    parts: list[object] = [paragraphs(head), table("Bodies of the links", heads, rows)]
+        rows.append([link_body.label, number(link_body.mass, 4), center, ", ".join(moments), axes, by])
+    parts: list[Part] = [Text(head), Table("Mass, center of mass and inertia of the links", heads, rows)]
     if found.contradictions:
-        parts.append(element("h3", "What speaks against it"))
-        parts.append(bullets(f"{sentence(str(one))}" for one in found.contradictions))
-    parts.append(paragraphs(sentence(found.prior_sentence), class_="soft"))
-    return section("physicality", "Physicality", *parts)
+        parts.append(Text("Violated conditions", "heading"))
+        parts += [Text(sentence(str(one)), "item") for one in found.contradictions]
+    return Section("physicality", title, [*parts, Text(sentence(found.prior_sentence), "soft")], link)

@@ -1,4 +1,4 @@
-"""Friction on the page: which terms and why, curves, loops, load, what each group is worth, drift between logs."""
+"""Friction on the page: selected terms and why, curves, hysteresis, load, worth of each group, drift between logs."""
 
 from __future__ import annotations
 
@@ -7,37 +7,48 @@ from collections.abc import Iterator
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.estimate.equivalent_friction import disagree, friction_summary
+from dynident.estimate.equivalent_friction import disagree, drift_notes, friction_summary
 from dynident.estimate.fit import Fit
-from dynident.estimate.friction_parts import FRICTION, term_name
+from dynident.estimate.friction_parts import FRICTION, LOAD, term_name
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.records import TermVerdict
-from dynident.logs.read import short_names
-from dynident.report.charts import Axis, loop_plot, scatter_plot
-from dynident.report.html import Head, Html, breakable, bullets, element, joined, paragraphs, section, table
+from dynident.report.charts import Curve, curves_svg
+from dynident.report.fit.summary import log_names
+from dynident.report.html import (
+    Cell,
+    Figure,
+    Head,
+    Part,
+    Section,
+    Table,
+    Text,
+    concatenate,
+    element,
+    figure,
+    legend,
+)
 from dynident.report.text import number, percent, sentence, torque_units
+from dynident.report.thresholds import THRESHOLDS
 
 _BASIC = ("Fv", "Fc", "Fo")
 _WORDS = {
     "Fv": "viscous",
     "Fc": "Coulomb",
     "Fo": "constant offset",
-    "stop": "winds up over {} mrad",
-    "stribeck": "falls with speed, to {} rad/s",
-    "sign": "comes up slowly, to {} rad/s",
+    "stop": "hysteresis over {} mrad",
+    "stribeck": "Stribeck, up to {} rad/s",
+    "sign": "Coulomb, smooth up to {} rad/s",
     "load": "Coulomb, grows with the load",
     "loadv": "viscous, grows with the load",
     "asymmetric": "differs between directions",
-    "quadratic": "square of the speed",
-    "cubic": "cube of the speed",
+    "quadratic": "square of the velocity",
+    "cubic": "cube of the velocity",
     "harmonics": "{} waves per turn of the joint",
     "ripple": "gear ripple, {} waves per turn",
-    "jerk": "springy drive",
+    "jerk": "elastic drive",
     "tilt": "base not upright",
     "zero": "joint positions off by a constant",
 }
-_SEEN = 0.005  # share of a joint's torque from which friction with the load can be seen in a plot
-_STEADY = 0.1  # share of a joint's highest speed beyond which friction no longer changes its sign
 
 
 def group_words(group: str) -> str:
@@ -48,62 +59,78 @@ def group_words(group: str) -> str:
 
 
 def gain_words(verdict: TermVerdict) -> str:
-    """What a group takes off the error on parts left out, with its standard error."""
-    gain = round(100.0 * verdict.gain, 1) + 0.0  # no minus before nothing
+    """How much a group lowers the error on held-out folds, with its standard error."""
+    gain = round(100.0 * verdict.gain, 1) + 0.0  # no minus before zero
     return f"{gain:.1f} ± {100.0 * verdict.deviation:.1f} %"
 
 
-def friction_section(estimate: Fit) -> Html:
+def friction_section(estimate: Fit) -> Section | None:
     """Everything about friction; nothing for a model without."""
-    chosen, view = estimate.selection, estimate.friction_view
-    if chosen is None and view is None:
-        return Html("")
-    parts: list[Html] = []
-    if chosen is not None:
-        parts.append(paragraphs(sentence(chosen.reason)))
-    parts.append(_groups(estimate))
+    view = estimate.friction_view
+    if estimate.selection is None and view is None:
+        return None
+    parts = list(selection_parts(estimate))
     if view is None:
-        parts.append(paragraphs("This estimate keeps no friction to show.", class_="soft"))
+        parts.append(Text("This fit holds no friction data to show.", "soft"))
     else:
-        parts += [_per_joint(estimate, view), _equivalents(estimate), _plots(estimate, view), _drift(estimate, view)]
-    return section("friction", "Friction", *parts)
+        parts += [*_shares_by_joint(estimate, view), *_equivalents(estimate)]
+        parts += [*_plots(estimate, view), *_drift(estimate, view)]
+    return Section("friction", "Friction", parts, "Friction")
 
 
-def _groups(estimate: Fit) -> Html:
-    """One row for each group of columns: what it is, what it is worth, what was decided."""
+_Parts = Iterator[Part]
+
+
+def selection_parts(estimate: Fit) -> _Parts:
+    """Why this friction, and one row for each group of columns: what it is, what it is worth, what was decided."""
     chosen, view = estimate.selection, estimate.friction_view
     verdicts = {} if chosen is None else {one.group: one for one in chosen.verdicts}
     own = () if view is None else view.groups
-    rows = []
+    if chosen is not None:
+        yield Text(sentence(chosen.reason))
+    heads = [Head("Group"), *([Head("Gain", True)] if verdicts else []), Head("Verdict")]
+    heads += [Head("Share of the torque", True, short=""), Head("Error without it", True, short="")]
+    heads.append(Head("What it is", class_="text"))
+    rows: list[list[object]] = []
     for group in dict.fromkeys((*own, *verdicts)):
         found = verdicts.get(group)
         gain = "" if found is None else gain_words(found)
-        verdict = found.verdict if found else "basic" if term_name(group) in _BASIC else "in the model"
+        word = found.verdict if found else "basic" if term_name(group) in _BASIC else "in the model"
         share, without = ("", "") if view is None or group not in own else _overall(view, own.index(group))
-        rows.append([group, verdict, gain, share, without, group_words(group)])
-    if not rows:
-        return Html("")
-    rows = [[*row[:1], element("span", row[1], class_="mark"), *row[2:]] for row in rows]
-    heads = [
-        *(Head("Group"), Head("Verdict"), Head("Gain", True), Head("Share of the torque", True)),
-        *(Head("Error without it", True), Head("What it is", class_="text")),
-    ]
-    if not verdicts:
-        heads, rows = [head for head in heads if head.text != "Gain"], [[*row[:2], *row[3:]] for row in rows]
+        style = "" if found is None or found.is_in else "dim"
+        rows.append(
+            [
+                *(Cell(group, group, style), *([Cell(gain, gain, style)] if verdicts else [])),
+                *(Cell(element("span", word, class_="mark"), word, style), share, without),
+                Cell(group_words(group), group_words(group), style),
+            ]
+        )
+    if rows:
+        yield Table("Groups of friction columns", heads, rows, on="page")
+    if chosen is not None and verdicts:
+        ours = [row for row in rows if isinstance(row[0], Cell) and row[0].text in verdicts]
+        yield Table("", heads, ours, on="terminal")
+        text = "Gain: reduction of the error on held-out folds by a group, and its standard error."
+        yield Text(text, "soft", on="terminal")
+    elif chosen is not None:
+        yield Text(f"Terms: {', '.join(chosen.terms) or 'none beside the basic ones'}.", on="terminal")
     text = ""
     if view is not None:
-        whole = percent(float(np.sqrt(np.nansum(view.error**2) / np.nansum(view.torque**2))))
+        error = percent(float(np.sqrt(np.nansum(view.error**2) / np.nansum(view.torque**2))))
         text = (
             "Share: RMS torque of a group over RMS torque, all joints; groups that overlap may work against each "
             "other, and then their shares are large and mean little. Error without it: training error when a group is "
-            f"left out and the other friction of the joint is scaled anew; with all groups it is {whole}."
+            f"left out and the other friction of the joint is scaled again; with all groups it is {error}."
         )
     if chosen is not None and verdicts:
         text += (
-            f" Gain: share of the error on {len(chosen.folds)} parts left out in turn that a group takes away from "
-            "the chosen model, or would, with its standard error; everything is fitted anew."
+            f" Gain: share of the error on {len(chosen.folds)} held-out folds that a group takes away from the "
+            "selected model, or would, with its standard error; everything is fitted again."
         )
-    return joined([table("Groups of friction columns", heads, rows), paragraphs(text, class_="soft")])
+    if text:
+        yield Text(text, "soft", on="page")
+    if chosen is not None:
+        yield from (Text(sentence(note), "caveat", on="terminal") for note in drift_notes(estimate))
 
 
 def _overall(view: FrictionView, group: int) -> tuple[str, str]:
@@ -120,111 +147,82 @@ def _left_out(group: str) -> bool:
     return term_name(group) in (*FRICTION, *_BASIC)
 
 
-def _per_joint(estimate: Fit, view: FrictionView) -> Html:
+def _shares_by_joint(estimate: Fit, view: FrictionView) -> _Parts:
     """The same joint by joint, folded."""
     heads = [Head("Group"), *(Head(name, True) for name in estimate.robot.joint_names)]
     torque = np.where(view.torque > 0.0, view.torque, np.nan)
     share = [[group, *map(percent, own / torque)] for group, own in zip(view.groups, view.share, strict=True)]
-    told = [(group, own) for group, own in zip(view.groups, view.without, strict=True) if _left_out(group)]
-    without = [[group, *map(percent, own / torque)] for group, own in told]
+    without = [
+        [group, *map(percent, own / torque)]
+        for group, own in zip(view.groups, view.without, strict=True)
+        if _left_out(group)
+    ]
     last = ["All groups", *map(percent, view.error / torque)]
-    return element(
-        "details",
-        element("summary", "Share and error of each group, joint by joint"),
-        table("RMS torque of each group over RMS torque of the joint", heads, share),
-        table("Training error without each group, the other friction scaled anew", heads, without, last=last),
-    )
+    tables = [
+        Table("RMS torque of each group over RMS torque of the joint", heads, share),
+        Table("Training error without each group, the other friction scaled again", heads, without, last),
+    ]
+    yield Section("", "Share and error of each group, joint by joint", tables)
 
 
-def _equivalents(estimate: Fit) -> Html:
-    """Plain coefficients."""
+def _equivalents(estimate: Fit) -> _Parts:
+    """Equivalent viscous and Coulomb coefficients."""
     found = friction_summary(estimate)
     heads = [
         *(Head("Joint"), Head("Viscous", True), Head("Coulomb", True), Head("Offset", True)),
-        *(Head("Not described", True), Head("Speeds up to", True), Head("Units")),
+        *(Head("Not described", True), Head("Velocities up to", True), Head("Units")),
     ]
     rows = []
     for one in found.joints:
-        speed = "m/s" if one.unit == "N" else "rad/s"
-        unit = element("span", "N·s/m, N" if one.unit == "N" else "N·m·s/rad, N·m", class_="mark")
-        shown = [number(x, 4, zeros=True) for x in (one.viscous, one.coulomb)]
-        rows.append(
-            [
-                one.joint,
-                *shown,
-                number(one.offset, 2, zeros=True),
-                percent(one.lost),
-                f"{one.fastest:.3g} {speed}",
-                unit,
-            ]
-        )
-    text = (
-        f"{sentence(found.remark)} They are a least-squares fit to the friction curves below, over the speeds of the "
-        "training data at their median load; what they do not describe is given as a share of the friction."
+        velocity = "m/s" if one.unit == "N" else "rad/s"
+        units = element("span", "N·s/m, N" if one.unit == "N" else "N·m·s/rad, N·m", class_="mark")
+        values = [number(x, digits, zeros=True) for x, digits in ((one.viscous, 4), (one.coulomb, 4), (one.offset, 2))]
+        rows.append([one.joint, *values, percent(one.lost), f"{one.fastest:.3g} {velocity}", units])
+    yield Text("Equivalent viscous and Coulomb friction", "heading")
+    yield Text(
+        f"{sentence(found.remark)} They are a least-squares fit to the friction curves below, over the velocities of "
+        "the training data at their median load; what they do not describe is given as a share of the friction."
     )
-    return joined(
-        [
-            element("h3", "Equivalent plain friction"),
-            paragraphs(text),
-            table("Viscous and Coulomb coefficients that come closest to the identified friction", heads, rows),
-        ]
+    yield Table("Viscous and Coulomb coefficients that come closest to the identified friction", heads, rows)
+
+
+def _plots(estimate: Fit, view: FrictionView) -> _Parts:
+    dots = legend(("dots", "measured"), ("predicted", "model"))
+    yield Text("Friction against velocity", "heading")
+    yield Text(
+        "Measured torque minus what the model does not attribute to friction (links, rotors, offsets), in motion; the "
+        "line is the model in steady motion at the median load. Dots lie beside it where the load is another, where a "
+        "gear still winds up, and where the model is wrong."
     )
-
-
-def _plots(estimate: Fit, view: FrictionView) -> Html:
-    parts = [
-        element("h3", "Friction against speed"),
-        paragraphs(
-            "Measured torque without what the model says is no friction (links, rotors, offsets), in motion; the line "
-            "is the model in steady motion at the median load. Dots lie beside it where the load is another, where a "
-            "gear still winds up, and where the model is wrong."
-        ),
-        _coupled(estimate),
-        _legend(("dots", "measured"), ("predicted", "model")),
-        element("div", *_curves(estimate, view), class_="panels"),
-    ]
-    loops = list(_loops(estimate, view))
-    if loops:
-        text = (
-            "Friction torque against the way since a joint turned back: to the left of zero the joint came from below "
-            "and goes back down, to the right the other way round. Friction without memory would jump at zero; filters "
-            "round it off, in model and data alike."
-        )
-        parts += [element("h3", "Friction at reversals"), paragraphs(text)]
-        legend = _legend(("measured", "measured (wide line)"), ("predicted", "model (thin line)"))
-        parts += [legend, element("div", *loops, class_="panels")]
-    loads = list(_loads(estimate, view))
-    if loads:
-        text = (
-            "Level of friction against the torque of the links that a joint carries; what changes with speed alone is "
-            "taken out. Joints whose load is too small to tell are not shown."
-        )
-        parts += [element("h3", "Friction against load"), paragraphs(text)]
-        parts += [_legend(("dots", "measured"), ("predicted", "model")), element("div", *loads, class_="panels")]
-    return joined(parts)
-
-
-def _coupled(estimate: Fit) -> Html:
-    """A word on joints that share motors."""
     moving = estimate.robot.moving
     own = estimate.robot.coupling[np.ix_(moving, moving)]
-    if np.array_equal(own, np.eye(len(own))):
-        return Html("")
-    text = (
-        "The motors of this robot are coupled, so the friction of a joint depends on the speeds of others too; the "
-        "line is for a joint that moves alone."
-    )
-    return paragraphs(text, class_="soft")
-
-
-def _legend(*entries: tuple[str, str]) -> Html:
-    items = (element("li", element("i", class_=kind, aria_hidden="true"), words) for kind, words in entries)
-    return element("ul", *items, class_="legend")
-
-
-def _figure(joint: str, unit: str, over: Axis, plot: Html) -> Html:
-    caption = element("span", f"[{unit}] over {over.name} [{over.unit}]")
-    return element("figure", element("figcaption", joint, " ", caption), plot)
+    if not np.array_equal(own, np.eye(len(own))):
+        yield Text(
+            "The motors of this robot are coupled, so the friction of a joint depends on the velocities of others too; "
+            "the line is for a joint that moves alone.",
+            "soft",
+        )
+    yield dots
+    yield from _curves(estimate, view)
+    loops = list(_loops(estimate, view))
+    if loops:
+        yield Text("Friction at reversals", "heading")
+        yield Text(
+            "Friction torque against the displacement since a joint reversed: to the left of zero the joint came from "
+            "below and goes back down, to the right the other way round. Friction without hysteresis would jump at "
+            "zero; filters round it off, in model and data alike."
+        )
+        yield legend(("measured", "measured (wide line)"), ("predicted", "model (thin line)"))
+        yield from loops
+    loads = list(_loads(estimate, view))
+    if loads:
+        yield Text("Friction against load", "heading")
+        yield Text(
+            "Level of friction against the torque of the links that a joint carries, without the part that depends on "
+            "velocity alone. Joints whose load-dependent friction is too small to see are not shown."
+        )
+        yield dots
+        yield from loads
 
 
 def _joints(estimate: Fit) -> Iterator[tuple[int, str, str]]:
@@ -232,84 +230,83 @@ def _joints(estimate: Fit) -> Iterator[tuple[int, str, str]]:
         yield joint, name, unit
 
 
+def _figure(title: str, joint: str, over: tuple[str, str], unit: str, curves: list[Curve], key: str) -> Figure:
+    """Curves over a quantity, given by name and unit."""
+    loops = all(curve.look != "dots" for curve in curves)
+    drawn = curves_svg(title, curves, x_unit=over[1], y_unit=unit, key=key, gaps=False, trimmed=not loops)
+    return figure(concatenate([joint, " ", element("span", f"[{unit}] over {over[0]} [{over[1]}]")]), drawn)
+
+
 def _known(points: Array) -> Array:
     return np.asarray(points[:, np.isfinite(points[0])])
 
 
-def _curves(estimate: Fit, view: FrictionView) -> Iterator[Html]:
+def _curves(estimate: Fit, view: FrictionView) -> Iterator[Figure]:
     for joint, name, unit in _joints(estimate):
-        speed, measured, *_ = _known(view.points[:, joint])
-        if not len(speed):
-            continue
-        over = Axis("speed", "m/s" if unit == "N" else "rad/s")
-        line = view.speed[joint], view.curve[joint]
-        title = f"Friction of {name} against speed"
-        plot = scatter_plot(title, over, unit, (speed, measured), line, f"fspeed{joint}")
-        yield _figure(name, unit, over, plot)
+        velocity, measured, *_ = _known(view.points[:, joint])
+        if len(velocity):
+            over = "velocity", "m/s" if unit == "N" else "rad/s"
+            curves = [
+                Curve("measured", velocity, measured, "dots"),
+                Curve("model", view.speed[joint], view.curve[joint], "predicted model"),
+            ]
+            yield _figure(f"Friction of {name} against velocity", name, over, unit, curves, f"fspeed{joint}")
 
 
-def _loops(estimate: Fit, view: FrictionView) -> Iterator[Html]:
+def _loops(estimate: Fit, view: FrictionView) -> Iterator[Figure]:
     for joint, name, unit in _joints(estimate):
         own = [one * np.array([[1e3], [1.0], [1.0]]) for one in view.loops[view.loop_joints == joint]]
         if own:
-            over = Axis("way since the reversal", "mm" if unit == "N" else "mrad")
-            plot = loop_plot(f"Friction of {name} at reversals", over, unit, own, f"floop{joint}")
-            yield _figure(name, unit, over, plot)
+            over = "displacement since the reversal", "mm" if unit == "N" else "mrad"
+            curves = [Curve("measured", one[0], one[1]) for one in own]
+            curves += [Curve("model", one[0], one[2], "predicted") for one in own]
+            yield _figure(f"Friction of {name} at reversals", name, over, unit, curves, f"floop{joint}")
 
 
-def _loads(estimate: Fit, view: FrictionView) -> Iterator[Html]:
-    loaded = [i for i, group in enumerate(view.groups) if term_name(group) in ("load", "loadv")]
+def _loads(estimate: Fit, view: FrictionView) -> Iterator[Figure]:
+    loaded = [i for i, group in enumerate(view.groups) if term_name(group) in LOAD]
     for joint, name, unit in _joints(estimate):
-        if not loaded or not np.linalg.norm(view.share[loaded, joint]) > _SEEN * view.torque[joint]:
+        least = THRESHOLDS.visible_friction_share * view.torque[joint]
+        if not loaded or not np.linalg.norm(view.share[loaded, joint]) > least:
             continue
-        speed, measured, model, part, load = _known(view.points[:, joint])
-        steady = np.abs(speed) > _STEADY * np.abs(speed).max()
-        sign, load = np.sign(speed[steady]), np.abs(load[steady])
+        velocity, measured, model, part, load = _known(view.points[:, joint])
+        steady = np.abs(velocity) > THRESHOLDS.steady_velocity_share * np.abs(velocity).max()
+        sign, load = np.sign(velocity[steady]), np.abs(load[steady])
         level, measured, part = (x[steady] * sign for x in (model - part, measured - model + part, part))
         middle = float(np.median(level))
         slope = float(load @ part / max(float(load @ load), 1e-300))
         ends = np.array([0.0, load.max()])
-        over = Axis("load", unit)
-        title = f"Friction of {name} against load"
-        plot = scatter_plot(
-            title, over, unit, (load, middle + measured), (ends, middle + slope * ends), f"fload{joint}"
-        )
-        yield _figure(name, unit, over, plot)
+        curves = [
+            Curve("measured", load, middle + measured, "dots"),
+            Curve("model", ends, middle + slope * ends, "predicted model"),
+        ]
+        yield _figure(f"Friction of {name} against load", name, ("load", unit), unit, curves, f"fload{joint}")
 
 
-def _drift(estimate: Fit, view: FrictionView) -> Html:
+def _drift(estimate: Fit, view: FrictionView) -> _Parts:
     """Level of friction log by log."""
     if len(view.logs) < 2:
-        return Html("")
+        return
+    yield Text("Drift between logs", "heading")
+    notes = friction_summary(estimate).drift
+    if notes:
+        yield Text("Logs disagree; temperature, wear and time since the last motion are usual causes:")
+        yield from (Text(note, "warning") for note in notes)
+    else:
+        yield Text("The friction of the logs agrees within noise.")
+    scale = np.where(view.torque > 0.0, view.torque, np.nan)
+    shift, std = view.shift / scale, view.shift_std / scale
+    shifted = [name for joint, name, _ in _joints(estimate) if disagree(shift[:, joint], std[:, joint])]
+    text = "Factor on the model's friction that fits each log best, with its standard error from parts of the log."
+    yield Text(text + (f" Constant torque differs too, at {', '.join(shifted)}." if shifted else ""), "soft")
     heads = [Head("Log"), *(Head(name, True) for name in estimate.robot.joint_names)]
-    names = short_names([*estimate.data, *estimate.held_out])
+    names = log_names(estimate)
     rows = [
         [names.get(label, label), *(_level(x, s) for x, s in zip(level, std, strict=True))]
         for label, level, std in zip(view.logs, view.level, view.level_std, strict=True)
     ]
-    notes = friction_summary(estimate).drift
-    said = (
-        joined([paragraphs("Logs disagree; temperature, wear and time since the last motion are usual causes:"),
-                element("div", bullets(map(sentence, notes)), class_="warnings")])
-        if notes
-        else paragraphs("The logs agree about friction, as far as their noise can tell.")
-    )  # fmt: skip
-    text = "Factor on the model's friction that suits each log best, with its standard error from parts of the log."
-    scale = np.where(view.torque > 0.0, view.torque, np.nan)
-    shift, std = view.shift / scale, view.shift_std / scale
-    shifted = [name for joint, name, _ in _joints(estimate) if disagree(shift[:, joint], std[:, joint])]
-    also = f" Constant torque differs too, at {', '.join(shifted)}." if shifted else ""
-    return joined(
-        [
-            element("h3", "Drift between logs"),
-            said,
-            paragraphs(text + also, class_="soft"),
-            table("Level of friction, log by log", heads, [[breakable(row[0]), *row[1:]] for row in rows]),
-        ]
-    )
+    yield Table("Level of friction, log by log", heads, rows)
 
 
 def _level(value: float, std: float) -> str:
-    if not np.isfinite(value):
-        return ""
-    return f"{100.0 * value:.1f} ± {100.0 * std:.1f} %"
+    return f"{100.0 * value:.1f} ± {100.0 * std:.1f} %" if np.isfinite(value) else ""

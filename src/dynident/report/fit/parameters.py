@@ -1,4 +1,4 @@
-"""What can be trusted, at a glance: every standard parameter of every link in one table of marks."""
+"""The parameters: a map of what can be trusted, link by link, and the table of base parameters."""
 
 from __future__ import annotations
 
@@ -7,22 +7,76 @@ from collections.abc import Mapping
 import numpy as np
 
 from dynident.estimate.fit import Fit
-from dynident.identifiability.base import BaseParameters
-from dynident.report.fit.trust import Trust, trust_of
-from dynident.report.html import Html, element, paragraphs
-from dynident.report.text import percent
+from dynident.report.fit.trust import KINDS, TRUST, Trust, trust_mark, trust_of
+from dynident.report.html import (
+    Cell,
+    Head,
+    Html,
+    Part,
+    Section,
+    Table,
+    Text,
+    concatenate,
+    element,
+    paragraphs,
+    scrolling,
+)
+from dynident.report.text import number, percent, plural, sentence
+from dynident.report.thresholds import THRESHOLDS
 from dynident.robot.parameters import LINK_SYMBOLS
 
-_MARKS: Mapping[Trust, str] = {"good": "●", "fair": "◑", "weak": "○", "not determined": "✕"}
-_CLASSES: Mapping[Trust, str] = {"good": "good", "fair": "fair", "weak": "weak", "not determined": "none"}
-_ELEMENTS = ("Ia", "Fv", "Fc", "Fo")
+_DOTS: Mapping[Trust, str] = {"good": "●", "fair": "◑", "weak": "○", "not determined": "✕"}
+_GOOD, _FAIR = (f"{100.0 * x:.0f} %" for x in (THRESHOLDS.good_relative_std, THRESHOLDS.fair_relative_std))
+_MEANINGS: Mapping[Trust, str] = {
+    "good": f"relative standard deviation below {_GOOD}",
+    "fair": f"below {_FAIR}",
+    "weak": f"{_FAIR} or more",
+    "not determined": "not determined by the data",
+}
+_WIDE = 110  # columns of a terminal from which there is room for what parameters stand for
+
+
+def parameters_section(estimate: Fit) -> Section:
+    """Every base parameter with its uncertainty."""
+    text = (
+        "Base parameters are the linear combinations of standard parameters that joint torque identifies. Inertias and "
+        f"first moments are in link frames, about the frame's origin. Standard deviations {estimate.covariance_kind}. "
+        "A value below twice its standard deviation does not differ significantly from zero: the motion did not excite "
+        "it enough, or it is small."
+    )
+    key = [element("li", trust_mark(trust), f": {_MEANINGS[trust]}") for trust in TRUST]
+    parts: list[Part] = [
+        trust_map(estimate),
+        Text("Base parameters", "heading", on="page"),
+        Text(text, on="page"),
+        element("ul", *key, class_="key"),
+        _table(estimate),
+        Text(f"Standard deviations {estimate.covariance_kind}.", "soft", on="terminal"),
+    ]
+    return Section("parameters", "Parameters", parts, "Parameters")
+
+
+def _table(estimate: Fit) -> Table:
+    heads = [
+        *(Head("Parameter"), Head("Trust"), Head("Value", True), Head("Std", True), Head("Relative", True)),
+        *(Head("Unit"), Head("Stands for", class_="long", width=_WIDE), Head("Category", short="")),
+    ]
+    rows = []
+    for row, index in zip(estimate.rows(), estimate.base.independent, strict=True):
+        meaning = sentence(estimate.base.columns[index].meaning).rstrip(".")
+        regrouped = [element("code", row["expression"])] if row["expression"] != row["name"] else []
+        numbers = number(row["value"], zeros=True), number(row["std"], 2, zeros=True), percent(row["relative_std"])
+        stands_for = Cell(concatenate([meaning, *regrouped]), row["expression"])
+        rows.append([row["name"], trust_mark(trust_of(row)), *numbers, row["unit"], stands_for, row["category"]])
+    caption = f"{plural(len(rows), 'base parameter')}, links from the base outwards"
+    return Table(caption, heads, rows, title="Parameters")
 
 
 def trust_map(estimate: Fit) -> Html:
-    """A table of links and symbols; each cell says how far that number can be trusted, and in which sum it is known."""
+    """A table of links and symbols; each cell shows how far that parameter can be trusted, and in which combination."""
     base = estimate.base
-    cells = _cells(estimate)
-    symbols = [s for s in (*LINK_SYMBOLS, *_ELEMENTS) if any(c.symbol == s for c in base.columns)]
+    cells = _map_cells(estimate)
+    symbols = [s for s in (*LINK_SYMBOLS, "Ia", "Fv", "Fc", "Fo") if any(c.symbol == s for c in base.columns)]
     places = list(dict.fromkeys(c.place for c in base.columns if c.symbol in symbols))
     labels = {str(joint.number): f"{joint.number} {joint.name}" for joint in base.robot.joints}
     head = element(
@@ -39,56 +93,51 @@ def trust_map(estimate: Fit) -> Html:
     ]
     caption = element("caption", element("span", "Marks of trust, by link and parameter"))
     grid = element("table", caption, element("thead", head), element("tbody", *rows), class_="map")
-    key = [
-        *(("good", "●", "known to 5 %"), ("fair", "◑", "known to 15 %"), ("weak", "○", "less well")),
-        *(("none", "✕", "not told by this data"), ("sum", "+", "only in a sum: hover or focus to see it")),
-        *(("sum", "→", "regrouped into the sums of others"), ("no", "·", "no effect on torque")),
+    marks = [
+        *(("good", "●", f"std below {_GOOD}"), ("fair", "◑", f"std below {_FAIR}"), ("weak", "○", "larger std")),
+        *(("none", "✕", "not determined by the data"), ("sum", "+", "only in a combination: hover or focus to see it")),
+        *(("sum", "→", "regrouped into other parameters"), ("no", "·", "no effect on torque")),
     ]
-    legend = element(
-        "ul",
-        *(
-            element("li", element("b", mark, class_=f"cell {kind}", aria_hidden="true"), words)
-            for kind, mark, words in key
-        ),
-        class_="key",
+    key = [
+        element("li", element("b", dots, class_=f"cell {kind}", aria_hidden="true"), words)
+        for kind, dots, words in marks
+    ]
+    text = (
+        "A mark stands for each standard parameter of each link. Most of them are identifiable only in linear "
+        "combination, and then the mark is that of the combination (a base parameter)."
     )
-    told = (
-        "A mark stands for each number of each link. Most numbers of a robot cannot be known one by one: what joint "
-        "torque tells are sums of them, and the mark is that of the sum."
+    return element(
+        "div",
+        element("h3", "What can be trusted"),
+        paragraphs(text),
+        element("ul", *key, class_="key"),
+        scrolling(grid, "Trust in every parameter"),
     )
-    return element("div", element("h3", "What can be trusted"), paragraphs(told), legend, _scrolled(grid))
 
 
-def _scrolled(grid: Html) -> Html:
-    return element("div", grid, class_="wide", role="region", aria_label="Trust in every parameter", tabindex=0)
-
-
-def _cells(estimate: Fit) -> dict[str, Html]:
+def _map_cells(estimate: Fit) -> dict[str, Html]:
     """A cell for each standard parameter, by name."""
     base = estimate.base
     rows = dict(zip(base.independent, estimate.rows(), strict=True))
     categories = base.categories
-    found = {}
+    cells = {}
     for j, column in enumerate(base.columns):
         category = categories[column.name]
         if category == "no effect":
-            found[column.name] = _cell("·", "no", f"{column.name} has no effect on any joint torque")
+            shown = ("·", "no", f"{column.name} has no effect on any joint torque")
         elif category == "fixed":
-            found[column.name] = _cell("=", "no", f"{column.name} is given as {column.fixed:g}")
+            shown = ("=", "no", f"{column.name} is given as {column.fixed:g}")
         elif j in rows:
             row, trust = rows[j], trust_of(rows[j])
-            sum_ = row["expression"] != row["name"]
-            known = "not determined" if trust == "not determined" else f"known to {percent(row['relative_std'])}"
-            what = f"{row['name']} = {row['expression']}" if sum_ else row["name"]
-            found[column.name] = _cell(_MARKS[trust] + ("+" if sum_ else ""), _CLASSES[trust], f"{what}: {known}")
+            regrouped = row["expression"] != row["name"]
+            what = f"{row['name']} = {row['expression']}" if regrouped else row["name"]
+            lost = trust == "not determined"
+            known = "not determined" if lost else f"relative standard deviation {percent(row['relative_std'])}"
+            shown = (_DOTS[trust] + ("+" if regrouped else ""), KINDS[trust], f"{what}: {known}")
         else:
-            found[column.name] = _cell("→", "sum", f"{column.name} is part of {_sums(base, j)}")
-    return found
-
-
-def _sums(base: BaseParameters, column: int) -> str:
-    return ", ".join(base.names[row] for row in np.flatnonzero(base.K[:, column]))
-
-
-def _cell(mark: str, kind: str, told: str) -> Html:
-    return element("td", element("span", mark, title=told, tabindex=0, aria_label=told), class_=f"cell {kind}")
+            others = ", ".join(base.names[row] for row in np.flatnonzero(base.K[:, j]))
+            shown = ("→", "sum", f"{column.name} is part of {others}")
+        dots, kind, words = shown
+        mark = element("span", dots, title=words, tabindex=0, aria_label=words)
+        cells[column.name] = element("td", mark, class_=f"cell {kind}")
+    return cells

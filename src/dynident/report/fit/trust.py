@@ -1,4 +1,4 @@
-"""What an estimate is worth, in plain words; the page and the terminal say the same sentences."""
+"""What a fit is worth: its verdict, and how far each parameter can be trusted."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ import numpy as np
 from dynident.estimate.fit import Fit
 from dynident.estimate.records import CrossValidation
 from dynident.estimate.torque_errors import TorqueErrors, together
-from dynident.report.text import counted, number, per_joint, percent, relative, span
+from dynident.report.html import Cell, Mark, mark
+from dynident.report.text import number, per_joint, percent, plural, relative, span
+from dynident.report.thresholds import THRESHOLDS
 
 Basis = Literal["held-out data", "cross-validation", "training data"]
 Trust = Literal["good", "fair", "weak", "not determined"]
 TRUST: tuple[Trust, ...] = get_args(Trust)
-GOOD, FAIR = 0.05, 0.15  # relative deviations below which a value counts as good, as fair
-_MORE = 1.5  # times the training error from which an error on other data deserves a word
+KINDS: dict[Trust, Mark] = {"good": "good", "fair": "fair", "weak": "weak", "not determined": "none"}
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The verdict on an estimate.
+class FitVerdict:
+    """The verdict on a fit.
 
     Attributes:
-        basis: What the judgement rests on; the best there is.
-        error: Relative error on it, a fraction; NaN when it is not known.
+        basis: Data that it rests on; the best there is.
+        error: Relative torque error on it, a fraction; NaN when it is not known.
         headline: The one line to remember.
         sentences: What was found.
-        caveats: What limits the judgement; empty when nothing does.
+        caveats: What limits the verdict; empty when nothing does.
     """
 
     basis: Basis
@@ -45,9 +46,14 @@ def trust_of(row: Mapping[str, Any]) -> Trust:
     if not row["determined"]:
         return "not determined"
     share = row["relative_std"]
-    if share is None or share >= FAIR:
+    if share is None or share >= THRESHOLDS.fair_relative_std:
         return "weak"
-    return "good" if share < GOOD else "fair"
+    return "good" if share < THRESHOLDS.good_relative_std else "fair"
+
+
+def trust_mark(trust: Trust) -> Cell:
+    """Trust as dots and a word."""
+    return mark(trust, KINDS[trust])
 
 
 def trust_counts(estimate: Fit) -> dict[Trust, int]:
@@ -56,12 +62,12 @@ def trust_counts(estimate: Fit) -> dict[Trust, int]:
     return {trust: found[trust] for trust in TRUST}
 
 
-def verdict(estimate: Fit) -> Verdict:
-    """Judge an estimate by held-out logs; without any by cross-validation; without that by its training error."""
+def assess_fit(estimate: Fit) -> FitVerdict:
+    """Judge a fit by held-out logs; without any by cross-validation; without that by its training error."""
     if estimate.validation:
         basis, error, found, caveats = _held_out(estimate)
     elif estimate.cross_validation is not None:
-        basis, error, found, caveats = _left_out(estimate.cross_validation)
+        basis, error, found, caveats = _cross_validation(estimate.cross_validation)
     else:
         basis, error, found, caveats = _training(estimate.train)
     caveats += _comparison(estimate, error)
@@ -69,35 +75,34 @@ def verdict(estimate: Fit) -> Verdict:
     headline = f"{percent(error)} torque error on {_HEADLINES[basis]}"
     if not estimate.usefulness.useful:
         headline = f"useless model: {headline} ({estimate.usefulness.reason})"
-    return Verdict(basis, error, headline, tuple(sentences), tuple(caveats))
+    return FitVerdict(basis, error, headline, tuple(sentences), tuple(caveats))
 
 
 _HEADLINES = {
-    "held-out data": "logs it has not seen",
-    "cross-validation": "data left out in turn",
-    "training data": "the data it was made from",
+    "held-out data": "held-out logs",
+    "cross-validation": "held-out folds",
+    "training data": "the training data",
 }
 _Part = tuple[Basis, float, list[str], list[str]]
 
 
 def _held_out(estimate: Fit) -> _Part:
     errors = together(estimate.validation.values())
-    n = len(estimate.validation)
-    kept = f"{counted(n, 'log')} that {'was' if n == 1 else 'were'} kept out of the identification"
-    text = f"On {kept}, the model misses the measured joint torque by {percent(relative(errors))}"
+    text = f"On {plural(len(estimate.validation), 'held-out log')}, the relative torque error of the model is "
+    text += percent(relative(errors))
     shares = [share for share in map(relative, estimate.validation.values()) if np.isfinite(share)]
     text += f" ({span(shares)} from log to log). " if len(shares) > 1 else ". "
     return "held-out data", relative(errors), [text + _measure(errors), *_worst(errors)], []
 
 
-def _left_out(crossed: CrossValidation) -> _Part:
+def _cross_validation(crossed: CrossValidation) -> _Part:
     shares, over = crossed.totals.tolist(), crossed.over
     what = f"{len(shares)} {over}" + (" of the log" if over == "blocks" else "")
     text = (
-        f"Leaving out {what} in turn and identifying from the rest, the model misses the torque of what was left out "
-        f"by {percent(crossed.mean)} on average ({span(shares)})."
+        f"In cross-validation over {what}, the relative torque error on the held-out fold is {percent(crossed.mean)} "
+        f"on average ({span(shares)})."
     )
-    caveats = ["No log was kept out for validation; give one to see how the model predicts another motion."]
+    caveats = ["No log was held out for validation; give one to see how the model predicts another motion."]
     if over == "blocks":
         caveats = [
             "All data come from one log: a motion of another kind may be predicted less well. Record one and validate "
@@ -107,18 +112,17 @@ def _left_out(crossed: CrossValidation) -> _Part:
 
 
 def _training(errors: TorqueErrors) -> _Part:
-    text = "On the logs it was identified from, the model misses the measured joint torque by "
-    text += f"{percent(relative(errors))}. {_measure(errors)}"
+    text = f"On the training logs, the relative torque error of the model is {percent(relative(errors))}. "
     caveat = (
-        "This is a training error only: no log was kept out and there was too little data to leave any out in turn, so "
-        "nothing here shows how the model predicts a motion it has not seen. Record another log and validate with it."
+        "This is a training error only: no log was held out and there was too little data for cross-validation, so "
+        "nothing here shows how the model predicts another motion. Record another log and validate with it."
     )
-    return "training data", relative(errors), [text, *_worst(errors)], [caveat]
+    return "training data", relative(errors), [text + _measure(errors), *_worst(errors)], [caveat]
 
 
 def _measure(errors: TorqueErrors) -> str:
     return (
-        "(Norm of the error over norm of the torque, all joints together, each while it moves, up to "
+        "(Norm of the residual over norm of the torque, all joints together, each while it moves, up to "
         f"{number(errors.band, 3)} Hz.)"
     )
 
@@ -129,7 +133,7 @@ def _worst(errors: TorqueErrors) -> list[str]:
         return []
     worst, best = int(np.nanargmax(shares)), int(np.nanargmin(shares))
     return [
-        f"Joint by joint the error goes from {percent(shares[best])} ({errors.joints[best]}) to "
+        f"Joint by joint the error ranges from {percent(shares[best])} ({errors.joints[best]}) to "
         f"{percent(shares[worst])} ({errors.joints[worst]})."
     ]
 
@@ -146,10 +150,10 @@ def _progress(estimate: Fit, basis: Basis) -> list[str]:
 def _comparison(estimate: Fit, error: float) -> list[str]:
     """What the errors say beside each other."""
     train, found = relative(estimate.train), []
-    if error > _MORE * train > 0.0:
+    if error > THRESHOLDS.error_ratio * train > 0.0:
         found.append(
-            f"{percent(error)} is {number(error / train, 2)} times the training error: what the training data show "
-            "does not carry over to other motion. Record longer or more varied motion."
+            f"{percent(error)} is {number(error / train, 2)} times the training error: the model does not generalize "
+            "well to other motion. Record longer or more varied motion."
         )
     if estimate.nominal is None:
         return found
@@ -161,8 +165,8 @@ def _comparison(estimate: Fit, error: float) -> list[str]:
         )
     elif error > nominal:
         found.append(
-            f"The values of the robot's description miss the training data by only {percent(nominal)}; on other motion "
-            "they may be the better choice."
+            f"With the values of the robot's description, the error on the training data is only {percent(nominal)}; "
+            "on other motion they may be the better choice."
         )
     return found
 
@@ -170,14 +174,15 @@ def _comparison(estimate: Fit, error: float) -> list[str]:
 def _parameters(estimate: Fit) -> list[str]:
     counts, rows = trust_counts(estimate), estimate.rows()
     known = counts["good"] + counts["fair"]
-    text = f"{known} of {counted(len(rows), 'parameter')} {'is' if known == 1 else 'are'} known to better than 15 %"
+    text = f"{known} of {plural(len(rows), 'parameter')} {'has' if known == 1 else 'have'} a relative standard "
+    text += f"deviation below {100.0 * THRESHOLDS.fair_relative_std:.0f} %"
     if counts["weak"]:
         near_zero = sum(
             trust_of(row) == "weak" and row["std"] is not None and abs(row["value"]) < 2.0 * row["std"] for row in rows
         )
-        text += f", {counts['weak']} less well"
+        text += f", {counts['weak']} a larger one"
         if near_zero:
-            text += f" ({near_zero} of them cannot be told from zero)"
+            text += f" ({near_zero} of them do not differ significantly from zero)"
     lost = counts["not determined"]
-    text += f"; {lost} cannot be determined from this data." if lost else "; none is left undetermined."
+    text += f"; {lost} cannot be determined from this data." if lost else "; all are determined by the data."
     return [text]

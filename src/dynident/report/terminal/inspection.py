@@ -8,36 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+from rich.table import Table as RichTable
+from rich.text import Text as RichText
 
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability import BaseParameters, base_parameters, base_violations
+from dynident.report.html import Cell, Head, Table, Text, TextLook
+from dynident.report.terminal import print_parts, rich_table
+from dynident.report.text import plural
 from dynident.robot.loops import loop_paths
 from dynident.robot.model import BASE, Joint, Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import complete_links, physical_violations, sentences
 
 
-class _PageConsole(Console):
-    """A console that leaves a closed pipe to its caller."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def page_console() -> Console:
-    """The console of the command line; names of a file are shown as they are."""
-    return _PageConsole(highlight=False, markup=False, emoji=False)
-
-
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect` found out about a robot.
+    """What `inspect` reports about a robot.
 
     Attributes:
         base: Its base parameters.
@@ -100,18 +89,16 @@ class Inspection:
 
     def print(self, console: Console) -> None:
         """The page an engineer reads."""
-        for part in (
-            _heading(self.base),
-            _joint_table(self.base.robot),
-            _counts(self.base),
-            *_lists(self.base),
-            *_relations(self),
-            *_verdict(self),
-        ):
-            console.print(part)
+        console.print(_heading(self.base))
+        print_parts([_joint_table(self.base.robot), _counts(self.base)], console)
+        base = self.base
+        for title, names in (("No effect", base.of_category("no effect")), ("One by one", base.of_category("unique"))):
+            if names:
+                console.print(RichText.assemble((f"\n{title}: ", "bold"), "  ".join(names)))
+        print_parts([*_relations(self), *_verdict(self)], console)
 
 
-def inspection(base: BaseParameters, values: str | None = None) -> Inspection:
+def inspect_base(base: BaseParameters, values: str | None = None) -> Inspection:
     """Gather the answer for one of the robot's value sets (default: its own)."""
     robot = base.robot
     name = robot.default_values if values is None else values
@@ -126,11 +113,11 @@ def inspection(base: BaseParameters, values: str | None = None) -> Inspection:
         given = robot.base_values[name]
         numbers = tuple(given.get(key, 0.0) for key in base.names)
         found = base_violations(whole, given)
-        verdict = f"Values '{name}' do not contradict physics in the poses tried."
+        verdict = f"Values '{name}' do not contradict physical consistency in the poses tried."
     else:
         raise UnknownNameError("parameter set", name, [*robot.values, *robot.base_values])
     if found:
-        verdict = f"Values '{name}' are not physical:"
+        verdict = f"Values '{name}' are not physically consistent:"
     return Inspection(base, name, numbers, tuple(sentences(found)), verdict)
 
 
@@ -147,17 +134,14 @@ def _standard_verdict(robot: Robot, name: str) -> str:
         return f"Values '{name}' give no link parameters."
     if partial:
         return f"Values '{name}' give links {', '.join(partial)} only in part; those were not judged."
-    return f"Values '{name}' are physical."
+    return f"Values '{name}' are physically consistent."
 
 
-def bundled_table(robots: Iterable[Robot]) -> Table:
+def bundled_table(robots: Iterable[Robot]) -> RichTable:
     """The robots that come with dynident."""
-    table = Table(box=SIMPLE_HEAD, title_justify="left")
-    for heading in ("name", "joints", "links", "what it is"):
-        table.add_column(heading, justify="right" if heading in ("joints", "links") else "left")
-    for robot in robots:
-        table.add_row(robot.name, str(len(robot.joint_names)), str(robot.n_links), _shape(robot))
-    return table
+    heads = [Head("name"), Head("joints", True), Head("links", True), Head("what it is")]
+    rows = [[robot.name, len(robot.joint_names), robot.n_links, _shape(robot)] for robot in robots]
+    return rich_table(Table("", heads, rows))
 
 
 def _shape(robot: Robot) -> str:
@@ -174,14 +158,10 @@ def _shape(robot: Robot) -> str:
     return ", ".join([kinds, *extras])
 
 
-def _plural(n: int, word: str) -> str:
-    return f"{n} {word}" + ("" if n == 1 else "s")
-
-
-def _heading(base: BaseParameters) -> Text:
+def _heading(base: BaseParameters) -> RichText:
     robot = base.robot
-    text = Text(robot.name, style="bold")
-    facts = [_plural(len(robot.joint_names), "moving joint"), _plural(robot.n_links, "link"), _shape(robot)]
+    text = RichText(robot.name, style="bold")
+    facts = [plural(len(robot.joint_names), "moving joint"), plural(robot.n_links, "link"), _shape(robot)]
     text.append(f"  {', '.join(facts)}\n", style="default not bold")
     terms = ", ".join(term.name for term in base.terms)
     g = " ".join(f"{x:g}" for x in robot.gravity)
@@ -189,13 +169,11 @@ def _heading(base: BaseParameters) -> Text:
 
 
 def _joint_table(robot: Robot) -> Table:
-    table = Table(box=SIMPLE_HEAD)
-    for heading in ("q", "joint", "kind", "on", "link", "driven by", "range"):
-        table.add_column(heading, overflow="fold")
+    rows = []
     for i, joint in enumerate(robot.joints):
         parent = "base" if joint.parent == BASE else robot.joints[joint.parent].variable
-        table.add_row(joint.variable, joint.name, joint.kind, parent, joint.link, _drive(robot, i), _range(joint))
-    return table
+        rows.append([joint.variable, joint.name, joint.kind, parent, joint.link, _drive(robot, i), _range(joint)])
+    return Table("", [Head(text) for text in ("q", "joint", "kind", "on", "link", "driven by", "range")], rows)
 
 
 def _drive(robot: Robot, index: int) -> str:
@@ -239,46 +217,30 @@ def _range(joint: Joint) -> str:
 
 
 def _counts(base: BaseParameters) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(justify="right", style="bold")
-    table.add_column()
     fixed = len(base.of_category("fixed"))
     known = f" ({fixed} more have known values)" if fixed else ""
-    table.add_row(str(len(base.columns) - fixed), f"standard parameters{known}, of which")
-    table.add_row(str(len(base.of_category("no effect"))), "have no effect on any torque")
-    table.add_row(str(len(base.of_category("unique"))), "can be identified one by one")
-    table.add_row(str(len(base.of_category("combination"))), "can be identified only in combination; together")
     gap = f"rank gap {base.weakest:.0e} to {base.strongest:.0e}"
-    table.add_row(str(base.n), Text.assemble(("base parameters", "bold"), f" ({gap})"))
-    return table
-
-
-def _lists(base: BaseParameters) -> list[Padding]:
-    result = []
-    for title, names in (
-        ("No effect", base.of_category("no effect")),
-        ("One by one", base.of_category("unique")),
-    ):
-        if names:
-            text = Text.assemble((f"{title}: ", "bold"), "  ".join(names))
-            result.append(Padding(text, (1, 0, 0, 0)))
-    return result
+    counts = {
+        f"standard parameters{known}, of which": len(base.columns) - fixed,
+        "have no effect on any torque": len(base.of_category("no effect")),
+        "are identifiable one by one": len(base.of_category("unique")),
+        "are identifiable only in linear combination; together": len(base.of_category("combination")),
+        f"base parameters ({gap})": base.n,
+    }
+    rows = [[Cell("", str(count), "bold"), words] for words, count in counts.items()]
+    return Table("", [Head("count", True), Head("parameters")], rows, layout="bare")
 
 
 def _relations(inspection: Inspection) -> list[Table]:
     base = inspection.base
-    table = Table(box=SIMPLE_HEAD, title="\nCombinations", title_style="bold", title_justify="left")
-    table.add_column("base parameter", no_wrap=True)
-    table.add_column("stands for")
     known = any(inspection.numbers)
-    if known:
-        table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("unit", no_wrap=True)
-    for row, (name, index) in enumerate(zip(base.names, base.independent, strict=True)):
-        if name != base.columns[index].name:
-            value = [f"{inspection.numbers[row]:.4g}"] if known else []
-            table.add_row(name, _sum(base, row), *value, base.columns[index].unit)
-    return [table] if table.row_count else []
+    heads = [Head("base parameter"), Head("stands for"), Head("value", True, short=None if known else ""), Head("unit")]
+    rows = [
+        [name, _sum(base, row), f"{inspection.numbers[row]:.4g}", base.columns[index].unit]
+        for row, (name, index) in enumerate(zip(base.names, base.independent, strict=True))
+        if name != base.columns[index].name
+    ]
+    return [Table("", heads, rows, title="\nCombinations")] if rows else []
 
 
 class _Sum:
@@ -298,7 +260,7 @@ class _Sum:
                 lines[-1] += " " + part
             else:
                 lines.append(part)
-        yield Text("\n".join(lines))
+        yield RichText("\n".join(lines))
 
 
 def _sum(base: BaseParameters, row: int) -> _Sum:
@@ -319,12 +281,8 @@ def _sum(base: BaseParameters, row: int) -> _Sum:
 
 
 def _verdict(inspection: Inspection) -> list[Text]:
-    style = "bold red" if inspection.violations else "green" if inspection.verdict.endswith("physical.") else ""
-    lines = [Text(inspection.verdict, style=style)]
-    lines.extend(Text(f"  {violation}", style="red") for violation in inspection.violations)
-    robot = inspection.base.robot
-    ours = {str(violation) for violation in inspection.violations}
-    for warning in (*robot.warnings, *inspection.base.warnings):
-        if warning not in ours:
-            lines.append(Text(f"Warning: {warning}", style="yellow"))
-    return lines
+    violated = inspection.violations
+    look: TextLook = "stop" if violated else "good" if inspection.verdict.endswith("physically consistent.") else ""
+    lines = [Text(inspection.verdict, look), *(Text(f"  {violation}", "stop") for violation in violated)]
+    warnings = (*inspection.base.robot.warnings, *inspection.base.warnings)
+    return [*lines, *(Text(warning, "warning") for warning in warnings if warning not in violated)]
