@@ -14,8 +14,8 @@ import dynident as di
 from dynident.errors import DynidentError
 from dynident.experiments.bench import Bench
 from dynident.experiments.options import OscillationOptions
-from dynident.experiments.oscillation.gravity_stage import gravity_stage
-from dynident.experiments.oscillation.inertia_stage import inertia_stage
+from dynident.experiments.oscillation.gravity_stage import run_gravity_stage
+from dynident.experiments.oscillation.inertia_stage import run_inertia_stage
 from dynident.experiments.oscillation.model import swing_model
 from dynident.experiments.oscillation.modes import counted_periods, fit_modes
 from dynident.experiments.oscillation.procedure import creep, random_walk
@@ -51,10 +51,10 @@ def search() -> None:
                 MujocoPlant(robot, "plant", sample_time=0.004, step=0.002, sensors=Sensors(resolution=resolution))
             )
             begin = time.process_time()
-            found = gravity_stage(bench, model)
+            found = run_gravity_stage(bench, model)
             print(f"{links} links, {name}, gravity: {errors(found, model)}, {time.process_time() - begin:.1f} s")
             begin = time.process_time()
-            other = inertia_stage(bench, model, weights=found)
+            other = run_inertia_stage(bench, model, weights=found)
             print(f"{links} links, {name}, inertia: {errors(other, model)}, {time.process_time() - begin:.1f} s")
     for links in (1, 2):
         robot = di.load_robot(f"pendulum-{links}")
@@ -70,7 +70,7 @@ def search() -> None:
         bench = Bench(MujocoPlant(robot, "plant", sample_time=0.005, step=0.005))
         options = OscillationOptions(amplitude=np.radians(degrees), reach=np.radians(80.0), rounds=1)
         try:
-            print(f"2 links, starts of {degrees:g} deg: {errors(gravity_stage(bench, model, options), model)}")
+            print(f"2 links, starts of {degrees:g} deg: {errors(run_gravity_stage(bench, model, options), model)}")
         except DynidentError as error:
             print(f"2 links, starts of {degrees:g} deg: {error}")
     three_set_points()
@@ -83,7 +83,7 @@ def three_set_points() -> None:
     points = [np.zeros(3), np.array([0.0, 1.2, 0.0]), np.array([0.0, 0.0, 1.2])]
     for chosen in (points, points[:1]):
         bench = Bench(MujocoPlant(robot, "plant", sample_time=1e-3, step=1e-3))
-        found = inertia_stage(bench, model, OscillationOptions(amplitude=np.radians(0.1)), set_points=chosen)
+        found = run_inertia_stage(bench, model, OscillationOptions(amplitude=np.radians(0.1)), set_points=chosen)
         worst, spread = np.abs(found.values - 1.0).max(), found.std.max()
         print(
             f"fm4..fm7, {len(chosen)} set-points: worst error {100 * worst:.4f} %, worst deviation {100 * spread:.4f} %"
@@ -127,7 +127,7 @@ def alone() -> None:
             sensors = Sensors(resolution=resolution)
             bench = Bench(MujocoPlant(robot, "plant", sample_time=0.004, step=0.002, sensors=sensors))
             begin = time.process_time()
-            found = inertia_stage(bench, model)
+            found = run_inertia_stage(bench, model)
             told = f"{links} links, {name}, inertia stage alone: {errors(found, model)}"
             print(f"{told}, {time.process_time() - begin:.1f} s", flush=True)
 

@@ -59,7 +59,7 @@ def one_joint_at_a_time(robot):
 
 def errors(found, config):
     """Inertia of a configuration, damping and Coulomb friction of its joint, against the truth."""
-    numbers = {one.name: one for one in found.quantities("plant", simulated=True)}
+    numbers = {one.name: one for one in found.beside("plant").estimates}
     j = found.robot.position_names[config.motor].removeprefix("q")
     inertia = percent(config.numbers.inertia, found.computed(config, "plant"))
     return [inertia, *(percent(numbers[key].value, numbers[key].true) for key in (f"B{j}", f"Fc{j}"))]
@@ -79,7 +79,7 @@ def disturbed(robot, motors):
 
 
 def worst(found, kinds):
-    numbers = [one for one in found.quantities("plant", simulated=True) if one.name.startswith(kinds)]
+    numbers = [one for one in found.beside("plant").estimates if one.name.startswith(kinds)]
     return max((abs(one.value / one.true - 1.0), percent(one.value, one.true)) for one in numbers if one.true)[1]
 
 
@@ -88,7 +88,7 @@ def six_combinations(robot, motors):
         bench(robot, motors, bounds=free(robot)), motors, di.experiments.StepOptions(voltages=VOLTS)
     )
     print("\n| combination | value | deviation | true | error |\n|---|---|---|---|---|")
-    for one in found.quantities("plant", simulated=True):
+    for one in found.beside("plant").estimates:
         print(f"| {one.name} | {one.value:.6g} | {one.std:.2g} | {one.true:.6g} | {percent(one.value, one.true)} |")
     print("\n| motion | parameters | largest error [deg] |\n|---|---|---|")
     strong = Motors(GAINS, 1.0)

@@ -17,10 +17,9 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 import dynident as di
-from dynident.estimate.report_data import ReportData
-from dynident.pipeline.identification import identify_with_plots
 from dynident.report.excitation_design import motion_html
 from dynident.report.fit import report_html
+from dynident.report.plot_data import ReportData, identify_with_plots
 from dynident.report.terminal.fit import print_estimate
 from dynident.report.terminal.inspection import inspect_base
 

@@ -15,7 +15,6 @@ import math
 
 import dynident as di
 from dynident.experiments.bench import Bench
-from dynident.experiments.protocol import quantity_table
 from dynident.plant import Motors, MujocoPlant, Sensors
 
 VOLTS = {"joint1": (0.8, 0.5), "joint2": (0.8, 0.4), "joint3": (0.4, 0.2)}  # [V]
@@ -28,7 +27,7 @@ def main() -> di.experiments.StepResult:
     sensors = Sensors(resolution=2.0 * math.pi / 65536)
     bench = Bench(MujocoPlant(robot, "plant", sample_time=2.4e-3, motors=motors, sensors=sensors))
     found = di.experiments.step_test(bench, motors, di.experiments.StepOptions(voltages=VOLTS))
-    print(quantity_table(found.quantities("plant", simulated=True)))
+    print(found.beside("plant").table())
     for note in (*found.notes, *found.warnings):
         print(note)
     return found

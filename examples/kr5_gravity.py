@@ -45,7 +45,7 @@ def main() -> None:
     print("Torque = a0 + a1 sin q + b1 cos q of each joint, averaged over both ways [N·m]:")
     print(found.joint_table())
     print(f"\n{found.table()}")
-    off = np.abs(found.values - found.true).max()
+    off = max(abs(one.value - one.true) for one in found.estimates)
     print(f"Largest error {off:.3f} kg·m.\n")
 
     fit = di.identify(robot, moved(robot), terms="rigid,Fv,Fc")

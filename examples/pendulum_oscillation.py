@@ -29,8 +29,8 @@ def main() -> None:
     print("parameter  description  found      deviation  truth")
     for stage in found.stages:
         true = found.model.true_values(stage.groups, "plant")
-        for group, one, truth in zip(stage.groups, stage.quantities(), true, strict=True):
-            print(f"{one.name:9}  {group.nominal:11.5f}  {one.value:9.5f}  {one.std:9.5f}  {truth:8.5f} {one.unit}")
+        for group, value, std, truth in zip(stage.groups, stage.values, stage.std, true, strict=True):
+            print(f"{group.name:9}  {group.nominal:11.5f}  {value:9.5f}  {std:9.5f}  {truth:8.5f} {group.unit}")
     print()
     for stage in found.stages:
         print(f"{stage.name} stage: {'; '.join(stage.notes)}")

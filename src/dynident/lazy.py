@@ -17,16 +17,18 @@ def lazy_names(
     Args:
         room: Name of the package.
         modules: Public names, separated by spaces, by the module that holds them.
-        renamed: Names of before -> names of now, until 0.6.
+        renamed: Names of before -> names of now, until 0.6; in full for those that moved to another room.
     """
     module_of = {name: module for module, names in modules.items() for name in names.split()}
     old = dict(renamed or {})
 
     def look_up(name: str) -> Any:
         if name in old:
-            words = f"{room}.{name} is now {room}.{old[name]} and will be gone in 0.6"
-            warnings.warn(words, DeprecationWarning, stacklevel=2)
-            return getattr(sys.modules[room], old[name])
+            module, _, new = old[name].rpartition(".")
+            warnings.warn(
+                f"{room}.{name} is now {module or room}.{new} and will be gone in 0.6", DeprecationWarning, stacklevel=2
+            )
+            return getattr(import_module(module) if module else sys.modules[room], new)
         if f"{room}.{name}" in modules:
             return import_module(f"{room}.{name}")
         if name not in module_of:

@@ -267,10 +267,11 @@ def option_table(cls: Any) -> str:
     lines = ["| option | default | unit | meaning |", "|---|---|---|---|"]
     for name, field in option_fields(cls).items():
         facts = field.metadata
-        on_command_line = facts.get("cli", True) and not facts.get("positional")
-        shown = ", ".join(f"`{one}`" for one in option_flags(name, field)) if on_command_line else f"`{name}`"
+        flags = ", ".join(f"`{flag}`" for flag in option_flags(name, field))
+        positional = f"`{facts.get('metavar', name)}`" if facts.get("positional") else flags
+        shown = positional if facts.get("cli", True) else f"`{name}`"
         cells = (shown, shown_default(field), facts.get("unit", ""), facts["help"])
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)
 
 

@@ -72,7 +72,7 @@ def test_values_and_covariance_stand_for_the_data(fits):
     assert found.fitted is None
     assert np.isnan(found.eliminated[0].residual)
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, 50, 6))
-    ours, full = found.model().torque(q, dq, ddq), plain.model.torque(q, dq, ddq)
+    ours, full = found.model.torque(q, dq, ddq), plain.model.torque(q, dq, ddq)
     assert 0.0 < np.linalg.norm(ours - full) < 0.02 * np.linalg.norm(full)
 
 

@@ -121,7 +121,7 @@ def test_targets_are_looked_at_first(target, fragment, folder, capsys, monkeypat
         raise AssertionError("the work began")
 
     monkeypatch.setattr(module, "simulate", never)
-    monkeypatch.setattr("dynident.motion.optimize_excitation", never)
+    monkeypatch.setattr("dynident.motion.excitation.optimize_excitation", never)
     assert fragment in complaint(["simulate", "arm.yaml", "good.yaml", "-o", f"{target}.csv"], capsys, folder)
     assert fragment in complaint(["excite", "arm.yaml", "-o", f"{target}.yaml"], capsys, folder)
     assert fragment in complaint(["excite", "arm.yaml", "-o", "m.yaml", "--csv", f"{target}.csv"], capsys, folder)

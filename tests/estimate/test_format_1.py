@@ -10,8 +10,8 @@ import yaml
 
 import dynident as di
 from dynident.cli.command_line import main
-from dynident.estimate.report_data import load_report_data
 from dynident.report.fit import report_html
+from dynident.report.plot_data import load_report_data
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "data" / "fit_1"

@@ -11,7 +11,7 @@ import dynident as di
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.estimate.equivalent_friction import disagree, friction_summary
-from dynident.estimate.friction_parts import Parts, friction_curve, group_keys
+from dynident.estimate.friction_parts import TorqueParts, friction_curve, group_keys
 from dynident.estimate.friction_view import MOST_POINTS, REACH, Levels, Loops, Shares
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.storage import load_fit
@@ -34,7 +34,7 @@ def some_motion(robot: di.Robot, n: int = 60) -> MotionSamples:
 @pytest.mark.parametrize("name", ["pendulum-2", "tx40", "cylindrical", "sr400"])
 def test_parts_add_up_to_the_torque_of_the_model(name):
     model = random_model(name)
-    samples, parts = some_motion(model.robot), Parts(model)
+    samples, parts = some_motion(model.robot), TorqueParts(model)
     groups = parts.of_groups(samples)
     whole = groups.sum(0) + parts.of_links(samples, groups)
     expected = di.joint_torque(model.robot, model.start().torque(samples))
@@ -46,12 +46,12 @@ def test_parts_add_up_to_the_torque_of_the_model(name):
 def test_a_group_is_what_its_columns_alone_give():
     model = random_model("pendulum-2")
     samples = some_motion(model.robot)
-    groups = Parts(model).of_groups(samples)
+    groups = TorqueParts(model).of_groups(samples)
     names = [column.name for column in all_columns(model.robot, model.terms)]
     for key, start in (("stop(0.003)", "stop3_"), ("load", "load_"), ("Fc", "Fc")):
         chi = np.where([name.startswith(start) for name in names], model.chi, 0.0)
         alone = TorqueModel(model.robot, model.terms, chi, model.reference).start().torque(samples)
-        np.testing.assert_allclose(groups[Parts(model).groups.index(key)], alone, atol=1e-12)
+        np.testing.assert_allclose(groups[TorqueParts(model).groups.index(key)], alone, atol=1e-12)
 
 
 def test_groups_are_named_as_in_a_selection():

@@ -101,7 +101,7 @@ def test_exact_on_arms_with_any_axes(name, period):
     robot = stranger.described
     pose = np.linspace(0.3, 0.9, len(robot.joints)) * (-1.0) ** np.arange(len(robot.joints))
     found = di.experiments.gravity_from_logs(robot, sinusoids(robot, stranger.truth, pose, period))
-    assert found.moments.determined.all()
+    assert found.estimate.determined.all()
     np.testing.assert_allclose(found.values, found.base.values(stranger.truth), atol=1e-5)
 
 
@@ -157,7 +157,7 @@ def test_inertia_that_changes_with_the_pose_of_a_loop(tmp_path):
             t, *motion = oscillation(robot, j, pose, 0.7, 5.0, cycles=1.2, samples=200)
             logs.append(as_log(robot, f"{j} at {other}", t, motion[0], oracle.torque(*motion)))
     found = di.experiments.gravity_from_logs(robot, logs, order=2)
-    assert found.moments.determined.all()
+    assert found.estimate.determined.all()
     np.testing.assert_allclose(found.values, found.base.values(), atol=2e-3)
 
 

@@ -12,7 +12,7 @@ import dynident as di
 from dynident.cli.command_line import main
 from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.options import OscillationOptions
-from dynident.experiments.oscillation.gravity_stage import gravity_stage
+from dynident.experiments.oscillation.gravity_stage import run_gravity_stage
 from dynident.experiments.oscillation.model import swing_model
 from dynident.experiments.oscillation.procedure import creep, random_walk
 from dynident.experiments.oscillation.torque_sensitivity import sensitivity
@@ -84,7 +84,7 @@ def test_what_the_size_of_a_swing_bends_is_in_the_standard_deviation(links):
     arm = di.load_robot(f"pendulum-{links}")
     model = swing_model(arm)
     how = OscillationOptions(amplitude=np.radians(5.0), reach=np.radians(80.0), rounds=1)
-    assert errors_over_std(gravity_stage(bench(arm), model, how), model).max() < 3.0
+    assert errors_over_std(run_gravity_stage(bench(arm), model, how), model).max() < 3.0
 
 
 def test_rounded_positions_and_a_weight_that_is_nearly_balanced(robot):
@@ -92,7 +92,7 @@ def test_rounded_positions_and_a_weight_that_is_nearly_balanced(robot):
     plant = MujocoPlant(robot, "plant", sample_time=0.004, step=0.002, sensors=Sensors(resolution=2.0 * np.pi / 2**16))
     rng = np.random.default_rng(7)
     model = swing_model(robot, {name: x * rng.uniform(0.8, 1.2) for name, x in robot.value_set("plant").items()})
-    found = gravity_stage(Bench(plant), model)
+    found = run_gravity_stage(Bench(plant), model)
     assert "held" in [step.state for step in found.steps]
     assert errors_over_std(found, model).max() < 4.0
 
@@ -123,7 +123,7 @@ def test_bad_options_are_refused(robot):
     for given, message in (
         ({"factor": 0.9}, "above 1"),
         ({"amplitude": 9.0}, "between 0 and the reach"),
-        ({"rounds": 0}, "1 or more"),
+        ({"rounds": 0}, "at least 1"),
         ({"periods": np.nan}, "finite number"),
     ):
         with pytest.raises(di.InputError, match=message):

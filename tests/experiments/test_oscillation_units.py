@@ -8,7 +8,7 @@ import pytest
 import dynident as di
 from dynident.dynamics.kernels import torque_law
 from dynident.experiments.bench import Bounds
-from dynident.experiments.oscillation.modal_equations import choose_set_points, design, gains, parts_of, sampled
+from dynident.experiments.oscillation.modal_equations import choose_set_points, design, gains, parts_of, sampling_gain
 from dynident.experiments.oscillation.model import gauss_newton, local, nominals, swing_model
 from dynident.experiments.oscillation.modes import counted_periods, fit_modes
 from dynident.experiments.oscillation.swings import (
@@ -166,7 +166,7 @@ def test_the_law_in_straight_lines_is_what_sampling_makes_of_it():
     torque = np.interp(t, h * np.arange(1, 10002), np.exp(s.imag * 1j * h * np.arange(10001)))
     window = np.hanning(len(t))
     seen = (window * torque * np.exp(-1j * s.imag * t)).sum() / window.sum()
-    assert seen == pytest.approx(sampled(1j * s.imag * h), rel=2e-5)
+    assert seen == pytest.approx(sampling_gain(1j * s.imag * h), rel=2e-5)
 
 
 def test_the_covariance_of_modes_is_their_scatter():

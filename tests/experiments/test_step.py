@@ -8,11 +8,11 @@ import pytest
 import dynident as di
 from dynident.experiments.bench import Bench
 from dynident.experiments.protocol import ExperimentError
-from dynident.experiments.step import StepOptions, StepRecord, analyse, fit_response, record_from_log, step_test
-from dynident.experiments.step.controller import default_motors, suggested
+from dynident.experiments.step import StepOptions, StepRecord, analyze_steps, fit_response, record_from_log, step_test
+from dynident.experiments.step.controller import default_motors, suggest_voltages
 from dynident.experiments.step.poses import choose_poses, feels_gravity, inertia_base, inertia_rows, obstacle
 from dynident.experiments.step.response import displacement, joint_numbers
-from dynident.experiments.step.result import Inertia, solve_inertias
+from dynident.experiments.step.result import EffectiveInertia, solve_inertias
 from dynident.plant import Breakaway, Motors, MujocoPlant, Sensors
 
 COUNT = 2.0 * np.pi / 65536
@@ -110,7 +110,7 @@ class TestVoltages:
             joint_numbers(6.0, [0.4, 0.4], self.fits([0.4, 0.4]))
 
     def test_suggested_ones_move_the_arm_within_its_limits(self, arm):
-        strong, weak = suggested(arm, default_motors(arm), 1, 1.2)
+        strong, weak = suggest_voltages(arm, default_motors(arm), 1, 1.2)
         assert 0.0 < weak < strong < 10.0
 
 
@@ -152,24 +152,24 @@ class TestPoses:
     def test_exact_inertias_give_exact_combinations(self, arm, way):
         base = inertia_base(arm, (0, 1, 2), ("rigid",))
         chosen, _ = choose_poses(base, 8)
-        measured = [Inertia(j, q, di.mass_matrix(arm, q[None])[0, j, j], 1e-4) for j, q in chosen]
+        measured = [EffectiveInertia(j, q, di.mass_matrix(arm, q[None])[0, j, j], 1e-4) for j, q in chosen]
         found = solve_inertias(base, measured, way)
-        assert all(found.told)
-        np.testing.assert_allclose(found.beta, base.values("plant"), rtol=1e-9)
+        assert found.estimate.determined.all()
+        np.testing.assert_allclose(found.estimate.values, base.values("plant"), rtol=1e-9)
 
     def test_what_poses_do_not_tell_is_open(self, arm):
         base = inertia_base(arm, (0, 1, 2), ("rigid",))
         q = np.zeros(3)
-        found = solve_inertias(base, [Inertia(2, q, 0.27759, 1e-4), Inertia(1, q, 2.4, 1e-4)])
-        assert [name for name, told in zip(base.names, found.told, strict=True) if told] == ["ZZR3"]
-        assert np.isinf(found.std[0])
+        found = solve_inertias(base, [EffectiveInertia(2, q, 0.27759, 1e-4), EffectiveInertia(1, q, 2.4, 1e-4)])
+        assert set(base.names) - set(found.estimate.undetermined) == {"ZZR3"}
+        assert np.isinf(found.estimate.std[0])
 
 
 class TestProcedure:
     def test_a_joint_alone(self, joint):
         bench, motors = plant(joint)
         found = step_test(bench, motors, StepOptions(voltages=(0.4, 0.2), poses=ALONE, duration=0.6))
-        numbers = {one.name: one for one in found.quantities("plant", simulated=True)}
+        numbers = {one.name: one for one in found.beside("plant").estimates}
         assert set(numbers) == {"ZZR3", "B3", "Fc3"}
         assert numbers["ZZR3"].value == pytest.approx(0.27759, rel=1e-3)
         assert found.warnings == ()
@@ -178,7 +178,7 @@ class TestProcedure:
         own = Motors(5.8, 1.0, 0.1)
         bench, motors = plant(joint, motors=own)
         found = step_test(bench, motors, StepOptions(voltages=(0.6, 0.3), poses=ALONE, duration=0.8, emf_known=True))
-        numbers = {one.name: one.value for one in found.quantities()}
+        numbers = {one.name: one.value for one in found.estimates}
         assert numbers["Fv3"] == pytest.approx(0.27, rel=0.02)
         assert numbers["B3"] - numbers["Fv3"] == pytest.approx(5.8 * 0.1)
 
@@ -186,13 +186,13 @@ class TestProcedure:
         joint1 = arm.lock(q2=0.0, q3=0.0)
         bench, motors = plant(joint1, gain=11.8, breakaway=Breakaway(1.5))
         found = step_test(bench, motors, StepOptions(voltages=(0.8, 0.5), poses=ALONE))
-        numbers = {one.name: one for one in found.quantities("plant", simulated=True)}
+        numbers = {one.name: one for one in found.beside("plant").estimates}
         assert numbers["Fc1"].value == pytest.approx(2.52, rel=2e-3)
 
     def test_one_voltage_says_what_it_tells(self, joint):
         bench, motors = plant(joint)
         found = step_test(bench, motors, StepOptions(voltages=(0.4,), poses=ALONE, duration=0.5))
-        assert [one.name for one in found.quantities()] == ["A3 at 0.4 V", "U3 at 0.4 V"]
+        assert [one.name for one in found.estimates] == ["A3 at 0.4 V", "U3 at 0.4 V"]
         assert found.combinations is None
         assert any("one voltage tells A = B/Me" in warning for warning in found.warnings)
 
@@ -241,13 +241,13 @@ class TestProcedure:
         heavy = robot.with_values("plant", {**robot.value_set("plant"), "Fv1": 0.2, "Fc1": 0.3})
         bench, own = plant(heavy, gain=2.0)
         found = step_test(bench, own, StepOptions(voltages=(1.0, 0.6), poses=ALONE, duration=0.8, weight_std=0.0))
-        numbers = {one.name: one.value for one in found.quantities()}
+        numbers = {one.name: one.value for one in found.estimates}
         assert numbers["B1"] == pytest.approx(0.2, rel=5e-3)
         assert numbers["Fc1"] == pytest.approx(0.3, rel=2e-3)
         assert not found.warnings
         records = [record_from_log(run.log(heavy), heavy, own) for run in bench.runs]
-        again = analyse(heavy, own, records, weight_std=0.0)
-        for one in again.quantities():
+        again = analyze_steps(heavy, own, records, StepOptions(weight_std=0.0))
+        for one in again.estimates:
             assert one.value == pytest.approx(numbers[one.name], rel=5e-4), one.name
 
     def test_a_joint_without_damping_is_not_blamed_on_the_record_alone(self, joint):
@@ -299,7 +299,7 @@ class TestLogs:
     def test_nothing_need_be_known_of_a_balanced_robot(self, joint):
         """Its inertia is what the steps tell."""
         records = [StepRecord(f"{v} V", 0, [0.0], v, TIME[20], TIME, step(0.9, 20.0 * v, TIME[20])) for v in (0.4, 0.2)]
-        found = analyse(joint.with_values("none", {}), Motors(6.0, 1.0), records)
+        found = analyze_steps(joint.with_values("none", {}), Motors(6.0, 1.0), records)
         numbers = found.configurations[0].numbers
         assert (numbers.inertia, numbers.damping) == pytest.approx((0.3, 0.27), rel=1e-5)
         assert numbers.coulomb == pytest.approx(0.0, abs=1e-5)
@@ -311,8 +311,8 @@ class TestLogs:
         bench = Bench(machine, folder=tmp_path)
         direct = step_test(bench, own, StepOptions(voltages=(0.4, 0.2), poses=ALONE, duration=0.6))
         logs = [di.read_log(path, joint) for path in sorted(tmp_path.glob("*.csv"))]
-        again = analyse(joint, own, [record_from_log(log, joint, own) for log in logs])
-        for one, other in zip(direct.quantities(), again.quantities(), strict=True):
+        again = analyze_steps(joint, own, [record_from_log(log, joint, own) for log in logs])
+        for one, other in zip(direct.estimates, again.estimates, strict=True):
             assert one.value == pytest.approx(other.value, rel=1e-4)
 
     def test_what_is_no_step_is_refused(self, arm):
@@ -338,4 +338,4 @@ class TestLogs:
     def test_motion_against_the_voltage_is_refused(self, joint):
         record = StepRecord("run", 0, [0.0], -0.4, 0.05, TIME, step(0.9, 5.0))
         with pytest.raises(ExperimentError, match="moved against its voltage"):
-            analyse(joint, Motors(5.8, 1.0), [record])
+            analyze_steps(joint, Motors(5.8, 1.0), [record])

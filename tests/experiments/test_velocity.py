@@ -10,7 +10,7 @@ from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.friction.fitting import fit_friction, friction_columns, shapes
 from dynident.experiments.friction.groups import joint_groups, quiet_pose
 from dynident.experiments.friction.plan import ThereAndBack, Timing, plan_levels
-from dynident.experiments.friction.points import Point, Stretch, both_ways, unsteady
+from dynident.experiments.friction.points import Point, SteadyStretch, both_ways, unsteady
 from dynident.experiments.friction.result import VelocityFriction, residual_shape
 from dynident.experiments.protocol import ExperimentError
 from dynident.plant import Breakaway, MujocoPlant, Sensors
@@ -42,8 +42,8 @@ def made_points(group, speeds, values, *, odd=True, noise=0.01, extra=None, seed
     """Points of a machine with given parameters; `extra` adds torque at the speed of a single joint."""
     rng = np.random.default_rng(seed)
     speed = np.atleast_2d(np.array(speeds, dtype=float).T).T
-    columns = friction_columns(group, speed, np.full(len(speed), float(odd)))
-    torque = columns.values @ np.array([values[name] for name in columns.names])
+    names, _, columns = friction_columns(group, speed, np.full(len(speed), float(odd)))
+    torque = columns @ np.array([values[name] for name in names])
     torque = torque if extra is None else torque + extra(speed)
     noises = rng.normal(scale=noise, size=(len(speed), 8, speed.shape[1]))
     return [
@@ -70,13 +70,13 @@ def test_equation_8_is_what_the_columns_say(coupled):
     """Written by hand from the paper."""
     speed = np.array([[1.0, 2.0], [-3.0, 0.5], [0.7, -0.2]])
     F = {"Fv5": 0.11, "Fc5": 1.3, "Fv6": 0.034, "Fc6": -0.4, "Fvm6": 0.14, "Fcm6": 0.92}
-    columns = friction_columns(coupled, speed, np.ones(3))
-    assert set(columns.names) == set(F)
+    names, _, columns = friction_columns(coupled, speed, np.ones(3))
+    assert set(names) == set(F)
     q5, q6 = speed.T
     m6 = q5 + q6
     between = F["Fc6"] * np.sign(q6) + F["Fv6"] * q6
     wanted = [F["Fc5"] * np.sign(q5) + F["Fv5"] * q5 + between, F["Fcm6"] * np.sign(m6) + F["Fvm6"] * m6 - between]
-    found = columns.values @ np.array([F[name] for name in columns.names])
+    found = columns @ np.array([F[name] for name in names])
     np.testing.assert_allclose(found, np.array(wanted).T, atol=1e-12)
 
 
@@ -165,25 +165,29 @@ def test_half_the_difference_of_both_ways_is_friction_without_gravity():
     t = np.linspace(0.0, 1.0, 801)
     q = 0.5 * t[:, None]
     gravity = lambda x: 30.0 * np.sin(3.0 * x) + 2.0  # noqa: E731
-    there = Stretch("a", t, q, gravity(q) + 1.5)
-    back = Stretch("a", t, q[::-1], gravity(q[::-1]) - 1.5)
+    there = SteadyStretch("a", t, q, gravity(q) + 1.5)
+    back = SteadyStretch("a", t, q[::-1], gravity(q[::-1]) - 1.5)
     point = both_ways(there, back)
     assert point.odd
     np.testing.assert_allclose(point.speed, [0.5], atol=1e-9)
     np.testing.assert_allclose(point.torque, [1.5], atol=0.02)
-    assert both_ways(there, Stretch("a", t, q[::-1] + 2.0, back.tau)) is None
+    assert both_ways(there, SteadyStretch("a", t, q[::-1] + 2.0, back.tau)) is None
 
 
 def test_speed_that_is_not_constant_is_told():
     t = np.linspace(0.0, 1.0, 501)
-    steady = Stretch("a", t, 0.2 * t[:, None], np.zeros((501, 1)))
+    steady = SteadyStretch("a", t, 0.2 * t[:, None], np.zeros((501, 1)))
     assert unsteady(steady, np.array([0.2]), ["q1"]) == ""
-    assert unsteady(Stretch("a", t, np.round(steady.q, 3), steady.tau), np.array([0.2]), ["q1"]) == ""
+    assert unsteady(SteadyStretch("a", t, np.round(steady.q, 3), steady.tau), np.array([0.2]), ["q1"]) == ""
     part = 10.0 * t - np.floor(10.0 * t)  # rests most of a tenth of a second, then slips
-    slipping = Stretch("a", t, 0.02 * (np.floor(10.0 * t) + np.maximum(0.0, 4.0 * part - 3.0))[:, None], steady.tau)
+    slipping = SteadyStretch(
+        "a", t, 0.02 * (np.floor(10.0 * t) + np.maximum(0.0, 4.0 * part - 3.0))[:, None], steady.tau
+    )
     assert "sticks and slips" in unsteady(slipping, np.array([0.2]), ["q1"])
-    assert "does not move" in unsteady(Stretch("a", t, 0.0 * steady.q, steady.tau), np.array([0.2]), ["q1"])
-    assert "samples at constant speed" in unsteady(Stretch("a", t[:9], steady.q[:9], steady.tau[:9]), np.ones(1), ["q"])
+    assert "does not move" in unsteady(SteadyStretch("a", t, 0.0 * steady.q, steady.tau), np.array([0.2]), ["q1"])
+    assert "samples at constant speed" in unsteady(
+        SteadyStretch("a", t[:9], steady.q[:9], steady.tau[:9]), np.ones(1), ["q"]
+    )
 
 
 # --- fits -------------------------------------------------------------------------------------------------------------
@@ -221,7 +225,7 @@ def test_one_sign_of_the_product_leaves_parameters_open(coupled):
     assert set(fit.undetermined) == {"Fc5", "Fc6", "Fcm6"}
     assert np.isinf(fit.std[fit.names.index("Fc5")])
     np.testing.assert_allclose(np.abs(fit.open[fit.open != 0.0]), 1.0, atol=0.05)
-    (warning,) = VelocityFriction("sr400", "", (fit,)).warnings
+    (warning,) = VelocityFriction.of("", (fit,)).warnings
     assert "not determined (rank 5 of 6)" in warning
     assert "both signs are needed" in warning
 
@@ -238,7 +242,7 @@ def test_what_one_direction_or_one_speed_does_not_tell(pendulum, speeds, open_, 
     fit = fit_friction(group, made_points(group, speeds, FRICTION, odd=False))
     assert set(fit.undetermined) == open_
     assert fit.rank == 2
-    found = VelocityFriction("pendulum-1", "", (fit,))
+    found = VelocityFriction.of("", (fit,))
     assert any(reason in warning for warning in found.warnings)
     told = {one["name"]: one for one in found.as_dict()["estimates"]}
     assert all(told[name]["std"] is None for name in open_)
@@ -265,7 +269,7 @@ def test_a_misfit_is_told_against_the_scatter_and_its_law_is_found(pendulum, ext
     assert shape.law.partition("(")[0] == law.partition("(")[0]
     better = fit_friction(group, fit.points, shapes(law))
     assert better.misfit.ratio < 0.1 * fit.misfit.ratio
-    (warning,) = VelocityFriction("pendulum-1", "", (fit,)).warnings
+    (warning,) = VelocityFriction.of("", (fit,)).warnings
     assert "times the scatter" in warning
     assert f"--friction '{shape.law}'" in warning
 
@@ -283,7 +287,7 @@ def test_friction_that_drives_is_told(pendulum):
     (group,) = joint_groups(pendulum)
     wrong = made_points(group, [0.2, 1.0], {"Fv1": -0.5, "Fc1": -1.0, "Fo1": 0.0})
     assert any(
-        "would drive the machine" in one for one in VelocityFriction("p", "", (fit_friction(group, wrong),)).warnings
+        "would drive the machine" in one for one in VelocityFriction.of("", (fit_friction(group, wrong),)).warnings
     )
 
 
@@ -386,7 +390,7 @@ def test_a_joint_that_does_not_move(pendulum):
 def test_bad_arguments(pendulum):
     machine = plant(pendulum)
     for how, message in (
-        ({"gravity": "moon"}, "unknown gravity 'moon'"),
+        ({"gravity": "moon"}, "gravity: unknown choice 'moon'"),
         ({"speeds": {"q7": [1.0]}}, "unknown joint 'q7'"),
         ({"friction": "load"}, "does not show at constant velocity"),
         ({"bandwidth": -1.0}, "bandwidth is -1"),

@@ -12,8 +12,8 @@ from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.friction.fitting import fit_friction
 from dynident.experiments.friction.groups import joint_groups
 from dynident.experiments.friction.links import acceleration_columns
-from dynident.experiments.friction.plan import Timing, joint_range, plan_levels, prolonged
-from dynident.experiments.friction.points import Point, Stretch, both_ways, derivatives, settling
+from dynident.experiments.friction.plan import Timing, joint_range, plan_levels, prolong_level
+from dynident.experiments.friction.points import Point, SteadyStretch, both_ways, derivatives, settling
 from dynident.plant import MujocoPlant, Sensors
 from tests import strangers
 from tests.strangers import STRANGERS, calibration
@@ -123,7 +123,7 @@ def test_torque_of_inertia_is_taken_off(pendulum):
             tau = 3.0 * ddq + 0.5 * dq + 1.0 * sense + 0.01 * rng.normal(size=len(t))
             inside = slice(3, -3)
             columns = np.stack([acceleration_columns(ddq[inside, None])] * 2)
-            ways.append(Stretch("run", t[inside], q[inside, None], tau[inside, None], columns, dq[inside, None]))
+            ways.append(SteadyStretch("run", t[inside], q[inside, None], tau[inside, None], columns, dq[inside, None]))
         points.append(both_ways(*ways))
     fit = fit_friction(group, points)
     inertia, std = (float(x[0, 0]) for x in fit.inertia)
@@ -173,17 +173,17 @@ def test_a_run_is_prolonged_and_slowed_where_the_range_ends(pendulum):
     bounds, timing, ranges = Bounds.of(pendulum), Timing(), {"q1": (-1.0, 1.0)}
     span = joint_range(group, bounds, ranges)
     slow, fast = plan_levels(group, bounds, np.zeros(1), speeds=[[0.3, 2.0]], ranges=ranges, timing=timing)[0]
-    again, word = prolonged(group, slow, span, timing, 0.5, slower=True)
+    again, word = prolong_level(group, slow, span, timing, 0.5, slower=True)
     assert word == ""
     assert again.motion.settle == pytest.approx(0.5)
     assert again.motion.cruise == pytest.approx(1.0 + 2.0 * (0.5 - 0.2))
-    again, word = prolonged(group, fast, span, timing, 0.5, slower=True)
+    again, word = prolong_level(group, fast, span, timing, 0.5, slower=True)
     assert again.speed == pytest.approx(2.0 / (0.3 + 2.0 * 0.5 + 0.2))
     assert "times its velocity, for the range is too short" in word
     q, _, _ = again.motion.sample(np.linspace(0.0, again.motion.duration, 300))
     assert q.min() > -1.0 - 1e-9
     assert q.max() < 1.0 + 1e-9
-    again, word = prolonged(group, fast, span, timing, 0.5, slower=False)
+    again, word = prolong_level(group, fast, span, timing, 0.5, slower=False)
     assert again is None
     assert "widen the range (--range)" in word
 

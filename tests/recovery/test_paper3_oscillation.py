@@ -8,8 +8,8 @@ import pytest
 import dynident as di
 from dynident.experiments.bench import Bench
 from dynident.experiments.options import OscillationOptions
-from dynident.experiments.oscillation.gravity_stage import gravity_stage
-from dynident.experiments.oscillation.inertia_stage import inertia_stage
+from dynident.experiments.oscillation.gravity_stage import run_gravity_stage
+from dynident.experiments.oscillation.inertia_stage import run_inertia_stage
 from dynident.experiments.oscillation.model import swing_model
 from dynident.experiments.oscillation.modes import fit_modes
 from dynident.experiments.oscillation.procedure import creep, random_walk
@@ -103,7 +103,7 @@ def test_extrapolation_from_half_as_much_again(links, achievable):
     made, robot = bench(links)
     heavy = {name: 1.25 * value for name, value in robot.value_set("plant").items()}  # the fit must not start right
     model = swing_model(robot, heavy)
-    found = gravity_stage(made, model, OscillationOptions(factor=1.2, amplitude=np.radians(0.3), rounds=2))
+    found = run_gravity_stage(made, model, OscillationOptions(factor=1.2, amplitude=np.radians(0.3), rounds=2))
     assert relative_errors(found, model).max() < achievable
     assert all(step.state == "swings" for step in found.steps)
 
@@ -116,7 +116,7 @@ def test_from_a_doubtful_description_with_an_encoder_of_16_bits():
     ):
         assert abs(one.value - true) < max(4.0 * one.std, 2e-3 * abs(true)), one
         assert one.std < 0.01 * max(abs(true), 0.1)
-    assert found.warnings == []
+    assert found.warnings == ()
 
 
 def test_inertia_of_three_links_from_three_set_points():
@@ -125,10 +125,10 @@ def test_inertia_of_three_links_from_three_set_points():
     model = paper_model(robot)
     points = [np.zeros(3), np.array([0.0, 1.2, 0.0]), np.array([0.0, 0.0, 1.2])]
     how = OscillationOptions(amplitude=np.radians(0.1))
-    found = inertia_stage(made, model, how, kp=100.0, set_points=points)
+    found = run_inertia_stage(made, model, how, kp=100.0, set_points=points)
     np.testing.assert_allclose(found.values, 1.0, atol=1.7e-4)
     assert np.all(np.isfinite(found.std))
-    one = inertia_stage(
+    one = run_inertia_stage(
         made, model, OscillationOptions(amplitude=np.radians(0.1), rounds=1), kp=100.0, set_points=points[:1]
     )
     assert one.std.max() > 30.0 * found.std.max()
@@ -139,8 +139,8 @@ def test_large_starts_ruin_the_estimate_of_two_links():
     model = swing_model(robot)
     loose = OscillationOptions(factor=1.5, amplitude=np.radians(15.0), reach=np.radians(80.0), rounds=1)
     small = OscillationOptions(factor=1.5, amplitude=np.radians(0.3), rounds=1)
-    wrong = relative_errors(gravity_stage(made, model, loose), model).max()
-    right = relative_errors(gravity_stage(made, model, small), model).max()
+    wrong = relative_errors(run_gravity_stage(made, model, loose), model).max()
+    right = relative_errors(run_gravity_stage(made, model, small), model).max()
     assert wrong > 100.0 * right
     assert wrong > 2e-3
 

@@ -10,7 +10,7 @@ from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.step.analysis import step_payload
 from dynident.experiments.step.controller import default_motors
 from dynident.experiments.step.poses import choose_poses, inertia_base
-from dynident.experiments.step.result import Inertia
+from dynident.experiments.step.result import EffectiveInertia
 from dynident.experiments.step.tracking import ForwardModel, forward_models, track, tracking_check
 from dynident.plant import Motors, MujocoPlant, Payload, Sensors
 
@@ -59,7 +59,7 @@ def one_joint(arm, j, **how):
 def combinations(found):
     """Table 1's combinations from the base parameters of the robot file (h = 0.33 m)."""
     told = found.combinations
-    b = dict(zip(told.base.names, told.beta, strict=True))
+    b = dict(zip(told.base.names, told.estimate.values, strict=True))
     c3 = -b["XXR3"]
     return {
         "Ie1+Ie6": b["ZZR3"],
@@ -143,7 +143,7 @@ def test_the_motion_of_the_check_has_the_papers_peaks(arm, test_of_the_arm):
 
 
 def inertias(found):
-    return [Inertia(c.motor, c.pose, c.numbers.inertia, float(c.numbers.std[0])) for c in found.configurations]
+    return [EffectiveInertia(c.motor, c.pose, c.numbers.inertia, float(c.numbers.std[0])) for c in found.configurations]
 
 
 @full
@@ -170,8 +170,8 @@ def test_a_payload_from_exact_inertias(arm):
     heavy = {**values, **{name: values.get(name, 0.0) + x for name, x in zip(names, more, strict=True)}}
     rng = np.random.default_rng(0)
     poses = [(j, q) for j in range(3) for q in rng.uniform(-1.2, 1.2, (6, 3))]
-    empty = [Inertia(j, q, di.mass_matrix(arm, q[None], "plant")[0, j, j], 1e-5) for j, q in poses]
-    loaded = [Inertia(j, q, di.mass_matrix(arm, q[None], heavy)[0, j, j], 1e-5) for j, q in poses]
+    empty = [EffectiveInertia(j, q, di.mass_matrix(arm, q[None], "plant")[0, j, j], 1e-5) for j, q in poses]
+    loaded = [EffectiveInertia(j, q, di.mass_matrix(arm, q[None], heavy)[0, j, j], 1e-5) for j, q in poses]
     numbers = {one.name: one.value for one in step_payload(arm, loaded, empty).numbers}
     assert numbers["mass"] == pytest.approx(2.0, rel=1e-6)
     assert numbers["cz"] == pytest.approx(0.03, rel=1e-5)
@@ -214,8 +214,8 @@ def test_all_combinations_of_a_six_joint_arm():
     found = di.experiments.step_test(bench(robot, motors, free=False), motors)
     told = found.combinations
     assert told.base.n == 28
-    assert all(told.told)
-    error = np.abs(told.beta - told.base.values("plant"))
+    assert told.estimate.determined.all()
+    error = np.abs(told.estimate.values - told.base.values("plant"))
     assert error.max() < 5e-3  # [kg·m², kg·m]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import dynident as di
-from dynident.pipeline.identification import identify_with_plots
 from dynident.report.fit import report_html
+from dynident.report.plot_data import identify_with_plots
 from tests.report import browser
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"

@@ -14,13 +14,13 @@ import pytest
 from rich.console import Console
 
 import dynident as di
-from dynident.estimate.report_data import ReportData
 from dynident.estimate.torque_errors import TorqueErrors, Trace
-from dynident.pipeline.identification import identify, identify_with_plots
+from dynident.pipeline.identification import identify
 from dynident.report.charts import torque_plot
 from dynident.report.fit import report_html
 from dynident.report.fit.trust import assess_fit, trust_counts, trust_of
 from dynident.report.html import source
+from dynident.report.plot_data import ReportData, identify_with_plots
 from dynident.report.terminal.fit import print_estimate, print_validation
 from dynident.validation import validate
 

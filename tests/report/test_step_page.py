@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
+
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.report.experiments.step import _verdict
 
 
 def headline(beta, std):
-    told = SimpleNamespace(beta=beta, std=std, told=[True] * len(beta), base=SimpleNamespace(n=len(beta)))
-    return _verdict(SimpleNamespace(configurations=[SimpleNamespace(motor=0)], combinations=told), None)
+    names = tuple(f"ZZ{k}" for k in range(len(beta)))
+    estimate = ParameterEstimate(names, ("",) * len(beta), beta, np.diag(std) ** 2, [True] * len(beta))
+    found = SimpleNamespace(estimate=estimate)
+    return _verdict(SimpleNamespace(configurations=[SimpleNamespace(motor=0)], combinations=found, payload=None))
 
 
 def test_a_number_that_is_zero_does_not_look_uncertain():

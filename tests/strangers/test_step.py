@@ -11,7 +11,7 @@ import pytest
 import dynident as di
 from dynident.experiments.bench import Bench
 from dynident.experiments.protocol import ExperimentError
-from dynident.experiments.step import analyse, record_from_log
+from dynident.experiments.step import analyze_steps, record_from_log
 from dynident.experiments.step.controller import default_motors
 from tests.robots import tree_model
 from tests.strangers import STRANGERS, calibration, scara
@@ -55,7 +55,7 @@ def test_the_weight_of_a_slide_does_not_get_into_its_friction():
     # What is constant is weight or offset: only the description knows which.
     assert 1.0 < lift.offset[1] < 10.0
     records = [record_from_log(run.log(stranger.described), stranger.described, motors) for run in bench.runs]
-    again = analyse(stranger.described, motors, records)
+    again = analyze_steps(stranger.described, motors, records)
     assert again.friction[0].coulomb[0] == pytest.approx(8.0, rel=1e-3)
 
 

@@ -127,9 +127,7 @@ def test_every_how_to_is_listed_and_short():
 
 
 def test_every_public_name_is_in_the_api_reference(tmp_path):
-    spec = importlib.util.spec_from_file_location("api_pages", ROOT / "docs" / "api_pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded_script("api_pages")
     (tmp_path / "removed.rst").write_text("a room that is no more")
     module.write_pages(tmp_path)
     text = {path.stem: path.read_text() for path in tmp_path.glob("*.rst")}
@@ -138,6 +136,33 @@ def test_every_public_name_is_in_the_api_reference(tmp_path):
     assert set(di.__all__) - {"__version__"} <= set(found)
     assert len(found) > 150  # the names of the rooms are there as well
     assert set(re.findall(r"^   ([a-z]+)$", text.pop("index"), re.MULTILINE)) == set(text)
+
+
+def loaded_script(name: str):
+    """A script of the docs as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_of_options_are_those_of_the_records():
+    script = loaded_script("option_tables")
+    assert script.PAGE.read_text() == script.page_text(), "run: python docs/option_tables.py"
+
+
+# Pages with tables of a verb's options -> the verb; the words beside a flag are the page's own.
+TABLES = {"gravity": "gravity", "plant": "simulate", "motion": "excite", "step": "step", "export": "export"}
+
+
+@pytest.mark.parametrize("page", TABLES)
+def test_flags_in_tables_are_those_of_the_verb(page):
+    from dynident.cli.command_line import verb_parser
+
+    known = verb_parser(TABLES[page])._option_string_actions
+    rows = re.findall(r"^\| (`--.*?) \|", (ROOT / "docs" / "reference" / f"{page}.md").read_text(), re.MULTILINE)
+    named = {flag for row in rows for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*", row)}
+    assert named <= set(known)
 
 
 def test_the_program_on_the_page_is_the_one_that_is_compiled():

@@ -98,7 +98,8 @@ def module_imports(path: Path, *, in_functions: bool) -> set[str]:
 
 def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.FunctionDef):
+        for_types = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+        if not isinstance(child, ast.FunctionDef) and not for_types:
             yield child
             yield from _outside_functions(child)
 

@@ -60,12 +60,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say on one line what is wrong, and leave with code 2."""
         known = list(self._option_string_actions)
-        if ": invalid choice: '" in message:  # of verbs without an options record
-            option, rest = message.removeprefix("argument ").split(": invalid choice: '", 1)
-            word, _, choices = rest.partition("' (choose from ")
-            valid = [choice.strip().strip("'") for choice in choices.rstrip(")").split(",")]
-            message = f"{option}: unknown choice '{word}'{suggestion(word, valid)}"
-        elif message.startswith("unrecognized arguments: "):
+        if message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split(" ")[0]
             message = f"unknown argument '{word}'{suggestion(_name(word), known)}; see {self.prog} --help"
         elif message.startswith("the following arguments are required: "):

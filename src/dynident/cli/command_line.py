@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import io
 import os
@@ -24,18 +23,18 @@ VERBS = {
         "InspectArguments",
         "run_inspect",
     ),
-    "check": ("what is wrong with logs, and how to put it right", "check", "CheckArguments", "run_check"),
+    "check": ("diagnose logs and suggest fixes", "check", "CheckArguments", "run_check"),
     "identify": ("parameters of a robot from logs of its motion", "identify", "IdentifyArguments", "run_identify"),
     "validate": (
-        "how well an identified model predicts logs it has not seen",
+        "prediction errors of an identified model on held-out logs",
         "fits",
         "ValidateArguments",
         "run_validate",
     ),
     "predict": ("torque of a log from position and time", "fits", "PredictArguments", "run_predict"),
-    "payload": ("mass, centre and inertia of what the tool carries", "fits", "PayloadArguments", "run_payload"),
+    "payload": ("mass, center and inertia of what the tool carries", "fits", "PayloadArguments", "run_payload"),
     "export": ("an identified model as URDF, MJCF, YAML or C", "export", "ExportArguments", "run_export"),
-    "report": ("the page of a stored fit, made anew", "fits", "ReportArguments", "run_report"),
+    "report": ("regenerate the HTML report of a fit", "fits", "ReportArguments", "run_report"),
     "compare": (
         "two runs or more side by side: errors, parameters, data, options",
         "fits",
@@ -52,27 +51,27 @@ VERBS = {
         "run_simulate",
     ),
     "excite": (
-        "a motion that tells most about a robot's parameters within its limits",
-        "verbs",
-        "excite_arguments",
+        "an optimal excitation trajectory within the limits of a robot",
+        "excite",
+        "ExciteArguments",
         "run_excite",
     ),
-    "step": ("inertia and friction from steps of voltage, one joint at a time", "step", "StepArguments", "run_step"),
+    "step": ("inertia and friction from voltage-step tests, one joint at a time", "step", "StepArguments", "run_step"),
     "gravity": (
-        "mass moments from slow motion of one joint at a time, on a machine or from logs",
+        "mass moments from quasi-static gravity tests, on a machine or from logs",
         "experiment_verbs",
         "GravityArguments",
         "run_gravity",
     ),
-    "live": ("parameters or payload while the robot works", "verbs", "live_arguments", "run_live"),
+    "live": ("parameters or payload while the robot works", "live", "LiveArguments", "run_live"),
     "friction": (
-        "friction of joints from runs at constant velocities",
+        "friction of joints from constant-velocity tests",
         "experiment_verbs",
         "FrictionArguments",
         "run_friction",
     ),
     "oscillate": (
-        "weights and inertias from natural oscillations",
+        "weights and inertias from free-oscillation tests",
         "experiment_verbs",
         "OscillateArguments",
         "run_oscillate",
@@ -82,30 +81,23 @@ VERBS = {
 
 def options_of(verb: str) -> Any:
     """The options record of a verb."""
-    _, module, options, _ = VERBS[verb]
-    return getattr(importlib.import_module(f"dynident.cli.{module}"), options)
+    return _of_verb(verb, VERBS[verb][2])
+
+
+def _of_verb(verb: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"dynident.cli.{VERBS[verb][1]}"), name)
 
 
 def verb_parser(verb: str) -> Parser:
     """The parser of a verb, from its options record."""
     text = VERBS[verb][0]
     parser = Parser(prog=f"dynident {verb}", description=f"{text[0].upper()}{text[1:]}.", epilog=_EPILOG)
-    record = options_of(verb)
-    if dataclasses.is_dataclass(record):
-        add_arguments(parser, record)
-    else:
-        record(parser)
-        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-        if verb in ("predict", "export", "simulate"):
-            parser.add_argument("--quiet", action="store_true", help="nothing on the terminal")
+    add_arguments(parser, options_of(verb))
     return parser
 
 
 def _run(verb: str, words: Sequence[str]) -> int:
-    record, parser = options_of(verb), verb_parser(verb)
-    options = parsed_options(parser, record, words) if dataclasses.is_dataclass(record) else parser.parse_args(words)
-    _, module, _, function = VERBS[verb]
-    code: int = getattr(importlib.import_module(f"dynident.cli.{module}"), function)(options)
+    code: int = _of_verb(verb, VERBS[verb][3])(parsed_options(verb_parser(verb), options_of(verb), words))
     sys.stdout.flush()
     return code
 

@@ -3,58 +3,68 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
-from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dynident.cli.arguments import command, output_argument, robot_argument
 from dynident.errors import InputError
-from dynident.files import write_text
+from dynident.motion.options import ExcitationOptions
+from dynident.options import REQUIRED, Answer, LockedJoints, Quiet, option, plain_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dynident.motion.excitation import ExcitingMotion
     from dynident.motion.options import SearchProgress
     from dynident.robot import Robot
 
-_PLAIN = (
-    *("duration", "frequency", "harmonics", "criterion", "model", "terms", "safety", "floor", "clearance", "radius"),
-    *("starts", "kicks", "seed", "rate", "rest_speed"),
-)
-_PER_JOINT = ("noise", "acceleration", "max_velocity", "max_effort")
+_PER_JOINT = ("noise", "rest_speed", "acceleration", "max_velocity", "max_effort")
 
 
-def run(options: Namespace, robot: Robot) -> int:
-    """Optimise, write the files, tell."""
+@dataclass(frozen=True, kw_only=True)
+class ExciteArguments(ExcitationOptions, LockedJoints, Quiet, Answer):
+    """`dynident excite` on the command line."""
+
+    robot: str = robot_argument()
+    output: str = output_argument(REQUIRED, "file for the motion", "F.yaml")
+    extend: str | None = option(
+        None, "data that is there already: the folder that identify wrote, or information (.npz)", metavar="FIT"
+    )
+    csv: str | None = option(None, "samples as t,q1..,dq1..,ddq1..", metavar="F.csv")
+    ros: str | None = option(None, "samples as a ROS 2 JointTrajectory message", metavar="F.json")
+    report: str | None = option(None, "page with limits, curves, space and standard deviations", metavar="F.html")
+
+
+def run_excite(options: ExciteArguments) -> int:
+    """`dynident excite`."""
+    from dynident.cli.inputs import robot_of
+    from dynident.files import write_text
     from dynident.identifiability import base_parameters
     from dynident.motion import optimize_excitation, write_csv, write_ros
-    from dynident.motion.options import ExcitationOptions
 
     _check_targets(options)
-    given = _given(options, robot)
+    robot = robot_of(options)
+    chosen = _excitation_options(options, robot)
     with progress_bar(options.quiet or options.json) as progress:
-        motion = optimize_excitation(robot, progress=progress, **given)
+        motion = optimize_excitation(robot, **chosen | {"progress": progress})
     motion.save(options.output)
-    rate = ExcitationOptions.rate if options.rate is None else options.rate
     if options.csv:
         numbers = tuple(name.removeprefix("q") for name in robot.position_names)
-        write_csv(motion.trajectory, options.csv, rate, numbers)
+        write_csv(motion.trajectory, options.csv, options.rate, numbers)
     if options.ros:
-        write_ros(motion.trajectory, options.ros, rate)
+        write_ros(motion.trajectory, options.ros, options.rate)
     if options.report:
         from dynident.report.excitation_design import motion_html
 
-        write_text(Path(options.report), motion_html(motion, robot, command=_command(options)))
+        write_text(Path(options.report), motion_html(motion, robot, command=command("excite", options)))
     if options.json:
         print(json.dumps(motion.as_dict(), allow_nan=False))
     elif not options.quiet:
         _print(motion, robot, options)
-    doubts = base_parameters(robot, given.get("terms", ExcitationOptions.terms)).warnings
+    doubts = base_parameters(robot, options.terms).warnings
     for warning in (*motion.warnings, *doubts):
         print(f"dynident: {warning}", file=sys.stderr)
     unknown = [name for name, deviation in zip(motion.names, motion.std, strict=True) if isinf(deviation)]
@@ -69,7 +79,7 @@ def run(options: Namespace, robot: Robot) -> int:
     return 0
 
 
-def _check_targets(options: Namespace) -> None:
+def _check_targets(options: ExciteArguments) -> None:
     """Before minutes of work, not after."""
     from dynident.files import check_target
 
@@ -82,33 +92,32 @@ def _check_targets(options: Namespace) -> None:
         raise InputError(f"-o, --csv, --ros and --report would write the same file {options.output}; give each its own")
 
 
-def _given(options: Namespace, robot: Robot) -> dict[str, Any]:
-    """The options that were given; defaults stay where they are defined."""
+def _excitation_options(options: ExciteArguments, robot: Robot) -> dict[str, Any]:
+    """Keywords of `optimize_excitation`: texts by joint become numbers, a fit becomes its information."""
     from dynident.cli.inputs import parse_by_joint, parse_positions
 
-    given = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
+    texts: Any = options  # what a command line gives is text where Python takes numbers, lists and mappings
+    chosen = plain_options(options, ExcitationOptions)
     for name in _PER_JOINT:
-        if getattr(options, name) is not None:
-            given[name] = _per_joint(getattr(options, name), f"--{name.replace('_', '-')}")
+        if chosen[name] is not None:
+            chosen[name] = _per_joint(chosen[name], f"--{name.replace('_', '-')}")
     if options.position_range is not None:
-        text, example = options.position_range, "joint=LOWER:UPPER, such as q4=-1:0.5, or one range for all joints"
+        text, example = texts.position_range, "joint=LOWER:UPPER, such as q4=-1:0.5, or one range for all joints"
         by_joint = "=" in text
         ranges = parse_by_joint(text if by_joint else f"all={text}", "--position-range", _range, example)
-        given["position_range"] = ranges if by_joint else ranges["all"]
-    if options.start:
-        given["start"] = parse_positions(options.start, "--start")
-    boxes = [_numbers(text, "--box") for text in options.box]
-    for text, box in zip(options.box, boxes, strict=True):
+        chosen["position_range"] = ranges if by_joint else ranges["all"]
+    chosen["start"] = parse_positions(texts.start, "--start") if texts.start else None
+    boxes = [_numbers(text, "--box") for text in texts.boxes]
+    for text, box in zip(texts.boxes, boxes, strict=True):
         if len(box) != 6:
             raise InputError(f"--box {text}: expected six numbers, the lower corner and the upper one")
-    if boxes:
-        given["boxes"] = [[box[:3], box[3:]] for box in boxes]
+    chosen["boxes"] = [[box[:3], box[3:]] for box in boxes]
     if options.extend is not None:
         from dynident.pipeline.known_information import known_options
 
         # Noise and rows per second belong together: where the data says both, --rate is that of the files only.
-        given |= known_options(options.extend, robot)
-    return given
+        chosen |= known_options(options.extend, robot)
+    return chosen
 
 
 def _per_joint(text: str, option: str) -> float | list[float] | dict[str, float]:
@@ -156,7 +165,7 @@ def progress_bar(silent: bool) -> Iterator[Callable[[SearchProgress], None] | No
         yield show
 
 
-def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
+def _print(motion: ExcitingMotion, robot: Robot, options: ExciteArguments) -> None:
     """The page for people: what was found, what is left of the limits, the widest intervals."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -190,15 +199,3 @@ def _print(motion: ExcitingMotion, robot: Robot, options: Namespace) -> None:
     console.print(f"Motion: {options.output}", soft_wrap=True)
     if options.report:
         console.print(f"Report: {options.report}", soft_wrap=True)
-
-
-def _command(options: Namespace) -> str:
-    """The command that makes the same motion again."""
-    words = ["dynident", "excite", options.robot, "-o", options.output]
-    for name in (*_PLAIN, "locked", "start", *_PER_JOINT, "extend", "csv", "ros", "report"):
-        value = getattr(options, name)
-        if value is not None and value != "":
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    words += [] if options.position_range is None else [f"--position-range={options.position_range}"]
-    words += [f"--box={text}" for text in options.box]  # which may begin with a minus
-    return shlex.join(words)

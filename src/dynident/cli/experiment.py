@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dynident.errors import DynidentError, InputError
+from dynident.cli.arguments import command
+from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.experiments.options import PlantOptions
 from dynident.options import (
     REQUIRED,
@@ -25,9 +26,13 @@ from dynident.options import (
 )
 
 if TYPE_CHECKING:
-    from dynident.experiments.bench import Bench, Progress
+    from dynident.experiments.bench import Bench, Bounds, Progress
+    from dynident.experiments.protocol import Experiment, ExperimentResult
+    from dynident.logs import Log
     from dynident.plant import Motors, Plant
     from dynident.robot import Robot
+
+ResultT = TypeVar("ResultT", bound="ExperimentResult")
 
 PLANT_SET = "plant"  # value set of a bundled robot that a machine could have
 _RUNS, _ANSWER, _REPORT = "runs", "answer.json", "report.html"
@@ -60,6 +65,35 @@ def refuse_given(options: Any, names: Iterable[str], why: str) -> None:
 def split_names(joints: Any) -> list[str] | None:
     """Joints from `q2,q3`."""
     return None if joints is None else [part.strip() for part in joints.split(",") if part.strip()]
+
+
+def parse_pose(text: str, robot: Robot, flag: str = "--pose") -> list[float]:
+    """A pose (n_moving,) from `q2=1.2`, other joints at zero."""
+    from dynident.cli.inputs import parse_positions
+
+    given = parse_positions(text, flag)
+    for name in given:
+        if name not in robot.joint_names and name not in robot.position_names:
+            raise UnknownNameError(f"joint in {flag}", name, (*robot.position_names, *robot.joint_names))
+    pairs = zip(robot.joint_names, robot.position_names, strict=True)
+    return [given.get(name, given.get(variable, 0.0)) for name, variable in pairs]
+
+
+def parse_levels(text: str | None, flag: str, expected: str) -> list[float] | dict[str, list[float]] | None:
+    """Numbers from ``0.1,0.5,1`` for every joint, or ``q5=1:2:3,q6=0.8:2.4``."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        if parts and "=" not in text:
+            return [float(number) for part in parts for number in part.split(":")]
+        pairs = [part.partition("=") for part in parts]
+        found = {name.strip(): [float(number) for number in numbers.split(":")] for name, _, numbers in pairs}
+    except ValueError:
+        found = {}
+    if not found:
+        raise InputError(f"{flag} {text}: expected {expected}")
+    return found
 
 
 def true_values(options: PlantOptions, robot: Robot) -> str | None:
@@ -152,7 +186,34 @@ def _remove_earlier(folder: Path) -> None:
         raise InputError(f"{folder.parent}: cannot be cleared ({error.strerror})") from None
 
 
-def tell(
+def perform(
+    options: ExperimentArguments, experiment: Experiment[Any, Any, ResultT], plant: Plant, bounds: Bounds | None = None
+) -> ResultT:
+    """Perform an experiment on a machine, with runs and progress as the options say."""
+    with bench(options, plant, bounds=bounds) as made:
+        return experiment.perform(made)
+
+
+def read_logs(options: Any, robot: Robot) -> list[Log]:
+    """Logs of `--from`."""
+    from dynident.cli.inputs import parse_window
+    from dynident.logs import read_log
+
+    start, stop = parse_window(options.window)
+    return [read_log(path, robot, columns=options.columns, start=start, stop=stop) for path in options.logs]
+
+
+def show_result(verb: str, options: ExperimentArguments, found: ExperimentResult) -> int:
+    """Write and print what an experiment found."""
+    from dynident.report.experiments import experiment_html, experiment_text
+
+    def page() -> str:
+        return experiment_html(found, command(verb, options))
+
+    return show_answer(options, found.as_dict(), lambda: experiment_text(found), page)
+
+
+def show_answer(
     options: ExperimentArguments,
     found: dict[str, Any],
     text: Callable[[], str],

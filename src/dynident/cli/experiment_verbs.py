@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Mapping
@@ -15,22 +14,24 @@ from dynident.cli.experiment import (
     ExperimentArguments,
     bench,
     machine,
+    parse_levels,
+    parse_pose,
+    perform,
+    read_logs,
     refuse_given,
+    show_answer,
+    show_result,
     split_names,
-    tell,
     true_values,
 )
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
 from dynident.experiments.options import FrictionOptions, GravityOptions, OscillationOptions
-from dynident.options import LogReading, given_options, option, option_fields, plain_options
+from dynident.options import LogReading, given_options, option, plain_options
 
 if TYPE_CHECKING:
-    from dynident.arrays import Array
     from dynident.estimate.fit import Fit
-    from dynident.experiments.friction import VelocityFriction
-    from dynident.experiments.gravity.result import GravityMoments
+    from dynident.experiments.gravity.procedure import GravityExperiment
     from dynident.experiments.options import Order
-    from dynident.experiments.oscillation.procedure import Oscillation
     from dynident.papers.jamisola.tables import PaperTable
     from dynident.robot import Robot
 
@@ -69,70 +70,41 @@ _SWEEPS = ("plant", "poses", "least_poses", "span_degrees", "speed", "plan")
 
 def run_gravity(options: GravityArguments) -> int:
     """`dynident gravity`."""
-    from dynident.cli.inputs import robot_of
+    from dynident.cli.inputs import parse_positions, robot_of
+    from dynident.experiments.gravity.procedure import GravityExperiment
 
     fit = _fit(options.fit)  # a bad one is refused before anything moves
-    robot = robot_of(options)
-    if options.plan:
-        return _plan(options, robot)
-    found = _from_logs(options, robot) if options.logs else _from_machine(options, robot)
-    if fit is not None:
-        found = found.compared_to(fit)
-    from dynident.report.experiments.gravity import gravity_html
-
-    return tell(
-        options, found.as_dict(), lambda: _text(found), lambda: gravity_html(found, command("gravity", options))
-    )
-
-
-def _from_machine(options: GravityArguments, robot: Robot) -> GravityMoments:
-    from dynident.experiments.gravity import gravity_moments
-
-    refuse_given(options, ("columns", "window"), "belongs to logs: give them with --from LOG..")
-    how = _sweeps(options)
-    plant = machine(options, robot, rate=_RATE, encoder=_ENCODER)
-    simulated = options.plant is None and options.payload is None
-    true = (true_values(options, robot) or robot.default_values) if simulated else None
-    with bench(options, plant) as made:
-        return gravity_moments(made, **how | {"true": true})
-
-
-def _from_logs(options: GravityArguments, robot: Robot) -> GravityMoments:
-    from dynident.cli.inputs import parse_window
-    from dynident.experiments.gravity import gravity_from_logs
-    from dynident.logs import read_log
-
-    refuse_given(options, (*SIMULATED, *_SWEEPS), "shapes a machine or its sweeps; leave it out with --from")
-    start, stop = parse_window(options.window)
-    logs = [read_log(path, robot, columns=options.columns, start=start, stop=stop) for path in options.logs]
-    return gravity_from_logs(robot, logs, order=_order(options), joints=split_names(options.joints))
-
-
-def _plan(options: GravityArguments, robot: Robot) -> int:
-    from dynident.experiments.gravity.procedure import plan_gravity_sweeps
-
-    if options.logs:
+    robot, how = robot_of(options), plain_options(options, GravityOptions)
+    how |= {"joints": split_names(options.joints), "order": _order(options), "span": _radians(options.span_degrees)}
+    if options.logs and options.plan:
         raise InputError("--plan is about sweeps of a machine; leave it out with --from")
-    plan = plan_gravity_sweeps(robot, **_sweeps(options))
-    lines = plan.lines(robot)
+    if options.logs:
+        refuse_given(options, (*SIMULATED, *_SWEEPS), "shapes a machine or its sweeps; leave it out with --from")
+    elif not options.plan:
+        refuse_given(options, ("columns", "window"), "belongs to logs: give them with --from LOG..")
+    how["poses"] = [parse_positions(text, "--pose") for text in how["poses"]]
+    experiment = GravityExperiment(robot, GravityOptions(**how))
+    if options.plan:
+        return _show_plan(options, experiment)
+    if options.logs:
+        found = experiment.analyze(experiment.read(read_logs(options, robot)))
+    else:
+        found = perform(options, experiment, machine(options, robot, rate=_RATE, encoder=_ENCODER))
+        if options.plant is None and options.payload is None:
+            found = found.beside(true_values(options, robot) or robot.default_values)
+    return show_result("gravity", options, found if fit is None else found.compared_to(fit))
+
+
+def _show_plan(options: GravityArguments, experiment: GravityExperiment) -> int:
+    from dynident.experiments.bench import Bounds
+
+    plan = experiment.plan(Bounds.of(experiment.robot))
+    lines = plan.lines(experiment.robot)
     if options.json:
         print(json.dumps({"sweeps": lines, "notes": list(plan.notes), "warnings": []}))
     else:
         print("\n".join([f"{len(lines)} sweeps, from the tip inwards:", *lines, *plan.notes]))
     return 0
-
-
-def _sweeps(options: GravityArguments) -> dict[str, Any]:
-    """What shapes the sweeps."""
-    from dynident.cli.inputs import parse_positions
-
-    how = plain_options(options, GravityOptions)
-    return how | {
-        "joints": split_names(options.joints),
-        "poses": [parse_positions(text, "--pose") for text in how["poses"]],
-        "span": _radians(options.span_degrees),
-        "order": _order(options),
-    }
 
 
 def _order(options: GravityArguments) -> Order:
@@ -142,33 +114,10 @@ def _order(options: GravityArguments) -> Order:
     return "auto" if given == "auto" else int(given)
 
 
-def _text(found: GravityMoments) -> str:
-    """The page for people."""
-    parts = [
-        f"Gravity moments of {found.robot.name} from {len(found.runs)} slow runs, tip to base",
-        "Torque = a0 + a1 sin q + b1 cos q [N·m], averaged over both ways:\n" + found.joint_table(),
-        "Moments:\n" + found.table(),
-    ]
-    expressions = dict(zip(found.names, found.base.expressions, strict=True))
-    told = [f"{one.name} = {expressions[one.name]}" for one in found.estimates if one.name != expressions[one.name]]
-    if told:
-        parts.append("\n".join(told))
-    if found.comparison is not None:
-        lines = ["Beside the fit (Table 5):", found.comparison.table()]
-        lines += [one.reason for one in found.comparison.links if one.reason]
-        lines += found.comparison.notes
-        parts.append("\n".join(lines))
-    notes = [*found.notes, *(f"left out: joint {name} {why}" for name, why in found.skipped.items())]
-    if notes:
-        parts.append("\n".join(notes))
-    return "\n\n".join(parts)
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # `dynident friction`: friction at constant velocities, on a machine or from logs.
 
 _VELOCITY_RATE = 500.0  # [Hz] of the simulated machine
-_COUNTS = 131072.0  # per turn of its encoders
 _TIMES = ("cruise", "ramp", "settle")
 
 
@@ -189,50 +138,38 @@ _OF_LOGS = ("joints", "gravity", "fit", "friction")
 
 def run_friction(options: FrictionArguments) -> int:
     """`dynident friction`."""
-    from dynident.cli.inputs import robot_of
+    from dynident.cli.inputs import logs_of, parse_positions, robot_of
+    from dynident.experiments.friction import velocity_friction_from_logs
+    from dynident.experiments.friction.plan import Timing
+    from dynident.experiments.friction.procedure import FrictionExperiment
 
-    robot, fit = robot_of(options), _fit(options.fit)
-    how: dict[str, Any] = {"gravity": options.gravity, "fit": fit, "friction": options.friction}
-    how["joints"] = split_names(options.joints)
-    if fit is not None and options.gravity != "cancel":
+    robot, how = robot_of(options), plain_options(options, FrictionOptions)
+    how |= {"fit": _fit(options.fit), "joints": split_names(options.joints)}
+    if options.fit is not None and options.gravity != "cancel":
         raise InputError("--fit tells gravity; leave --gravity out")
-    found = _velocity_from_logs(options, robot, how) if options.logs else _on_machine(options, robot, how)
-    return tell(options, found.as_dict(), lambda: _velocity_text(found), lambda: _page(found, options))
+    if options.logs:
+        names = [name for name in (*how, *_TIMES, "plant", *SIMULATED) if name not in _OF_LOGS]
+        refuse_given(options, names, "is for runs on a machine; leave it out with --from")
+        logs = logs_of(options.logs, robot, options, "validation")
+        found = velocity_friction_from_logs(robot, logs, **{name: how[name] for name in _OF_LOGS})
+        return show_result("friction", options, found)
+    refuse_given(options, ("columns", "window"), "is for logs; give some with --from")
+    how["at"] = parse_positions(how["at"] or "", "--at")
+    if options.plant is not None:
+        _check_pose(robot, how["joints"], how["at"])
+    times = {name: getattr(options, name) for name in _TIMES if getattr(options, name) is not None}
+    example = "numbers such as 0.1,0.5,1, or by joint q5=1:2:3,q6=0.8:2.4"
+    how |= {"speeds": parse_levels(how["speeds"], "--speeds", example), "ranges": _ranges(how["ranges"])}
+    plant = machine(options, robot, rate=_VELOCITY_RATE, encoder=_ENCODER)
+    experiment = FrictionExperiment(robot, FrictionOptions(**how | {"timing": Timing(**times)}))
+    found = perform(options, experiment, plant)
+    return show_result("friction", options, found if options.plant else found.beside(_truth(options, robot)))
 
 
 def _fit(path: Any) -> Fit | None:
     from dynident.estimate.storage import load_fit
 
     return None if path is None else load_fit(path)
-
-
-def _velocity_from_logs(options: FrictionArguments, robot: Robot, how: dict[str, Any]) -> VelocityFriction:
-    from dynident.cli.inputs import logs_of
-    from dynident.experiments.friction import velocity_friction_from_logs
-
-    on_machine = (*option_fields(FrictionOptions), *_TIMES, "plant", *SIMULATED)
-    names = [name for name in on_machine if name not in _OF_LOGS]
-    refuse_given(options, names, "is for runs on a machine; leave it out with --from")
-    logs = logs_of(options.logs, robot, options, "validation")
-    return velocity_friction_from_logs(robot, logs, **how)
-
-
-def _on_machine(options: FrictionArguments, robot: Robot, how: dict[str, Any]) -> VelocityFriction:
-    from dynident.cli.inputs import parse_positions
-    from dynident.experiments.friction import velocity_friction
-    from dynident.experiments.friction.plan import Timing
-
-    refuse_given(options, ("columns", "window"), "is for logs; give some with --from")
-    given = plain_options(options, FrictionOptions)
-    at = parse_positions(given["at"] or "", "--at")
-    if options.plant is not None:
-        _check_pose(robot, how["joints"], at)
-    times = {name: getattr(options, name) for name in _TIMES if getattr(options, name) is not None}
-    how |= {"speeds": parse_speeds(given["speeds"]), "ranges": parse_ranges(given["ranges"])}
-    how |= {"at": at, "timing": Timing(**times), "bandwidth": options.bandwidth}
-    with bench(options, machine(options, robot, rate=_VELOCITY_RATE, encoder=_COUNTS)) as made:
-        found = velocity_friction(made, **how)
-    return dataclasses.replace(found, true=_truth(options, robot) if options.plant is None else {})
 
 
 def _check_pose(robot: Robot, joints: list[str] | None, at: Mapping[str, float]) -> None:
@@ -263,27 +200,7 @@ def _truth(options: FrictionArguments, robot: Robot) -> Mapping[str, float]:
     return found
 
 
-def parse_speeds(text: str | None) -> list[float] | dict[str, list[float]] | None:
-    """Speeds from ``0.1,0.5,1`` for every joint, or ``q5=1:2:3,q6=0.8:2.4``."""
-    if text is None:
-        return None
-    example = "expected numbers such as 0.1,0.5,1, or by joint q5=1:2:3,q6=0.8:2.4"
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    try:
-        if parts and not any("=" in part for part in parts):
-            return [float(part) for part in parts]
-        found: dict[str, list[float]] = {}
-        for part in parts:
-            name, _, numbers = part.partition("=")
-            found[name.strip()] = [float(one) for one in numbers.split(":")]
-    except ValueError:
-        raise InputError(f"--speeds {text}: {example}") from None
-    if not found:
-        raise InputError(f"--speeds {text}: {example}")
-    return found
-
-
-def parse_ranges(text: str | None) -> dict[str, tuple[float, float]] | None:
+def _ranges(text: str | None) -> dict[str, tuple[float, float]] | None:
     """Ranges from ``q5=-1:1,q6=0:2``."""
     if text is None:
         return None
@@ -298,31 +215,9 @@ def parse_ranges(text: str | None) -> dict[str, tuple[float, float]] | None:
     return found
 
 
-def _velocity_text(found: VelocityFriction) -> str:
-    points = sum(len(fit.points) for fit in found.fits)
-    lines = [f"Friction of {found.robot} from {points} points at constant velocity, gravity {found.gravity}", ""]
-    lines += [found.table(), ""]
-    for fit in found.fits:
-        for k, name in enumerate(fit.group.outputs):
-            chance = "" if fit.misfit.chance is None else f", chance of that {fit.misfit.chance:.2g}"
-            lines.append(
-                f"{name}: residual {fit.misfit.rms[k]:.3g}, scatter of a point {fit.misfit.scatter[k]:.3g}, friction "
-                f"{fit.misfit.friction[k]:.3g} (RMS){chance}"
-            )
-    lines += [f"Note: {note}" for note in found.notes]
-    return "\n".join(lines)
-
-
-def _page(found: VelocityFriction, options: FrictionArguments) -> str:
-    from dynident.report.experiments.friction import velocity_html
-
-    return velocity_html(found, command=command("friction", options))
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # `dynident oscillate`: natural oscillations of a machine, as the paper did them and better.
 
-RATE = 250.0  # [Hz] unless given
 _STEP = 2e-3  # [s] of the physics: swings are slow, and what the step does to them acts as friction, which cancels
 
 
@@ -379,59 +274,31 @@ def run_oscillate(options: OscillateArguments) -> int:
 
 
 def _identify(options: OscillateArguments, robot: Robot) -> int:
-    from dynident.experiments.oscillation.procedure import oscillate
+    from dynident.experiments.oscillation.procedure import OscillationExperiment
 
     if options.stage == "inertia":
         refuse_given(options, ("search", "pose"), "belongs to the gravity stage; leave it out")
     if options.stage == "gravity":
         refuse_given(options, ("kp", "set_points"), "belongs to the inertia stage; leave it out")
-    plant = machine(options, robot, rate=RATE, step=_STEP)
+    plant = machine(options, robot, rate=_RATE, step=_STEP)
     how = plain_options(options, OscillationOptions) | {"amplitude": _radians(options.amplitude_degrees)}
     if options.reach_degrees is not None:
         how["reach"] = math.radians(options.reach_degrees)
     if options.pose is not None:
-        how["pose"] = _pose(how["pose"], robot, "--pose")
+        how["pose"] = parse_pose(how["pose"], robot)
     if options.set_points is not None:
-        how["set_points"] = [_pose(text, robot, "--set-point") for text in how["set_points"]]
-    with bench(options, plant) as made:
-        found = oscillate(made, **how)
-    if options.plant is None:
-        found = dataclasses.replace(found, truth=true_values(options, robot), known=True)
-    return tell(options, found.as_dict(), lambda: _oscillate_text(found), lambda: _oscillate_page(options, found))
+        how["set_points"] = [parse_pose(text, robot, "--set-point") for text in how["set_points"]]
+    found = perform(options, OscillationExperiment(robot, OscillationOptions(**how)), plant)
+    return show_result("oscillate", options, found if options.plant else found.beside(true_values(options, robot)))
 
 
 def _radians(degrees: float | None) -> float | None:
     return None if degrees is None else math.radians(degrees)
 
 
-def _pose(text: str, robot: Robot, option: str) -> Array:
-    """A pose from `q2=1.2`, other joints at zero."""
+def _sensitivity(options: OscillateArguments, robot: Robot) -> int:
     import numpy as np
 
-    from dynident.cli.inputs import parse_positions
-
-    given = parse_positions(text, option)
-    for name in given:
-        if name not in robot.position_names and name not in robot.joint_names:
-            raise UnknownNameError(f"joint in {option}", name, (*robot.position_names, *robot.joint_names))
-    pairs = zip(robot.position_names, robot.joint_names, strict=True)
-    return np.array([given.get(variable, given.get(name, 0.0)) for variable, name in pairs])
-
-
-def _oscillate_text(found: Oscillation) -> str:
-    lines = [f"{found.model.robot.name}: natural oscillations\n", found.table(), ""]
-    for stage in found.stages:
-        lines.append(f"{stage.name} stage ({stage.search}): {'; '.join(stage.notes)}")
-    return "\n".join(lines)
-
-
-def _oscillate_page(options: OscillateArguments, found: Oscillation) -> str:
-    from dynident.report.experiments.oscillation import oscillation_html
-
-    return oscillation_html(found, command=command("oscillate", options))
-
-
-def _sensitivity(options: OscillateArguments, robot: Robot) -> int:
     from dynident.experiments.oscillation.torque_sensitivity import sensitivity
 
     names = (*_OF_SEARCH, "set_points", "plant", *SIMULATED)
@@ -440,13 +307,13 @@ def _sensitivity(options: OscillateArguments, robot: Robot) -> int:
     if options.error is not None:
         how["error"] = math.radians(options.error)
     if options.pose is not None:
-        how["pose"] = _pose(str(options.pose), robot, "--pose")
+        how["pose"] = np.array(parse_pose(str(options.pose), robot))
     found = sensitivity(robot, options.nominal, **how)
     head = f"{robot.name}: torque error over torque for an error of {100 * found.change:g} % of one parameter"
     more = f"kp = {found.kp:g} 1/s², position error e [rad or m] of every joint"
     text = f"{head}\n{more}\n\n{found.table()}\n"
-    told = "\nAn error of the inertia vanishes with e (eq. 30), one of the weight does not (eq. 28)."
-    return tell(options, {"estimates": [], "warnings": [], **found.as_dict()}, lambda: text + told)
+    note = "\nAn error of the inertia vanishes with e (eq. 30), one of the weight does not (eq. 28)."
+    return show_answer(options, {"estimates": [], "warnings": [], **found.as_dict()}, lambda: text + note)
 
 
 def _paper(options: OscillateArguments, robot: Robot) -> int:
@@ -470,7 +337,7 @@ def _paper(options: OscillateArguments, robot: Robot) -> int:
         tables = [paper_table(made, model, stage, **how) for stage in stages]
     warnings = [warning for table in tables for warning in table.warnings]
     found = {"estimates": [], "warnings": warnings, "robot": robot.name, "tables": [one.as_dict() for one in tables]}
-    return tell(
+    return show_answer(
         options, found, lambda: "\n\n".join(map(_paper_text, tables)), lambda: _paper_page(options, robot, tables)
     )
 

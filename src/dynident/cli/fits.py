@@ -128,7 +128,7 @@ def print_payload(found: PayloadEstimate, robot: str) -> None:
     }
     print(f"Payload {how[found.method]}\n")
     print(found.table())
-    print_prose("\nIn the tool frame; inertia about the centre of mass, entries of the matrix with their sign.")
+    print_prose("\nIn the tool frame; inertia about the center of mass, entries of the matrix with their sign.")
     for note in found.notes:
         print_prose(f"Note: {note}")
     for warning in found.warnings:
@@ -145,11 +145,11 @@ class ReportArguments(Quiet, Answer):
 
 def run_report(options: ReportArguments) -> int:
     """`dynident report`."""
-    from dynident.estimate.report_data import load_report_data
     from dynident.estimate.storage import fit_path, load_fit
     from dynident.files import check_target, write_text
     from dynident.report.fit import report_html
     from dynident.report.fit.trust import assess_fit
+    from dynident.report.plot_data import load_report_data
 
     target = _page(options.output) if options.output else fit_path(options.fit).parent / "report.html"
     fit = load_fit(options.fit)
@@ -185,7 +185,7 @@ class CompareArguments(LogReading, Quiet, Answer):
     )
     output: str | None = output_argument(None, "page to write beside the tables", "F.html")
     validation: tuple[str, ...] = option(
-        (), "logs to judge all runs with", many=True, metavar="LOG", shown="those that every run held out"
+        (), "validation logs for all runs", many=True, metavar="LOG", shown="those that every run held out"
     )
     all: bool = option(False, "show parameters that agree as well", recorded=False)
 

@@ -27,15 +27,13 @@ class IdentifyArguments(IdentifyOptions, LogReading, LockedJoints, Quiet, Answer
 
     robot: str = option(REQUIRED, "robot file or bundled name", positional=True, metavar="ROBOT")
     logs: tuple[str, ...] = option(
-        REQUIRED, "logs to learn from: CSV, Parquet, npz, .mat, bags, ..", positional=True, many=True, metavar="LOG"
+        REQUIRED, "training logs: CSV, Parquet, npz, .mat, bags, ..", positional=True, many=True, metavar="LOG"
     )
     output: str = option(REQUIRED, "folder for fit.yaml and report.html", flags=("-o", "--output"), metavar="OUT")
-    validation: tuple[str, ...] = option(
-        (), "logs to judge the result with; they shape nothing", many=True, metavar="LOG"
-    )
+    validation: tuple[str, ...] = option((), "validation logs; not used for fitting", many=True, metavar="LOG")
     prior_std: float | None = option(
         None,
-        "with --estimator prior: relative deviation of the robot's own values",
+        "with --estimator prior: relative standard deviation of the robot's own values",
         minimum=0.0,
         metavar="SHARE",
         shown="0.5",
@@ -46,16 +44,16 @@ class IdentifyArguments(IdentifyOptions, LogReading, LockedJoints, Quiet, Answer
 def run_identify(options: IdentifyArguments) -> int:
     """`dynident identify`."""
     files = [("robot", options.robot), *([("columns", options.columns)] if options.columns else [])]
-    estimate = identified(options, command("identify", options), files)
+    estimate = identify_into_folder(options, command("identify", options), files)
     if options.json:
         print(json.dumps(identify_answer(estimate, Path(options.output)), allow_nan=False))
     elif not options.quiet:
-        print_identified(estimate, Path(options.output))
+        print_identification(estimate, Path(options.output))
     return 0
 
 
-def identified(
-    options: IdentifyArguments, made_with: str, files: Sequence[tuple[str, str]], told: Sequence[str] = ()
+def identify_into_folder(
+    options: IdentifyArguments, made_with: str, files: Sequence[tuple[str, str]], warnings: Sequence[str] = ()
 ) -> Fit:
     """Identify, and write fit and report.
 
@@ -63,15 +61,15 @@ def identified(
         options: Of `dynident identify`.
         made_with: The command that makes the same result again.
         files: What each file besides the logs is, and its path.
-        told: Warnings that the result is to carry.
+        warnings: Those that the result is to carry.
     """
     from dynident.cli.inputs import logs_of, progress_bar, robot_of
     from dynident.estimate.candidates import parse_friction
     from dynident.files import write_text
     from dynident.pipeline.factor_cache import FactorCache
-    from dynident.pipeline.identification import identify_with_plots
     from dynident.pipeline.provenance import made_by
     from dynident.report.fit import report_html
+    from dynident.report.plot_data import identify_with_plots
 
     out = Path(options.output)
     if out.exists() and not out.is_dir():
@@ -97,14 +95,14 @@ def identified(
         _undo(store, before)
         raise
     cache.remove_stale()
-    estimate = made_by(estimate, made_with, files, told)
+    estimate = made_by(estimate, made_with, files, warnings)
     estimate.save(out)
     plots.save(out)
     write_text(out / "report.html", report_html(estimate, plots))
     return estimate
 
 
-def print_identified(estimate: Fit, out: Path) -> None:
+def print_identification(estimate: Fit, out: Path) -> None:
     """The page of an identification, and where its files are."""
     from dynident.report.terminal import page_console
     from dynident.report.terminal.fit import print_estimate

@@ -76,16 +76,16 @@ def run_file_text(robot: Robot, given: str, target: Path, split: LogSplit, colum
         "\ntraining:  # logs that the parameters are identified from\n",
         _log_lines(split.training, folder),
         _validation(split, folder),
-        _left_out(split.left_out),
+        _left_out_lines(split.left_out),
         f"\noutput: {_scalar(output)}  # folder for fit.yaml and report.html\n",
         "\n",
         _option_lines(IdentifyArguments, READING_KEYS, {} if columns is None else {"columns": columns_path}),
         "\nidentify:\n",
-        _option_lines(IdentifyArguments, IDENTIFY_KEYS, {}, {"band": _band(split)}, indent="  "),
+        _option_lines(IdentifyArguments, IDENTIFY_KEYS, {}, {"band": _band_remark(split)}, indent="  "),
         "\nexport:  # models to write, each proved by reading it back; null: none\n",
         _option_lines(ExportArguments, EXPORT_KEYS, {}, _targets(output, robot.name), indent="  "),
-        "\nhashes:  # SHA-256 of the logs as they were when this file was written: a changed log is told\n",
-        "".join(f"  {_scalar(_path(log.path, folder))}: {log.digest}\n" for log in _used(split)),
+        "\nhashes:  # SHA-256 of the logs as they were when this file was written: a changed log is reported\n",
+        "".join(f"  {_scalar(_path(log.path, folder))}: {log.digest}\n" for log in _used_logs(split)),
     ]
     return "".join(parts)
 
@@ -142,7 +142,7 @@ def _yaml_value(value: Any) -> str:
     return _scalar(value) if value else "null"
 
 
-def _used(split: LogSplit) -> Sequence[FoundLog]:
+def _used_logs(split: LogSplit) -> Sequence[FoundLog]:
     return [*split.training, *split.validation]
 
 
@@ -195,13 +195,11 @@ def _remarks(seen: Preview) -> list[str]:
 
 def _validation(split: LogSplit, folder: Path) -> str:
     if not split.validation:
-        return "validation: []  # logs that judge the result and shape nothing: record one, of another motion\n"
-    return f"validation:  # they judge the result and shape nothing; {split.why}\n" + _log_lines(
-        split.validation, folder
-    )
+        return "validation: []  # held-out logs, not used for fitting: record one, of another motion\n"
+    return f"validation:  # held-out logs, not used for fitting; {split.why}\n" + _log_lines(split.validation, folder)
 
 
-def _left_out(logs: Sequence[FoundLog]) -> str:
+def _left_out_lines(logs: Sequence[FoundLog]) -> str:
     from dynident.report.text import printable
 
     if not logs:
@@ -209,11 +207,11 @@ def _left_out(logs: Sequence[FoundLog]) -> str:
     return "# Left out:\n" + "".join(f"#   {printable(log.path.name)}: {printable(log.reason)}\n" for log in logs)
 
 
-def _band(split: LogSplit) -> str:
+def _band_remark(split: LogSplit) -> str:
     """Bandwidth that the logs will have by default, in words."""
     from dynident.report.text import number
 
-    known = [log.band for log in _used(split) if log.band is not None]
+    known = [log.band for log in _used_logs(split) if log.band is not None]
     if not known:
         return ""
     ends = dict.fromkeys(number(band, 3) for band in (min(known), max(known)))

@@ -7,13 +7,25 @@ import math
 import signal
 import sys
 import threading
-from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynident.errors import InputError
+from dynident.online.options import LiveOptions
+from dynident.options import (
+    REQUIRED,
+    Answer,
+    LockedJoints,
+    Quiet,
+    given_options,
+    option,
+    option_fields,
+    option_flags,
+    plain_options,
+)
 
 if TYPE_CHECKING:
     from dynident.estimate.fit import Fit
@@ -22,42 +34,105 @@ if TYPE_CHECKING:
     from dynident.robot import Robot
 
 _PLANT = "plant:"
-_PLANT_OPTIONS = ("values", "rate", "noise", "payload", "payload_at", "seed")
-_FRAMES = 4.0  # of the view, per second
+# Options of the simulated machine -> keywords of its source.
+_PLANT_OPTIONS = {
+    "plant_values": "values",
+    "rate": "rate",
+    "noise": "noise",
+    "plant_payload": "payload",
+    "payload_at": "payload_at",
+    "seed": "seed",
+}
+_FRAMES_HZ = 4.0  # of the view
 
 
-def run_live(options: Namespace) -> int:
-    """`dynident live`.
+@dataclass(frozen=True, kw_only=True)
+class LiveArguments(LiveOptions, LockedJoints, Quiet, Answer):
+    """`dynident live` on the command line."""
 
-    Args:
-        options: See `live_arguments`.
-    """
+    sources: tuple[str, ...] = option(
+        REQUIRED,
+        "udp://127.0.0.1:9870 or tcp://127.0.0.1:9870 (JSON, one sample each), - (JSON lines on standard input), a log "
+        "or a ROS 2 bag (several follow each other), or plant:MOTION (the simulated robot)",
+        positional=True,
+        many=True,
+        metavar="SOURCE",
+    )
+    robot: str | None = option(None, "robot file or bundled name", metavar="ROBOT")
+    fit: str | None = option(
+        None,
+        "an identification of the robot instead: its links are known, and the payload is found",
+        metavar="FIT",
+    )
+    find: str | None = option(
+        None,
+        "parameters or payload",
+        choices=("parameters", "payload"),
+        metavar="WHAT",
+        shown="payload with --fit, else parameters",
+    )
+    log_window: str | None = option(
+        None,
+        "only this part of every log, by its own stamps",
+        unit="s",
+        flags=("--window",),
+        metavar="START:STOP",
+    )
+    pace: str | None = option(
+        None,
+        "of a log or the plant: 1 as it was, 10 ten times as fast, or max",
+        flags=("--speed",),
+        metavar="X",
+        shown="max",
+    )
+    plant_values: str | None = option(
+        None, "plant: what the machine really is", flags=("--values",), metavar="SET", shown="the robot's own"
+    )
+    rate: float | None = option(None, "plant: samples per second", unit="Hz", minimum=0.0, metavar="HZ", shown="500")
+    noise: float | None = option(None, "plant: torque noise over RMS torque", least=0.0, metavar="SHARE", shown="0.01")
+    plant_payload: str | None = option(
+        None,
+        "plant: body on the tool",
+        unit="kg, m, kg·m²",
+        flags=("--payload",),
+        metavar="MASS[,CX,CY,CZ[,..]]",
+    )
+    payload_at: float | None = option(
+        None, "plant: time at which it is attached", unit="s", least=0.0, metavar="SECONDS", shown="0"
+    )
+    seed: int | None = option(None, "plant: of the noise", least=0, metavar="N", shown="0")
+    timeout: float = option(
+        30.0,
+        "real time without a sample after which to give up; 0: wait for ever",
+        unit="s",
+        least=0.0,
+        metavar="SECONDS",
+    )
+    fresh: bool = option(False, "do not go on from an earlier checkpoint", recorded=False)
+
+
+def run_live(options: LiveArguments) -> int:
+    """`dynident live`."""
     from dynident.online.streaming import stream
 
     if options.fresh and options.checkpoint is None:
         raise InputError("--fresh belongs to --checkpoint F.npz; there is nothing to start anew from without it")
-    known = _known(options)
-    given = _identification(options)
+    known = _load_known(options)
     watching = not (options.json or options.quiet) and sys.stdout.isatty()
-    source = _source(options, known)
+    source = _open_source(options, known)
     try:
         if options.fresh and options.checkpoint is not None:
             Path(options.checkpoint).unlink(missing_ok=True)
         _announce(source, options)
         stop = threading.Event()
-        states = stream(
-            known,
-            source,
-            stop=stop,
-            clock="real",
-            interval=1.0 / _FRAMES if watching else 1.0,
-            timeout=options.timeout or None,
-            duration=options.duration,
-            count=options.count,
-            checkpoint=options.checkpoint,
-            checkpoint_every=options.checkpoint_every,
-            **given,
-        )
+        own = {
+            "payload": None if options.find is None else options.find == "payload",
+            "stop": stop,
+            "clock": "real",
+            "interval": 1.0 / _FRAMES_HZ if watching else 1.0,
+            "timeout": options.timeout or None,
+        }
+        states = stream(known, source, **plain_options(options, LiveOptions) | own)
         with _ended_by_signal(stop):
             last = _show_view(states) if watching else _show_lines(states, options)
     finally:
@@ -66,35 +141,23 @@ def run_live(options: Namespace) -> int:
     return 0
 
 
-def _known(options: Namespace) -> Robot | Fit:
+def _load_known(options: LiveArguments) -> Robot | Fit:
     """The robot, or the identification that was given."""
-    from dynident.cli.inputs import parse_positions
+    from dynident.cli.inputs import load_locked
     from dynident.estimate.storage import load_fit
-    from dynident.robot import load_robot
 
-    if (options.robot is None) == (options.fit is None):
+    if options.fit is None and options.robot is not None:
+        if options.find == "payload":
+            raise InputError("a payload is found beside known links; give --fit FIT, an identification of the robot")
+        return load_locked(options.robot, options.locked)
+    if options.fit is None or options.robot is not None:
         raise InputError("live needs either --robot ROBOT or --fit FIT, an identification of the robot")
-    if options.fit is not None:
-        if options.locked:
-            raise InputError("--locked belongs to --robot; a fit has its own locked joints")
-        return load_fit(options.fit)
-    if options.find == "payload":
-        raise InputError("a payload is found beside known links; give --fit FIT, an identification of the robot")
-    robot = load_robot(options.robot)
-    locked = parse_positions(options.locked)
-    return robot.lock(**locked) if locked else robot
+    if options.locked:
+        raise InputError("--locked belongs to --robot; a fit has its own locked joints")
+    return load_fit(options.fit)
 
 
-def _identification(options: Namespace) -> dict[str, Any]:
-    """Options of the estimator that were given; defaults stay where they are defined."""
-    names = ("terms", "band", "forgetting", "memory")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if options.find is not None:
-        given["payload"] = options.find == "payload"
-    return given
-
-
-def _source(options: Namespace, known: Robot | Fit) -> Source:
+def _open_source(options: LiveArguments, known: Robot | Fit) -> Source:
     """Where samples come from."""
     from dynident.cli.inputs import parse_window
     from dynident.estimate.fit import Fit
@@ -102,23 +165,23 @@ def _source(options: Namespace, known: Robot | Fit) -> Source:
 
     robot = known.robot if isinstance(known, Fit) else known
     first, *others = options.sources
-    is_file = not (first == "-" or "://" in first or first.startswith(_PLANT))
+    is_plant = first.startswith(_PLANT)
     if others and not all(Path(one).exists() for one in options.sources):
         raise InputError(f"{others[0]}: only logs can follow each other; give one SOURCE, or logs that exist")
-    if not is_file:
-        for name in ("window", *(("speed",) if not first.startswith(_PLANT) else ())):
-            if getattr(options, name) is not None:
-                raise InputError(f"--{name} belongs to logs; {first} has its own time")
-    if first.startswith(_PLANT):
-        return _plant(first.removeprefix(_PLANT), robot, options)
-    for name in _PLANT_OPTIONS:
-        if getattr(options, name) is not None:
-            raise InputError(f"--{name.replace('_', '-')} belongs to plant:MOTION; {first} is another source")
-    start, stop = parse_window(options.window)
+    if first == "-" or "://" in first or is_plant:
+        _refuse(
+            options,
+            ("log_window",) if is_plant else ("log_window", "pace"),
+            f"belongs to logs; {first} has its own time",
+        )
+    if is_plant:
+        return _plant_source(first.removeprefix(_PLANT), robot, options)
+    _refuse(options, _PLANT_OPTIONS, f"belongs to plant:MOTION; {first} is another source")
+    start, stop = parse_window(options.log_window)
     return open_source(
-        options.sources if others else first,
+        list(options.sources) if others else first,
         robot,
-        speed=_speed(options.speed),
+        speed=_parse_pace(options.pace),
         columns=options.columns,
         start=start,
         stop=stop,
@@ -126,7 +189,15 @@ def _source(options: Namespace, known: Robot | Fit) -> Source:
     )
 
 
-def _plant(motion: str, robot: Robot, options: Namespace) -> Source:
+def _refuse(options: LiveArguments, names: Iterable[str], why: str) -> None:
+    """Refuse options that would not be used; the message names the first that was given."""
+    fields, given = option_fields(LiveArguments), given_options(options)
+    for name in names:
+        if name in given:
+            raise InputError(f"{option_flags(name, fields[name])[0]} {why}")
+
+
+def _plant_source(motion: str, robot: Robot, options: LiveArguments) -> Source:
     from dynident.online.sources import simulated_source
     from dynident.plant.simulation import parse_payload, read_motion
 
@@ -134,15 +205,16 @@ def _plant(motion: str, robot: Robot, options: Namespace) -> Source:
         raise InputError("plant: needs a motion, such as plant:motion.yaml (dynident excite ROBOT -o motion.yaml)")
     if options.listen_all or options.columns is not None:
         raise InputError("--listen-all and --columns have no meaning with plant:MOTION; leave them out")
-    given = {name: getattr(options, name) for name in _PLANT_OPTIONS if getattr(options, name) is not None}
+    all_given = given_options(options)
+    given: dict[str, Any] = {word: all_given[name] for name, word in _PLANT_OPTIONS.items() if name in all_given}
     if "payload" in given:
         given["payload"] = parse_payload(given["payload"])
     elif "payload_at" in given:
         raise InputError("--payload-at needs --payload")
-    return simulated_source(robot, read_motion(motion, robot), speed=_speed(options.speed), **given)
+    return simulated_source(robot, read_motion(motion, robot), speed=_parse_pace(options.pace), **given)
 
 
-def _speed(text: str | None) -> float:
+def _parse_pace(text: str | None) -> float:
     if text is None or text == "max":
         return math.inf
     try:
@@ -154,7 +226,7 @@ def _speed(text: str | None) -> float:
     return speed
 
 
-def _announce(source: Source, options: Namespace) -> None:
+def _announce(source: Source, options: LiveArguments) -> None:
     """Where it listens and who can send there, or what is wrong with a log that can be used all the same."""
     from dynident.online.sources.network import is_loopback
 
@@ -191,7 +263,7 @@ def _ended_by_signal(stop: threading.Event) -> Iterator[None]:
             signal.signal(name, handler)
 
 
-def _show_lines(states: Iterator[StreamState], options: Namespace) -> StreamState:
+def _show_lines(states: Iterator[StreamState], options: LiveArguments) -> StreamState:
     """States one by one: JSON, plain lines, or nothing."""
     from dynident.report.terminal.live import live_line
 
@@ -220,7 +292,7 @@ def _show_view(states: Iterator[StreamState]) -> StreamState:
     return last
 
 
-def _finish(last: StreamState, options: Namespace) -> None:
+def _finish(last: StreamState, options: LiveArguments) -> None:
     from dynident.report.terminal import page_console
     from dynident.report.terminal.live import print_summary
 

@@ -31,7 +31,7 @@ class RunArguments(Quiet, Answer):
 def run_run(options: RunArguments) -> int:
     """`dynident run`."""
     from dynident.cli.export import export_answer, export_into, print_exported
-    from dynident.cli.identify import identified, identify_answer, print_identified
+    from dynident.cli.identify import identify_answer, identify_into_folder, print_identification
     from dynident.cli.run_file import read_run_file
 
     plan = read_run_file(options.file)
@@ -44,7 +44,7 @@ def run_run(options: RunArguments) -> int:
             print(f"dynident: {words}", file=sys.stderr)
     columns = [("columns", identify.columns)] if identify.columns else []
     files = [("run file", plan.source), ("robot", identify.robot), *columns]
-    fit = identified(identify, command("run", options), files, changed)
+    fit = identify_into_folder(identify, command("run", options), files, changed)
     written: list[Any] = []
     bodies: list[Any] = []
     if plan.export is not None:
@@ -55,7 +55,7 @@ def run_run(options: RunArguments) -> int:
         answer = {"run": plan.source, "changed": changed, "identify": identify_answer(fit, out), "export": exported}
         print(json.dumps(answer, allow_nan=False))
     elif not options.quiet:
-        print_identified(fit, out)
+        print_identification(fit, out)
         if plan.export is not None:
             print()
             print_exported(written, bodies)
@@ -124,7 +124,7 @@ class DemoArguments(Quiet, Answer):
 def run_demo(options: DemoArguments) -> int:
     """`dynident demo`."""
     from dynident.cli.fits import print_payload
-    from dynident.cli.identify import IdentifyArguments, identified, identify_answer, print_identified
+    from dynident.cli.identify import IdentifyArguments, identify_answer, identify_into_folder, print_identification
     from dynident.logs import read_log
     from dynident.payload.identification import identify_payload
 
@@ -138,17 +138,17 @@ def run_demo(options: DemoArguments) -> int:
         json=options.json,
         quiet=options.quiet,
     )
-    fit = identified(identify, command("demo", options), [("robot", arm)])
+    fit = identify_into_folder(identify, command("demo", options), [("robot", arm)])
     payload = identify_payload(fit, [read_log(loaded, fit.robot, role="validation")])
     if options.json:
         answer: dict[str, Any] = {"identify": identify_answer(fit, out), "payload": payload.as_dict()}
         print(json.dumps(answer, allow_nan=False))
     elif not options.quiet:
-        print_identified(fit, out)
+        print_identification(fit, out)
         print("\nThe same arm with 2 kg on its tool:")
         print_payload(payload, fit.robot.name)
         print("\nNext, with your own robot and logs:")
-        print("  dynident check ROBOT LOG..    what is wrong with logs, if anything")
+        print("  dynident check ROBOT LOG..    diagnose logs and suggest fixes")
         print("  dynident init ROBOT FOLDER    a run file to edit, and to repeat")
         print(f"  dynident export {shlex.quote(str(out))} --urdf arm.urdf")
     return 0

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command
 from dynident.cli.experiment import (
     SIMULATED,
     ExperimentArguments,
     bench,
     machine,
+    parse_levels,
+    parse_pose,
+    read_logs,
     refuse_given,
+    show_result,
     split_names,
-    tell,
     true_values,
 )
 from dynident.errors import InputError, UnknownNameError
@@ -27,10 +29,7 @@ from dynident.options import LogReading, Options, option, plain_options
 if TYPE_CHECKING:
     from dynident.arrays import Array
     from dynident.experiments.bench import Bench
-    from dynident.experiments.protocol import Quantity
-    from dynident.experiments.step.analysis import StepPayload
-    from dynident.experiments.step.result import Inertia, StepResult
-    from dynident.experiments.step.tracking import Tracking
+    from dynident.experiments.step.result import EffectiveInertia, FeedforwardRun, StepResult
     from dynident.plant import Motors
     from dynident.robot import Robot
 
@@ -123,7 +122,7 @@ def motors_of(options: MotorOptions, robot: Robot, *, simulated: bool) -> tuple[
         base = default_motors(robot)
         given.setdefault("voltage_limit", np.asarray(base.voltage_limit))
         return (
-            _made(robot, "joint", {**given, "gain": np.asarray(base.torque_constant)}),
+            _motors(robot, "joint", {**given, "gain": np.asarray(base.torque_constant)}),
             "back_emf" in given,
             "assumed",
         )
@@ -131,10 +130,10 @@ def motors_of(options: MotorOptions, robot: Robot, *, simulated: bool) -> tuple[
         raise InputError("--gain is Kt/Ra already; give it, or --kt and --ra")
     if "gain" not in given and len(electrical) < 2:
         raise InputError("torque constant and resistance belong together: give --kt and --ra, or --gain")
-    return _made(robot, at, given), "back_emf" in given, "given"
+    return _motors(robot, at, given), "back_emf" in given, "given"
 
 
-def _made(robot: Robot, at: str, given: dict[str, Array]) -> Motors:
+def _motors(robot: Robot, at: str, given: dict[str, Array]) -> Motors:
     import numpy as np
 
     from dynident.plant import Motors
@@ -211,21 +210,20 @@ def run_step(options: StepArguments) -> int:
 
     from dynident.cli.inputs import robot_of
     from dynident.experiments.bench import Bounds
-    from dynident.experiments.protocol import answer
     from dynident.experiments.step.analysis import step_payload
-    from dynident.experiments.step.procedure import step_test
+    from dynident.experiments.step.procedure import StepExperiment
 
-    robot = robot_of(options)
-    simulated = options.plant is None and not options.logs
+    robot, simulated = robot_of(options), options.plant is None and not options.logs
     motors, emf_known, source = motors_of(options, robot, simulated=simulated)
-    how = _how(options, robot, emf_known)
-    tracks: list[Tracking] = []
-    unloaded = None if options.unloaded is None else _unloaded(Path(options.unloaded), robot)
+    how = _step_options(options, robot, emf_known)
+    unloaded = None if options.unloaded is None else _read_unloaded(Path(options.unloaded), robot)
+    if unloaded is not None:
+        repeat = [(one.motor, one.pose) for one in unloaded[0]]
+        how = dataclasses.replace(how, repeat=repeat, voltages=unloaded[1])
+    experiment = StepExperiment(robot, motors, how)
     if options.logs:
-        result = _from_logs(options, robot, motors, how, combine=unloaded is None)
+        found = experiment.analyze(experiment.read(read_logs(options, robot)))
     else:
-        if unloaded is not None:
-            how = dataclasses.replace(how, repeat=[(one.motor, one.pose) for one in unloaded[0]], voltages=unloaded[1])
         plant = machine(options, robot, rate=RATE, encoder=ENCODER, motors=motors)
         limits = Bounds.of(robot)
         if options.unbounded:
@@ -233,25 +231,18 @@ def run_step(options: StepArguments) -> int:
                 raise InputError("--unbounded is for a simulated machine; a real one keeps its limits")
             limits = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.speed)
         with bench(options, plant, bounds=limits) as made:
-            result = step_test(made, motors, **plain_options(how, StepOptions))
-            if options.track:
-                tracks = _track(options, robot, motors, made, result)
-    payload = None if unloaded is None else step_payload(robot, _inertias(result), unloaded[0])
-    true = true_values(options, robot) if simulated else None
-    clean = simulated and options.payload is None  # the truth of a robot with a body on its tool is another
-    estimates = (*_payload(payload), *result.quantities(true, simulated=clean))
-    warnings = [*result.warnings, *(() if payload is None else payload.warnings), *_track_warnings(tracks)]
-    found = answer(estimates, warnings, **_more(result, motors, source, tracks, payload))
-
-    def page() -> str:
-        from dynident.report.experiments.step import step_html
-
-        return step_html(result, estimates, warnings, tracks, payload, motors, command=command("step", options))
-
-    return tell(options, found, lambda: _text(result, estimates, tracks, payload), page)
+            found = experiment.perform(made)
+            tracks = _track(options, robot, motors, made, found) if options.track else []
+        found = found.with_tracks(tracks)
+    found = dataclasses.replace(found, motors_from=source)
+    if unloaded is not None:
+        found = found.with_payload(step_payload(robot, found.inertias, unloaded[0]))
+    if simulated and options.payload is None:  # the truth of a robot with a body on its tool is another
+        found = found.beside(true_values(options, robot))
+    return show_result("step", options, found)
 
 
-def _how(options: StepArguments, robot: Robot, emf_known: bool) -> StepOptions:
+def _step_options(options: StepArguments, robot: Robot, emf_known: bool) -> StepOptions:
     from dynident.experiments.step.tracking import check_computed
 
     _check_options(options)
@@ -261,8 +252,8 @@ def _how(options: StepArguments, robot: Robot, emf_known: bool) -> StepOptions:
         check_computed(robot, options.computed)  # before the machine moves
     how = plain_options(options, StepOptions)
     how |= {"joints": split_names(options.joints), "emf_known": emf_known}
-    how["voltages"] = None if options.voltages is None else _volts(how["voltages"])
-    how["poses"] = None if options.poses is None else [_pose(text, robot) for text in how["poses"]]
+    how["voltages"] = parse_levels(how["voltages"], "--volts", "voltages such as 0.8,0.5 or q1=0.8:0.5,q2=0.8:0.4")
+    how["poses"] = None if options.poses is None else [parse_pose(text, robot) for text in how["poses"]]
     return StepOptions(**how)
 
 
@@ -281,69 +272,11 @@ def _check_options(options: StepArguments) -> None:
         raise InputError("--computed belongs to --track")
 
 
-def _volts(text: str) -> list[float] | dict[str, list[float]]:
-    """`0.8,0.5` for all joints or `q1=0.8:0.5,q2=0.8:0.4`."""
-    try:
-        if "=" not in text:
-            return [float(part) for part in text.replace(":", ",").split(",")]
-        found = {}
-        for part in text.split(","):
-            name, _, steps = part.partition("=")
-            found[name.strip()] = [float(step) for step in steps.split(":")]
-        return found
-    except ValueError:
-        raise InputError(f"--volts {text}: expected voltages such as 0.8,0.5 or q1=0.8:0.5,q2=0.8:0.4") from None
-
-
-def _pose(text: str, robot: Robot) -> list[float]:
-    from dynident.cli.inputs import parse_positions
-
-    given = parse_positions(text, "--pose")
-    for name in given:
-        if name not in robot.joint_names and name not in robot.position_names:
-            raise UnknownNameError("joint in --pose", name, robot.position_names)
-    pairs = zip(robot.joint_names, robot.position_names, strict=True)
-    return [given.get(name, given.get(variable, 0.0)) for name, variable in pairs]
-
-
-def _payload(payload: StepPayload | None) -> list[Quantity]:
-    """The numbers of a payload that are told."""
-    from dynident.experiments.protocol import Quantity
-
-    if payload is None:
-        return []
-    return [Quantity(x.name, x.value, x.std or 0.0, x.unit) for x in payload.numbers if x.value is not None]
-
-
-def _from_logs(options: StepArguments, robot: Robot, motors: Motors, how: StepOptions, *, combine: bool) -> StepResult:
-    from dynident.cli.inputs import parse_window
-    from dynident.experiments.step.analysis import analyse
-    from dynident.experiments.step.records import record_from_log
-    from dynident.logs import read_log
-
-    start, stop = parse_window(options.window)
-    records = []
-    for path in options.logs:
-        log = read_log(path, robot, columns=options.columns, start=start, stop=stop)
-        records.append(record_from_log(log, robot, motors, how.values))
-    return analyse(
-        robot,
-        motors,
-        records,
-        terms=how.terms,
-        way=how.way,
-        emf_known=how.emf_known,
-        values=how.values,
-        combine=combine,
-        weight_std=how.weight_std,
-    )
-
-
-def _unloaded(folder: Path, robot: Robot) -> tuple[list[Inertia], dict[str, list[float]]]:
+def _read_unloaded(folder: Path, robot: Robot) -> tuple[list[EffectiveInertia], dict[str, list[float]]]:
     """Inertias and voltages of an earlier test."""
     import numpy as np
 
-    from dynident.experiments.step.result import Inertia
+    from dynident.experiments.step.result import EffectiveInertia
 
     path = folder / "answer.json" if folder.is_dir() else folder
     try:
@@ -351,7 +284,9 @@ def _unloaded(folder: Path, robot: Robot) -> tuple[list[Inertia], dict[str, list
         inertias, voltages = [], {}
         for row in found["configurations"]:
             motor = robot.joint_names.index(row["joint"])
-            inertias.append(Inertia(motor, np.array(row["pose"]), float(row["inertia"]), float(row["inertia_std"])))
+            inertias.append(
+                EffectiveInertia(motor, np.array(row["pose"]), float(row["inertia"]), float(row["inertia_std"]))
+            )
             voltages[row["joint"]] = [float(step["voltage"]) for step in row["steps"]]
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
@@ -360,17 +295,9 @@ def _unloaded(folder: Path, robot: Robot) -> tuple[list[Inertia], dict[str, list
     return inertias, voltages
 
 
-def _inertias(result: StepResult) -> list[Inertia]:
-    from dynident.experiments.step.result import Inertia
-
-    return [
-        Inertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
-        for one in result.configurations
-        if one.numbers is not None
-    ]
-
-
-def _track(options: StepArguments, robot: Robot, motors: Motors, made: Bench, result: StepResult) -> list[Tracking]:
+def _track(
+    options: StepArguments, robot: Robot, motors: Motors, made: Bench, result: StepResult
+) -> list[FeedforwardRun]:
     """The feedforward check; a simulated machine is commanded at the paper's rate, and its drives do not saturate."""
     import numpy as np
 
@@ -385,70 +312,3 @@ def _track(options: StepArguments, robot: Robot, motors: Motors, made: Bench, re
     if folder is not None and options.fresh and folder.is_dir():
         shutil.rmtree(folder)
     return tracking_check(Bench(plant, folder=folder), strong, result, options.computed)
-
-
-def _track_warnings(tracks: list[Tracking]) -> list[str]:
-    early = [one for one in tracks if "ran to its end" not in one.why]
-    return [f"feedforward check, {one.model}: {one.why}" for one in early]
-
-
-def _more(
-    result: StepResult, motors: Motors, source: str, tracks: list[Tracking], payload: StepPayload | None
-) -> dict[str, Any]:
-    import numpy as np
-
-    robot, told = result.robot, result.combinations
-    own = motors.for_joints(robot.joint_names)
-    more: dict[str, Any] = {
-        "robot": robot.name,
-        "gain": [float(x) for x in np.asarray(own.torque_constant) / np.asarray(own.resistance)],
-        "motors": source,
-        "fit": "exact" if result.terms is None else f"taylor {result.terms}",
-        "configurations": [one.as_dict(robot) for one in result.configurations],
-        "combinations": None
-        if told is None
-        else {
-            "names": list(told.base.names),
-            "expressions": list(told.base.expressions),
-            "condition": told.condition,
-            "told": sum(told.told),
-        },
-        "electrical": [
-            {"joint": robot.joint_names[one.motor], "lag": one.lag, "record": one.record} for one in result.friction
-        ],
-        "notes": list(result.notes),
-    }
-    if payload is not None:
-        more["payload"] = [one.as_dict() for one in payload.numbers]
-    if tracks:
-        more["tracking"] = [
-            {
-                "model": one.model,
-                "joints": [robot.joint_names[j] for j in one.joints],
-                "position_error": [float(x) for x in one.worst],
-            }
-            for one in tracks
-        ]
-    return more
-
-
-def _text(
-    result: StepResult, estimates: tuple[Quantity, ...], tracks: list[Tracking], payload: StepPayload | None
-) -> str:
-    """The page for people."""
-    from dynident.experiments.protocol import quantity_table
-    from dynident.report.experiments.step import inertia_text, payload_text, tracking_text
-
-    lines = [f"Step voltage test of {result.robot.name}: {len(result.configurations)} configurations\n"]
-    lines.append(quantity_table(estimates))
-    lines += ["", inertia_text(result)]
-    if result.combinations is not None:
-        base = result.combinations.base
-        lines.append("\nCombinations:")
-        lines += [f"  {name} = {text}" for name, text in zip(base.names, base.expressions, strict=True)]
-    if payload is not None:
-        lines += ["", payload_text(payload)]
-    if tracks:
-        lines += ["", tracking_text(result.robot, tracks)]
-    lines += ["", *(f"Note: {note}." for note in result.notes)]
-    return "\n".join(lines).rstrip()

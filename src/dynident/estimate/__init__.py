@@ -28,7 +28,6 @@ from dynident.estimate.records import (
     TermSelection,
     TermVerdict,
 )
-from dynident.estimate.report_data import ReportData, load_report_data
 from dynident.estimate.sequential_estimation import StageExperiment, sequential, sequential_online
 from dynident.estimate.stages import StageData, StagedEstimate, StageEstimate, experiment
 from dynident.estimate.storage import FitFileError, load_fit
@@ -58,7 +57,6 @@ __all__ = [
     "OrdinaryLeastSquares",
     "PriorLeastSquares",
     "Provenance",
-    "ReportData",
     "RidgeLeastSquares",
     "RobustLeastSquares",
     "SpeedChoice",
@@ -81,7 +79,6 @@ __all__ = [
     "experiment",
     "friction_summary",
     "load_fit",
-    "load_report_data",
     "observed_energy",
     "observed_power",
     "power_rows",
@@ -99,8 +96,10 @@ __getattr__ = lazy_names(
     renamed={
         "CombinedParameters": "StagedEstimate",
         "Experiment": "StageData",
+        "ReportData": "dynident.report.plot_data.ReportData",
         "SequentialResult": "StagedEstimate",
         "Stage": "StageEstimate",
         "Step": "StageEstimate",
+        "load_report_data": "dynident.report.plot_data.load_report_data",
     },
 )[0]

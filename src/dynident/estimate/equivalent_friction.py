@@ -14,7 +14,7 @@ from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
-from dynident.estimate.friction_parts import FixedLoad, Parts, only_friction
+from dynident.estimate.friction_parts import FixedLoad, TorqueParts, only_friction
 from dynident.information.parameter_estimate import text_table
 from dynident.logs.read import short_names
 
@@ -219,4 +219,4 @@ def _steady_friction(fit: Fit, dq: Array, load: Array) -> Array:
     q[0::2], speed[1::2] = -dq * 2.0 * max(radii, default=0.0) / _SLOW, dq
     still = np.zeros_like(q)
     samples = MotionSamples.of_stretch(q, speed, still)
-    return np.asarray(Parts(own, FixedLoad(fit.robot, load)).of_groups(samples, still).sum(0)[1::2])
+    return np.asarray(TorqueParts(own, FixedLoad(fit.robot, load)).of_groups(samples, still).sum(0)[1::2])

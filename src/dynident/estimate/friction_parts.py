@@ -37,7 +37,7 @@ def group_keys(robot: Robot, term: Term) -> list[str]:
     return [f"{term.name}({','.join(f'{x:g}' for x in term.scales)})" if term.scales else term.name] * n
 
 
-class Parts:
+class TorqueParts:
     """The torque of a model along a motion, block after block, in parts at the joints.
 
     Args:
@@ -149,7 +149,7 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
     radii = [x for term in own.terms if term.name == "stop" and isinstance(term, FrictionTerm) for x in term.scales]
     prismatic = model.robot.joints[model.robot.active[model.robot.moving[joint]]].kind == "prismatic"
     far = _TURNS * max(radii, default=0.0) * (METRES_PER_RADIAN if prismatic else 1.0)
-    result, parts = np.zeros(len(speeds)), Parts(own, FixedLoad(model.robot, load))
+    result, parts = np.zeros(len(speeds)), TorqueParts(own, FixedLoad(model.robot, load))
     for sign in (-1.0, 1.0):
         chosen = np.flatnonzero(np.sign(speeds) == sign)
         q = np.repeat(pose[None], len(chosen) + 1, axis=0)

@@ -10,7 +10,7 @@ import numpy as np
 from dynident.arrays import Array, Mask, frozen
 from dynident.dynamics.terms import along_terms
 from dynident.dynamics.terms.friction import METRES_PER_RADIAN
-from dynident.estimate.friction_parts import FRICTION, LOAD, Parts, friction_curve, term_name
+from dynident.estimate.friction_parts import FRICTION, LOAD, TorqueParts, friction_curve, term_name
 from dynident.estimate.prediction import TorqueModel
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
@@ -38,7 +38,7 @@ class Shares:
     def solved(self) -> tuple[Array, Array, Array, Array]:
         """RMS torque and residual (n_joints,), RMS torque of each group and residual without it (n_groups, n_joints).
 
-        Where a group is left out, the others of the joint are scaled anew: columns that overlap stand in for it.
+        Where a group is left out, the others of the joint are scaled again: columns that overlap stand in for it.
         """
         n_joints, size = self.products.shape[:2]
         count = np.where(self.count > 0.0, self.count, np.nan)
@@ -46,12 +46,12 @@ class Shares:
         without = np.zeros((size - 1, n_joints))
         for joint, own in enumerate(self.products):
             for group in range(size - 1):
-                without[group, joint] = max(_left(own, group), own[-1, -1])
+                without[group, joint] = max(_square_without(own, group), own[-1, -1])
         return np.sqrt(self.torque / count), np.sqrt(self.products[:, -1, -1] / count), share, np.sqrt(without / count)
 
 
-def _left(products: Array, group: int) -> float:
-    """Square of what is left of the residual and all groups' torque when one group may not explain it."""
+def _square_without(products: Array, group: int) -> float:
+    """Square of the residual when one group may not explain any of the torque of all groups."""
     whole = np.ones(len(products))
     others = [i for i in range(len(products) - 1) if i != group]
     size = np.sqrt(np.maximum(np.diag(products)[others], 1e-300))
@@ -64,7 +64,7 @@ class Levels:
     """Factor and constant that suit the friction of one log best: measured = level * model + shift.
 
     Args:
-        n_segments: Parts of the log; how they differ tells what the result is worth.
+        n_segments: TorqueParts of the log; how they differ tells what the result is worth.
         n_joints: Joints.
     """
 
@@ -206,7 +206,7 @@ class FrictionView:
         torque: (n_joints,) RMS torque in motion [N·m or N].
         error: (n_joints,) RMS residual.
         share: (n_groups, n_joints) RMS torque of each group.
-        without: (n_groups, n_joints) RMS residual without a group, the other groups of the joint scaled anew.
+        without: (n_groups, n_joints) RMS residual without a group, the other groups of the joint scaled again.
         level: (n_logs, n_joints) factor on the model's friction that suits a log best.
         level_std: (n_logs, n_joints) its standard error, from parts of the log.
         shift: (n_logs, n_joints) constant torque beside it [N·m or N].
@@ -261,7 +261,7 @@ class FrictionView:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _FilteredRows:
     """Filtered rows of a log: (n, n_joints) each, groups (n_groups, n, n_joints), load at actuated coordinates."""
 
     time: Array
@@ -273,7 +273,7 @@ class _Rows:
     usable: Mask
 
 
-def friction_view(model: TorqueModel, train: Sequence[Observations]) -> FrictionView | None:
+def view_friction(model: TorqueModel, train: Sequence[Observations]) -> FrictionView | None:
     """Look at the friction of a model beside that of its training logs; None for a model without friction."""
     gathered = _Gathered(model, train)
     if not gathered.friction.any():
@@ -288,7 +288,7 @@ class _Gathered:
 
     def __init__(self, model: TorqueModel, train: Sequence[Observations]) -> None:
         n = len(model.robot.joint_names)
-        self.model, self.parts, self.logs = model, Parts(model), tuple(one.log.label for one in train)
+        self.model, self.parts, self.logs = model, TorqueParts(model), tuple(one.log.label for one in train)
         self.groups = self.parts.groups
         names = [term_name(group) for group in self.groups]
         self.friction = np.array([name in FRICTION for name in names])
@@ -330,14 +330,14 @@ class _Gathered:
             if rows.load.size:
                 loads.append(np.abs(rows.load[rows.usable.any(1)]))
         self.levels.append(levels)
-        self.loads.append(_thinned(np.concatenate(loads), quota))
+        self.loads.append(_thin_points(np.concatenate(loads), quota))
         for joint, parts in enumerate(found):
-            self.points[joint].append(_thinned(np.concatenate([np.zeros((0, 5)), *parts]), quota))
+            self.points[joint].append(_thin_points(np.concatenate([np.zeros((0, 5)), *parts]), quota))
 
-    def _rows(self, one: Observations) -> Iterator[_Rows]:
+    def _rows(self, one: Observations) -> Iterator[_FilteredRows]:
         """Rows in the band at the rate of the equations; loops are looked for on the way, at that of the motion."""
         n, g = len(self.pose), len(self.groups)
-        parts, streams = Parts(self.model), None
+        parts, streams = TorqueParts(self.model), None
         for motion in one.for_terms(along_terms(self.model.terms)).motion():
             step = row_step(one)
             if not self._began:
@@ -361,7 +361,7 @@ class _Gathered:
                 time = motion.start + (first + np.arange(len(inner))) * step / motion.rate
                 measured, links, dq, moving, *own = np.split(results[0].T, np.arange(1, 5 + g) * n, axis=1)
                 usable = (moving > 0.5) & inner[:, None]
-                yield _Rows(time, measured, links, np.array(own[:g]).reshape(g, *dq.shape), dq, own[g], usable)
+                yield _FilteredRows(time, measured, links, np.array(own[:g]).reshape(g, *dq.shape), dq, own[g], usable)
 
     def _look_for_loops(self, motion: MotionBlock, rest: Array, groups: Array, stream: FilterStream) -> None:
         measured, own = rest - groups[~self.friction].sum(0), groups[self.friction].sum(0)
@@ -373,7 +373,7 @@ class _Gathered:
 
     def view(self) -> FrictionView:
         """Everything put together."""
-        points = [_thinned(np.concatenate(own), MOST_POINTS) for own in self.points]
+        points = [_thin_points(np.concatenate(own), MOST_POINTS) for own in self.points]
         width = max((len(own) for own in points), default=0)
         padded = np.full((5, len(points), width), np.nan)
         for joint, own in enumerate(points):
@@ -381,7 +381,7 @@ class _Gathered:
         loads = np.concatenate(self.loads)
         load = np.median(loads, axis=0) if len(loads) else np.zeros(len(points))
         steps = np.linspace(0.0, 1.0, _CURVE_POINTS + 1)[1:] ** 2  # dense where the curve bends
-        speed = np.array([_speeds(own[:, 0], steps) for own in points])
+        speed = np.array([_curve_velocities(own[:, 0], steps) for own in points])
         curve = [friction_curve(self.model, j, own, self.pose, load) for j, own in enumerate(speed)]
         loops, loop_joints = self.loops.found()
         levels = [own.solved() for own in self.levels]
@@ -405,13 +405,13 @@ class _Gathered:
         return np.asarray(self.parts.at_joints(rows[None])[0])
 
 
-def _speeds(seen: Array, steps: Array) -> Array:
-    """Speeds of a curve, on either side up to what was seen; where only one direction was, the other is like it."""
+def _curve_velocities(seen: Array, steps: Array) -> Array:
+    """Velocities of a curve, on either side up to those in the data; a missing direction is like the other."""
     back, forth = float(-seen.min(initial=0.0)), float(seen.max(initial=0.0))
     return np.concatenate([-steps[::-1] * (back or forth), steps * (forth or back)])
 
 
-def _thinned(points: Array, most: int) -> Array:
+def _thin_points(points: Array, most: int) -> Array:
     """So many of the rows, evenly."""
     n = len(points)
     return points if n <= most else points[np.linspace(0, n - 1, most).astype(int)]

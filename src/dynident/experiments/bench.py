@@ -1,4 +1,4 @@
-"""`Machine`: a plant as a bench asks it. Whatever its code raises is told as a failure of the machine."""
+"""`Machine`: a plant as a bench asks it. Whatever its code raises is reported as a failure of the machine."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.errors import DynidentError, InputError
-from dynident.experiments.protocol import ExperimentError
 from dynident.logs.log import Log, channel_names
 from dynident.logs.write import write_log
 from dynident.plant.controllers import Controller
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.protocol import Plant, Reading, UnstableError
 from dynident.robot.model import Robot
+
+
+class ExperimentError(DynidentError):
+    """An experiment that had to end without an answer; its runs so far are with the `Bench`."""
 
 
 class Machine:
@@ -95,11 +98,11 @@ class Machine:
 def problem(error: BaseException) -> str:
     """What went wrong in a user's own code: its kind, its words and the line that raised it."""
     words = " ".join(str(error).split())
-    told = f"{type(error).__name__}: {words}" if words else type(error).__name__
+    text = f"{type(error).__name__}: {words}" if words else type(error).__name__
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<")]
     if not frames or isinstance(error, SyntaxError):  # which names its place itself
-        return told
-    return f"{told} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+        return text
+    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -109,7 +112,7 @@ End = Literal["done", "stopped", "bound", "speed", "saturated", "unstable", "int
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 
 
-@dataclass(frozen=True)
+@record
 class Bounds:
     """Where a run may go; a run that leaves ends at a safe stop.
 
@@ -122,10 +125,6 @@ class Bounds:
     lower: Array
     upper: Array
     speed: Array
-
-    def __post_init__(self) -> None:
-        for name in ("lower", "upper", "speed"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @staticmethod
     def of(robot: Robot) -> Bounds:

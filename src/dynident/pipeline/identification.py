@@ -10,9 +10,8 @@ from dynident._version import __version__
 from dynident.errors import InputError
 from dynident.estimate.essential import check_share
 from dynident.estimate.fit import Fit
-from dynident.estimate.friction_view import friction_view
+from dynident.estimate.friction_view import view_friction
 from dynident.estimate.records import LogRecord
-from dynident.estimate.report_data import ReportData, motion_view
 from dynident.logs.log import LogSource, as_logs
 from dynident.options import keywords
 from dynident.pipeline.diagnosis import diagnose, diagnosis_warnings
@@ -20,9 +19,9 @@ from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.fitting import estimator_of, estimator_record, fit_model
 from dynident.pipeline.model_selection import select_model
 from dynident.pipeline.options import IdentifyOptions
-from dynident.pipeline.preprocessing import preprocess
+from dynident.pipeline.preprocessing import TrainingData, preprocess
 from dynident.pipeline.provenance import provenance_of
-from dynident.pipeline.validation import validate_model
+from dynident.pipeline.validation import ModelValidation, validate_model
 from dynident.robot.model import Robot
 
 
@@ -41,18 +40,10 @@ def identify(robot: Robot, logs: LogSource | Sequence[LogSource], options: Ident
     return run_pipeline(robot, logs, options)[0]
 
 
-@keywords(IdentifyOptions)
-def identify_with_plots(
-    robot: Robot, logs: LogSource | Sequence[LogSource], options: IdentifyOptions
-) -> tuple[Fit, ReportData]:
-    """`identify`, and what the plots of a report show of the logs."""
-    return run_pipeline(robot, logs, options)
-
-
 def run_pipeline(
     robot: Robot, logs: LogSource | Sequence[LogSource], options: IdentifyOptions
-) -> tuple[Fit, ReportData]:
-    """Run the pipeline: preprocess, diagnose, select the model, fit, validate; plots go along to the report."""
+) -> tuple[Fit, TrainingData, ModelValidation]:
+    """Run the pipeline: preprocess, diagnose, select the model, fit, validate; the data go along to the report."""
     if not isinstance(robot, Robot):
         raise InputError(f"{robot!r} is not a robot; load it first: di.load_robot(file or bundled name)")
     store = options.store
@@ -77,14 +68,14 @@ def run_pipeline(
         errors=validation.errors,
         diagnosis=diagnosis,
         selection=None if selection.friction is None else selection.friction.to_record(),
-        friction_view=friction_view(model.model, data.train),
+        friction_view=view_friction(model.model, data.train),
         eliminated=model.eliminated,
         provenance=provenance_of(options),
         notes=(*data.notes, *selection.notes, *model.notes, *validation.notes),
         warnings=tuple(dict.fromkeys(warnings)),
         version=__version__,
     )
-    return fit, ReportData(validation.traces, motion_view(data.train[0]))
+    return fit, data, validation
 
 
 def _quiet(what: str, done: int, total: int) -> None:

@@ -39,7 +39,7 @@ class IdentifyOptions(Options):
     )
     essential: float | None = option(
         None,
-        "keep only parameters with a relative deviation below this share; the others are zero",
+        "keep only parameters with a relative standard deviation below this share; the others are zero",
         minimum=0.0,
         const=0.15,
         metavar="SHARE",

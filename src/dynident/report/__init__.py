@@ -1,1 +1,1 @@
-"""What people look at: terminal tables (and later the HTML report)."""
+"""Reports: sections built once, rendered as an HTML page and on the terminal; plots and their data."""

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import Array, record
 from dynident.dynamics.terms import resolve_terms
 from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
 from dynident.dynamics.terms.friction_laws import ElementMotion
 from dynident.errors import InputError
-from dynident.experiments.friction.groups import Group
+from dynident.experiments.friction.groups import JointGroup
 from dynident.experiments.friction.links import Links
 from dynident.experiments.friction.points import Point, noise_floor
+from dynident.experiments.thresholds import FRICTION
+from dynident.information.parameter_estimate import ParameterEstimate
 
 SHAPES = ("stribeck", "sign", "quadratic", "cubic")  # laws of speed that constant velocities can tell
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """The parameters of a group and what each adds to torque.
-
-    Attributes:
-        names: Of the parameters.
-        units: Of the parameters.
-        values: (n_points, n, n_columns) torque at the actuated coordinates per unit of each parameter.
-    """
-
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    values: Array
 
 
 def shapes(text: str | Sequence[str] | None) -> tuple[FrictionTerm, ...]:
@@ -47,8 +34,8 @@ def shapes(text: str | Sequence[str] | None) -> tuple[FrictionTerm, ...]:
 
 
 def friction_columns(
-    group: Group, speed: Array, odd: Array, laws: Sequence[FrictionTerm] = (), *, offset: bool = True
-) -> Columns:
+    group: JointGroup, speed: Array, odd: Array, laws: Sequence[FrictionTerm] = (), *, offset: bool = True
+) -> tuple[tuple[str, ...], tuple[str, ...], Array]:
     """What each parameter adds to the friction at given speeds.
 
     Viscous and Coulomb friction of every element, an offset of every actuated coordinate, and further laws.
@@ -59,6 +46,10 @@ def friction_columns(
         odd: (n_points,) whether offsets have cancelled.
         laws: Further laws.
         offset: Whether there are offsets at all.
+
+    Returns:
+        Names and units of the parameters, and (n_points, n, n_columns) torque at the actuated coordinates per unit of
+        each.
     """
     names, units, values = [], [], []
     for element, direction, push in zip(group.elements, group.directions, group.pushes, strict=True):
@@ -78,7 +69,7 @@ def friction_columns(
                 names.append(name)
                 units.append(unit)
                 values.append(np.outer(phi, push))
-    return Columns(tuple(names), tuple(units), np.stack(values, axis=-1))
+    return tuple(names), tuple(units), np.stack(values, axis=-1)
 
 
 def _law_columns(law: FrictionTerm, label: str, v: Array, *, sliding: bool) -> list[tuple[str, str, Array]]:
@@ -91,7 +82,7 @@ def _law_columns(law: FrictionTerm, label: str, v: Array, *, sliding: bool) -> l
     return [(column.name, column.unit, phi) for column, phi in zip(columns, found, strict=True)]
 
 
-def stacked(points: Sequence[Point]) -> tuple[Array, Array, Array, Array]:
+def stack_points(points: Sequence[Point]) -> tuple[Array, Array, Array, Array]:
     """Speeds (m, n), torques (m, n), deviations of the means (m, n), and whether points are odd (m,)."""
     speed = np.array([point.speed for point in points])
     torque = np.array([point.torque for point in points])
@@ -100,9 +91,6 @@ def stacked(points: Sequence[Point]) -> tuple[Array, Array, Array, Array]:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Least squares of friction at constant velocities: values, what is not determined, and what the model misses.
-
-SAME = 0.01  # singular value over the largest below which columns count as alike: speeds that differ by one per cent
-_FLOOR = 1e-4  # share of the friction below which scatter is not believed
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,31 +127,24 @@ class Misfit:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class VelocityFit:
-    """Friction of one group of joints.
+@record
+class VelocityFit(ParameterEstimate):
+    """Friction of one group of joints; values are the least ones that fit where parameters are not determined.
 
     Attributes:
         group: The joints.
         points: What was measured, without the torque of the links.
         laws: Laws beside viscous and Coulomb friction.
-        names: Of the parameters.
-        units: Of the parameters.
-        values: (p,); the least ones that fit where parameters are not determined.
-        covariance: (p, p).
         open: (p, k) changes of the parameters that leave the torque as it is; k = 0 where all are determined.
         residual: (m, n) measured friction minus that of the model [N·m or N].
         misfit: What the model misses.
         inertia: (n, n) of the joints at each output, about the pose of the runs; with standard deviations.
     """
 
-    group: Group
+    _: KW_ONLY
+    group: JointGroup
     points: tuple[Point, ...]
     laws: tuple[FrictionTerm, ...]
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    values: Array
-    covariance: Array
     open: Array
     residual: Array
     misfit: Misfit
@@ -174,31 +155,16 @@ class VelocityFit:
         """Number of combinations that the points determine."""
         return len(self.names) - int(self.open.shape[1])
 
-    @property
-    def undetermined(self) -> tuple[str, ...]:
-        """Parameters that the points leave open."""
-        size = np.abs(self.open).max(axis=1, initial=0.0)
-        return tuple(name for name, one in zip(self.names, size, strict=True) if one > SAME)
-
-    @property
-    def std(self) -> Array:
-        """(p,) deviations; infinite for what is not determined."""
-        open_ = np.isin(self.names, self.undetermined)
-        return np.where(open_, np.inf, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
-
-    def __getitem__(self, name: str) -> float:
-        return float(self.values[self.names.index(name)])
-
     def friction(self, speed: Array, *, offset: bool = False) -> Array:
         """Friction of the model at joint speeds (m, n), (m, n) at the actuated coordinates."""
         even = np.zeros(len(speed)) if offset else np.ones(len(speed))
-        columns = friction_columns(self.group, speed, even, self.laws)
+        names, _, columns = friction_columns(self.group, speed, even, self.laws)
         values = dict(zip(self.names, self.values, strict=True))
-        return np.asarray(columns.values @ np.array([values.get(name, 0.0) for name in columns.names]))
+        return np.asarray(columns @ np.array([values.get(name, 0.0) for name in names]))
 
 
 def fit_friction(
-    group: Group, points: Sequence[Point], laws: Sequence[FrictionTerm] = (), links: Links | None = None
+    group: JointGroup, points: Sequence[Point], laws: Sequence[FrictionTerm] = (), links: Links | None = None
 ) -> VelocityFit:
     """Least squares over all points; each output counts by the scatter of its points.
 
@@ -214,14 +180,14 @@ def fit_friction(
     links = Links.free(len(group.places)) if links is None else links
     chi, root = links.estimated(points)
     points = [point.without(chi, root) for point in points]
-    speed, torque, std, odd = stacked(points)
-    columns = friction_columns(group, speed, odd, laws)
+    speed, torque, std, odd = stack_points(points)
+    names, units, columns = friction_columns(group, speed, odd, laws)
     size = np.sqrt(np.mean(torque**2, axis=0))
-    scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), noise_floor(points, _FLOOR))
-    rows = (columns.values / scatter[:, None]).reshape(-1, len(columns.names))
-    solve, spread, open_ = _solved(rows)
+    scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), noise_floor(points, FRICTION.scatter_floor))
+    rows = (columns / scatter[:, None]).reshape(-1, len(names))
+    solve, spread, open_ = _solve_rows(rows)
     values = solve @ (torque / scatter).ravel()
-    residual = torque - columns.values @ values
+    residual = torque - columns @ values
     misfit = _misfit(residual, scatter, size, rows.shape[1] - open_.shape[1], [len(one.blocks) for one in points])
     covariance = spread * max(misfit.ratio, 1.0)
     doubts = [np.zeros((*one.speed.shape, 0)) if one.doubt is None else one.doubt for one in points]
@@ -232,10 +198,11 @@ def fit_friction(
         group=group,
         points=tuple(points),
         laws=tuple(laws),
-        names=columns.names,
-        units=columns.units,
+        names=names,
+        units=units,
         values=values,
         covariance=covariance,
+        determined=np.abs(open_).max(axis=1, initial=0.0) <= FRICTION.same_column_share,
         open=open_,
         residual=residual,
         misfit=misfit,
@@ -243,12 +210,12 @@ def fit_friction(
     )
 
 
-def _solved(rows: Array) -> tuple[Array, Array, Array]:
+def _solve_rows(rows: Array) -> tuple[Array, Array, Array]:
     """What makes values of a target, covariance for unit noise, and directions left open (largest entry one)."""
     size = np.linalg.norm(rows, axis=0)
     size[size == 0.0] = 1.0
     left, singular, right = np.linalg.svd(rows / size, full_matrices=True)
-    kept = int(np.sum(singular > SAME * singular[0]))
+    kept = int(np.sum(singular > FRICTION.same_column_share * singular[0]))
     back = right[:kept].T / singular[:kept]
     covariance = (back @ back.T) / np.outer(size, size)
     return back @ left[:, :kept].T / size[:, None], covariance, _readable(right[kept:].T / size[:, None])
@@ -263,7 +230,7 @@ def _readable(directions: Array) -> Array:
         for other in range(found.shape[1]):
             if other != k:
                 found[:, other] -= found[pivot, other] * found[:, k]
-    return np.where(np.abs(found) < SAME, 0.0, found)
+    return np.where(np.abs(found) < FRICTION.same_column_share, 0.0, found)
 
 
 def _misfit(residual: Array, scatter: Array, size: Array, rank: int, blocks: Sequence[int]) -> Misfit:

@@ -13,13 +13,13 @@ from dynident.arrays import Array
 from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.estimate.fit import Fit
 from dynident.experiments.friction.fitting import fit_friction, shapes
-from dynident.experiments.friction.groups import Group, joint_groups
+from dynident.experiments.friction.groups import JointGroup, joint_groups
 from dynident.experiments.friction.links import acceleration_columns
 from dynident.experiments.friction.points import (
     BLOCKS,
     Known,
     Point,
-    Stretch,
+    SteadyStretch,
     both_ways,
     known_torque,
     one_way,
@@ -28,19 +28,14 @@ from dynident.experiments.friction.points import (
 from dynident.experiments.friction.result import VelocityFriction
 from dynident.experiments.options import Gravity
 from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.thresholds import FRICTION
 from dynident.logs.log import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.observations import observe
 
 Samples = NDArray[np.intp]  # numbers of samples
-REST = 0.01  # [rad/s] below which a joint rests and its friction has no sign
 _AVERAGE = 0.2  # [s] over which the change of speed is looked at
-_CHANGE = 0.2  # [1/s] share of the speed by which it may change in a second to count as held
 _TRIM = 0.1  # [s] left out at either end of a stretch
-_SHORTEST = 0.25  # [s] of a stretch that is used
-_HELD_SHARE = 0.25  # share of the moving time from which a log is one of held speeds
-_OPPOSITE = 0.05  # share by which two speeds may differ to be each other's opposite
-_WOUND = 0.01  # [rad] from a reversal within which gears wind up and filters mix both directions
 _BINS = 8  # of speed, in each direction, for logs that sweep
 _FEWEST = 3  # samples of a bin in a pass, and passes of a bin
 
@@ -98,8 +93,8 @@ def velocity_friction_from_logs(
     if not fits:
         reasons = "; ".join(list(dict.fromkeys(left_out))[:2]) or "no joint moves alone in them"
         raise ExperimentError(f"the logs tell no friction at constant velocity: {reasons}")
-    without, told = (tuple(dict.fromkeys(one)) for one in (left_out, notes))
-    return VelocityFriction(robot.name, words(gravity, fit), tuple(fits), (), without, told)
+    without, remarks = (tuple(dict.fromkeys(one)) for one in (left_out, notes))
+    return VelocityFriction.of(words(gravity, fit), fits, (), without, remarks)
 
 
 def _tracks(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) -> list[_Track]:
@@ -117,17 +112,17 @@ def _tracks(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) 
     return [track for track in found if len(track.time) > BLOCKS]
 
 
-def _points(group: Group, track: _Track, known: bool) -> tuple[list[Point], str]:
+def _points(group: JointGroup, track: _Track, known: bool) -> tuple[list[Point], str]:
     """What a track tells of a group, and a word on how or why not."""
     passes = _passes(group, track)
     if not passes:
         return [], ""
-    held = [one for own in passes for one in _held(group, track, own)]
+    held = [one for own in passes for one in _held_parts(group, track, own)]
     moving = sum(len(own) for own in passes)
     name = " and ".join(group.joints)
-    if sum(len(one) for one in held) >= _HELD_SHARE * moving:
+    if sum(len(one) for one in held) >= FRICTION.held_time_share * moving:
         stretches = [_stretch(group, track, one, known=known) for one in held]
-        points = [one_way(one) for one in stretches] if known else _paired(stretches)
+        points = [one_way(one) for one in stretches] if known else _pair_directions(stretches)
         alone = f"{track.log}: {name} holds no speed in both directions, so gravity must be known: give a fit (--fit)"
         return points, "" if points else alone
     if len(group.places) > 1:
@@ -139,20 +134,22 @@ def _points(group: Group, track: _Track, known: bool) -> tuple[list[Point], str]
     return points, note if points else f"{track.log}: {name} makes too few passes at each speed"
 
 
-def _passes(group: Group, track: _Track) -> list[Samples]:
+def _passes(group: JointGroup, track: _Track) -> list[Samples]:
     """Sample numbers of stretches in which the group moves alone, every element in one direction."""
     units = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
     own = track.dq[:, list(group.places)]
     others = np.delete(track.dq, list(group.places), axis=1)
     elements = own @ group.directions.T
-    alone = np.all(np.abs(others) < REST, axis=1) & np.all(np.abs(elements) > REST * units.min(), axis=1)
+    alone = np.all(np.abs(others) < FRICTION.rest_velocity, axis=1) & np.all(
+        np.abs(elements) > FRICTION.rest_velocity * units.min(), axis=1
+    )
     kind = np.where(alone, 1 + ((elements > 0) @ (2 ** np.arange(elements.shape[1]))), 0)
     cuts = np.flatnonzero(np.diff(kind)) + 1
     runs = np.split(np.arange(len(kind)), cuts)
     return [run for run in runs if kind[run[0]] and len(run) > BLOCKS]
 
 
-def _held(group: Group, track: _Track, samples: Samples) -> list[Samples]:
+def _held_parts(group: JointGroup, track: _Track, samples: Samples) -> list[Samples]:
     """Parts of a pass in which the speed is held, without their ends."""
     step = float(np.median(np.diff(track.time)))
     width = max(1, round(_AVERAGE / step))
@@ -160,30 +157,30 @@ def _held(group: Group, track: _Track, samples: Samples) -> list[Samples]:
     if len(samples) < 2 * width:
         return []
     smooth = np.stack([np.convolve(x, np.full(width, 1.0 / width), mode="same") for x in change.T], axis=1)
-    steady = np.all(np.abs(smooth) < _CHANGE * np.abs(speed) + 1e-12, axis=1)
+    steady = np.all(np.abs(smooth) < FRICTION.held_change_per_s * np.abs(speed) + 1e-12, axis=1)
     cuts = np.flatnonzero(np.diff(steady)) + 1
     trim = round(_TRIM / step)
     parts = [part[trim : len(part) - trim] for part in np.split(np.arange(len(steady)), cuts) if steady[part[0]]]
-    least = max(BLOCKS * 2, round(_SHORTEST / step))
+    least = max(BLOCKS * 2, round(FRICTION.shortest_stretch_s / step))
     return [samples[part] for part in parts if len(part) >= least]
 
 
-def _stretch(group: Group, track: _Track, samples: Samples, *, known: bool) -> Stretch:
+def _stretch(group: JointGroup, track: _Track, samples: Samples, *, known: bool) -> SteadyStretch:
     """Samples of a group; what is known of the torque holds that of inertia already."""
     q, rest, ddq = (x[samples][:, list(group.places)] for x in (track.q, track.rest, track.ddq))
-    return Stretch(
+    return SteadyStretch(
         track.log, track.time[samples], q, rest, None if known else np.stack([acceleration_columns(ddq)] * 2)
     )
 
 
-def _paired(stretches: Sequence[Stretch]) -> list[Point]:
+def _pair_directions(stretches: Sequence[SteadyStretch]) -> list[Point]:
     """Each stretch with the next one in the opposite direction over the same positions."""
     left, points = list(stretches), []
     while left:
         one = left.pop(0)
         for other in left:
             apart = np.linalg.norm(one.speed + other.speed)
-            if apart > _OPPOSITE * np.linalg.norm(one.speed):
+            if apart > FRICTION.opposite_share * np.linalg.norm(one.speed):
                 continue
             point = both_ways(one, other, fewest=2)
             if point is not None:
@@ -193,16 +190,20 @@ def _paired(stretches: Sequence[Stretch]) -> list[Point]:
     return points
 
 
-def _swept(group: Group, track: _Track, passes: Sequence[Samples]) -> list[Point]:
+def _swept(group: JointGroup, track: _Track, passes: Sequence[Samples]) -> list[Point]:
     """Friction in bins of speed, each direction by itself, one number per pass."""
     (place,) = group.places
     top = max(float(np.abs(track.dq[own, place]).max()) for own in passes)
     edges = top * (np.arange(_BINS + 1) / _BINS) ** 1.5  # finer where friction bends
-    edges[0] = REST
+    edges[0] = FRICTION.rest_velocity
     step = float(np.median(np.diff(track.time)))
     found: dict[tuple[float, int], list[tuple[float, float, int]]] = {}
     for whole in passes:
-        own = _slipping(track.q[:, place], whole, _WOUND * (METRES_PER_RADIAN if group.units[0] == "m/s" else 1.0))
+        own = _slipping(
+            track.q[:, place],
+            whole,
+            FRICTION.winding_distance * (METRES_PER_RADIAN if group.units[0] == "m/s" else 1.0),
+        )
         speed = track.dq[own, place]
         bins = np.searchsorted(edges, np.abs(speed), side="right") - 1
         for k in range(_BINS):

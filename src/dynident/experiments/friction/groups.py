@@ -18,7 +18,7 @@ MOST_JOINTS = 2  # that are tested together
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class JointGroup:
     """One joint, or two that share friction.
 
     Attributes:
@@ -72,7 +72,7 @@ class Group:
         return tuple("m/s" if joint.kind == "prismatic" else "rad/s" for joint in joints)
 
 
-def joint_groups(robot: Robot, wanted: Sequence[str] | None = None) -> tuple[Group, ...]:
+def joint_groups(robot: Robot, wanted: Sequence[str] | None = None) -> tuple[JointGroup, ...]:
     """The joints to test, those that share friction together.
 
     Args:
@@ -90,7 +90,7 @@ def joint_groups(robot: Robot, wanted: Sequence[str] | None = None) -> tuple[Gro
                 "motors are; identify its friction from an exciting motion (dynident identify)"
             )
     elements = elements_with_friction(robot)
-    found = _connected(robot, elements)
+    found = _joints_by_element(robot, elements)
     if wanted is None:
         chosen = found
     else:
@@ -106,17 +106,17 @@ def joint_groups(robot: Robot, wanted: Sequence[str] | None = None) -> tuple[Gro
     return tuple(_group(robot, own, elements) for own in chosen)
 
 
-def _group(robot: Robot, own: set[int], elements: list[Element]) -> Group:
+def _group(robot: Robot, own: set[int], elements: list[Element]) -> JointGroup:
     if len(own) > MOST_JOINTS:
         names = ", ".join(robot.joint_names[i] for i in sorted(own))
         raise InputError(
             f"{names} share friction; velocity steps are for one joint or two, lock one of them (--locked)"
         )
     mine = [one for one in elements if set(np.flatnonzero(motion_of(robot, one)).tolist()) & own]
-    return Group(robot, tuple(sorted(own)), tuple(mine))
+    return JointGroup(robot, tuple(sorted(own)), tuple(mine))
 
 
-def check_tested(groups: Sequence[Group], given: Iterable[str], what: str) -> None:
+def check_tested(groups: Sequence[JointGroup], given: Iterable[str], what: str) -> None:
     """Refuse what is given for a joint that is not under test: a misspelt range would not bound anything.
 
     Args:
@@ -136,7 +136,7 @@ def check_tested(groups: Sequence[Group], given: Iterable[str], what: str) -> No
             raise InputError(f"{name} has {what}, but is held; under test are {under}")
 
 
-def check_held(groups: Sequence[Group], given: Iterable[str]) -> None:
+def check_held(groups: Sequence[JointGroup], given: Iterable[str]) -> None:
     """Refuse a place for a joint that is never held.
 
     Raises:
@@ -160,7 +160,7 @@ def _places(robot: Robot, wanted: Sequence[str]) -> set[int]:
     return {by_name[name] for name in wanted}
 
 
-def _connected(robot: Robot, elements: list[Element]) -> list[set[int]]:
+def _joints_by_element(robot: Robot, elements: list[Element]) -> list[set[int]]:
     """Sets of joints that elements of friction tie together, in the order of the joints."""
     found: list[set[int]] = []
     for element in elements:
@@ -192,7 +192,7 @@ _PLACES = 7  # along the range of each joint under test
 _FREE = 1.5  # [rad or m] to either side of zero of a joint without limits
 
 
-def quiet_pose(group: Group, bounds: Bounds, span: Array, given: Mapping[str, float] | None = None) -> Array:
+def quiet_pose(group: JointGroup, bounds: Bounds, span: Array, given: Mapping[str, float] | None = None) -> Array:
     """(n_moving,) a pose within the limits at which gravity, by the robot's own values, does least on some joints.
 
     Nobody looks for collisions.
@@ -209,7 +209,7 @@ def quiet_pose(group: Group, bounds: Bounds, span: Array, given: Mapping[str, fl
     # The middle half: far from the ends, where cables pull and nobody expects a joint.
     drawn = np.random.default_rng(0).uniform(0.25, 0.75, (_TRIES, len(lower)))
     poses = lower + np.vstack([np.full(len(lower), 0.5), drawn]) * (upper - lower)
-    for place, position in _given(group, given, bounds).items():
+    for place, position in _held_positions(group, given, bounds).items():
         poses[:, place] = position
     poses[:, list(group.places)] = span.mean(axis=1)
     grids = np.meshgrid(*[np.linspace(low, high, _PLACES) for low, high in span.tolist()])
@@ -223,7 +223,7 @@ def quiet_pose(group: Group, bounds: Bounds, span: Array, given: Mapping[str, fl
     return np.asarray(poses[best])
 
 
-def _given(group: Group, given: Mapping[str, float] | None, bounds: Bounds) -> dict[int, float]:
+def _held_positions(group: JointGroup, given: Mapping[str, float] | None, bounds: Bounds) -> dict[int, float]:
     robot, found = group.robot, {}
     for name, position in (given or {}).items():
         names = robot.position_names if name in robot.position_names else robot.joint_names

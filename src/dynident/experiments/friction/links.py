@@ -10,24 +10,21 @@ which the description of the robot gives up to some tenths; how torque changes w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, on_one_thread, record
 from dynident.dynamics.evaluate import mass_matrix, parameters, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
-from dynident.experiments.friction.groups import Group
+from dynident.experiments.friction.groups import JointGroup
 from dynident.experiments.friction.points import Point, noise_floor
+from dynident.experiments.thresholds import FRICTION
 
 TERMS = "rigid,Ia"
-UNCERTAINTY = 0.3  # standard deviation of a description's parameters, as a share of them
-CLEAR = 10.0  # times the noise that the torque of the links must have within the points, for them to be estimated
 _FREE = 1e3  # times what would explain all torque: the standard deviation of what nothing is known of
-NOISE_FLOOR = 3e-4  # share of the torque below which noise is not believed: signals are smoothed and sampled
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Links:
     """What is known beforehand of the torque of the links.
 
@@ -41,17 +38,13 @@ class Links:
     std: Array
     inertia: Array
 
-    def __post_init__(self) -> None:
-        for name in ("values", "std", "inertia"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
     @staticmethod
     def free(n: int) -> Links:
         """Nothing known but that the outputs of n joints feel their accelerations; see `acceleration_columns`."""
         return Links(np.zeros(n * n), np.full(n * n, np.inf), np.eye(n * n).reshape(n, n, n * n))
 
     @staticmethod
-    def of(group: Group, pose: Array) -> Links:
+    def of(group: JointGroup, pose: Array) -> Links:
         """The links of a robot with the joints of a group about a pose (n_moving,)."""
         robot, places = group.robot, list(group.places)
         values = np.asarray(parameters(robot, TERMS))
@@ -62,7 +55,7 @@ class Links:
             alike = [k for k, other in enumerate(columns) if other.unit == column.unit and other.term == column.term]
             near = [k for k in alike if columns[k].place == column.place]
             sizes = (np.abs(values[own]).max(initial=0.0) for own in ([i], near, alike))
-            std[i] = UNCERTAINTY * next((size for size in sizes if size > 0.0), 0.0)
+            std[i] = FRICTION.description_std * next((size for size in sizes if size > 0.0), 0.0)
             if column.term == "Ia":  # few descriptions have rotors
                 std[i] = max(std[i], felt)
         unit, still = np.eye(len(pose))[places], np.zeros((len(places), len(pose)))
@@ -86,7 +79,7 @@ class Links:
         one, two = (_within([point.rigid[k] for point in own if point.rigid is not None]) for k in (0, 1))
         rest = torque - 0.5 * (one + two) @ self.values
         one, two = (np.concatenate([x, _viscous(own)], axis=2) for x in (one, two))
-        floor = noise_floor(own, NOISE_FLOOR) ** 2
+        floor = noise_floor(own, FRICTION.noise_floor) ** 2
         spare = max(len(torque) - len(own), 1)  # each point has its own mean
         noise = np.maximum(np.sum(rest**2, axis=0) / spare, floor)
         length = np.sqrt(np.mean(one**2 + two**2, axis=(0, 1)))
@@ -98,7 +91,7 @@ class Links:
             spent = np.sum((0.5 * (one + two) * std @ half) ** 2 / noise[:, None]) / torque.shape[1]
             noise = np.maximum(np.sum(left**2, axis=0) / max(spare - spent, 1.0), floor)
         explained = np.sqrt(np.mean((torque - left) ** 2, axis=0))
-        if (explained < CLEAR * np.sqrt(noise)).any():
+        if (explained < FRICTION.clear_ratio * np.sqrt(noise)).any():
             # Feedback answers the noise of positions, so that of torque is not independent of the columns: only what
             # stands far above it is believed.
             return self.values, np.diag(std[:p])

@@ -13,14 +13,14 @@ from dynident.arrays import Array, frozen
 from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.errors import InputError
 from dynident.experiments.bench import Bounds
-from dynident.experiments.friction.groups import Group
+from dynident.experiments.friction.groups import JointGroup
+from dynident.experiments.thresholds import FRICTION
 
 SHARES = (0.03, 0.08, 0.2, 0.4, 0.65, 0.9)  # of the fastest speed, for one joint
 COUPLED_SHARES = ((0.25, 0.55, 0.9), (0.15, 0.4, 0.75))  # of the slower one's, for two: every pair, and none alike
 USED_SPEED = 0.95  # share of a speed limit that a run may ask for
 _MARGIN = 0.02  # share of a joint's range that is kept free at either end
 _FREE_RANGE = 3.0  # [rad or m] of a joint without limits, about zero
-_UNLIKE = 0.05  # share of the largest speed below which two elements count as resting against each other
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Level:
     motion: ThereAndBack
 
 
-def joint_range(group: Group, bounds: Bounds, given: Mapping[str, tuple[float, float]] | None = None) -> Array:
+def joint_range(group: JointGroup, bounds: Bounds, given: Mapping[str, tuple[float, float]] | None = None) -> Array:
     """(n, 2) positions between which each joint may be, a little within its limits or as given."""
     found = []
     for variable, name, place in zip(group.variables, group.joints, group.places, strict=True):
@@ -148,14 +148,14 @@ def joint_range(group: Group, bounds: Bounds, given: Mapping[str, tuple[float, f
     return np.array(found)
 
 
-def fastest(group: Group, bounds: Bounds, span: Array, timing: Timing) -> Array:
+def fastest(group: JointGroup, bounds: Bounds, span: Array, timing: Timing) -> Array:
     """(n,) fastest speed of each joint that its limit and its range allow."""
     limits = USED_SPEED * np.asarray(bounds.speed)[list(group.places)]
     return np.asarray(np.minimum(limits, (span[:, 1] - span[:, 0]) / (timing.ramp + timing.shortest)))
 
 
 def plan_levels(
-    group: Group,
+    group: JointGroup,
     bounds: Bounds,
     pose: Array,
     *,
@@ -182,7 +182,7 @@ def plan_levels(
     limits = USED_SPEED * np.asarray(bounds.speed)[list(group.places)]
     if not np.isfinite(most).all():
         raise InputError(f"{group.joints[int(np.argmax(most))]} has no speed limit and no range; give one of them")
-    wanted = _wanted(group, most, speeds)
+    wanted = _levels_wanted(group, most, speeds)
     levels, left_out = [], []
     for speed in wanted:
         problem = _problem(group, speed, limits, most, span, timing)
@@ -197,7 +197,7 @@ def plan_levels(
     return levels, left_out
 
 
-def _wanted(group: Group, most: Array, speeds: Sequence[Sequence[float]] | None) -> list[Array]:
+def _levels_wanted(group: JointGroup, most: Array, speeds: Sequence[Sequence[float]] | None) -> list[Array]:
     """Joint speeds on the way there, slow ones first."""
     n = len(group.places)
     if speeds is None:
@@ -216,11 +216,11 @@ def _wanted(group: Group, most: Array, speeds: Sequence[Sequence[float]] | None)
     return sorted((inverse @ pair for pair in pairs), key=lambda speed: float(np.abs(speed).max()))
 
 
-def _problem(group: Group, speed: Array, limits: Array, most: Array, span: Array, timing: Timing) -> str:
+def _problem(group: JointGroup, speed: Array, limits: Array, most: Array, span: Array, timing: Timing) -> str:
     """Why a set of speeds cannot be run; empty if it can."""
     at = ", ".join(f"{name} {one:.3g}" for name, one in zip(group.variables, speed, strict=True))
     elements = np.abs(group.directions @ speed)
-    still = elements < _UNLIKE * np.abs(speed).max()
+    still = elements < FRICTION.resting_share * np.abs(speed).max()
     if still.any():
         return f"{at}: element {group.elements[int(np.argmax(still))].label} would rest, and its friction have no sign"
     for k, name in enumerate(group.joints):
@@ -237,7 +237,7 @@ def _problem(group: Group, speed: Array, limits: Array, most: Array, span: Array
     return ""
 
 
-def _settle(group: Group, speed: Array, timing: Timing) -> float:
+def _settle(group: JointGroup, speed: Array, timing: Timing) -> float:
     """Time to settle at a speed [s]."""
     radian = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
     return timing.settling(float(np.max(radian / np.abs(speed))))
@@ -248,7 +248,7 @@ def _longest(speed: Array, span: Array, timing: Timing) -> float:
     return float(np.min((span[:, 1] - span[:, 0]) / np.abs(speed))) - timing.ramp
 
 
-def _level(group: Group, speed: Array, span: Array, pose: Array, timing: Timing) -> Level:
+def _level(group: JointGroup, speed: Array, span: Array, pose: Array, timing: Timing) -> Level:
     settle = _settle(group, speed, timing)
     cruise = min(timing.cruise + 2.0 * (settle - timing.settle), _longest(speed, span, timing))
     start, whole = np.array(pose), np.zeros(len(pose))
@@ -258,8 +258,8 @@ def _level(group: Group, speed: Array, span: Array, pose: Array, timing: Timing)
     return Level(label, frozen(speed), ThereAndBack(start, whole, cruise, timing, settle))
 
 
-def prolonged(
-    group: Group, level: Level, span: Array, timing: Timing, settle: float, *, slower: bool
+def prolong_level(
+    group: JointGroup, level: Level, span: Array, timing: Timing, settle: float, *, slower: bool
 ) -> tuple[Level | None, str]:
     """A run again, with more time to settle.
 

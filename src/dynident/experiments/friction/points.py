@@ -8,32 +8,26 @@ from typing import get_args
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen
+from dynident.arrays import Array, Mask, record
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.fit import Fit
-from dynident.estimate.friction_parts import FRICTION
+from dynident.estimate.friction_parts import FRICTION as FRICTION_TERMS
 from dynident.estimate.prediction import TorqueModel
 from dynident.experiments.options import Gravity
+from dynident.experiments.thresholds import FRICTION
 from dynident.robot.model import Robot
 
 BLOCKS = 8  # parts of a stretch whose means tell the scatter
 FEWEST_SAMPLES = 5  # in each of them
-ROUNDING = 1e-4  # share of all torque: what sampling and smoothing leave of it where it should cancel
 _LOCAL = 0.02  # [s] over which the speed of the moment is looked at
 _COUNTS = 10.0  # steps of the encoder that a joint moves meanwhile, at least
-_APART = 0.5  # share of the mean speed by which that of the moment may differ
-_SHARE_APART = 0.05  # share of the time in which it may differ more
-_STUCK = 0.1  # share of the wanted velocity below which a joint does not move
 _SMOOTH = 0.1  # [s] over which velocity and acceleration are told from positions
-_SETTLED = 0.02  # share of its last velocity within which a joint has settled ..
-_RIPPLE = 3.0  # .. or so many times what its velocity still changes at the end, as by gears
-_SWINGS, _CALMS = 0.05, 0.9  # share of the velocity, and of what it was before, at which a change is one that dies away
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class SteadyStretch:
     """Samples at a speed that is meant to be constant.
 
     Attributes:
@@ -59,7 +53,7 @@ class Stretch:
         return slopes(self.time, self.q)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Point:
     """Friction at one speed.
 
@@ -85,11 +79,6 @@ class Point:
     dq: Array | None = None
     doubt: Array | None = None
     level: Array | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("speed", "blocks", "rigid", "dq", "doubt", "level"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def without(self, chi: Array, root: Array) -> Point:
         """The same without the torque of the links.
@@ -141,7 +130,7 @@ def derivatives(time: Array, q: Array) -> tuple[Array, Array]:
     """Velocities and accelerations of positions (m, n) at even times, smoothed over a tenth of a second."""
     kernel, step = _kernel(time)
     first, second = np.gradient(kernel, step), np.diff(kernel, 2, prepend=0.0, append=0.0) / step**2
-    return _filtered(q, first), _filtered(q, second)
+    return _convolve(q, first), _convolve(q, second)
 
 
 def motion_between(time: Array, q: Array, inside: Mask, first: int) -> tuple[Array, Array, Array]:
@@ -154,16 +143,16 @@ def motion_between(time: Array, q: Array, inside: Mask, first: int) -> tuple[Arr
         first: 0 or 1: the first sample that is used.
     """
     own = slice(first, None, 2)
-    signals = (smoothed(time[own], q[own]), *derivatives(time[own], q[own]))
+    signals = (smooth(time[own], q[own]), *derivatives(time[own], q[own]))
     found = [
         np.stack([np.interp(time[inside], time[own], x) for x in own_signals.T], axis=1) for own_signals in signals
     ]
     return found[0], found[1], found[2]
 
 
-def smoothed(time: Array, x: Array) -> Array:
+def smooth(time: Array, x: Array) -> Array:
     """Signals (m, n) at even times, smoothed as `derivatives` smooths: what belongs together stays together."""
-    return _filtered(x, _kernel(time)[0])
+    return _convolve(x, _kernel(time)[0])
 
 
 def _kernel(time: Array) -> tuple[Array, float]:
@@ -173,7 +162,7 @@ def _kernel(time: Array) -> tuple[Array, float]:
     return np.pad(kernel, 1) / kernel.sum(), float(step)
 
 
-def _filtered(x: Array, kernel: Array) -> Array:
+def _convolve(x: Array, kernel: Array) -> Array:
     padded = np.pad(x, ((len(kernel), len(kernel)), (0, 0)), mode="edge")
     return np.stack([np.convolve(own, kernel, mode="same") for own in padded.T], axis=1)[len(kernel) : -len(kernel)]
 
@@ -189,14 +178,14 @@ def settling(time: Array, dq: Array) -> tuple[float, bool]:
     """
     first, middle, last = (dq[k * len(dq) // 3 : (k + 1) * len(dq) // 3] for k in range(3))
     mean, left = last.mean(axis=0), last.std(axis=0)
-    near = np.maximum(_SETTLED * np.abs(mean), _RIPPLE * left)
+    near = np.maximum(FRICTION.settled_share * np.abs(mean), FRICTION.ripple_ratio * left)
     off = np.flatnonzero((np.abs(dq - mean) > near).any(axis=1))
     seconds = float(time[min(off[-1] + 1, len(time) - 1)] - time[0]) if len(off) else 0.0
-    swings = (left > _SWINGS * np.abs(mean)) & (left < _CALMS * middle.std(axis=0))
-    return seconds, not (swings & (middle.std(axis=0) < _CALMS * first.std(axis=0))).any()
+    swings = (left > FRICTION.swing_share * np.abs(mean)) & (left < FRICTION.calming_share * middle.std(axis=0))
+    return seconds, not (swings & (middle.std(axis=0) < FRICTION.calming_share * first.std(axis=0))).any()
 
 
-def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:
+def unsteady(stretch: SteadyStretch, wanted: Array, names: Sequence[str]) -> str:
     """Why a stretch is not one of constant speed; empty if it is.
 
     Args:
@@ -208,14 +197,14 @@ def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:
         return f"has {len(stretch.time)} samples at constant speed; at least {BLOCKS * FEWEST_SAMPLES} are needed"
     rate = (len(stretch.time) - 1) / (stretch.time[-1] - stretch.time[0])
     for k, (name, mean) in enumerate(zip(names, stretch.speed, strict=True)):
-        if abs(mean) < _STUCK * abs(wanted[k]) or mean * wanted[k] < 0.0:
+        if abs(mean) < FRICTION.stuck_share * abs(wanted[k]) or mean * wanted[k] < 0.0:
             return f"{name} does not move: {mean:.2g} instead of {wanted[k]:.3g}"
         q = stretch.q[:, k]
         step = max(round(_LOCAL * rate), int(np.ceil(_COUNTS * _resolution(q) / abs(mean) * rate)), 1)
         step = min(step, len(q) // 4)
         local = (q[step:] - q[:-step]) * rate / step
-        apart = np.abs(local / mean - 1.0) > _APART
-        if apart.mean() > _SHARE_APART:
+        apart = np.abs(local / mean - 1.0) > FRICTION.unsteady_share
+        if apart.mean() > FRICTION.unsteady_time_share:
             return (
                 f"{name} does not keep its speed: between {local.min():.2g} and {local.max():.2g} instead of "
                 f"{mean:.2g} (sticks and slips, or takes longer to settle)"
@@ -230,7 +219,7 @@ def _resolution(q: Array) -> float:
     return float(changes.min(initial=np.inf)) if len(changes) < len(q) - 1 else 0.0
 
 
-def one_way(stretch: Stretch) -> Point:
+def one_way(stretch: SteadyStretch) -> Point:
     """Friction of a stretch whose gravity is known or none."""
     seconds = float(stretch.time[-1] - stretch.time[0])
     parts = np.array_split(np.arange(len(stretch.time)), BLOCKS)
@@ -240,7 +229,7 @@ def one_way(stretch: Stretch) -> Point:
     return Point(stretch.run, stretch.speed, blocks, False, seconds, rigid, dq, level=_level(stretch))
 
 
-def _level(*stretches: Stretch) -> Array:
+def _level(*stretches: SteadyStretch) -> Array:
     """(n,) RMS torque of some stretches."""
     return np.asarray(np.sqrt(np.mean(np.concatenate([one.tau for one in stretches]) ** 2, axis=0)))
 
@@ -249,10 +238,10 @@ def noise_floor(points: Sequence[Point], share: float) -> Array:
     """(n,) noise that is always there: a share of the friction, and rounding of all torque that was measured."""
     size = np.sqrt(np.mean([one.torque**2 for one in points], axis=0))
     level = np.max([np.zeros(len(one.speed)) if one.level is None else one.level for one in points], axis=0)
-    return np.asarray(np.maximum(share * size, ROUNDING * level) + 1e-12)
+    return np.asarray(np.maximum(share * size, FRICTION.rounding_share * level) + 1e-12)
 
 
-def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
+def both_ways(there: SteadyStretch, back: SteadyStretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
     """Half the difference of torque there and back, position by position.
 
     Gravity, offset and the squares of speeds are the same on both ways and cancel; friction changes its sign. What does
@@ -331,7 +320,7 @@ def without_friction(model: TorqueModel) -> TorqueModel:
     terms, first = [], 0
     for term in model.terms:
         count = len(term.columns(model.robot))
-        if term.name not in (*FRICTION, "Fo"):
+        if term.name not in (*FRICTION_TERMS, "Fo"):
             terms.append(term)
             chi += model.chi[first : first + count].tolist()
         first += count

@@ -10,34 +10,33 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import regressor
 from dynident.experiments.bench import Bench, Bounds, Run
-from dynident.experiments.friction.fitting import VelocityFit, fit_friction, shapes
-from dynident.experiments.friction.groups import Group, check_held, check_tested, joint_groups, quiet_pose
+from dynident.experiments.friction.fitting import fit_friction, shapes
+from dynident.experiments.friction.groups import JointGroup, check_held, check_tested, joint_groups, quiet_pose
 from dynident.experiments.friction.links import TERMS, Links, acceleration_columns
-from dynident.experiments.friction.plan import Level, ThereAndBack, Timing, joint_range, plan_levels, prolonged
+from dynident.experiments.friction.plan import Level, ThereAndBack, Timing, joint_range, plan_levels, prolong_level
 from dynident.experiments.friction.points import (
     Known,
     Point,
-    Stretch,
+    SteadyStretch,
     both_ways,
     derivatives,
     known_torque,
     motion_between,
     one_way,
     settling,
-    smoothed,
+    smooth,
     unsteady,
     words,
 )
 from dynident.experiments.friction.result import VelocityFriction
 from dynident.experiments.options import FrictionOptions
-from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.protocol import Experiment, ExperimentError
+from dynident.experiments.thresholds import FRICTION
 from dynident.options import keywords
 from dynident.plant.controllers import ComputedTorque, Motion
 from dynident.plant.protocol import Plant
 from dynident.robot.model import Robot
 
-HELD = 0.1  # [rad or m] by which a joint that is held may give way
-_LEFT = 0.5  # share of the time that was to be measured that must be left of it
 _TRIES = 3  # runs at a velocity, each longer than the one before, until joints settle
 _NEVER = (
     "{} has not settled after {:.2g} s at this velocity; hold the velocity longer (--cruise), or give the feedback "
@@ -63,44 +62,10 @@ def velocity_friction(plant: Plant | Bench, options: FrictionOptions) -> Velocit
         InputError: For joints, speeds and ranges that cannot be.
         ExperimentError: When no run could be used, with the reasons.
     """
-    bench = plant if isinstance(plant, Bench) else Bench(plant)
-    speeds, ranges, at = options.speeds, options.ranges, options.at
-    laws, known = shapes(options.friction), known_torque(bench.robot, options.gravity, options.fit)
-    groups, timing = joint_groups(bench.robot, options.joints), options.timing or Timing()
-    check_tested(groups, ranges or (), "a range")
-    check_tested(groups, speeds if isinstance(speeds, Mapping) else (), "speeds")
-    check_held(groups, at or ())
-    steps = _Steps(bench, known, options.bandwidth, timing)
-    tasks, notes = [], []
-    for group in groups:  # all are planned before anything moves
-        span = joint_range(group, bench.bounds, ranges)
-        pose = quiet_pose(group, bench.bounds, span, at)
-        wanted = _speeds(group, speeds)
-        levels, skipped = plan_levels(group, bench.bounds, pose, speeds=wanted, ranges=ranges, timing=timing)
-        tasks.append(_Task(group, pose, span, levels, wanted is None))
-        notes += skipped
-    steps.total = sum(len(task.levels) for task in tasks)
-    fits: list[VelocityFit] = []
-    poses: list[Array] = []
-    for task in tasks:
-        points = steps.measure(task)
-        if points:
-            links = None if known is not None else Links.of(task.group, task.pose)
-            fits.append(fit_friction(task.group, points, laws, links))
-            poses.append(task.pose)
-    if not fits:
-        raise ExperimentError(f"no run could be used; {'; '.join(steps.left_out[:3])}")
-    return VelocityFriction(
-        bench.robot.name,
-        words(options.gravity, options.fit),
-        tuple(fits),
-        tuple(poses),
-        tuple(steps.left_out),
-        (*notes, *steps.notes),
-    )
+    return FrictionExperiment(plant.robot, options).perform(plant)
 
 
-def _speeds(group: Group, given: Speeds | None) -> list[Sequence[float]] | None:
+def _speeds(group: JointGroup, given: Speeds | None) -> list[Sequence[float]] | None:
     if given is None:
         return None
     if not isinstance(given, Mapping):
@@ -125,37 +90,79 @@ class _Follow(ComputedTorque):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Task:
+class GroupPlan:
     """The runs of one group: where the others are held, the range, and whether velocities may be lowered."""
 
-    group: Group
+    group: JointGroup
     pose: Array
     span: Array
     levels: list[Level]
     slower: bool
 
 
-class _Steps:
-    """The runs, and what came of them."""
+class FrictionExperiment(Experiment[list[GroupPlan], list[tuple[GroupPlan, list[Point]]], VelocityFriction]):
+    """The constant-velocity friction test: joints one after the other, coupled ones together.
 
-    def __init__(self, bench: Bench, known: Known | None, bandwidth: float, timing: Timing) -> None:
-        self.bench, self.known, self.bandwidth, self.timing = bench, known, bandwidth, timing
+    Args:
+        robot: The robot.
+        options: How.
+
+    Attributes:
+        left_out: Runs that are not used, with the reason.
+    """
+
+    def __init__(self, robot: Robot, options: FrictionOptions) -> None:
+        super().__init__(robot)
+        self.options, self.timing = options, options.timing or Timing()
+        self._laws, self._known = shapes(options.friction), known_torque(robot, options.gravity, options.fit)
         self.left_out: list[str] = []
-        self.notes: list[str] = []
-        self.total = self._done = 0
+        self._total = self._done = 0
 
-    def measure(self, task: _Task) -> list[Point]:
+    def plan(self, bounds: Bounds) -> list[GroupPlan]:
+        """The runs of every group, before anything moves."""
+        how, groups = self.options, joint_groups(self.robot, self.options.joints)
+        check_tested(groups, how.ranges or (), "a range")
+        check_tested(groups, how.speeds if isinstance(how.speeds, Mapping) else (), "speeds")
+        check_held(groups, how.at or ())
+        found = []
+        for group in groups:
+            span = joint_range(group, bounds, how.ranges)
+            pose = quiet_pose(group, bounds, span, how.at)
+            wanted = _speeds(group, how.speeds)
+            levels, skipped = plan_levels(group, bounds, pose, speeds=wanted, ranges=how.ranges, timing=self.timing)
+            found.append(GroupPlan(group, pose, span, levels, wanted is None))
+            self.notes += skipped
+        return found
+
+    def run(self, bench: Bench, plan: list[GroupPlan]) -> list[tuple[GroupPlan, list[Point]]]:
+        """Friction at every velocity of every group."""
+        self._total = sum(len(task.levels) for task in plan)
+        return [(task, self._measure(bench, task)) for task in plan]
+
+    def analyze(self, data: list[tuple[GroupPlan, list[Point]]]) -> VelocityFriction:
+        """A fit for every group with points."""
+        used = [(task, points) for task, points in data if points]
+        if not used:
+            raise ExperimentError(f"no run could be used; {'; '.join(self.left_out[:3])}")
+        fits = []
+        for task, points in used:
+            links = None if self._known is not None else Links.of(task.group, task.pose)
+            fits.append(fit_friction(task.group, points, self._laws, links))
+        gravity, poses = words(self.options.gravity, self.options.fit), [task.pose for task, _ in used]
+        return VelocityFriction.of(gravity, fits, poses, self.left_out, self.notes)
+
+    def _measure(self, bench: Bench, task: GroupPlan) -> list[Point]:
         """Run all levels of a group; those that are faster than one that ended early are not tried."""
         points: list[Point] = []
         failed: list[Level] = []
         for level in task.levels:
             self._done += 1
-            self.bench.progress("velocity steps", self._done, self.total)
+            bench.progress("velocity steps", self._done, self._total)
             slower = next((one for one in failed if _faster(level, one)), None)
             if slower is not None:
                 self.left_out.append(f"{level.label}: not run, for {slower.label} ended early and is slower")
                 continue
-            found, problem, whole = self._level(task, level)
+            found, problem, whole = self._level(bench, task, level)
             points += found
             if not whole:
                 failed.append(level)
@@ -163,18 +170,22 @@ class _Steps:
                 self.left_out.append(f"{level.label}: {problem}")
         return points
 
-    def _level(self, task: _Task, level: Level) -> tuple[list[Point], str, bool]:
+    def _level(self, bench: Bench, task: GroupPlan, level: Level) -> tuple[list[Point], str, bool]:
         """Points of a run that is prolonged until its joints settle, why there are none, and if it went to its end."""
-        bounds, wanted, note = _watch(self.bench.bounds, task.group, task.pose), level, ""
+        bounds, wanted, note = _watch(bench.bounds, task.group, task.pose), level, ""
         for tries in range(_TRIES):
             motion = level.motion
-            controller = _Follow(self.bench.robot, motion, self.bandwidth)
-            run = self.bench.run(controller, motion.duration, motion.start, label=level.label, bounds=bounds)
+            controller = _Follow(self.robot, motion, self.options.bandwidth)
+            run = bench.run(controller, motion.duration, motion.start, label=level.label, bounds=bounds)
             if not run.whole:
                 return [], run.why, False
             settle, swings = _settling(task.group, motion, run)
             left = motion.cruise - sum(settle)
-            if not swings and left > max(motion.timing.least, _LEFT * (motion.cruise - 2.0 * motion.settle)) - 1e-9:
+            if (
+                not swings
+                and left
+                > max(motion.timing.least, FRICTION.measured_share * (motion.cruise - 2.0 * motion.settle)) - 1e-9
+            ):
                 break
             if tries == _TRIES - 1 and swings:
                 return [], _NEVER.format(" and ".join(task.group.joints), motion.cruise), True
@@ -183,7 +194,7 @@ class _Steps:
                 settle = settle if left > motion.timing.least else (motion.settle, motion.settle)
                 break
             longer = motion.cruise if swings else 1.1 * max(settle)
-            again, note = prolonged(task.group, wanted, task.span, self.timing, longer, slower=task.slower)
+            again, note = prolong_level(task.group, wanted, task.span, self.timing, longer, slower=task.slower)
             if again is None:
                 return [], note, True
             level = again
@@ -193,22 +204,22 @@ class _Steps:
         return *self._points(task.group, level, run, ways), True
 
     def _points(
-        self, group: Group, level: Level, run: Run, ways: Sequence[tuple[float, float]]
+        self, group: JointGroup, level: Level, run: Run, ways: Sequence[tuple[float, float]]
     ) -> tuple[list[Point], str]:
         stretches = []
         for window, sense in zip(ways, (1.0, -1.0), strict=True):
-            stretch = _stretch(group, run, window, self.known)
+            stretch = _stretch(group, run, window, self._known)
             problem = unsteady(stretch, sense * level.speed, group.joints)
             if problem:
                 return [], problem
             stretches.append(stretch)
-        if self.known is not None:
+        if self._known is not None:
             return [one_way(one) for one in stretches], ""
         point = both_ways(stretches[0], stretches[1])
         return ([], "the ways there and back share no positions") if point is None else ([point], "")
 
 
-def _settling(group: Group, motion: ThereAndBack, run: Run) -> tuple[tuple[float, float], bool]:
+def _settling(group: JointGroup, motion: ThereAndBack, run: Run) -> tuple[tuple[float, float], bool]:
     """Time to settle there and back [s], not less than planned; and whether the velocity still dies away on both ways.
 
     What goes with the position and not with time is met in reverse on the way back, and dies away on one way at most.
@@ -222,17 +233,17 @@ def _settling(group: Group, motion: ThereAndBack, run: Run) -> tuple[tuple[float
     return (max(there, motion.settle), max(back, motion.settle)), not (calm or calm_back)
 
 
-def _stretch(group: Group, run: Run, window: tuple[float, float], known: Known | None) -> Stretch:
+def _stretch(group: JointGroup, run: Run, window: tuple[float, float], known: Known | None) -> SteadyStretch:
     inside = (run.time >= window[0] - 1e-9) & (run.time <= window[1] + 1e-9)
     time, places = run.time[inside], list(group.places)
-    q, tau = (smoothed(run.time, x)[inside] for x in (run.q, run.tau))
+    q, tau = (smooth(run.time, x)[inside] for x in (run.q, run.tau))
     dq = derivatives(run.time, run.q)[0][inside]
     motions = [motion_between(run.time, run.q, inside, first) for first in (0, 1)]
     if known is None:
         rigid = np.stack([regressor(group.robot, *motion, TERMS)[:, places] for motion in motions])
-        return Stretch(run.label, time, q[:, places], tau[:, places], rigid, dq[:, places])
+        return SteadyStretch(run.label, time, q[:, places], tau[:, places], rigid, dq[:, places])
     inertia = np.stack([acceleration_columns(ddq[:, places]) for _, _, ddq in motions])
-    found = Stretch(run.label, time, q[:, places], tau[:, places], inertia, dq[:, places])
+    found = SteadyStretch(run.label, time, q[:, places], tau[:, places], inertia, dq[:, places])
     if len(time) < 2:
         return found
     dq = np.zeros_like(q)
@@ -240,9 +251,9 @@ def _stretch(group: Group, run: Run, window: tuple[float, float], known: Known |
     return dataclasses.replace(found, tau=found.tau - known(q, dq, np.zeros_like(q))[:, places])
 
 
-def _watch(bounds: Bounds, group: Group, pose: Array) -> Bounds:
+def _watch(bounds: Bounds, group: JointGroup, pose: Array) -> Bounds:
     """Bounds of the bench for the joints under test; the others must stay where they are held."""
-    reach = np.full(len(pose), HELD)
+    reach = np.full(len(pose), FRICTION.held_distance)
     reach[list(group.places)] = np.inf
     return bounds.within(pose, reach)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from dynident.arrays import Array
-from dynident.errors import UnknownNameError
+from dynident.arrays import Array, record
 from dynident.experiments.friction.fitting import VelocityFit, fit_friction, shapes
-from dynident.experiments.protocol import Quantity, answer, quantity_table
+from dynident.experiments.protocol import ExperimentResult, Quantity, Values, merge_estimates
+from dynident.experiments.thresholds import FRICTION
 
 _SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.5)  # [rad/s] that Stribeck and smoothed friction are tried with
 _CANDIDATES = (
@@ -19,7 +19,6 @@ _CANDIDATES = (
     "quadratic",
     "cubic",
 )
-_EXPLAINS = 0.5  # share of the squared residual that a law must explain to be worth a word
 _WORDS = {
     "stribeck": "friction falls as motion sets in (Stribeck)",
     "sign": "friction comes up more slowly than Coulomb's",
@@ -29,7 +28,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Shape:
+class ResidualShape:
     """A law that explains what viscous and Coulomb friction miss.
 
     Attributes:
@@ -54,19 +53,15 @@ class Shape:
             f"{100.0 * self.explains:.0f} % of it, so identify with --friction '{self.law}'"
         )
 
-    def as_dict(self) -> dict[str, object]:
-        """Plain data."""
-        return {"law": self.law, "explains": self.explains, "low": self.low, "speed": self.speed}
 
-
-def residual_shape(fit: VelocityFit) -> Shape | None:
+def residual_shape(fit: VelocityFit) -> ResidualShape | None:
     """The law that explains most of a misfit; None where there is none worth a word, or too few points."""
     if not fit.misfit.matters or fit.laws:
         return None
     before = _square(fit)
     slowest, row = _slowest(fit)
     sense = np.sign(fit.points[slowest].torque[row])
-    best: Shape | None = None
+    best: ResidualShape | None = None
     for candidate in _CANDIDATES:
         laws = shapes(candidate)
         if fit.residual.size <= len(fit.names) + len(fit.group.elements) * len(laws):
@@ -75,9 +70,9 @@ def residual_shape(fit: VelocityFit) -> Shape | None:
         if tried.rank < len(tried.names) or not _sensible(tried):  # as when no point is slow enough to see it
             continue
         explains = 1.0 - _square(tried) / before
-        if explains > max(_EXPLAINS, 0.0 if best is None else best.explains):
+        if explains > max(FRICTION.explained_share, 0.0 if best is None else best.explains):
             speed = float(np.abs(fit.points[slowest].speed[row]))
-            best = Shape(candidate, explains, float(sense * fit.residual[slowest, row]), speed)
+            best = ResidualShape(candidate, explains, float(sense * fit.residual[slowest, row]), speed)
     return best
 
 
@@ -102,87 +97,82 @@ def _sensible(fit: VelocityFit) -> bool:
 # ----------------------------------------------------------------------------------------------------------------------
 # `VelocityFriction`: what constant velocities tell of friction, and what a reader should know about it.
 
-_ALIKE = 0.02  # share by which speeds differ that count as one
 
-
-@dataclass(frozen=True, eq=False)
-class VelocityFriction:
+@record
+class VelocityFriction(ExperimentResult):
     """Friction of joints from constant velocities.
 
     Attributes:
-        robot: Name of the robot.
         gravity: How gravity was dealt with, in words.
         fits: One for each joint, or for two coupled ones.
+        shapes: The law that each misfit looks like, where there is one.
         poses: Where the other joints were held, (n_moving,) for each fit; empty for logs.
         left_out: Runs that were not used, with the reason.
-        notes: What was decided on the way.
-        true: Values that a simulated machine has, by name.
     """
 
-    robot: str
     gravity: str
     fits: tuple[VelocityFit, ...]
+    shapes: tuple[ResidualShape | None, ...]
     poses: tuple[Array, ...] = ()
     left_out: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    true: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def estimates(self) -> tuple[Quantity, ...]:
-        """The parameters of all fits."""
-        return tuple(
-            Quantity(name, float(value), float(std), unit, self.true.get(name))
-            for fit in self.fits
-            for name, value, std, unit in zip(fit.names, fit.values, fit.std, fit.units, strict=True)
+    @classmethod
+    def of(
+        cls,
+        gravity: str,
+        fits: Sequence[VelocityFit],
+        poses: Sequence[Array] = (),
+        left_out: Sequence[str] = (),
+        notes: Sequence[str] = (),
+    ) -> Self:
+        """The result of some fits, with what is to be said about them."""
+        shapes = tuple(residual_shape(fit) for fit in fits)
+        doubts = [doubt for fit, shape in zip(fits, shapes, strict=True) for doubt in _doubts(fit, shape)]
+        return cls(
+            robot=fits[0].group.robot,
+            estimate=merge_estimates(fits),
+            true={},
+            notes=tuple(notes),
+            warnings=(*(f"left out: {one}" for one in left_out), *doubts),
+            gravity=gravity,
+            fits=tuple(fits),
+            shapes=shapes,
+            poses=tuple(poses),
+            left_out=tuple(left_out),
         )
 
     def __getitem__(self, name: str) -> Quantity:
         """A parameter by name."""
-        found = {one.name: one for one in self.estimates}
-        if name not in found:
-            raise UnknownNameError("parameter", name, found)
-        return found[name]
+        return self.quantity(name)
 
-    @property
-    def shapes(self) -> tuple[Shape | None, ...]:
-        """The law that each misfit looks like, where there is one."""
-        return tuple(residual_shape(fit) for fit in self.fits)
+    def true_values(self, values: Values) -> Mapping[str, float]:
+        """Friction of a set of standard values; what it does not name is zero."""
+        known = values if isinstance(values, Mapping) else self.robot.value_set(values)
+        return {**dict.fromkeys(self.robot.parameter_names, 0.0), **known}
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a reader should know."""
-        found = [f"left out: {one}" for one in self.left_out]
-        for fit, shape in zip(self.fits, self.shapes, strict=True):
-            found += _doubts(fit, shape)
-        return tuple(found)
-
-    def table(self) -> str:
-        """The parameters as text."""
-        return quantity_table(self.estimates)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data: estimates, warnings, and for each fit its points, rank and misfit."""
-        fits = []
-        for fit, shape in zip(self.fits, self.shapes, strict=True):
-            fits.append(
-                {
-                    "joints": list(fit.group.joints),
-                    "outputs": list(fit.group.outputs),
-                    "parameters": list(fit.names),
-                    "rank": fit.rank,
-                    "undetermined": list(fit.undetermined),
-                    "misfit": fit.misfit.as_dict(),
-                    "inertia": fit.inertia[0].tolist(),
-                    "inertia_std": fit.inertia[1].tolist(),
-                    "shape": None if shape is None else shape.as_dict(),
-                    "points": [point.as_dict() for point in fit.points],
-                }
-            )
-        more = {"left_out": list(self.left_out), "notes": list(self.notes), "poses": [x.tolist() for x in self.poses]}
-        return answer(self.estimates, self.warnings, robot=self.robot, gravity=self.gravity, fits=fits, **more)
+    def details(self) -> dict[str, Any]:
+        """For each fit its points, rank and misfit."""
+        fits = [
+            {
+                "joints": list(fit.group.joints),
+                "outputs": list(fit.group.outputs),
+                "parameters": list(fit.names),
+                "rank": fit.rank,
+                "undetermined": list(fit.undetermined),
+                "misfit": fit.misfit.as_dict(),
+                "inertia": fit.inertia[0].tolist(),
+                "inertia_std": fit.inertia[1].tolist(),
+                "shape": None if shape is None else asdict(shape),
+                "points": [point.as_dict() for point in fit.points],
+            }
+            for fit, shape in zip(self.fits, self.shapes, strict=True)
+        ]
+        poses = [pose.tolist() for pose in self.poses]
+        left_out, notes = list(self.left_out), list(self.notes)
+        return {"gravity": self.gravity, "fits": fits, "left_out": left_out, "notes": notes, "poses": poses}
 
 
-def _doubts(fit: VelocityFit, shape: Shape | None) -> list[str]:
+def _doubts(fit: VelocityFit, shape: ResidualShape | None) -> list[str]:
     found = []
     where = " and ".join(fit.group.joints)
     if fit.undetermined:
@@ -222,7 +212,7 @@ def _reason(fit: VelocityFit) -> str:
         return f"for the speeds of {a} and {b} have the same product sign in all runs; both signs are needed"
     if not any(point.odd for point in fit.points) and np.all(ways == ways[0]):
         return "for all runs go in one direction, in which Coulomb friction and offset look alike; run both"
-    if np.all(np.ptp(v, axis=0) < _ALIKE * v.max(axis=0)):
+    if np.all(np.ptp(v, axis=0) < FRICTION.same_velocity_share * v.max(axis=0)):
         return "for all runs have one speed; at least two are needed"
     return "for the speeds do not tell them apart; run more of them"
 

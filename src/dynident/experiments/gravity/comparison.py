@@ -13,12 +13,10 @@ import numpy as np
 from dynident.arrays import Array, Mask
 from dynident.estimate.fit import Fit
 from dynident.experiments.gravity.structure import GravityBase
+from dynident.experiments.thresholds import GRAVITY
 from dynident.information.parameter_estimate import std_text, text_table
 from dynident.robot.model import Robot
 
-_SURE = 3.0  # deviations within which two values agree
-_CLOSE = 0.01  # of the moment, within which they agree without deviations
-_SAME_LENGTH = 0.06  # lengths this near to each other are the same, turned
 _TURNED = math.radians(2.0)
 _NEAR_ANGLE = math.radians(2.0)  # of an angle of the kinematics that is worth naming
 
@@ -63,7 +61,7 @@ class LinkComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MomentComparison:
     """Moments by gravity beside those of a fit.
 
     Attributes:
@@ -108,7 +106,7 @@ def compare_moments(
     *,
     friction: Mapping[str, float] | None = None,
     notes: Sequence[str] = (),
-) -> Comparison:
+) -> MomentComparison:
     """Compare moments link by link.
 
     Args:
@@ -125,7 +123,7 @@ def compare_moments(
     weight = float(np.linalg.norm(base.robot.gravity))
     left = {place: torque / weight for place, torque in (friction or {}).items()}
     found = [_link(base.robot, tuple(names), own, other, left.get(place, 0.0)) for place, names in links.items()]
-    return Comparison(tuple(found), tuple(notes))
+    return MomentComparison(tuple(found), tuple(notes))
 
 
 def moments_of_fit(base: GravityBase, fit: Fit) -> tuple[dict[str, tuple[float, float]], list[str]]:
@@ -159,8 +157,8 @@ def _different(robot: Robot, other: Robot) -> list[str]:
     if robot.fingerprint == other.fingerprint:
         return []
     lengths = [name for name in robot.lengths if robot.lengths[name] != other.lengths.get(name, robot.lengths[name])]
-    told = f" ({', '.join(lengths)} differ)" if lengths else ""
-    return [f"the fit has other kinematics{told}: moments in other frames differ without either being wrong"]
+    differing = f" ({', '.join(lengths)} differ)" if lengths else ""
+    return [f"the fit has other kinematics{differing}: moments in other frames differ without either being wrong"]
 
 
 def _link(
@@ -174,12 +172,14 @@ def _link(
     b, b_std = np.array([other[name] for name in names]).T
     length, reference = float(np.linalg.norm(a)), float(np.linalg.norm(b))
     # A vector that drowns in its deviations has neither direction nor length.
-    clear = length > _SURE * float(np.linalg.norm(a_std)) and reference > _SURE * float(np.linalg.norm(b_std))
+    clear = length > GRAVITY.agreement_std * float(np.linalg.norm(a_std)) and reference > GRAVITY.agreement_std * float(
+        np.linalg.norm(b_std)
+    )
     angle = math.atan2(b[0] * a[1] - b[1] * a[0], float(a @ b)) if clear and len(names) == 2 else None
     ratio = length / reference if clear else None
-    room = _SURE * np.hypot(a_std, b_std)
+    room = GRAVITY.agreement_std * np.hypot(a_std, b_std)
     if not b_std.any():
-        room = np.maximum(room, _CLOSE * max(length, reference))
+        room = np.maximum(room, GRAVITY.agreement_share * max(length, reference))
     agrees = bool((np.abs(a - b) <= room + 1e-12).all())
     reason = "" if agrees else _reason(robot, names, a, b, angle, ratio, left)
     return LinkComparison(names, a, a_std, b, b_std, agrees, angle, ratio, reason)
@@ -194,12 +194,12 @@ def _reason(
     if off <= left:
         return f"{what}, no more than friction that depends on the load may leave in the averages ({left:.2g} kg·m)"
     turned = angle is not None and abs(angle) > _TURNED
-    if turned and angle is not None and ratio is not None and abs(ratio - 1.0) < _SAME_LENGTH:
+    if turned and angle is not None and ratio is not None and abs(ratio - 1.0) < GRAVITY.same_length_share:
         return (
             f"{what}: as long to {100.0 * abs(ratio - 1.0):.1f} %, but turned by {math.degrees(angle):.1f} degrees; "
             f"one of the two has its link frame or its joint zero turned by that{_known_angle(robot, abs(angle))}"
         )
-    if not turned and ratio is not None and abs(ratio - 1.0) > _CLOSE:
+    if not turned and ratio is not None and abs(ratio - 1.0) > GRAVITY.agreement_share:
         return (
             f"{what}: in the same direction, {ratio:.3f} times as long; a torque scale (drive gain) that is off, or "
             "friction that one of the two did not remove"

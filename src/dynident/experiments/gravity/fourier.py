@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, on_one_thread
+from dynident.arrays import Array, on_one_thread, record
 from dynident.experiments.gravity.slow_runs import SlowRun
-from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_columns
+from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns
+from dynident.experiments.thresholds import GRAVITY
+from dynident.information.parameter_estimate import ParameterEstimate
 
 HIGHEST = 3  # order up to which harmonics are reported
-_BLIND = 2e3  # condition beyond which a higher order is not tried
-_GAIN, _SURE = 0.1, 3.0  # what a higher order must take off the residual, and its size in deviations
 _EXACT = 1e-12  # share of the torque below which a residual is rounding
 _CHANGES = 0.2  # share of the velocity by which it must change from place to place to tell viscous friction
 _ROUNDS = 4  # of taking it off
 _SMOOTH = 5  # degree of the polynomial along the angle that an oscillation's acceleration is instrumented by
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FourierFit:
     """A fit of one run.
 
@@ -36,7 +36,7 @@ class FourierFit:
         order: Highest harmonic; 0 for a joint that slides.
         names: a0, a1, b1, a2 ..; and `inertia`, `inertia2` .. unless the velocity is constant to rounding.
         coefficients: (n,) [N·m or N; kg·m² or kg].
-        covariance: (n, n), with neighbouring residuals taken as alike as they are.
+        covariance: (n, n), with neighboring residuals taken as alike as they are.
         project: (n, n_places) what makes coefficients from averages over both ways; for model columns too.
         rms: Deviation of the averaged torque from the fit [N·m or N].
         condition: Of the fitted functions over the angles covered.
@@ -50,10 +50,6 @@ class FourierFit:
     project: Array
     rms: float
     condition: float
-
-    def __post_init__(self) -> None:
-        for name in ("coefficients", "covariance", "project"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def std(self) -> Array:
@@ -166,7 +162,7 @@ def _even_torque(run: SlowRun, functions: Array, project: Array) -> Array:
 
 
 def alike(residual: Array) -> float:
-    """How many neighbouring residuals weigh as much as one that is independent, 1 + 2 sum of autocorrelations."""
+    """How many neighboring residuals weigh as much as one that is independent, 1 + 2 sum of autocorrelations."""
     energy = float(residual @ residual)
     total = 1.0
     for lag in range(1, len(residual) // 4):
@@ -184,7 +180,7 @@ def fits(run: SlowRun, highest: int = HIGHEST, inertial: Array | None = None) ->
         if run.n_places < 2 * (2 * order + 2):
             break
         next_one = fourier_fit(run, order, inertial)
-        if next_one.condition > _BLIND:
+        if next_one.condition > GRAVITY.highest_condition:
             break
         found.append(next_one)
     return tuple(found)
@@ -195,7 +191,7 @@ def best(found: Sequence[FourierFit]) -> FourierFit:
     chosen = found[0]
     for one in found[1:]:
         size, std, _ = one.harmonic(one.order)
-        if one.rms < (1.0 - _GAIN) * chosen.rms and size > _SURE * std:
+        if one.rms < (1.0 - GRAVITY.order_gain) * chosen.rms and size > GRAVITY.order_std * std:
             chosen = one
     return chosen
 
@@ -203,28 +199,13 @@ def best(found: Sequence[FourierFit]) -> FourierFit:
 # ----------------------------------------------------------------------------------------------------------------------
 # From Fourier coefficients to moments, link by link from the tip (Abhishek et al., eq. 21).
 
-_WEAK = 1e-3  # of gravity: a direction of moments that shows less than this is not determined
-_ABSENT = 1e-3  # share of the largest, below which a harmonic is not one of the weight
 _FLOOR = 1e-12  # share of the largest coefficient that is rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Values of the gravity base.
-
-    Attributes:
-        values: (n,).
-        covariance: (n, n).
-        determined: (n,) whether the runs tell each one.
-    """
-
-    values: Array
-    covariance: Array
-    determined: Mask
-
-
 @on_one_thread
-def solve(base: GravityBase, parts: Sequence[Stage], found: Sequence[Sequence[FourierFit]]) -> Moments:
+def solve_moments(
+    base: GravityBase, parts: Sequence[SweepStage], found: Sequence[Sequence[FourierFit]]
+) -> ParameterEstimate:
     """The recursion: what a stage adds, with the links beyond it as the stages before have found them.
 
     Args:
@@ -239,11 +220,11 @@ def solve(base: GravityBase, parts: Sequence[Stage], found: Sequence[Sequence[Fo
         fresh = list(stage.fresh)
         if not fresh:
             continue
-        rows, weight, noise = _measured(base, fits)
+        rows, weight, noise = _weight_rows(base, fits)
         root = _whitening(noise)
         u, s, vt = np.linalg.svd(root @ rows[:, fresh], full_matrices=False)
         plain = np.linalg.svd(rows[:, fresh], compute_uv=False)
-        sure = plain > _WEAK * float(np.linalg.norm(base.robot.gravity))
+        sure = plain > GRAVITY.undetermined_share * float(np.linalg.norm(base.robot.gravity))
         keep = np.arange(len(s)) < np.count_nonzero(sure)
         solved = (vt[keep].T / s[keep]) @ u[:, keep].T @ root  # fresh = solved @ (weight - rows[:, known] @ values)
         values[fresh] = solved @ (weight - rows[:, known] @ values[known])
@@ -256,10 +237,10 @@ def solve(base: GravityBase, parts: Sequence[Stage], found: Sequence[Sequence[Fo
         lost = np.sqrt(np.maximum(1.0 - np.sum(vt[keep] ** 2, axis=0), 0.0))
         # What leans on a moment beyond that nobody determined is not determined either.
         open_beyond = [i for i, k in enumerate(known) if not determined[k]]
-        leaning = np.abs(spread[:, open_beyond]).max(axis=1, initial=0.0) > _WEAK
+        leaning = np.abs(spread[:, open_beyond]).max(axis=1, initial=0.0) > GRAVITY.undetermined_share
         determined[fresh] = (lost < 1e-6) & ~leaning
         known += fresh
-    return Moments(values, covariance, determined)
+    return ParameterEstimate.of(base, values, covariance, determined)
 
 
 def _whitening(noise: Array) -> Array:
@@ -269,7 +250,7 @@ def _whitening(noise: Array) -> Array:
     return np.asarray(np.linalg.inv(np.linalg.cholesky(alike + _FLOOR * np.eye(len(std)))) / std)
 
 
-def _measured(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, Array, Array]:
+def _weight_rows(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, Array, Array]:
     """What the coefficients are of the gravity base (n_rows, n), their values without what is known, their noise."""
     rows, weight, noise = [], [], []
     for fit in fits:
@@ -277,7 +258,7 @@ def _measured(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, Arr
         made = fit.project @ fit.run.half_sum(torque)  # (n_coefficients, n_columns)
         sizes = np.linalg.norm(made, axis=1)
         # A harmonic that rigid links do not have was fitted to keep it out; it says nothing about them.
-        own = [i for i in fit.weighing if sizes[i] > _ABSENT * sizes[list(fit.weighing)].max()]
+        own = [i for i in fit.weighing if sizes[i] > GRAVITY.absent_share * sizes[list(fit.weighing)].max()]
         made = made[own]
         rows.append(made[:, list(base.independent)])
         weight.append(fit.coefficients[own] - made @ base.fixed)
@@ -293,9 +274,6 @@ def _measured(base: GravityBase, fits: Sequence[FourierFit]) -> tuple[Array, Arr
 
 # ----------------------------------------------------------------------------------------------------------------------
 # What the averages took away: friction of a slow run, and how it depends on the load.
-
-_FRICTION_SURE = 4.0  # deviations from which on a slope is one
-_SHOWS = 0.1  # of the friction: less change over the loads seen is not worth a word
 
 
 @dataclass(frozen=True)
@@ -317,7 +295,9 @@ class SlowFriction:
     @property
     def loaded(self) -> bool:
         """Whether friction depends on the load."""
-        return abs(self.slope) > _FRICTION_SURE * self.slope_std and abs(self.change) > _SHOWS * abs(self.level)
+        return abs(self.slope) > GRAVITY.friction_slope_std * self.slope_std and abs(
+            self.change
+        ) > GRAVITY.friction_change_share * abs(self.level)
 
     @property
     def left(self) -> float:

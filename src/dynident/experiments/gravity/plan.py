@@ -14,8 +14,8 @@ from dynident.arrays import Array, frozen, on_one_thread
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.loop_assembly import all_active, assembly
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiments.gravity.slow_runs import SETTLE
-from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_columns, stages
+from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns, stages
+from dynident.experiments.thresholds import GRAVITY
 from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
@@ -90,12 +90,12 @@ class Sweep:
 # ----------------------------------------------------------------------------------------------------------------------
 # Which joint to sweep, over which angles, and where to hold the others.
 
-SPAN, SLIDE = math.pi / 3.0, 0.2  # [rad], [m] to either side, unless told otherwise
+SPAN, SLIDE = math.pi / 3.0, 0.2  # [rad], [m] to either side, unless given
 SPEED, SLIDE_SPEED = 0.2, 0.25  # [rad/s], and what of it joints that slide have [m/s]
 MOST_POSES = 4
 _MARGIN = 0.05  # [rad or m] kept from a limit
 _SHARE = 0.2  # of a joint's fastest speed, beyond which a sweep is not slow
-RUN_IN = 0.5 * RAMP + SETTLE + 0.2  # [s] at the sweep's speed, that each end is further away, to be at rest there
+RUN_IN = 0.5 * RAMP + GRAVITY.settling_s + 0.2  # [s] at the sweep's velocity, by which each end is further
 _CHANGES = (math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)  # of held joints, to make weight show
 _ANGLES = 9  # at which a sweep is judged before it is made
 _ENOUGH = 0.05  # of gravity: how clearly the least clear moment must show
@@ -104,7 +104,7 @@ _CLEAR = 0.05  # pivot of loops at a pose
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """What will be done.
 
     Attributes:
@@ -113,7 +113,7 @@ class Plan:
         notes: What was decided on the way.
     """
 
-    stages: tuple[Stage, ...]
+    stages: tuple[SweepStage, ...]
     sweeps: tuple[tuple[Sweep, ...], ...]
     notes: tuple[str, ...]
 
@@ -140,8 +140,8 @@ def plan_sweeps(
     least_poses: int = 1,
     span: float | None = None,
     speed: float | None = None,
-) -> Plan:
-    """Plan the sweeps of a robot.
+) -> SweepPlan:
+    """SweepPlan the sweeps of a robot.
 
     Args:
         base: What gravity shows of it.
@@ -168,12 +168,12 @@ def plan_sweeps(
     for stage in parts:
         choices = {j: _sweeps(robot, j, given or _poses(robot, j), span, speed) for j in stage.joints}
         for own in choices.values():
-            notes += _shortened(robot, own[0], span)
+            notes += _note_short_range(robot, own[0], span)
         if given:
             sweeps.append(tuple(one for own in choices.values() for one in own))
         else:
             sweeps.append(_chosen(base, stage, choices, least_poses))
-    return Plan(parts, tuple(sweeps), tuple(notes))
+    return SweepPlan(parts, tuple(sweeps), tuple(notes))
 
 
 def _place(robot: Robot, name: str, kind: str) -> int:
@@ -256,15 +256,15 @@ def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], span: float | None
     return found
 
 
-def _shortened(robot: Robot, sweep: Sweep, span: float | None) -> list[str]:
+def _note_short_range(robot: Robot, sweep: Sweep, span: float | None) -> list[str]:
     wanted = 2.0 * _half(robot, sweep.joint, span)
     reached = sweep.upper - sweep.lower - 2.0 * sweep.speed * RUN_IN
     if reached > wanted - 1e-9:
         return []
-    told = f"{wanted:.3g} m to {reached:.3g} m"
+    ends = f"{wanted:.3g} m to {reached:.3g} m"
     if not _slides(robot, sweep.joint):
-        told = f"{math.degrees(wanted):.0f} to {math.degrees(reached):.0f} degrees"
-    return [f"joint {robot.joint_names[sweep.joint]}: its limits shorten the range from {told}"]
+        ends = f"{math.degrees(wanted):.0f} to {math.degrees(reached):.0f} degrees"
+    return [f"joint {robot.joint_names[sweep.joint]}: its limits shorten the range from {ends}"]
 
 
 def _half(robot: Robot, joint: int, span: float | None) -> float:
@@ -272,7 +272,7 @@ def _half(robot: Robot, joint: int, span: float | None) -> float:
     return SLIDE if _slides(robot, joint) else span or SPAN
 
 
-def _chosen(base: GravityBase, stage: Stage, choices: Mapping[int, list[Sweep]], least: int) -> tuple[Sweep, ...]:
+def _chosen(base: GravityBase, stage: SweepStage, choices: Mapping[int, list[Sweep]], least: int) -> tuple[Sweep, ...]:
     """For each joint the pose that shows most of what the stage adds, and further ones where one is not enough."""
     rows = {j: _rows(base, stage, own) for j, own in choices.items()}
     taken: list[tuple[int, int]] = []
@@ -299,7 +299,7 @@ def _chosen(base: GravityBase, stage: Stage, choices: Mapping[int, list[Sweep]],
     return tuple(choices[j][k] for j, k in sorted(taken, key=lambda one: stage.joints.index(one[0])))
 
 
-def _rows(base: GravityBase, stage: Stage, sweeps: Sequence[Sweep]) -> Array:
+def _rows(base: GravityBase, stage: SweepStage, sweeps: Sequence[Sweep]) -> Array:
     """Torque over sweeps of one joint per parameter that the stage adds, (n_sweeps, n_angles, n_fresh).
 
     Without its mean over a sweep, which an offset would hide.
@@ -317,7 +317,7 @@ def _rows(base: GravityBase, stage: Stage, sweeps: Sequence[Sweep]) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# `Steady`: a controller for slow sweeps that carries a weight nobody told it.
+# `Steady`: a controller for slow sweeps, with integral action that compensates unknown gravity torque.
 
 _INTEGRAL = 0.25  # of the bandwidth: how fast it takes over what springs would have to hold
 

@@ -7,25 +7,33 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque, mass_matrix
 from dynident.errors import InputError
 from dynident.experiments.bench import Bench, Bounds, Run
-from dynident.experiments.gravity.fourier import HIGHEST, FourierFit, best, fits, fourier_fit, slow_friction, solve
-from dynident.experiments.gravity.plan import RUN_IN, Plan, Steady, Sweep, describe, home, plan_sweeps
+from dynident.experiments.gravity.fourier import (
+    HIGHEST,
+    FourierFit,
+    best,
+    fits,
+    fourier_fit,
+    slow_friction,
+    solve_moments,
+)
+from dynident.experiments.gravity.plan import RUN_IN, Steady, Sweep, SweepPlan, describe, home, plan_sweeps
 from dynident.experiments.gravity.result import GravityMoments, JointRun, remarks, too_narrow
 from dynident.experiments.gravity.slow_runs import SlowRun, moves, slow_run, speeds, swept_alone
 from dynident.experiments.gravity.structure import (
     GravityBase,
-    Stage,
+    SweepStage,
     gravity_base,
     gravity_columns,
     inertial_columns,
+    joints_without_weight,
     stages,
-    unweighed,
 )
 from dynident.experiments.options import GravityOptions, Order
-from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.protocol import Experiment, ExperimentError
+from dynident.experiments.thresholds import GRAVITY
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.options import keywords
 from dynident.plant.controllers import Controller
@@ -37,7 +45,6 @@ _BANDWIDTH, _PER_SAMPLE = 30.0, 0.25  # [rad/s] of the feedback; and what a samp
 _ROOM = 0.4  # [rad or m] that joints may be off the motion before a run is ended
 _LEAST = 0.35  # [rad or m] of a range that is shortened on the way
 _SHORTER = 0.05  # [rad or m] taken off where a run came to its end
-_PASSES, _LASTS = 0.1, 2.0  # [rad; a tenth in m], [s] that a joint moves by itself in a log to be looked at
 
 
 @keywords(GravityOptions)
@@ -49,41 +56,10 @@ def gravity_moments(bench: Bench | Plant, options: GravityOptions) -> GravityMom
         options: See `GravityOptions`.
 
     Raises:
-        ExperimentError: When a sweep cannot be made or does not tell what it should.
+        ExperimentError: When a sweep cannot be made or does not determine what it should.
     """
-    bench = bench if isinstance(bench, Bench) else Bench(bench)
-    base = gravity_base(bench.robot)
-    _check_order(options.order)
-    plan = _plan(base, options)
-    notes = list(plan.notes)
-    total, found = sum(len(own) for own in plan.sweeps), []
-    for own in plan.sweeps:
-        runs = []
-        for sweep in own:
-            bench.progress("sweeps", len(bench.runs), total)
-            runs.append(_swept(bench, sweep, options.control or _spring(bench), notes))
-        found.append(runs)
-    bench.progress("sweeps", total, total)
-    true = None if options.true is None else base.values(options.true)
-    return _moments(base, plan.stages, found, options.order, notes, true)
-
-
-@keywords(GravityOptions)
-def plan_gravity_sweeps(robot: Robot, options: GravityOptions) -> Plan:
-    """What `gravity_moments` would do, without moving anything; options as there."""
-    return _plan(gravity_base(robot), options)
-
-
-def _plan(base: GravityBase, options: GravityOptions) -> Plan:
-    _refuse_asked(base, options.joints)
-    return plan_sweeps(
-        base,
-        joints=options.joints,
-        poses=options.poses,
-        least_poses=options.least_poses,
-        span=options.span,
-        speed=options.speed,
-    )
+    found = GravityExperiment(bench.robot, options).perform(bench)
+    return found if options.true is None else found.beside(options.true)
 
 
 def gravity_from_logs(
@@ -94,43 +70,96 @@ def gravity_from_logs(
     Args:
         robot: The robot.
         logs: The recordings; one may hold sweeps of several joints, one after the other.
-        order: Of the Fourier series; see `gravity_moments`.
+        order: Of the Fourier series; see `GravityOptions`.
         joints: Only these.
 
     Raises:
         ExperimentError: When no log has such a run, with the reasons.
     """
-    _check_order(order)
-    base = gravity_base(robot)
-    _refuse_asked(base, joints)
-    wanted = [j for j in range(len(robot.moving)) if joints is None or _named(robot, j) & set(joints)]
-    runs: list[SlowRun] = []
-    notes: list[str] = []
-    for log in logs:
-        runs += _runs_of(log, base, wanted, notes)
-    if not runs:
-        told = "; ".join(notes) or "no joint that feels weight moves by itself"
-        raise ExperimentError(f"no log holds a slow run of one joint: {told}")
-    parts = stages(base, tuple(sorted({run.joint for run in runs})))
-    grouped = [[run for run in runs if run.joint in stage.joints] for stage in parts]
-    return _moments(base, parts, grouped, order, notes, None)
+    experiment = GravityExperiment(robot, GravityOptions(order=order, joints=joints))
+    return experiment.analyze(experiment.read(logs))
 
 
-def _check_order(order: Order) -> None:
-    if order != "auto" and order not in range(1, HIGHEST + 1):
-        raise InputError(f"order is {order!r}; expected auto or 1 to {HIGHEST}")
+class GravityExperiment(Experiment[SweepPlan, Sequence[SlowRun], GravityMoments]):
+    """The quasi-static gravity test: joints are swept one at a time, from the tip inwards.
+
+    Args:
+        robot: The robot.
+        options: How.
+    """
+
+    def __init__(self, robot: Robot, options: GravityOptions) -> None:
+        super().__init__(robot)
+        self.options, self.base = options, gravity_base(robot)
+        self._stages: tuple[SweepStage, ...] | None = None  # None for those of the joints that were recorded
+        if options.order != "auto" and options.order not in range(1, HIGHEST + 1):
+            raise InputError(f"order is {options.order!r}; expected auto or 1 to {HIGHEST}")
+        reasons, wanted = joints_without_weight(self.base), set(options.joints or ())
+        for j, name in enumerate(robot.joint_names):
+            if name in reasons and _names_of(robot, j) & wanted:
+                raise ExperimentError(f"joint {name} {reasons[name]}; leave it out")
+
+    def plan(self, bounds: Bounds) -> SweepPlan:
+        """Which joint to sweep over which angles, and where to hold the others."""
+        how = self.options
+        plan = plan_sweeps(
+            self.base,
+            joints=how.joints,
+            poses=how.poses,
+            least_poses=how.least_poses,
+            span=how.span,
+            speed=how.speed,
+        )
+        self._stages = plan.stages
+        self.notes += plan.notes
+        return plan
+
+    def run(self, bench: Bench, plan: SweepPlan) -> list[SlowRun]:
+        """Every sweep, averaged over both directions."""
+        sweeps = [sweep for own in plan.sweeps for sweep in own]
+        control, found = self.options.control or _spring(bench), []
+        for sweep in sweeps:
+            bench.progress("sweeps", len(bench.runs), len(sweeps))
+            found.append(_run_sweep(bench, sweep, control, self.notes))
+        bench.progress("sweeps", len(sweeps), len(sweeps))
+        return found
+
+    def read(self, logs: Sequence[Log]) -> list[SlowRun]:
+        """The slow runs in logs."""
+        joints, robot = self.options.joints, self.robot
+        wanted = [j for j in range(len(robot.moving)) if joints is None or _names_of(robot, j) & set(joints)]
+        runs = [run for log in logs for run in _runs_of(log, self.base, wanted, self.notes)]
+        if not runs:
+            reasons = "; ".join(self.notes) or "no joint that feels weight moves by itself"
+            raise ExperimentError(f"no log holds a slow run of one joint: {reasons}")
+        return runs
+
+    def analyze(self, data: Sequence[SlowRun]) -> GravityMoments:
+        """A Fourier series of every run, and the recursion over them."""
+        base, parts = self.base, self._stages
+        if parts is None:
+            parts = stages(base, tuple(sorted({run.joint for run in data})))
+        grouped = [[run for run in data if run.joint in stage.joints] for stage in parts]
+        runs = [[_joint_run(base, run, self.options.order) for run in own] for own in grouped]
+        for own in runs:
+            too_narrow(base, own)
+        moments = solve_moments(base, parts, [[one.fit for one in own] for own in runs])
+        flat = tuple(one for own in runs for one in own)
+        notes, warnings = remarks(base, parts, flat, moments)
+        return GravityMoments(
+            robot=self.robot,
+            estimate=moments,
+            true={},
+            notes=(*self.notes, *notes),
+            warnings=tuple(warnings),
+            base=base,
+            runs=flat,
+            skipped=joints_without_weight(base),
+        )
 
 
-def _named(robot: Robot, j: int) -> set[str]:
+def _names_of(robot: Robot, j: int) -> set[str]:
     return {robot.joint_names[j], robot.position_names[j]}
-
-
-def _refuse_asked(base: GravityBase, joints: Sequence[str] | None) -> None:
-    """A joint that somebody asks for and that no weight reaches."""
-    reasons = unweighed(base)
-    for j, name in enumerate(base.robot.joint_names):
-        if name in reasons and joints is not None and _named(base.robot, j) & set(joints):
-            raise ExperimentError(f"joint {name} {reasons[name]}; leave it out")
 
 
 def _spring(bench: Bench) -> Control:
@@ -146,7 +175,7 @@ def _spring(bench: Bench) -> Control:
     return lambda robot, sweep: Steady(robot, sweep, bandwidth=bandwidth)
 
 
-def _swept(bench: Bench, sweep: Sweep, control: Control, notes: list[str]) -> SlowRun:
+def _run_sweep(bench: Bench, sweep: Sweep, control: Control, notes: list[str]) -> SlowRun:
     """Make a sweep; one that comes to a limit is made again over the range it reached."""
     robot = bench.robot
     name = robot.joint_names[sweep.joint]
@@ -212,44 +241,18 @@ def _runs_of(log: Log, base: GravityBase, wanted: Sequence[int], notes: list[str
     found = []
     for j in range(len(robot.moving)):
         alone = swept_alone(q / radian, dq / radian, j) & moves(dq[:, j] / radian[j])
-        enough = np.count_nonzero(alone) * float(np.median(np.diff(log.time))) > _LASTS
-        if j not in wanted or not enough or np.ptp(q[alone, j]) < _PASSES * radian[j]:
+        enough = np.count_nonzero(alone) * float(np.median(np.diff(log.time))) > GRAVITY.moved_seconds
+        if j not in wanted or not enough or np.ptp(q[alone, j]) < GRAVITY.moved_distance * radian[j]:
             continue
         name = robot.joint_names[j]
         if not base.felt[j].any():
-            notes.append(f"{label}: joint {name} {unweighed(base)[name]}")
+            notes.append(f"{label}: joint {name} {joints_without_weight(base)[name]}")
             continue
         try:
             found.append(slow_run(label, robot.joint_names, j, log.time, q, tau, radian))
         except ExperimentError as error:
             notes.append(str(error))
     return found
-
-
-def _moments(
-    base: GravityBase,
-    parts: Sequence[Stage],
-    found: Sequence[Sequence[SlowRun]],
-    order: Order,
-    notes: Sequence[str],
-    true: Array | None,
-) -> GravityMoments:
-    """Fits of every run, and the recursion over them."""
-    runs = [[_joint_run(base, run, order) for run in own] for own in found]
-    for own in runs:
-        too_narrow(base, own)
-    moments = solve(base, parts, [[one.fit for one in own] for own in runs])
-    flat = tuple(one for own in runs for one in own)
-    told, warnings = remarks(base, parts, flat, moments)
-    return GravityMoments(
-        base=base,
-        moments=moments,
-        runs=flat,
-        skipped=unweighed(base),
-        notes=(*notes, *told),
-        warnings=tuple(warnings),
-        true=true,
-    )
 
 
 def _joint_run(base: GravityBase, run: SlowRun, order: Order) -> JointRun:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import record
 from dynident.estimate.fit import Fit
-from dynident.experiments.gravity.comparison import Comparison, compare_moments, moments_of_fit
-from dynident.experiments.gravity.fourier import FourierFit, Moments, SlowFriction
-from dynident.experiments.gravity.structure import GravityBase, Stage, gravity_columns
-from dynident.experiments.protocol import ExperimentError, Quantity, answer, quantity_table
-from dynident.information.parameter_estimate import text_table
+from dynident.experiments.gravity.comparison import MomentComparison, compare_moments, moments_of_fit
+from dynident.experiments.gravity.fourier import FourierFit, SlowFriction
+from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns
+from dynident.experiments.protocol import ExperimentError, ExperimentResult, Quantity, Values
+from dynident.experiments.thresholds import GRAVITY
+from dynident.information.parameter_estimate import ParameterEstimate, text_table
 from dynident.robot.model import Robot
 
 
@@ -63,64 +64,30 @@ class JointRun:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class GravityMoments:
-    """Gravity moments of a robot.
+@record
+class GravityMoments(ExperimentResult):
+    """Gravity moments of a robot [kg·m], of joints that slide [kg].
 
     Attributes:
         base: What they are, over the robot's standard parameters.
-        moments: Values, covariance and which are determined.
         runs: Sweep by sweep, from the tip inwards.
         skipped: Joints that were left out, with the reason.
-        notes: What was decided on the way.
-        warnings: What a reader should know.
-        true: (n,) what a simulated machine really has; None elsewhere.
         comparison: With a fit, or None.
     """
 
     base: GravityBase
-    moments: Moments
     runs: tuple[JointRun, ...]
     skipped: Mapping[str, str]
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    true: Array | None = None
-    comparison: Comparison | None = None
-
-    @property
-    def robot(self) -> Robot:
-        """The robot."""
-        return self.base.robot
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the moments."""
-        return self.base.names
-
-    @property
-    def values(self) -> Array:
-        """(n,) [kg·m], of joints that slide [kg]."""
-        return self.moments.values
-
-    @property
-    def std(self) -> Array:
-        """(n,) deviations; infinite where the runs do not tell."""
-        spread = np.sqrt(np.maximum(np.diag(self.moments.covariance), 0.0))
-        return np.where(self.moments.determined, spread, np.inf)
-
-    def __getitem__(self, name: str) -> float:
-        """A moment by name."""
-        return float(self.values[self.names.index(name)])
+    comparison: MomentComparison | None = None
 
     @property
     def estimates(self) -> tuple[Quantity, ...]:
-        """The moments that were looked at."""
-        found = []
-        for i, (name, unit) in enumerate(zip(self.names, self.base.units, strict=True)):
-            if self.moments.determined[i]:
-                true = None if self.true is None else float(self.true[i])
-                found.append(Quantity(name, float(self.values[i]), float(self.std[i]), unit, true))
-        return tuple(found)
+        """The moments that the runs determine."""
+        return tuple(one for one, known in zip(super().estimates, self.estimate.determined, strict=True) if known)
+
+    def true_values(self, values: Values) -> Mapping[str, float]:
+        """Moments of a set of standard values."""
+        return dict(zip(self.names, self.base.values(values).tolist(), strict=True))
 
     def compared_to(self, fit: Fit) -> GravityMoments:
         """The same beside the moments of a fit (Table 5)."""
@@ -131,10 +98,6 @@ class GravityMoments:
             name = self.robot.position_names[one.fit.run.joint]
             left[name] = max(left.get(name, 0.0), one.friction.left)
         return replace(self, comparison=compare_moments(self.base, own, other, friction=left, notes=notes))
-
-    def table(self) -> str:
-        """The moments as text."""
-        return quantity_table(self.estimates)
 
     def joint_table(self) -> str:
         """The Fourier coefficients of each sweep as text."""
@@ -155,29 +118,20 @@ class GravityMoments:
             lines.append((name, *cells, f"{fit.rms:.2g}", f"{one.friction.level:.3g}", f"{fit.condition:.3g}"))
         return text_table(head, lines, head[2:])
 
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON object of the verb."""
+    def details(self) -> dict[str, Any]:
+        """Combinations, sweeps, and the comparison with a fit."""
         expressions = dict(zip(self.names, self.base.expressions, strict=True))
-        return answer(
-            self.estimates,
-            self.warnings,
-            robot=self.robot.name,
-            combinations={one.name: expressions[one.name] for one in self.estimates},
-            joints=[one.as_dict(self.robot) for one in self.runs],
-            skipped=dict(self.skipped),
-            comparison=None if self.comparison is None else self.comparison.as_dict(),
-            notes=list(self.notes),
-        )
+        return {
+            "combinations": {one.name: expressions[one.name] for one in self.estimates},
+            "joints": [one.as_dict(self.robot) for one in self.runs],
+            "skipped": dict(self.skipped),
+            "comparison": None if self.comparison is None else self.comparison.as_dict(),
+            "notes": list(self.notes),
+        }
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # What a reader of gravity moments should know about the runs behind them.
-
-NARROW, TOO_NARROW = 50.0, 400.0  # condition of 1, sin, cos: sweeps of +-26 and of +-9 degrees
-_STICKS = 0.05
-_UNEVEN = 0.1  # share by which the two speeds may differ
-_SURE = 4.0  # deviations of a harmonic that is there ..
-_SHOWS = 0.003  # .. and share of the first one that it must take off the residual to be worth a word
 
 
 def too_narrow(base: GravityBase, own: Sequence[JointRun]) -> None:
@@ -185,17 +139,18 @@ def too_narrow(base: GravityBase, own: Sequence[JointRun]) -> None:
     for one in own:
         alone = sum(other.fit.run.joint == one.fit.run.joint for other in own) == 1
         condition = one.orders[0].condition
-        if one.fit.order and alone and condition > TOO_NARROW:
+        if one.fit.order and alone and condition > GRAVITY.refused_condition:
             name = base.robot.joint_names[one.fit.run.joint]
             raise ExperimentError(
                 f"{one.fit.run.label}: joint {name} covers {np.degrees(np.ptp(one.fit.run.angle)):.0f} degrees, over "
                 f"which offset, sine and cosine can hardly be told apart (condition {condition:.0f}, at most "
-                f"{TOO_NARROW:.0f}); sweep a wider range, or sweep it at two poses in which gravity lies differently"
+                f"{GRAVITY.refused_condition:.0f}); sweep a wider range, or sweep it at two poses in which gravity "
+                "lies differently"
             )
 
 
 def remarks(
-    base: GravityBase, parts: Sequence[Stage], runs: Sequence[JointRun], moments: Moments
+    base: GravityBase, parts: Sequence[SweepStage], runs: Sequence[JointRun], moments: ParameterEstimate
 ) -> tuple[list[str], list[str]]:
     """Notes and warnings."""
     notes, warnings = [], []
@@ -228,15 +183,15 @@ def _notes(name: str, one: JointRun) -> list[str]:
 
 def _doubts(base: GravityBase, one: JointRun) -> list[str]:
     fit, run, found = one.fit, one.fit.run, []
-    if run.sticking > _STICKS:
+    if run.sticking > GRAVITY.sticking_share:
         found.append(
             f"it stood still {100.0 * run.sticking:.0f} % of the way (it sticks and slips); only its moving parts were "
             "used, a faster sweep is safer"
         )
     ahead, back = run.speeds
-    if abs(ahead - back) > _UNEVEN * max(ahead, back):
+    if abs(ahead - back) > GRAVITY.uneven_share * max(ahead, back):
         found.append(f"speeds are {ahead:.3g} ahead and {back:.3g} back; viscous friction does not drop out")
-    if fit.order and one.orders[0].condition > NARROW:
+    if fit.order and one.orders[0].condition > GRAVITY.narrow_condition:
         found.append(
             f"its range of {np.degrees(np.ptp(run.angle)):.0f} degrees is narrow (condition "
             f"{one.orders[0].condition:.0f}); offset and moment lean on each other, see the deviations"
@@ -258,7 +213,7 @@ def _harmonics(base: GravityBase, one: JointRun) -> list[str]:
     for fit in one.orders[1:]:
         size, std, _ = fit.harmonic(fit.order)
         gone = math.sqrt(max(one.orders[0].rms ** 2 - fit.rms**2, 0.0))
-        if gone > _SHOWS * first and size > _SURE * std and fit.order > one.fit.order:
+        if gone > GRAVITY.harmonic_share * first and size > GRAVITY.harmonic_std * std and fit.order > one.fit.order:
             found.append(
                 f"harmonic {fit.order} of {size:.3g} N·m (deviation {std:.2g}) takes the residual from "
                 f"{one.orders[0].rms:.2g} to {fit.rms:.2g} N·m, and rigid links have none: springs, cables, gears or "

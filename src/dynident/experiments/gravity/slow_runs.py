@@ -9,24 +9,12 @@ from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask, frozen
 from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.thresholds import GRAVITY
 
 MOST_PLACES, FEWEST_PLACES = 60, 8  # angles at which both ways are compared
 _PER_PLACE = 4  # samples of each way that a place should have
-_EVEN_BAND, _WIDE_BAND = 0.08, 0.3  # share by which a cruising joint may be off its velocity; to tell if it cruises
-_MOST = 0.8  # share of the wide band's samples in the narrow one, from which on the velocity is constant
-SETTLE = 0.6  # [s] after the cruising speed is reached, in which the arm still swings
-_SLOW = 0.2  # share of it below which a joint sticks
-_TURNING = 0.5  # share of it below which an oscillation is about to turn: gears wind up, and friction has a memory
-_STILL = 0.05  # share of the swept joint's speed below which another joint is held ..
-_STILL_VELOCITY = 0.01  # .. and velocity that is always allowed [rad/s; a tenth in m/s]
-_MOVES = 0.1  # share of its highest velocity from which on a joint moves ..
-_LEAST_VELOCITY = 1e-3  # .. and velocity that it must have [rad/s; a tenth in m/s]
-_HELD = 0.05  # [rad; a tenth in m] a held joint may be off its usual place
 _SMOOTH = 0.25  # [s] over which velocity is told from positions, at least
 _OSCILLATION = 5.0  # parts of the range, gone at full velocity, over which an oscillation's acceleration is told
-_GAP = 2.5  # sample times between two stamps from which on samples are missing
-_ENDS = 0.1  # share of the range at either end in which a joint may well stand still
-_CALM = 0.05  # [rad/s² or m/s²] acceleration up to which a cruising joint's samples are preferred
 _STEADY = 1e-6  # share of v²/range below which an acceleration is rounding
 
 
@@ -144,7 +132,7 @@ def slow_run(
     alone = swept_alone(q / radian, dq / radian, joint)
     own = np.abs(dq[:, joint])
     cruise = float(np.percentile(own[alone], 90.0)) if alone.any() else 0.0
-    if cruise < _LEAST_VELOCITY * radian[joint] or np.ptp(q[alone, joint]) < 1e-3 * radian[joint]:
+    if cruise < GRAVITY.least_velocity * radian[joint] or np.ptp(q[alone, joint]) < 1e-3 * radian[joint]:
         raise ExperimentError(
             f"{label}: joint {name} does not move by itself while the others are held; if friction holds it, sweep "
             "faster (--speed) or with a stiffer controller"
@@ -158,11 +146,11 @@ def slow_run(
     width = _SMOOTH
     cruising = _cruising(alone, own, np.abs(ddq[:, joint]), cruise)
     if cruising is None:
-        keep = alone & (own > _TURNING * cruise)
+        keep = alone & (own > GRAVITY.turning_velocity_share * cruise)
         width = max(_SMOOTH, float(np.ptp(q[keep, joint])) / cruise / _OSCILLATION)
         ddq = _derivatives(time, q, width, 4)[1]
     else:
-        keep = _settled(time, cruising)
+        keep = _without_settling(time, cruising)
     keep &= _inside(time, 0.5 * width)
     ahead = dq[:, joint] > 0.0
     place, used = _places(f"{label}: joint {name}", q[:, joint], keep, ahead)
@@ -207,7 +195,7 @@ def _derivatives(time: Array, q: Array, seconds: float, degree: int) -> tuple[Ar
 def _inside(time: Array, margin: float) -> Mask:
     """(n_samples,) whether derivatives are whole: neither end of the recording nor missing samples are near."""
     step = np.diff(time)
-    gaps = np.flatnonzero(step > _GAP * np.median(step))
+    gaps = np.flatnonzero(step > GRAVITY.gap_sample_times * np.median(step))
     edges = np.unique(np.concatenate([time[[0, -1]], time[gaps], time[gaps + 1]]))
     after = np.clip(np.searchsorted(edges, time), 1, len(edges) - 1)
     return np.asarray(np.minimum(np.abs(time - edges[after - 1]), np.abs(edges[after] - time)) >= margin)
@@ -216,7 +204,7 @@ def _inside(time: Array, margin: float) -> Mask:
 def moves(dq: Array) -> Mask:
     """(n_samples,) where a joint moves, by its velocities [rad/s, or radians' worth of a slide's]."""
     highest = float(np.percentile(np.abs(dq), 99.0))
-    return np.asarray(np.abs(dq) > max(_MOVES * highest, _LEAST_VELOCITY))
+    return np.asarray(np.abs(dq) > max(GRAVITY.moving_velocity_share * highest, GRAVITY.least_velocity))
 
 
 def swept_alone(q: Array, dq: Array, joint: int) -> Mask:
@@ -224,45 +212,47 @@ def swept_alone(q: Array, dq: Array, joint: int) -> Mask:
     others = [i for i in range(q.shape[1]) if i != joint]
     if not others:
         return np.ones(len(q), dtype=bool)
-    limit = np.maximum(_STILL * np.abs(dq[:, joint]), _STILL_VELOCITY)
+    limit = np.maximum(GRAVITY.held_velocity_share * np.abs(dq[:, joint]), GRAVITY.held_velocity)
     still: Mask = np.abs(dq[:, others]).max(axis=1) < limit
     moving = still & moves(dq[:, joint])
     if not moving.any():
         return still
     usual = np.median(q[moving][:, others], axis=0)
     off: Array = np.abs(q[:, others] - usual).max(axis=1)
-    return still & (off < _HELD)
+    return still & (off < GRAVITY.held_distance)
 
 
 def _cruising(alone: Mask, speed: Array, push: Array, cruise: float) -> Mask | None:
     """(n_samples,) where the joint is at its cruising velocity, without ramps; None for one that oscillates."""
-    middle = float(np.median(speed[alone & (speed > (1.0 - _WIDE_BAND) * cruise)]))
+    middle = float(np.median(speed[alone & (speed > (1.0 - GRAVITY.wide_velocity_share) * cruise)]))
     off = np.abs(speed - middle)
-    even, wide = (alone & (off < share * middle) for share in (_EVEN_BAND, _WIDE_BAND))
-    if np.count_nonzero(even) < _MOST * np.count_nonzero(wide):
+    even, wide = (
+        alone & (off < share * middle) for share in (GRAVITY.even_velocity_share, GRAVITY.wide_velocity_share)
+    )
+    if np.count_nonzero(even) < GRAVITY.cruising_share * np.count_nonzero(wide):
         return None
-    calm = even & (push < _CALM)
+    calm = even & (push < GRAVITY.calm_acceleration)
     return calm if np.count_nonzero(calm) > 0.5 * np.count_nonzero(even) else even
 
 
-def _settled(time: Array, keep: Mask) -> Mask:
+def _without_settling(time: Array, keep: Mask) -> Mask:
     """The same without the beginning of each stretch, unless hardly anything would be left of it."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]]).astype(int)))
     found = keep.copy()
     for first, last in edges.reshape(-1, 2):
         own = time[first:last]
-        if own[-1] - own[0] > 4.0 * SETTLE:
-            found[first:last] = own - own[0] >= SETTLE
+        if own[-1] - own[0] > 4.0 * GRAVITY.settling_s:
+            found[first:last] = own - own[0] >= GRAVITY.settling_s
     return found
 
 
 def _sticking(q: Array, speed: Array, cruise: float) -> float:
     """Share of the samples away from both ends at which the joint hardly moves, from its first motion to its last."""
-    margin = _ENDS * np.ptp(q)
+    margin = GRAVITY.end_share * np.ptp(q)
     inside = (q > q.min() + margin) & (q < q.max() - margin)
     moving = np.flatnonzero(speed > 0.5 * cruise)
     inside[: moving[0]] = inside[moving[-1] :] = False
-    return float(np.mean(speed[inside] < _SLOW * cruise)) if inside.any() else 1.0
+    return float(np.mean(speed[inside] < GRAVITY.sticking_velocity_share * cruise)) if inside.any() else 1.0
 
 
 def _places(what: str, q: Array, keep: Mask, ahead: Mask) -> tuple[NDArray[np.intp], Mask]:

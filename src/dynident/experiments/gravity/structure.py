@@ -13,12 +13,12 @@ from dynident.arrays import Array, Mask, as_samples, on_one_thread
 from dynident.dynamics.evaluate import joint_torque, parameters, regressor
 from dynident.experiments.gravity.slow_runs import SlowRun
 from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.thresholds import GRAVITY
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
 from dynident.identifiability.regrouping import Regrouping, select_columns, without_rounding
 from dynident.identifiability.states import random_states
 from dynident.robot.model import Robot
 
-FAINT = 1e-4  # share of a column below which a weight counts as not felt: an axis within 0.006 degrees of gravity
 _STATES = 60
 _TERMS, _INERTIAL = "rigid", "rigid,Ia"
 
@@ -85,7 +85,7 @@ def inertial_columns(robot: Robot, run: SlowRun) -> Array:
     columns = np.einsum("sac,a->sc", actuated, joint_torque(robot, np.eye(len(robot.moving)))[:, run.joint])
     averaged = run.half_sum(columns)
     sizes, ways = np.linalg.svd(averaged, full_matrices=False)[1:]
-    found = columns @ ways[sizes > FAINT * sizes[0]].T
+    found = columns @ ways[sizes > GRAVITY.faint_share * sizes[0]].T
     # A single one counts inertia as usual: torque per acceleration.
     return np.asarray(found if found.shape[1] > 1 else found * (run.acceleration @ found / (found.T @ found)))
 
@@ -102,17 +102,17 @@ def gravity_base(robot: Robot) -> GravityBase:
     q = random_states(robot, _STATES)[0]
     torque = gravity_columns(robot, q)[:, :, list(whole.independent)] / scales
     rows = torque.reshape(-1, len(scales)) / np.sqrt(torque.shape[0] * torque.shape[1])
-    shown = [int(j) for j in np.flatnonzero(np.linalg.norm(rows, axis=0) > FAINT)]
+    shown = [int(j) for j in np.flatnonzero(np.linalg.norm(rows, axis=0) > GRAVITY.faint_share)]
     if not shown:
         raise ExperimentError(
             f"robot {robot.name}: no moving joint feels gravity (its axes are parallel to it, or it has none: gravity "
             f"is {robot.gravity.tolist()}); moments cannot be had from weight, use `identify` on a fast motion"
         )
-    chosen = select_columns(rows, shown, FAINT)[0]
+    chosen = select_columns(rows, shown, GRAVITY.faint_share)[0]
     over = np.linalg.lstsq(rows[:, chosen], rows, rcond=None)[0] * scales / scales[chosen][:, None]
-    over = np.where(np.abs(over) < FAINT, 0.0, over)
+    over = np.where(np.abs(over) < GRAVITY.faint_share, 0.0, over)
     over[:, chosen] = np.eye(len(chosen))
-    felt = np.linalg.norm(torque[:, :, chosen], axis=0) / np.sqrt(len(q)) > FAINT
+    felt = np.linalg.norm(torque[:, :, chosen], axis=0) / np.sqrt(len(q)) > GRAVITY.faint_share
     return GravityBase(
         columns=whole.columns,
         independent=tuple(whole.independent[j] for j in chosen),
@@ -124,7 +124,7 @@ def gravity_base(robot: Robot) -> GravityBase:
 
 
 @dataclass(frozen=True)
-class Stage:
+class SweepStage:
     """Joints that are looked at together, and the parameters they add to those known already.
 
     Attributes:
@@ -137,7 +137,7 @@ class Stage:
 
 
 @on_one_thread
-def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[Stage, ...]:
+def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[SweepStage, ...]:
     """The recursion from the tip (eq. 21): each stage adds the moments of the next link inwards.
 
     A joint stands alone unless its torque cannot tell what it adds; then it waits for the next one.
@@ -150,7 +150,7 @@ def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[St
     order = sorted(weighed, key=lambda j: (int(base.felt[j].sum()), -j))
     q = random_states(base.robot, _STATES)[0]
     torque = gravity_columns(base.robot, q)[:, :, list(base.independent)]
-    found: list[Stage] = []
+    found: list[SweepStage] = []
     known: set[int] = set()
     waiting: list[int] = []
     for j in order:
@@ -164,15 +164,15 @@ def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[St
         elif j != order[-1]:
             rows = torque[:, waiting][:, :, fresh].reshape(-1, len(fresh))
             sizes = np.linalg.svd(rows / np.linalg.norm(rows, axis=0), compute_uv=False)
-            if sizes[-1] < FAINT * sizes[0]:
+            if sizes[-1] < GRAVITY.faint_share * sizes[0]:
                 continue
-        found.append(Stage(tuple(waiting), tuple(fresh)))
+        found.append(SweepStage(tuple(waiting), tuple(fresh)))
         known |= set(fresh)
         waiting.clear()
     return tuple(found)
 
 
-def unweighed(base: GravityBase) -> dict[str, str]:
+def joints_without_weight(base: GravityBase) -> dict[str, str]:
     """Joints that no weight reaches, with the reason."""
     robot, reasons = base.robot, {}
     for place, name in enumerate(robot.joint_names):

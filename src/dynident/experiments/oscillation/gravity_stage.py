@@ -16,8 +16,22 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.experiments.bench import Bench
 from dynident.experiments.options import OscillationOptions
-from dynident.experiments.oscillation.model import Local, Solved, SwingModel, gauss_newton, local, nominals
-from dynident.experiments.oscillation.stage import StageResult, Step, duration_for, refuse, step_of
+from dynident.experiments.oscillation.model import (
+    PoseEquations,
+    SwingModel,
+    SwingSolution,
+    gauss_newton,
+    local,
+    nominals,
+)
+from dynident.experiments.oscillation.stage import (
+    StageResult,
+    SwingStep,
+    duration_for,
+    estimate_groups,
+    refuse,
+    step_of,
+)
 from dynident.experiments.oscillation.swings import (
     AHEAD,
     Law,
@@ -32,8 +46,8 @@ from dynident.experiments.oscillation.swings import (
     top,
 )
 from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.thresholds import OSCILLATION
 
-_FAR = 1.0  # [rad or m] from the upright pose: a balance found there is another one
 _TRIES = 5  # times the over-estimate is raised before it is called a fall
 _LOWERED = (0.5, 0.8)  # share of the over-estimate that a single weight keeps in its own run
 _NEARER = 1.3  # over-estimate of later rounds
@@ -49,17 +63,17 @@ ADVICE = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class FittedSwing:
     """A swing as the fit uses it: its equations, the values sent, the logarithm of its product, its mean position."""
 
-    about: Local
+    about: PoseEquations
     sent: Array
     log_product: float
     log_std: float
     mean_std: Array
 
 
-def gravity_stage(
+def run_gravity_stage(
     bench: Bench, model: SwingModel, options: OscillationOptions | None = None, *, pose: Array | None = None
 ) -> StageResult:
     """Find the weights of a machine from its swings.
@@ -103,8 +117,8 @@ class GravitySearch:
         self.nominal = nominals(model.gravity)
         self.offset = np.zeros(len(pose))  # of where it swings from where the values say
         self.amplitude = amplitude_for(0.0, how.amplitude)
-        self.seen: list[Seen] = []
-        self.steps: list[Step] = []
+        self.seen: list[FittedSwing] = []
+        self.steps: list[SwingStep] = []
         self.warnings: list[str] = []
         self.last: Swing | None = None
 
@@ -117,7 +131,7 @@ class GravitySearch:
                 break
             if one.state != "falls":
                 if one.modes is not None:
-                    self._centre(one)
+                    self._recenter(one)
                 return values
             values = values * self.how.factor
         raise refuse("gravity", one, ADVICE[one.state])
@@ -138,7 +152,7 @@ class GravitySearch:
                     break
         return True
 
-    def felt(self, about: Local, k: int) -> bool:
+    def felt(self, about: PoseEquations, k: int) -> bool:
         """Whether a weight changes the swing about a pose."""
         slope = about.stiffness @ self.model.gravity[k].direction
         return bool(np.abs(slope).max() * abs(self.nominal[k]) > 1e-6 * np.abs(about.stiffness @ self.model.chi).max())
@@ -159,11 +173,11 @@ class GravitySearch:
             raise refuse("gravity", one, ADVICE[one.state])
         std = np.hypot(one.modes.log_product_std, systematic(one, self.amplitude))
         about = local(self.model, np.asarray(one.modes.mean))
-        self.seen.append(Seen(about, sent, one.modes.log_product, float(std), mean_spread(one, self.amplitude)))
-        self._centre(one)
+        self.seen.append(FittedSwing(about, sent, one.modes.log_product, float(std), mean_spread(one, self.amplitude)))
+        self._recenter(one)
         return True
 
-    def _centre(self, one: Swing) -> None:
+    def _recenter(self, one: Swing) -> None:
         """Swing about where the machine really does, and by as much as its encoders need."""
         assert one.modes is not None
         miss = one.modes.mean - one.law.target
@@ -179,7 +193,7 @@ class GravitySearch:
             about = local(self.model, pose)
             step = np.linalg.lstsq(about.stiffness @ error, about.weight @ error, rcond=1e-9)[0]
             pose = pose - np.clip(step, -0.2, 0.2)
-        return np.asarray(pose) if np.abs(pose - self.pose).max() < _FAR else self.pose
+        return np.asarray(pose) if np.abs(pose - self.pose).max() < OSCILLATION.far_distance else self.pose
 
     def swing(self, sent: Array, values: Array, label: str, longer: float = 1.0) -> Swing:
         """A swing with every mode in it, long enough for the slowest one if `values` are about right."""
@@ -198,7 +212,7 @@ class GravitySearch:
         self.steps.append(step_of(one, sent))
         return one
 
-    def solve(self, start: Array) -> Solved:
+    def solve(self, start: Array) -> SwingSolution:
         """Weights, and one number for the inertia, that fit every product and every mean position."""
         sizes = np.abs(self.nominal)
         scale = np.append(np.where(sizes > 0.0, sizes, sizes.max() * 0.1), 1.0)
@@ -213,7 +227,7 @@ class GravitySearch:
             "spoils them: lower --amplitude, or use dynident gravity instead"
         )
 
-    def _expected(self, values: Array, one: Seen) -> float:
+    def _expected(self, values: Array, one: FittedSwing) -> float:
         """Logarithm of det(K - K~) over the model's det M; not a number where it would fall."""
         slope = one.about.stiffness @ (self.model.weight(values) - self.model.weight(one.sent))
         if np.linalg.eigvalsh(0.5 * (slope + slope.T)).min() <= 0.0:
@@ -233,7 +247,7 @@ class GravitySearch:
             rest.append((one.about.weight @ error) / (slope * one.mean_std.max() + 1e-12))
         return np.concatenate(rest)
 
-    def result(self, solved: Solved) -> StageResult:
+    def result(self, solved: SwingSolution) -> StageResult:
         """The weights as a result."""
         values, std = solved.values[:-1], solved.std[:-1]
         names = [one.name for one, s in zip(self.model.gravity, std, strict=True) if not np.isfinite(s)]
@@ -244,10 +258,10 @@ class GravitySearch:
                 "has"
             )
         notes = (f"{len(self.seen)} swings fitted, misfit {solved.misfit:.2g} of their deviations",)
+        estimate = estimate_groups(self.model.gravity, values, std, solved.covariance[:-1, :-1])
         return StageResult(
-            *("gravity", "extrapolate", self.model.gravity, values, std, tuple(self.steps)),
+            *("gravity", "extrapolate", self.model.gravity, estimate, tuple(self.steps)),
             notes=notes,
             warnings=tuple(warnings),
             poses=self.pose[None],
-            covariance=solved.covariance[:-1, :-1],
         )

@@ -29,12 +29,18 @@ from dynident.experiments.oscillation.modal_equations import (
     sizes_of,
     slopes_of,
 )
-from dynident.experiments.oscillation.model import Solved, SwingModel, linear_least_squares, nominals
-from dynident.experiments.oscillation.stage import StageResult, Step, duration_for, refuse, step_of
+from dynident.experiments.oscillation.model import SwingModel, SwingSolution, linear_least_squares, nominals
+from dynident.experiments.oscillation.stage import (
+    StageResult,
+    SwingStep,
+    duration_for,
+    estimate_groups,
+    refuse,
+    step_of,
+)
 from dynident.experiments.oscillation.swings import Law, Swing, amplitude_for, mixed_start, quantum_of, swing
+from dynident.experiments.thresholds import OSCILLATION
 
-MERGED = 1e-3  # |w²/kp - 1| at which the modes count as one
-_STRAIGHT = 0.05  # share by which the law of a round may be wrong: beyond, the size of a swing bends it too much
 _WEIGHINGS = 6  # passes over the set-points that correct the weights before inertias are looked for
 _PERIODS = 8.0  # of a weighing: the window that averages over it needs four
 _STIFFER = 4.0  # times the gain, of a weighing whose weight is so wrong that the arm falls
@@ -43,7 +49,7 @@ _RANGE = 3.0  # times the frequencies that the model says, within which the mach
 _PASSES = 4  # of the fit, each with the covariance of the pass before
 
 
-def inertia_stage(
+def run_inertia_stage(
     bench: Bench,
     model: SwingModel,
     options: OscillationOptions | None = None,
@@ -75,7 +81,7 @@ def inertia_stage(
     weighed = not model.gravity or (weights is not None and bool(np.isfinite(weights.std).all()))
     if set_points is None:
         set_points = choose_set_points(model, bench.bounds, values, kp=kp, weighed=weighed)
-    search = _Search(bench, model, how, kp, [np.asarray(pose, dtype=float) for pose in set_points], weights)
+    search = InertiaSearch(bench, model, how, kp, [np.asarray(pose, dtype=float) for pose in set_points], weights)
     if not weighed:
         values = search.weigh(values)
     gap, solved = np.inf, None
@@ -84,13 +90,18 @@ def inertia_stage(
         solved = search.solve(values)
         values = solved.values[: len(values)]
         gap = search.prove(values, number)
-        if gap < MERGED and max(one.wrong(solved.values) for one in search.evidence) < _STRAIGHT:
+        if (
+            gap < OSCILLATION.merged_share
+            and max(one.wrong(solved.values) for one in search.evidence) < OSCILLATION.straight_share
+        ):
             break
     assert solved is not None
     return search.result(solved, gap)
 
 
-class _Search:
+class InertiaSearch:
+    """The runs of an inertia stage and what they have shown so far."""
+
     def __init__(
         self,
         bench: Bench,
@@ -104,7 +115,7 @@ class _Search:
         self.parts = [parts_of(model, pose) for pose in poses]
         self.amplitude = amplitude_for(0.0, SMALLER if how.amplitude is None else how.amplitude)
         self.evidence: list[Evidence] = []
-        self.steps: list[Step] = []
+        self.steps: list[SwingStep] = []
 
     # --- weights ----------------------------------------------------------------------------------------------------
 
@@ -216,7 +227,7 @@ class _Search:
 
     # --- fit --------------------------------------------------------------------------------------------------------
 
-    def solve(self, start: Array) -> Solved:
+    def solve(self, start: Array) -> SwingSolution:
         """Weights, inertias, viscous friction and the hold of the torque that fit every mode and every mean."""
         n = len(self.poses[0])
         unknown = np.concatenate([start, np.zeros(n + len(HOLD_STD))])
@@ -240,7 +251,7 @@ class _Search:
         if self.weights is None:
             return rows, right
         found = np.flatnonzero(np.isfinite(self.weights.std))
-        square, turned = np.linalg.eigh(self.weights.covariance[np.ix_(found, found)])
+        square, turned = np.linalg.eigh(self.weights.estimate.covariance[np.ix_(found, found)])
         seen = square > 1e-14 * max(float(square.max(initial=0.0)), 1e-300)
         known = np.zeros((int(seen.sum()), count))
         known[:, found] = turned[:, seen].T / np.sqrt(square[seen])[:, None]
@@ -258,7 +269,8 @@ class _Search:
     def _sent(self, values: Array) -> Array:
         return np.asarray(values[self._asked])
 
-    def result(self, solved: Solved, gap: float) -> StageResult:
+    def result(self, solved: SwingSolution, gap: float) -> StageResult:
+        """Weights and inertias as a result."""
         asked = self._asked
         both = (*self.model.gravity, *self.model.inertia)
         groups = tuple(both[k] for k in asked)
@@ -268,22 +280,24 @@ class _Search:
             warnings.append(
                 f"inertia stage: these set-points do not tell {', '.join(names)}; they keep the description's values"
             )
-        if not gap < MERGED:
+        if not gap < OSCILLATION.merged_share:
             warnings.append(
-                f"inertia stage: with the estimates w²/kp is off by {gap:.2g} (expected below {MERGED:g}); allow more "
-                "--rounds, or look for friction and flexible joints"
+                f"inertia stage: with the estimates w²/kp is off by {gap:.2g} (expected below "
+                f"{OSCILLATION.merged_share:g}); allow more --rounds, or look for friction and flexible joints"
             )
         notes = (
             f"{len(self.evidence)} swings at {len(self.poses)} set-points fitted, misfit {solved.misfit:.2g} of their "
             "standard deviations",
             f"with the estimates |w²/kp - 1| is {gap:.1e}",
         )
+        covariance = solved.covariance[np.ix_(asked, asked)]
         return StageResult(
-            *("inertia", "extrapolate", groups, solved.values[asked], solved.std[asked], tuple(self.steps)),
+            *("inertia", "extrapolate", groups),
+            estimate_groups(groups, solved.values[asked], solved.std[asked], covariance),
+            tuple(self.steps),
             notes=notes,
             warnings=tuple(warnings),
             poses=np.array(self.poses),
-            covariance=solved.covariance[np.ix_(asked, asked)],
         )
 
 

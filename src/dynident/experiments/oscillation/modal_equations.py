@@ -31,7 +31,7 @@ _WALK = 0.6  # 6/5 for a straight line through a random walk, times half of its 
 
 
 @dataclass(frozen=True)
-class Parts:
+class GroupEquations:
     """Equations of motion about a pose by parameter: constant part and slopes, (.., n, n) and (.., n).
 
     Attributes:
@@ -45,7 +45,7 @@ class Parts:
     weight: Array
 
 
-def parts_of(model: SwingModel, pose: Array) -> Parts:
+def parts_of(model: SwingModel, pose: Array) -> GroupEquations:
     """The equations of a robot about a pose, by the values of its gravity and then its inertia groups."""
     about, gravity, both = local(model, pose), model.gravity, (*model.gravity, *model.inertia)
     heavy = np.array([one.direction for one in gravity]).reshape(len(gravity), -1)
@@ -57,7 +57,7 @@ def parts_of(model: SwingModel, pose: Array) -> Parts:
     nominal = np.array([one.nominal for one in both])
     at_rest = np.vstack([model.chi - nominal @ still, still])
     in_motion = np.vstack([model.chi - nominal @ moved, moved])
-    return Parts(
+    return GroupEquations(
         mass=np.einsum("ijc,kc->kij", about.mass, in_motion),
         stiffness=np.einsum("ijc,kc->kij", about.stiffness, at_rest),
         weight=np.einsum("ic,kc->ki", about.weight, at_rest),
@@ -81,7 +81,7 @@ class Evidence:
 
     columns: Array
     right: Array
-    parts: Parts
+    parts: GroupEquations
     modes: Modes
     law: tuple[Array, Array]
     gain: Array
@@ -124,11 +124,11 @@ class Evidence:
         stiffness = np.tensordot(values[:count], self.parts.stiffness, 1)
         friction, (early, curved) = values[count : count + n], values[-2:]
         x = s * self.sample_time
-        answer = sampled(x) * (1.0 + early * x + curved * x * x) * (self.law[0] + s * self.law[1])
+        answer = sampling_gain(x) * (1.0 + early * x + curved * x * x) * (self.law[0] + s * self.law[1])
         return np.asarray(s * s * mass + s * np.diag(friction) + stiffness - answer)
 
 
-def sampled(x: complex) -> complex:
+def sampling_gain(x: complex) -> complex:
     """G of the law by ``x = s h``: worked out at a sample, reached at the next, in straight lines between."""
     return complex(np.exp(-x) * (2.0 * np.sinh(0.5 * x) / x) ** 2)
 
@@ -144,7 +144,7 @@ def evidence_of(one: Swing, sample_time: float) -> Evidence:
     for s, a in zip(modes.poles, modes.shape, strict=True):
         own = (s * s * parts.mass + parts.stiffness) @ a  # (1 + n_groups, n)
         x = s * sample_time
-        answer = sampled(x) * (A_q + s * A_v) @ a
+        answer = sampling_gain(x) * (A_q + s * A_v) @ a
         hold = np.stack([-x * answer, -x * x * answer], axis=1)
         columns.append(np.concatenate([own[1:].T, np.diag(s * a), hold], axis=1))
         right.append(answer - own[0])
@@ -158,7 +158,7 @@ def evidence_of(one: Swing, sample_time: float) -> Evidence:
         modes=modes,
         law=(A_q, A_v),
         gain=one.law.kp * np.eye(n) if np.ndim(one.law.kp) == 0 else np.asarray(one.law.kp),
-        covariance=modes.covariance + _returned(one, A_q, A_v),
+        covariance=modes.covariance + _feedback_covariance(one, A_q, A_v),
         sample_time=sample_time,
     )
 
@@ -182,7 +182,7 @@ def slopes_of(law: Law, pose: Array, sample_time: float) -> tuple[Array, Array, 
     return torque(pose, rest), np.stack(by_q, axis=1), np.stack(by_v, axis=1)
 
 
-def _returned(one: Swing, A_q: Array, A_v: Array) -> Array:
+def _feedback_covariance(one: Swing, A_q: Array, A_v: Array) -> Array:
     """Covariance that noise of the readings adds to the modes, as the law sends it back as torque.
 
     In coordinates of the modes, ``eta'' + w² eta = w² nu`` with nu the noise of the readings as a mode feels it: white,
@@ -242,7 +242,7 @@ def _bent(modes: Modes, wrong: float) -> Array:
 # Where the inertia stage swings and with which gains: what tells the parameters best by the model.
 
 SMALLER = np.radians(0.1)  # [rad or m] amplitude unless the encoders need more
-_APART = 3.0  # largest gain over the least: neighbouring modes of seven joints still part within ten periods
+_APART = 3.0  # largest gain over the least: neighboring modes of seven joints still part within ten periods
 _CANDIDATES = 40
 _OPEN = 1e-11  # singular value, over the largest, of what set-points do not tell
 _WIDE = 1.2  # [rad or m] set-points lie within this of the first one
@@ -271,12 +271,12 @@ def choose_set_points(
     parts = [parts_of(model, pose) for pose in poses]
     slopes = [design(one, known, kp)[:, first if weighed else 0 :] for one in parts]
     chosen, all_of_them = [0], _rank(np.concatenate(slopes))
-    wanted = _wanted(n, 0 if weighed else first, len(model.inertia))
+    wanted = _count_wanted(n, 0 if weighed else first, len(model.inertia))
     while len(chosen) < wanted or _rank(np.concatenate([slopes[i] for i in chosen])) < all_of_them:
         scores = []
         for j in range(len(poses)):
             J = np.concatenate([slopes[i] for i in (*chosen, j)])
-            scores.append(-np.inf if j in chosen else told(J))
+            scores.append(-np.inf if j in chosen else information_of(J))
         chosen.append(int(np.argmax(scores)))
     return [np.asarray(poses[j]) for j in chosen]
 
@@ -286,7 +286,7 @@ def _rank(J: Array) -> int:
     return int((s > _OPEN * s[0]).sum())
 
 
-def _wanted(n: int, weights: int, inertias: int) -> int:
+def _count_wanted(n: int, weights: int, inertias: int) -> int:
     """One set-point more than it takes if each tells the inertia and the weight that every joint feels."""
     if n == 1 and not weights:
         return 1
@@ -311,7 +311,7 @@ def sizes_of(values: Array) -> Array:
     return np.where(size > 1e-9 * largest, size, 0.1 * largest)
 
 
-def design(parts: Parts, values: Array, kp: float) -> Array:
+def design(parts: GroupEquations, values: Array, kp: float) -> Array:
     """Slopes of a swing's equations, in positions over its amplitude, with relative changes of all values.
 
     Args:
@@ -332,6 +332,6 @@ def design(parts: Parts, values: Array, kp: float) -> Array:
     return np.concatenate(rows) * sizes_of(values)
 
 
-def told(J: Array) -> float:
+def information_of(J: Array) -> float:
     """How much slopes tell about all parameters together."""
     return float(np.log(np.linalg.svd(J, compute_uv=False) ** 2 + 1e-9).sum())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, frozen, on_one_thread, record
 from dynident.dynamics.evaluate import columns, joint_torque, parameters, regressor
 from dynident.errors import InputError, SingularError
 from dynident.identifiability.base import base_parameters
@@ -20,7 +20,7 @@ _STEP = 1e-4  # [rad or m] of difference quotients of the weight: their error is
 
 
 @dataclass(frozen=True)
-class Group:
+class ParameterGroup:
     """Parameters that change together.
 
     Attributes:
@@ -43,7 +43,7 @@ class Group:
             object.__setattr__(self, "relation", frozen(self.relation))
 
 
-@dataclass(frozen=True)
+@record
 class SwingModel:
     """The model that is sent to the machine; its weight and its inertia have parameters of their own.
 
@@ -59,33 +59,32 @@ class SwingModel:
     robot: Robot
     terms: str
     chi: Array
-    gravity: tuple[Group, ...]
-    inertia: tuple[Group, ...]
+    gravity: tuple[ParameterGroup, ...]
+    inertia: tuple[ParameterGroup, ...]
     lumped: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "chi", frozen(self.chi))
 
     def weight(self, values: Array) -> Array:
         """Standard parameters for given values of the gravity groups, (n_columns,)."""
-        return _moved(self.chi, self.gravity, values)
+        return _with_values(self.chi, self.gravity, values)
 
     def motion(self, values: Array, weight: Array | None = None) -> Array:
         """Standard parameters for given values of the inertia groups, on top of a known weight."""
-        return _moved(self.chi if weight is None or self.lumped else weight, self.inertia, values)
+        return _with_values(self.chi if weight is None or self.lumped else weight, self.inertia, values)
 
-    def true_values(self, groups: Sequence[Group], values: str | Mapping[str, float] | None) -> list[float | None]:
+    def true_values(
+        self, groups: Sequence[ParameterGroup], values: str | Mapping[str, float] | None
+    ) -> list[float | None]:
         """What a set of standard values says about groups."""
         chi = parameters(self.robot, self.terms, values)
         return [None if one.relation is None else float(one.relation @ chi) for one in groups]
 
 
-def nominals(groups: Sequence[Group]) -> Array:
+def nominals(groups: Sequence[ParameterGroup]) -> Array:
     """Values that the description has, (n_groups,)."""
     return np.array([one.nominal for one in groups])
 
 
-def _moved(chi: Array, groups: Sequence[Group], values: Array) -> Array:
+def _with_values(chi: Array, groups: Sequence[ParameterGroup], values: Array) -> Array:
     steps = [(value - one.nominal) * one.direction for one, value in zip(groups, values, strict=True)]
     return np.asarray(chi + np.sum(steps, axis=0)) if steps else chi
 
@@ -124,7 +123,7 @@ def swing_model(robot: Robot, values: str | Mapping[str, float] | None = None) -
 
 def _base_group(
     name: str, unit: str, chi: Array, column: int, relation: Array, less: Mapping[int, float] | None = None
-) -> Group:
+) -> ParameterGroup:
     """A base parameter: it grows with its own column, and its value is what regrouping says.
 
     Args:
@@ -139,11 +138,11 @@ def _base_group(
     direction[column] = 1.0
     for other, share in (less or {}).items():
         direction[other] = share
-    return Group(name, unit, float(relation @ chi), direction, relation)
+    return ParameterGroup(name, unit, float(relation @ chi), direction, relation)
 
 
 @dataclass(frozen=True)
-class Local:
+class PoseEquations:
     """The equations about a pose, per standard parameter and at the joints.
 
     Attributes:
@@ -159,7 +158,7 @@ class Local:
     mass: Array
 
 
-def local(model: SwingModel, pose: Array) -> Local:
+def local(model: SwingModel, pose: Array) -> PoseEquations:
     """The equations of a robot about a pose."""
     n = len(pose)
     rest, unit = np.zeros((1, n)), np.eye(n)
@@ -171,7 +170,7 @@ def local(model: SwingModel, pose: Array) -> Local:
     weight = at_joints[-1]
     stiffness = np.moveaxis(at_joints[:n] - at_joints[n : 2 * n], 0, 1) / (2.0 * _STEP)
     mass = np.moveaxis(at_joints[2 * n : 3 * n] - weight, 0, 1)
-    return Local(pose, weight, np.asarray(stiffness), np.asarray(mass))
+    return PoseEquations(pose, weight, np.asarray(stiffness), np.asarray(mass))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -183,7 +182,7 @@ _DONE = 1e-11
 
 
 @dataclass(frozen=True)
-class Solved:
+class SwingSolution:
     """A least-squares solution.
 
     Attributes:
@@ -201,8 +200,8 @@ class Solved:
 
 
 @on_one_thread
-def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array, *, steps: int = 60) -> Solved:
-    """Minimise the sum of squares of weighted residuals, with steps that shorten until they help.
+def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array, *, steps: int = 60) -> SwingSolution:
+    """Minimize the sum of squares of weighted residuals, with steps that shorten until they help.
 
     Args:
         residual: Weighted residuals (m,) of values (n,); not finite where the values are impossible.
@@ -229,11 +228,11 @@ def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array,
         x, rest = x + share * scale * move, after
         if cost - float(rest @ rest) < _DONE * cost + 1e-18:
             break
-    return _judged(x, rest, _jacobian(residual, x, scale), scale)
+    return _solution(x, rest, _jacobian(residual, x, scale), scale)
 
 
 @on_one_thread
-def linear_least_squares(A: Array, y: Array, start: Array, scale: Array) -> Solved:
+def linear_least_squares(A: Array, y: Array, start: Array, scale: Array) -> SwingSolution:
     """Solve weighted equations ``A x = y``; directions that they leave open stay at the start.
 
     Args:
@@ -243,10 +242,10 @@ def linear_least_squares(A: Array, y: Array, start: Array, scale: Array) -> Solv
         scale: (n,) typical size of each value.
     """
     x = start + scale * np.linalg.lstsq(A * scale, y - A @ start, rcond=_EXACT)[0]
-    return _judged(x, A @ x - y, A * scale, scale, _EXACT)
+    return _solution(x, A @ x - y, A * scale, scale, _EXACT)
 
 
-def _judged(x: Array, rest: Array, J: Array, scale: Array, least: float = _OPEN) -> Solved:
+def _solution(x: Array, rest: Array, J: Array, scale: Array, least: float = _OPEN) -> SwingSolution:
     """Deviations: those of the residuals' weights, made larger where the residuals are."""
     _, s, Vt = np.linalg.svd(J, full_matrices=False)
     seen = s > least * max(float(s.max(initial=0.0)), 1e-300)
@@ -255,7 +254,7 @@ def _judged(x: Array, rest: Array, J: Array, scale: Array, least: float = _OPEN)
     spread = Vt[seen].T / s[seen] * scale[:, None] * max(1.0, misfit)
     covariance = spread @ spread.T
     known = (Vt[seen] ** 2).sum(axis=0) > 1.0 - 1e-6
-    return Solved(x, np.where(known, np.sqrt(np.diag(covariance)), np.inf), misfit, covariance)
+    return SwingSolution(x, np.where(known, np.sqrt(np.diag(covariance)), np.inf), misfit, covariance)
 
 
 def _jacobian(residual: Callable[[Array], Array], x: Array, scale: Array) -> Array:

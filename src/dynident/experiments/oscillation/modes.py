@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, on_one_thread, record
+from dynident.experiments.thresholds import OSCILLATION
 
 ComplexArray = NDArray[np.complex128]
 _SHORT = 240  # samples of the first look, whose cost grows with the third power
 _LONG = 1500  # samples of the fit
-_TURN = 0.3  # of a period in the record: slower ones are no swing
-_ABOVE = 3.0  # times what the modes leave: a weaker mode may be part of that
-_CLEAR = 0.02  # a mode this much below the strongest one, in the joint where it is strongest, is not trusted
 
 
-@dataclass(frozen=True)
+@record
 class Modes:
     r"""Damped sinusoids that all joints share, ``q(t) = mean + sum of e^{s t}``.
 
@@ -51,10 +49,6 @@ class Modes:
     log_product_std: float
     residual: float
 
-    def __post_init__(self) -> None:
-        for name in ("square", "square_std", "decay", "size", "mean", "mean_std", "noise", "covariance"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
     @property
     def poles(self) -> ComplexArray:
         """s of each mode, (n_modes,) [1/s]."""
@@ -64,13 +58,15 @@ class Modes:
     def known(self) -> bool:
         """Whether every mode stands out of what the modes leave, and its frequency is known."""
         strongest = self.size.max(axis=1)
-        return bool((strongest > _ABOVE * self.residual).all() and (self.square_std < 0.05 * self.square).all())
+        return bool(
+            (strongest > OSCILLATION.mode_ratio * self.residual).all() and (self.square_std < 0.05 * self.square).all()
+        )
 
     @property
     def clear(self) -> bool:
         """Whether every mode is known, and strong enough beside the others in some joint."""
         strongest = self.size.max(axis=1)
-        return bool(self.known and (strongest > _CLEAR * strongest.max()).all())
+        return bool(self.known and (strongest > OSCILLATION.clear_share * strongest.max()).all())
 
 
 def crossings(time: Array, x: Array, level: float = 0.0) -> Array:
@@ -111,7 +107,7 @@ def fit_modes(time: Array, q: Array, count: int, fastest: float, slowest: float 
     if start is None:
         return None
     stamps, x = _block_means(time, q, min(widest, max(1, len(time) // _LONG)))
-    found = _refined(stamps, x, start)
+    found = _refine(stamps, x, start)
     if found is None or len(stamps) == len(time):
         return found
     basis = _basis(time - time[0], np.stack([found.decay, found.poles.imag], axis=1))
@@ -120,7 +116,7 @@ def fit_modes(time: Array, q: Array, count: int, fastest: float, slowest: float 
 
 
 def _block_means(time: Array, q: Array, width: int) -> tuple[Array, Array]:
-    """Means of neighbours: sinusoids stay sinusoids of the same poles, while noise and rounding average out."""
+    """Means of neighbors: sinusoids stay sinusoids of the same poles, while noise and rounding average out."""
     whole = len(time) // width * width
     return (
         np.asarray(time[:whole].reshape(-1, width).mean(axis=1)),
@@ -142,7 +138,7 @@ def _poles(time: Array, x: Array, count: int, slowest: float) -> Array | None:
     U = np.linalg.svd(np.concatenate(blocks, axis=0).T, full_matrices=False)[0][:, :order]
     z = np.linalg.eigvals(np.linalg.lstsq(U[:-1], U[1:], rcond=None)[0])
     s = np.log(z[np.abs(z) > 1e-6].astype(np.complex128)) / float(time[1] - time[0])
-    swinging = s[s.imag > max(slowest, _TURN * 2.0 * np.pi / float(time[-1] - time[0]))]
+    swinging = s[s.imag > max(slowest, OSCILLATION.turn_share * 2.0 * np.pi / float(time[-1] - time[0]))]
     if len(swinging) < count:
         return None
     weight = np.abs(_amplitudes(time, scaled, np.stack([swinging.real, swinging.imag], axis=1))).max(axis=1)
@@ -165,7 +161,7 @@ def _basis(time: Array, poles: Array) -> Array:
     return np.stack(parts, axis=1)
 
 
-def _refined(time: Array, x: Array, start: Array) -> Modes | None:
+def _refine(time: Array, x: Array, start: Array) -> Modes | None:
     from scipy.optimize import least_squares
 
     t = time - time[0]
@@ -181,7 +177,9 @@ def _refined(time: Array, x: Array, start: Array) -> Modes | None:
     found = least_squares(rest, np.zeros(start.size), method="lm", xtol=1e-14, ftol=1e-14, max_nfev=60 * start.size)
     poles = start + scale * found.x.reshape(-1, 2)
     poles = poles[np.argsort((poles**2).sum(axis=1))]
-    if np.abs(poles[:, 1]).min() < _TURN * 2.0 * np.pi / t[-1]:  # a decay, or less of a turn than could be told
+    if (
+        np.abs(poles[:, 1]).min() < OSCILLATION.turn_share * 2.0 * np.pi / t[-1]
+    ):  # a decay, or less of a turn than could be told
         return None
     return _record(t, x, poles)
 

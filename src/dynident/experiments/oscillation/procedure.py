@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, as_samples
+from dynident.arrays import Array, as_samples, record
 from dynident.errors import InputError
-from dynident.experiments.bench import Bench
+from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.options import OscillationOptions
-from dynident.experiments.oscillation.gravity_stage import ADVICE, GravitySearch, gravity_stage
-from dynident.experiments.oscillation.inertia_stage import inertia_stage
+from dynident.experiments.oscillation.gravity_stage import ADVICE, GravitySearch, run_gravity_stage
+from dynident.experiments.oscillation.inertia_stage import run_inertia_stage
 from dynident.experiments.oscillation.model import SwingModel, local, swing_model
-from dynident.experiments.oscillation.stage import StageResult, refuse, step_of
+from dynident.experiments.oscillation.stage import StageResult, estimate_groups, refuse, step_of
 from dynident.experiments.oscillation.swings import Law, NoTopError, Swing, slow_start, swing, top
-from dynident.experiments.protocol import ExperimentError, Quantity, answer, quantity_table
+from dynident.experiments.protocol import Experiment, ExperimentError, ExperimentResult, Values, merge_estimates
+from dynident.experiments.thresholds import OSCILLATION
 from dynident.options import keywords
 from dynident.plant.protocol import Plant
+from dynident.robot.model import Robot
 
 FINEST = 1e-3  # step of a factor at which creeping ends: that of the paper's tables
-_FALL = 4.0  # times its start: an arm that gets there falls
 _PATIENCE = 8.0  # e-foldings, of a weight too low by a step, that a run waits for: a tenth of the step still falls
 _BELOW = 0.9  # of what is sent: where a walk takes the weights to be, for the length of its runs
 _SHRINK = 0.6  # of the steps after a fall or a step that did not help
@@ -49,7 +50,7 @@ def creep(
         finest: Step of the factor at which it ends.
 
     Raises:
-        ExperimentError: As `gravity_stage`.
+        ExperimentError: As `run_gravity_stage`.
     """
     if not 0.0 < finest < 0.1:
         raise InputError(f"finest is {finest}; expected a step of a factor between 0 and 0.1")
@@ -105,7 +106,9 @@ def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step:
     law = Law(model, model.weight(sent), model.chi, 0.0, target)
     name = model.gravity[k].name
     label = f"creep-{name}-{sent[k] / values[k]:.4f}"
-    one = swing(bench, law, start, length, label=label, fastest=100.0, reach=_FALL * search.amplitude, count=1)
+    one = swing(
+        bench, law, start, length, label=label, fastest=100.0, reach=OSCILLATION.fall_ratio * search.amplitude, count=1
+    )
     search.steps.append(step_of(one, sent))
     return one
 
@@ -132,7 +135,7 @@ def random_walk(
         seed: Of the steps.
 
     Raises:
-        ExperimentError: As `gravity_stage`.
+        ExperimentError: As `run_gravity_stage`.
     """
     if not 0.0 < finest < 0.1 or runs < 1:
         raise InputError(f"finest is {finest}, runs is {runs}; expected a step between 0 and 0.1 and at least one run")
@@ -169,52 +172,37 @@ def _result(search: GravitySearch, name: str, values: Array, std: Array) -> Stag
     fell = sum(step.state == "falls" for step in search.steps)
     notes = (f"{len(search.steps)} swings, of which {fell} fell",)
     steps = tuple(search.steps)
-    return StageResult("gravity", name, groups, values, std, steps, notes, tuple(kept), search.pose[None])
+    estimate = estimate_groups(groups, values, std)
+    return StageResult("gravity", name, groups, estimate, steps, notes, tuple(kept), search.pose[None])
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # `oscillate`: weights, then inertias, of a machine from its natural oscillations.
 
-SEARCHES = {"extrapolate": gravity_stage, "creep": creep, "walk": random_walk}
+SEARCHES = {"extrapolate": run_gravity_stage, "creep": creep, "walk": random_walk}
 
 
-@dataclass(frozen=True)
-class Oscillation:
-    """What the natural oscillations of a machine told.
+@record
+class Oscillation(ExperimentResult):
+    """What the free oscillations of a machine show.
 
     Attributes:
         model: The model and its groups.
         stages: What each stage found, in order.
-        truth: Value set of the simulated machine, to show beside; None where nobody knows.
     """
 
     model: SwingModel
     stages: tuple[StageResult, ...]
-    truth: str | Mapping[str, float] | None = None
-    known: bool = False
 
-    @property
-    def estimates(self) -> list[Quantity]:
-        """Every number with its deviation."""
-        found = []
-        for stage in self.stages:
-            true = self.model.true_values(stage.groups, self.truth) if self.known else None
-            found += stage.quantities(true)
-        return found
+    def true_values(self, values: Values) -> Mapping[str, float]:
+        """Groups of a set of standard values; those that are factors are not known."""
+        groups = [group for stage in self.stages for group in stage.groups]
+        found = zip(groups, self.model.true_values(groups, values), strict=True)
+        return {group.name: value for group, value in found if value is not None}
 
-    @property
-    def warnings(self) -> list[str]:
-        """What a user should know."""
-        return [warning for stage in self.stages for warning in stage.warnings]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data: estimates, warnings, stages with every swing."""
-        stages = [stage.as_dict() for stage in self.stages]
-        return answer(self.estimates, self.warnings, robot=self.model.robot.name, stages=stages)
-
-    def table(self) -> str:
-        """The numbers as text."""
-        return quantity_table(self.estimates)
+    def details(self) -> dict[str, Any]:
+        """Stages with every swing."""
+        return {"stages": [stage.as_dict() for stage in self.stages]}
 
 
 @keywords(OscillationOptions)
@@ -237,33 +225,63 @@ def oscillate(machine: Bench | Plant, options: OscillationOptions) -> Oscillatio
         Jamisola, Dadios, Ang: Dynamics parameters identification of rigid-body manipulators through natural
         oscillations.
     """
-    stage, pose, set_points = options.stage, options.pose, options.set_points
-    bench = machine if isinstance(machine, Bench) else Bench(machine)
-    robot = bench.robot
-    if robot.closure is not None:
-        raise InputError(f"robot {robot.name}: its loops are closed numerically, for which this is not offered")
-    model = swing_model(robot, options.nominal)
-    where = None if pose is None else as_samples(pose, "pose", robot.joint_names, 1)[0]
-    points = None if set_points is None else [as_samples(x, "set-point", robot.joint_names, 1)[0] for x in set_points]
-    found: list[StageResult] = []
-    skipped = ""
-    if stage != "inertia" and model.gravity:
+    return OscillationExperiment(machine.robot, options).perform(machine)
+
+
+class OscillationExperiment(Experiment[SwingModel, list[StageResult], Oscillation]):
+    """The free-oscillation test: a stage for the weights, then one for the inertias.
+
+    Args:
+        robot: The robot.
+        options: How.
+    """
+
+    def __init__(self, robot: Robot, options: OscillationOptions) -> None:
+        super().__init__(robot)
+        if robot.closure is not None:
+            raise InputError(f"robot {robot.name}: its loops are closed numerically, for which this is not offered")
+        self.options, self._model = options, swing_model(robot, options.nominal)
+
+    def plan(self, bounds: Bounds) -> SwingModel:
+        """The model and its groups; where to swing follows from what the swings before have shown."""
+        if self.options.stage == "gravity" and not self._model.gravity:
+            raise InputError(f"robot {self.robot.name}: gravity acts on none of its joints; use stage='inertia'")
+        return self._model
+
+    def run(self, bench: Bench, plan: SwingModel) -> list[StageResult]:
+        """The stages, one after the other."""
+        how, joints = self.options, self.robot.joint_names
+        where = None if how.pose is None else as_samples(how.pose, "pose", joints, 1)[0]
+        points = None if how.set_points is None else [as_samples(x, "set-point", joints, 1)[0] for x in how.set_points]
+        found: list[StageResult] = []
+        skipped = ""
+        if how.stage != "inertia" and plan.gravity:
+            try:
+                found.append(SEARCHES[how.search](bench, plan, how, pose=where))
+            except NoTopError as error:
+                if how.stage == "gravity":
+                    raise
+                skipped = str(error)
+        if how.stage == "gravity":
+            return found
         try:
-            found.append(SEARCHES[options.search](bench, model, options, pose=where))
-        except NoTopError as error:
-            if stage == "gravity":
-                raise
-            skipped = str(error)
-    elif stage == "gravity":
-        raise InputError(f"robot {robot.name}: gravity acts on none of its joints; use stage='inertia'")
-    if stage != "gravity":
-        weights = found[0] if found else None
-        try:
-            last = inertia_stage(bench, model, options, weights=weights, kp=options.kp, set_points=points)
+            weights = found[0] if found else None
+            last = run_inertia_stage(bench, plan, how, weights=weights, kp=how.kp, set_points=points)
         except ExperimentError as error:
             if not skipped:
                 raise
             raise ExperimentError(f"{skipped}; here it did not go on: {error}") from None
         more = (f"gravity stage left out, the inertia stage found the weights: {skipped}",) if skipped else ()
-        found.append(replace(last, warnings=(*more, *last.warnings)))
-    return Oscillation(model, tuple(found))
+        return [*found, replace(last, warnings=(*more, *last.warnings))]
+
+    def analyze(self, data: list[StageResult]) -> Oscillation:
+        """All stages together."""
+        return Oscillation(
+            robot=self.robot,
+            estimate=merge_estimates([stage.estimate for stage in data]),
+            true={},
+            notes=(),
+            warnings=tuple(warning for stage in data for warning in stage.warnings),
+            model=self._model,
+            stages=tuple(data),
+        )

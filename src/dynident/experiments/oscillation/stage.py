@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
-from dynident.experiments.oscillation.model import Group
+from dynident.arrays import Array, record
+from dynident.experiments.oscillation.model import ParameterGroup
 from dynident.experiments.oscillation.swings import Swing
-from dynident.experiments.protocol import ExperimentError, Quantity
+from dynident.experiments.protocol import ExperimentError
+from dynident.information.parameter_estimate import ParameterEstimate
 
 _SHORTEST, _LONGEST = 2.0, 120.0  # [s]
 
 
-@dataclass(frozen=True)
-class Step:
+@record
+class SwingStep:
     """One swing of a search, for the tables and the report.
 
     Attributes:
@@ -36,10 +36,6 @@ class Step:
     sample_time: float
     curve: Array
 
-    def __post_init__(self) -> None:
-        for name in ("sent", "squares", "curve"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -50,16 +46,16 @@ class Step:
         }
 
 
-def step_of(swing: Swing, sent: Array) -> Step:
+def step_of(swing: Swing, sent: Array) -> SwingStep:
     """A swing as a step of a search."""
     run = swing.run
     every = max(1, len(run.time) // 600)
     squares = np.zeros(0) if swing.modes is None else swing.modes.square
     dt = float(run.time[1] - run.time[0]) * every if len(run.time) > 1 else 0.0
-    return Step(run.label, sent, squares, swing.state, dt, run.q[::every])
+    return SwingStep(run.label, sent, squares, swing.state, dt, run.q[::every])
 
 
-@dataclass(frozen=True)
+@record
 class StageResult:
     """What a stage found.
 
@@ -67,38 +63,31 @@ class StageResult:
         name: "gravity" or "inertia".
         search: How it was searched.
         groups: The groups.
-        values: (n_groups,) their values.
-        std: (n_groups,) deviations; infinite where the swings do not tell.
+        estimate: Their values; not determined where the swings do not show them.
         steps: Every swing.
         notes: Facts for people.
         warnings: Doubts.
         poses: (n_poses, n_moving) where it swung [rad or m].
-        covariance: (n_groups, n_groups) of the values, as far as they are determined; default from `std` alone.
     """
 
     name: str
     search: str
-    groups: tuple[Group, ...]
-    values: Array
-    std: Array
-    steps: tuple[Step, ...]
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    poses: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    covariance: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    groups: tuple[ParameterGroup, ...]
+    estimate: ParameterEstimate
+    steps: tuple[SwingStep, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    poses: Array
 
-    def __post_init__(self) -> None:
-        if not self.covariance.size:
-            alone = np.diag(np.where(np.isfinite(self.std), self.std, 0.0) ** 2)
-            object.__setattr__(self, "covariance", alone)
-        for name in ("values", "std", "poses", "covariance"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+    @property
+    def values(self) -> Array:
+        """(n_groups,)."""
+        return self.estimate.values
 
-    def quantities(self, true: Sequence[float | None] | None = None) -> list[Quantity]:
-        """The estimates, with the truth beside where it is known."""
-        known = [None] * len(self.groups) if true is None else list(true)
-        rows = zip(self.groups, self.values.tolist(), self.std.tolist(), known, strict=True)
-        return [Quantity(group.name, value, std, group.unit, truth) for group, value, std, truth in rows]
+    @property
+    def std(self) -> Array:
+        """(n_groups,) standard deviations; infinite where the swings do not determine a group."""
+        return self.estimate.std
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -122,3 +111,12 @@ def duration_for(square: float, periods: float, sample_time: float) -> float:
 def refuse(stage: str, swing: Swing, advice: str) -> ExperimentError:
     """The error of a stage that cannot go on."""
     return ExperimentError(f"{stage} stage, run {swing.run.label}: the machine {swing.why}; {advice}")
+
+
+def estimate_groups(
+    groups: Sequence[ParameterGroup], values: Array, std: Array, covariance: Array | None = None
+) -> ParameterEstimate:
+    """Values of groups with standard deviations (n_groups,), infinite where not determined."""
+    known = np.isfinite(std)
+    spread = np.diag(np.where(known, std, 0.0) ** 2) if covariance is None else covariance
+    return ParameterEstimate(tuple(x.name for x in groups), tuple(x.unit for x in groups), values, spread, known)

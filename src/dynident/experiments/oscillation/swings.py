@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, frozen, record
 from dynident.dynamics.evaluate import energy_regressor, gravity_torque
 from dynident.dynamics.kernels import torque_law
 from dynident.dynamics.terms import TermsLike
@@ -16,12 +16,13 @@ from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.model import SwingModel, local
 from dynident.experiments.oscillation.modes import Modes, fit_modes
 from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.thresholds import OSCILLATION
 from dynident.plant.controllers import Quantity
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
 # Of the acceleration times the squared sample time: 1/2 gets to the next sample, and 1/12 less makes up for torque that
-# goes there in a straight line, which is the mean of neighbours and so too small by that where it is curved.
+# goes there in a straight line, which is the mean of neighbors and so too small by that where it is curved.
 AHEAD = 1 / 2 - 1 / 12
 
 
@@ -86,7 +87,6 @@ SMALL = np.radians(0.3)  # [rad or m] amplitude at which a sine is straight to 2
 _COUNTS = 100  # steps of the encoder that a swing should have
 _LARGEST = np.radians(3.0)
 _TRIES = 16
-_FLAT = 1e-6  # curvature of the weight over its largest below which a joint has none
 
 
 class NoTopError(ExperimentError):
@@ -151,8 +151,12 @@ def _check_felt(model: SwingModel, poses: Array) -> None:
     slope = np.max([np.abs(np.diag(one.stiffness @ model.chi)) for one in about], axis=0)
     which = dict(zip(model.robot.joint_names, model.robot.position_names, strict=True))
     names = list(which)
-    silent = [names[j] for j in np.flatnonzero(torque <= _FLAT * max(torque.max(), 1e-9))]
-    flat = [names[j] for j in np.flatnonzero(slope <= _FLAT * max(slope.max(), 1e-9)) if names[j] not in silent]
+    silent = [names[j] for j in np.flatnonzero(torque <= OSCILLATION.flat_share * max(torque.max(), 1e-9))]
+    flat = [
+        names[j]
+        for j in np.flatnonzero(slope <= OSCILLATION.flat_share * max(slope.max(), 1e-9))
+        if names[j] not in silent
+    ]
     if not silent and not flat:
         return
     reasons = [f"gravity has no effect on {', '.join(silent)}"] if silent else []
@@ -194,7 +198,7 @@ def _uphill(model: SwingModel, start: Array) -> Array | None:
     for _ in range(5):
         about = local(model, pose)
         K = about.stiffness @ model.chi
-        if np.linalg.eigvalsh(0.5 * (K + K.T)).max() > -_FLAT * max(np.abs(K).max(), 1e-9):
+        if np.linalg.eigvalsh(0.5 * (K + K.T)).max() > -OSCILLATION.flat_share * max(np.abs(K).max(), 1e-9):
             return None
         pose = pose - np.linalg.solve(K, about.weight @ model.chi)
     return np.asarray((pose + np.pi) % (2.0 * np.pi) - np.pi)
@@ -225,14 +229,8 @@ def mixed_start(mass: Array, stiffness: Array, amplitude: float) -> Array:
 # ----------------------------------------------------------------------------------------------------------------------
 # One swing: a run under the natural control, and what its modes are.
 
-_BAND = 0.03  # share of the start: what moves less about its end is at rest
-_TURNS = 3  # changes of side that make a swing
-_ROUNDED = 0.1  # of a rounding step over the amplitude: what rounded positions do to a logarithm, by trial
-_SAMPLED = 0.2  # of the squared sample time in radians of the fastest mode, by trial
-_LEAST = 4e-5  # deviation of a logarithm that no swing betters
 
-
-@dataclass(frozen=True)
+@record
 class Law:
     """What is sent to the machine.
 
@@ -249,10 +247,6 @@ class Law:
     motion: Array
     kp: float | Array
     target: Array
-
-    def __post_init__(self) -> None:
-        for name in ("weight", "motion", "target"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def control(self) -> NaturalControl:
         """The controller."""
@@ -329,18 +323,24 @@ def swing(
         # One that becomes too fast falls: a swing within its reach is slow.
         own = run.end == "bound" and bench.bounds.broken(run.q[-1], run.dq[-1]) is not None
         return Swing(law, run, start, None, "limit" if own else "falls")
-    if _held(run, start):
+    if _is_held(run, start):
         return Swing(law, run, start, None, "held")
     modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest, slowest)
     clear = modes is not None and modes.clear
     return Swing(law, run, start, modes, "swings" if clear else "unclear")
 
 
-def _held(run: Run, start: Array) -> bool:
+def _is_held(run: Run, start: Array) -> bool:
     """Whether no joint goes to and fro about where it ends up, by more than a small part of its start."""
     last = run.q[3 * len(run.q) // 4 :]
     middle = 0.5 * (last.max(axis=0) + last.min(axis=0))
-    return max(turns(run.q[:, j] - middle[j], _BAND * float(np.abs(start).max())) for j in range(len(start))) < _TURNS
+    return (
+        max(
+            turns(run.q[:, j] - middle[j], OSCILLATION.rest_share * float(np.abs(start).max()))
+            for j in range(len(start))
+        )
+        < OSCILLATION.turns
+    )
 
 
 def turns(x: Array, band: float) -> int:
@@ -357,10 +357,10 @@ def systematic(one: Swing, amplitude: float) -> float:
     """
     assert one.modes is not None
     bend = len(one.modes.poles) * one.tilt**2 / 8.0
-    rounded = _ROUNDED * quantum_of(one.run.q) / amplitude
+    rounded = OSCILLATION.rounding_share * quantum_of(one.run.q) / amplitude
     step = float(one.run.time[1] - one.run.time[0])
-    sampled = _SAMPLED * float(one.modes.square.max()) * step**2
-    return float(np.linalg.norm([bend, rounded, sampled, _LEAST]))
+    sampled = OSCILLATION.sampling_share * float(one.modes.square.max()) * step**2
+    return float(np.linalg.norm([bend, rounded, sampled, OSCILLATION.log_std]))
 
 
 def mean_spread(one: Swing, amplitude: float) -> Array:

@@ -3,12 +3,11 @@ r"""How errors of weight and of inertia show in the torque of a position control
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.errors import InputError
 from dynident.experiments.bench import Bounds
 from dynident.experiments.oscillation.model import SwingModel, local, swing_model
@@ -19,7 +18,7 @@ _POSES = 200
 SHRINK = (1.0, 0.1, 0.01)  # times the position error: the controller gets it smaller and smaller
 
 
-@dataclass(frozen=True)
+@record
 class Sensitivity:
     """Relative torque errors that a relative error of one parameter causes.
 
@@ -42,10 +41,6 @@ class Sensitivity:
     shares: Array
     kp: float
     pose: Array
-
-    def __post_init__(self) -> None:
-        for name in ("errors", "shares", "pose"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,39 +27,24 @@ from dynident.experiments.step.poses import (
 from dynident.experiments.step.records import StepRecord, configurations
 from dynident.experiments.step.response import JointNumbers, differing, fit_response, joint_numbers
 from dynident.experiments.step.result import (
-    Combinations,
     Configuration,
-    Inertia,
-    JointFriction,
+    EffectiveInertia,
+    InertiaCombinations,
+    MotorFriction,
+    StepPayload,
     StepResult,
+    effective_inertias,
     solve_inertias,
 )
-from dynident.payload.quantities import PayloadAdvice, PayloadNumber, null_space, payload_numbers
+from dynident.experiments.thresholds import STEP
+from dynident.payload.quantities import PayloadAdvice, null_space, payload_numbers
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
 
-DOUBTFUL = 0.1  # relative deviation of the damping above which a record is too short
-_LAG = 0.02  # share of the record that L/R may be
-_LEFT = 3.0  # times the noise that a fit may leave
-_LATE = 0.02  # share of the record by which a motion may begin late
-_APART = 4.0  # deviations by which answers may disagree
-_MATTERS = 2e-3  # share of an inertia that is worth a word
-_CONDITION = 300.0  # of the scaled rows
-_HALF = 0.5  # part of a standard deviation that is worth a word
 
-
-def analyse(
-    robot: Robot,
-    motors: Motors,
-    records: Sequence[StepRecord],
-    *,
-    terms: int | None = None,
-    way: Way = "sequential",
-    emf_known: bool = False,
-    values: str | None = None,
-    combine: bool = True,
-    weight_std: float = StepOptions.weight_std,
+def analyze_steps(
+    robot: Robot, motors: Motors, records: Sequence[StepRecord], options: StepOptions | None = None
 ) -> StepResult:
     """Inertia, friction and combinations from recorded steps.
 
@@ -68,16 +52,14 @@ def analyse(
         robot: The robot.
         motors: Torque constant and resistance are used; inductance and back-EMF are reported.
         records: Steps of any motors at any poses.
-        terms: None for the exact solution, else the number of terms of Taylor's series.
-        way: How effective inertias become combinations.
-        emf_known: Whether the motors' back-EMF is known, so that damping can be split.
-        values: Value set that tells whether rotors count apart.
-        combine: Solve for the robot's combinations; a robot that carries something has others.
-        weight_std: Relative standard deviation of the described masses, centers and inertias.
+        options: How they are fitted: `terms`, `way`, `emf_known`, `values`, `weight_std`. With `repeat` the robot's
+            combinations are not solved for: one that carries something has others.
 
     Raises:
-        ExperimentError: When a record tells nothing.
+        ExperimentError: When a record determines nothing.
     """
+    how = options or StepOptions()
+    terms, values = how.terms, how.values
     if not records:
         raise InputError("a step test needs at least one recorded step")
     own = motors.for_joints(robot.joint_names)
@@ -93,24 +75,21 @@ def analyse(
         enough = len(group) > 1 and differing([one.voltage for one in group])
         if enough and terms is None:
             names = [_what(robot, one) for one in group]
-            balance = torque_balance(
-                Description(robot, own, motor, group[0].pose, values, weight_std, counts), group, names
-            )
-            numbers, responses, curves = balance.numbers, balance.responses, balance.curves
-            config = Configuration(motor, group[0].pose, tuple(group), responses, numbers, curves)
+            known = Description(robot, own, motor, group[0].pose, values, how.weight_std, counts)
+            config = torque_balance(known, group, names)
         else:
             config = _by_constants(robot, group, float(gains[motor]), float(lags[motor]), terms, combined=enough)
         _check_signs(robot, config, float(gains[motor]))
         found.append(config)
-    emf = own.braking if emf_known else None
+    emf = own.braking if how.emf_known else None
     tested = sorted({one.motor for one in found}, reverse=True)
     friction = [_friction(found, motor, emf, float(lags[motor])) for motor in tested]
     complete = [one for one in friction if one is not None]
-    combinations = _combinations(robot, found, way, values) if combine else None
+    combinations = _combinations(robot, found, how.way, values) if how.repeat is None else None
     warnings = _record_warnings(robot, found, terms)
     warnings += _friction_warnings(robot, complete, tested)
     warnings += _combination_warnings(combinations)
-    return StepResult(robot, tuple(found), tuple(complete), combinations, terms, tuple(warnings))
+    return StepResult.of(robot, motors, found, complete, combinations, terms, warnings)
 
 
 def _what(robot: Robot, record: StepRecord) -> str:
@@ -150,13 +129,13 @@ def no_constants(robot: Robot, motor: int, terms: int | None) -> str:
     )
 
 
-def _undetermined(robot: Robot, config: Configuration, told: JointNumbers) -> str:
+def _undetermined_text(robot: Robot, config: Configuration, numbers: JointNumbers) -> str:
     """What to change where steps do not tell the inertia of a configuration."""
     pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, config.pose, strict=True))
     volts = ", ".join(f"{record.voltage:.3g}" for record in config.records)
     return (
         f"joint {robot.joint_names[config.motor]} at {pose}: {volts} V do not determine its inertia "
-        f"({told.inertia:.3g} with a standard deviation of {told.std[0]:.2g}); apply voltages that differ more "
+        f"({numbers.inertia:.3g} with a standard deviation of {numbers.std[0]:.2g}); apply voltages that differ more "
         "(--volts), or lock the others elsewhere (--pose)"
     )
 
@@ -168,7 +147,7 @@ def _check_signs(robot: Robot, config: Configuration, gain: float) -> None:
                 f"{_what(robot, record)}: moved against its voltage; check the sign of the torque constant"
             )
     numbers = config.numbers
-    if numbers is not None and numbers.inertia < -_APART * numbers.std[0]:
+    if numbers is not None and numbers.inertia < -STEP.disagreement_std * numbers.std[0]:
         raise ExperimentError(
             f"joint {robot.joint_names[config.motor]} ({', '.join(one.label for one in config.records)}): inertia "
             f"comes out as {numbers.inertia:.3g}; more voltage accelerated it less: check the recorded voltages and "
@@ -176,21 +155,25 @@ def _check_signs(robot: Robot, config: Configuration, gain: float) -> None:
         )
 
 
-def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag: float) -> JointFriction | None:
+def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag: float) -> MotorFriction | None:
     """Damping and Coulomb friction of a motor, averaged over its configurations."""
     own = [one for one in found if one.motor == motor and one.numbers is not None]
     if not own:
         return None
-    told = [one.numbers for one in own if one.numbers is not None]
+    numbers = [one.numbers for one in own if one.numbers is not None]
     means = []
     for place, name in ((1, "damping"), (2, "coulomb"), (3, "offset")):
-        values = np.array([getattr(one, name) for one in told])
+        values = np.array([getattr(one, name) for one in numbers])
         means.append(
-            _mean(values, np.array([one.std[place] for one in told]), np.array([one.described[place] for one in told]))
+            _mean(
+                values,
+                np.array([one.std[place] for one in numbers]),
+                np.array([one.described[place] for one in numbers]),
+            )
         )
-    both = any(one.std[3] > 0.0 for one in told)
+    both = any(one.std[3] > 0.0 for one in numbers)
     record = min(fit.duration for one in own for fit in one.responses)
-    return JointFriction(
+    return MotorFriction(
         motor,
         means[0],
         None if emf is None else float(emf[motor]),
@@ -199,7 +182,7 @@ def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag
         lag,
         record,
         float(np.sign(own[0].responses[0].travel)),
-        float(np.max([one.described[2] for one in told])),
+        float(np.max([one.described[2] for one in numbers])),
     )
 
 
@@ -222,12 +205,10 @@ def _mean(values: Array, std: Array, common: Array) -> tuple[float, float]:
     return mean, max(own, scatter)
 
 
-def _combinations(robot: Robot, found: Sequence[Configuration], way: Way, values: str | None) -> Combinations | None:
-    inertias = [
-        Inertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
-        for one in found
-        if one.numbers is not None
-    ]
+def _combinations(
+    robot: Robot, found: Sequence[Configuration], way: Way, values: str | None
+) -> InertiaCombinations | None:
+    inertias = effective_inertias(found)
     if not inertias:
         return None
     motors = sorted({one.motor for one in inertias})
@@ -239,17 +220,22 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
     bad = {"left": [], "late": []}  # type: dict[str, list[str]]
     for config in found:
         for record, fit in zip(config.records, config.responses, strict=True):
-            if fit.rms > _LEFT * fit.noise and fit.rms > 1e-6 * abs(fit.travel):
+            if fit.rms > STEP.residual_ratio * fit.noise and fit.rms > 1e-6 * abs(fit.travel):
                 bad["left"].append(f"{record.label} ({fit.rms / max(fit.noise, 1e-15):.0f} times the noise)")
-            if abs(fit.onset - record.step) > _LATE * fit.duration:
+            if abs(fit.onset - record.step) > STEP.late_share * fit.duration:
                 bad["late"].append(f"{record.label} ({1e3 * (fit.onset - record.step):.0f} ms)")
-        told = config.numbers
-        if told is not None and not told.inertia > _APART * told.std[0]:
-            warnings.append(_undetermined(robot, config, told))
-        if told is not None and not config.curves and told.misfit > _APART and told.std[0] > _MATTERS * told.inertia:
+        numbers = config.numbers
+        if numbers is not None and not numbers.inertia > STEP.disagreement_std * numbers.std[0]:
+            warnings.append(_undetermined_text(robot, config, numbers))
+        if (
+            numbers is not None
+            and not config.curves
+            and numbers.misfit > STEP.disagreement_std
+            and numbers.std[0] > STEP.disagreement_share * numbers.inertia
+        ):
             name = robot.joint_names[config.motor]
             warnings.append(
-                f"joint {name}: its voltages do not agree on one damping ({told.misfit:.0f} deviations); "
+                f"joint {name}: its voltages do not agree on one damping ({numbers.misfit:.0f} deviations); "
                 "friction is not viscous and Coulomb alone, and the deviations were widened"
             )
     if bad["left"]:
@@ -272,31 +258,31 @@ def _some(items: Sequence[str], most: int = 3) -> str:
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
-def _friction_warnings(robot: Robot, friction: Sequence[JointFriction], tested: Sequence[int]) -> list[str]:
+def _friction_warnings(robot: Robot, friction: Sequence[MotorFriction], tested: Sequence[int]) -> list[str]:
     warnings = []
-    told = {one.motor for one in friction}
-    alone = [robot.joint_names[motor] for motor in tested if motor not in told]
+    known = {one.motor for one in friction}
+    alone = [robot.joint_names[motor] for motor in tested if motor not in known]
     if alone:
         warnings.append(
             f"joint {', '.join(alone)}: one voltage tells A = B/Me and U = (K V - Tc)/Me only; inertia, damping and "
             "friction are three unknowns and need a second voltage"
         )
     for one in friction:
-        if feels_gravity(robot, one.motor) and one.described > _HALF * one.coulomb[1]:
+        if feels_gravity(robot, one.motor) and one.described > STEP.described_share * one.coulomb[1]:
             warnings.append(
                 f"joint {robot.joint_names[one.motor]}: steps of one sign do not separate Coulomb friction from "
                 f"weight; its standard deviation, {one.coulomb[1]:.2g}, is that of the described weight: apply "
                 "voltages of both signs (--volts=0.8,0.5,-0.8), or say how well masses are known (--weight-std)"
             )
         name, (damping, std) = robot.joint_names[one.motor], one.damping
-        if std > DOUBTFUL * abs(damping):
+        if std > STEP.damping_share * abs(damping):
             none = ", if there is any" if abs(damping) < 2.0 * std else ""
             warnings.append(
                 f"joint {name}: the record is too short to tell damping{none}: {damping:.3g} with a deviation of "
                 f"{std:.2g} from {one.record:.2g} s; record longer (what damping does grows with the "
                 "cube of the time) or with finer encoders"
             )
-        if one.lag > _LAG * one.record:
+        if one.lag > STEP.lag_share * one.record:
             warnings.append(
                 f"joint {name}: L/R is {1e3 * one.lag:.3g} ms, {100.0 * one.lag / one.record:.0f} % of the record; the "
                 "current is not constant for that long, record longer"
@@ -309,23 +295,23 @@ def _friction_warnings(robot: Robot, friction: Sequence[JointFriction], tested: 
     return warnings
 
 
-def _combination_warnings(combinations: Combinations | None) -> list[str]:
+def _combination_warnings(combinations: InertiaCombinations | None) -> list[str]:
     if combinations is None:
         return []
     warnings = []
-    untold = [name for name, told in zip(combinations.base.names, combinations.told, strict=True) if not told]
+    untold = combinations.estimate.undetermined
     if untold:
         warnings.append(
             f"{len(untold)} of {combinations.base.n} combinations are not told by these poses ({_some(untold, 6)}); "
             "test more joints or lock the others at more places"
         )
-    if combinations.condition > _CONDITION:
+    if combinations.condition > STEP.condition:
         warnings.append(
             f"the poses tell some combinations badly (condition {combinations.condition:.0f}); their standard "
             "deviations are large: test more joints, or give more poses"
         )
     off = np.abs(combinations.left)
-    if ((off > _APART) & (combinations.shares > _MATTERS)).any():
+    if ((off > STEP.disagreement_std) & (combinations.shares > STEP.disagreement_share)).any():
         worst = float(combinations.shares.max())
         warnings.append(
             f"the inertias of different poses do not agree with one set of parameters (up to {100.0 * worst:.2g} %); "
@@ -334,7 +320,7 @@ def _combination_warnings(combinations: Combinations | None) -> list[str]:
     return warnings
 
 
-def balanced(robot: Robot, motor: int, values: str | None) -> bool:
+def carries_no_weight(robot: Robot, motor: int, values: str | None) -> bool:
     """Whether a motor carries no weight: gravity cannot act on it.
 
     Raises:
@@ -355,23 +341,7 @@ def balanced(robot: Robot, motor: int, values: str | None) -> bool:
 # ----------------------------------------------------------------------------------------------------------------------
 # What the tool carries, from effective inertias with and without it.
 
-_SAME = 0.02  # [rad or m] by which poses with and without the payload may differ
 _RANK = 1e-7  # share of the largest singular value that counts
-
-
-@dataclass(frozen=True)
-class StepPayload:
-    """A payload from step tests.
-
-    Attributes:
-        numbers: mass; cx, cy, cz; Ixx .. Iyz, withheld where the poses do not tell them.
-        warnings: Why.
-        pairs: Number of inertias with and without it.
-    """
-
-    numbers: tuple[PayloadNumber, ...]
-    warnings: tuple[str, ...]
-    pairs: int
 
 
 def payload_rows(robot: Robot, poses: ArrayLike, motor: int) -> Array:
@@ -394,7 +364,7 @@ def payload_poses(robot: Robot, motors: Sequence[int], count: int, seed: int) ->
     return best_rows({motor: own[:, felt] for motor, own in rows.items()}, candidates, count)[0]
 
 
-def step_payload(robot: Robot, loaded: Sequence[Inertia], unloaded: Sequence[Inertia]) -> StepPayload:
+def step_payload(robot: Robot, loaded: Sequence[EffectiveInertia], unloaded: Sequence[EffectiveInertia]) -> StepPayload:
     """The body on the tool from inertias of the same joints at the same poses with and without it.
 
     Raises:
@@ -402,7 +372,9 @@ def step_payload(robot: Robot, loaded: Sequence[Inertia], unloaded: Sequence[Ine
     """
     rows, more, std = [], [], []
     for one in loaded:
-        same = [x for x in unloaded if x.motor == one.motor and np.abs(_apart(x, one)).max(initial=0.0) <= _SAME]
+        same = [
+            x for x in unloaded if x.motor == one.motor and np.abs(_apart(x, one)).max(initial=0.0) <= STEP.same_pose
+        ]
         if same:
             rows.append(payload_rows(robot, one.pose, one.motor)[0])
             more.append(one.value - same[0].value)
@@ -431,6 +403,6 @@ def _advice(robot: Robot) -> PayloadAdvice:
     return PayloadAdvice(*null_space(rows), (remedy,) * len(LINK_SYMBOLS))
 
 
-def _apart(one: Inertia, other: Inertia) -> Array:
+def _apart(one: EffectiveInertia, other: EffectiveInertia) -> Array:
     """How far poses differ, the tested joint left out: it feels the same anywhere."""
     return np.delete(one.pose - other.pose, one.motor)

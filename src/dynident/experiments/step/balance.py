@@ -11,31 +11,16 @@ from dynident.arrays import Array
 from dynident.experiments.step.integrals import Description, StepIntegrals, step_integrals
 from dynident.experiments.step.records import StepRecord
 from dynident.experiments.step.response import JointNumbers, StepResponse, alike
+from dynident.experiments.step.result import Configuration
+from dynident.experiments.thresholds import STEP
 
-_FAINT = 1e-3  # of the noise, below which a direction of the weight changes no position
-_LATE = 2.0  # standard deviations of chi-square by which lost momentum must exceed none
 _WAVES = 16  # cosines that make up slow motion
 _MEMORY = 0.25  # of a record, over which slow motion is alike
 _ROUNDS = 5  # of weights that follow from what the round before found
 _SMALLEST = 1e-15  # share of the largest singular value that is told apart from zero
 
 
-@dataclass(frozen=True)
-class Balance:
-    """What the steps of one motor tell, the others held at one place.
-
-    Attributes:
-        numbers: Inertia, damping, Coulomb friction and offset.
-        responses: The same as A and U of each step, with what is left of its positions.
-        curves: (n_samples,) each: positions that the numbers give.
-    """
-
-    numbers: JointNumbers
-    responses: tuple[StepResponse, ...]
-    curves: tuple[Array, ...]
-
-
-def torque_balance(known: Description, records: Sequence[StepRecord], what: Sequence[str] = ()) -> Balance:
+def torque_balance(known: Description, records: Sequence[StepRecord], what: Sequence[str] = ()) -> Configuration:
     r"""Numbers of a motor from all its steps at one place of the others, by linear least squares.
 
     .. math:: K u = M_e \ddot\theta + \sum_j M_{ij} \ddot q_j + B \dot\theta + T_c \operatorname{sign}\dot\theta
@@ -61,7 +46,8 @@ def torque_balance(known: Description, records: Sequence[StepRecord], what: Sequ
     covariance[0, 0] += known.pose_variance()
     damping, coulomb, offset = (float(x) for x in fit.values[1:])
     numbers = JointNumbers(inertia, damping, coulomb, offset, covariance, fit.misfit, fit.described)
-    return Balance(numbers, *_shown(records, rows, fit, known.gain))
+    responses, curves = _responses_and_curves(records, rows, fit, known.gain)
+    return Configuration(known.motor, known.pose, tuple(records), responses, numbers, curves)
 
 
 @dataclass(frozen=True)
@@ -92,7 +78,7 @@ def _solve(rows: Sequence[StepIntegrals]) -> _Fit:
     both = len({one.sign for one in rows}) > 1 and len(rows) > 2
     late = _estimate(rows, both=both, late=True)
     excess = float(late.lost @ np.linalg.pinv(late.lost_covariance) @ late.lost)
-    seen = excess > len(rows) + _LATE * np.sqrt(2.0 * len(rows))
+    seen = excess > len(rows) + STEP.lost_momentum_std * np.sqrt(2.0 * len(rows))
     return late if seen else _estimate(rows, both=both, late=False)
 
 
@@ -108,7 +94,7 @@ def _columns(
     stacked = np.vstack([one.weight[one.fitted] for one in rows])
     noise = np.mean([one.noise for one in rows]) * rough[0]
     _, sizes, V = np.linalg.svd(stacked, full_matrices=False)
-    V = stretch * V[sizes > _FAINT * noise].T
+    V = stretch * V[sizes > STEP.faint_share * noise].T
     n, found = len(rows), []
     for k, one in enumerate(rows):
         half = 0.5 * one.s**2
@@ -141,8 +127,8 @@ def _estimate(rows: Sequence[StepIntegrals], *, both: bool, late: bool) -> _Fit:
     for _ in range(_ROUNDS):
         columns, prior, weights = _columns(rows, rough, stretch, both=both, late=late)
         rate = float(rough[1] / rough[0])
-        columns = [_whitened(own, one, rate) for own, one in zip(columns, rows, strict=True)]
-        drives = [_whitened(one.drive, one, rate) for one in rows]
+        columns = [_whiten(own, one, rate) for own, one in zip(columns, rows, strict=True)]
+        drives = [_whiten(one.drive, one, rate) for one in rows]
         X = np.vstack([own[one.fitted] for own, one in zip(columns, rows, strict=True)])
         y = np.concatenate([drive[one.fitted] for drive, one in zip(drives, rows, strict=True)])
         weight = 1.0 / (rough[0] * noise * widened)
@@ -179,7 +165,7 @@ def _slow_covariance(rows: Sequence[StepIntegrals], gain: Array, rate: float) ->
     found = np.zeros((len(gain), len(gain)))
     for one, own in zip(rows, np.split(gain, _ends(rows), axis=1), strict=True):
         motion = size * np.cos(np.pi * waves * one.s[:, None] / one.s[one.fitted[-1]])
-        change = own @ _whitened(one.hidden[:, None] * motion, one, rate)[one.fitted]
+        change = own @ _whiten(one.hidden[:, None] * motion, one, rate)[one.fitted]
         found += change @ change.T
     return found
 
@@ -197,7 +183,7 @@ def _gain(X: Array, prior: Array) -> Array:
     return np.asarray((right.T / np.maximum(sizes, _SMALLEST * sizes[0])) @ left.T / size[:, None])
 
 
-def _whitened(x: Array, one: StepIntegrals, rate: float) -> Array:
+def _whiten(x: Array, one: StepIntegrals, rate: float) -> Array:
     r"""Integrals since the step, (n_samples, ..), without what damping makes of the noise.
 
     An error e of the position is :math:`M_e (e + A \int e)` in the balance, with A = B/Me; the inverse of that
@@ -214,7 +200,7 @@ def _whitened(x: Array, one: StepIntegrals, rate: float) -> Array:
     return np.concatenate([x[: one.begin] * 0.0, filtered + np.multiply.outer(decay, start)])
 
 
-def _shown(
+def _responses_and_curves(
     records: Sequence[StepRecord], rows: Sequence[StepIntegrals], fit: _Fit, gain: float
 ) -> tuple[tuple[StepResponse, ...], tuple[Array, ...]]:
     """A and U of each step as the numbers say, and the positions that they give."""

@@ -15,8 +15,8 @@ from dynident.plant.drives import Motors
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
-_RATE = 0.5  # bandwidth of the hold times the sample time, unless told otherwise
-_FASTEST = 250.0  # [rad/s] of the hold, unless told otherwise
+_RATE = 0.5  # bandwidth of the hold times the sample time, unless given
+_FASTEST = 250.0  # [rad/s] of the hold, unless given
 _INTEGRAL = 0.1  # of the bandwidth at which the hold takes up what is constant
 _TABLE = 4001  # places at which the weight along the motion is worked out
 _REACH = 7.0  # [rad or m] to either side of the start
@@ -136,7 +136,7 @@ def default_motors(robot: Robot) -> Motors:
     return Motors(gains, 1.0, voltage_limit=FULL_VOLTAGE)
 
 
-def suggested(
+def suggest_voltages(
     robot: Robot, motors: Motors, motor: int, duration: float, values: str | None = None
 ) -> tuple[float, float]:
     """Two voltages whose steps use most of a joint's range in a time [s], judged by the robot's own values."""

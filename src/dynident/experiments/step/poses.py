@@ -12,6 +12,7 @@ from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import energy_regressor, mass_matrix, parameters, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.errors import InputError
+from dynident.experiments.protocol import Values
 from dynident.identifiability.base import column_scales, readable_base
 from dynident.identifiability.regrouping import Regrouping
 from dynident.robot.model import Robot
@@ -30,9 +31,9 @@ def directions(robot: Robot) -> Array:
     return np.asarray(np.linalg.inv(robot.coupling[np.ix_(moving, moving)]).T, dtype=np.float64)
 
 
-def inertial_terms(robot: Robot, values: str | None = None) -> tuple[str, ...]:
+def inertial_terms(robot: Robot, values: Values = None) -> tuple[str, ...]:
     """Terms of the inertia: links, and rotors where the robot's values have some; others count with their links."""
-    known = robot.value_set(values)
+    known = values if isinstance(values, Mapping) else robot.value_set(values)
     rotors = [name for element in robot.elements for symbol, name in element.names.items() if symbol == "Ia"]
     return ("rigid", "Ia") if any(known.get(name, 0.0) for name in rotors) else ("rigid",)
 
@@ -47,13 +48,13 @@ def inertia_rows(robot: Robot, q: ArrayLike, motor: int, terms: Sequence[str] = 
     return 2.0 * energy_regressor(robot, poses, speed, terms, "kinetic")
 
 
-def motor_inertia(robot: Robot, q: ArrayLike, motor: int, values: str | None = None) -> Array:
+def motor_inertia(robot: Robot, q: ArrayLike, motor: int, values: Values = None) -> Array:
     """The same with values, (n_samples,)."""
     along = directions(robot)[motor]
     return np.asarray(np.einsum("kij,i,j->k", mass_matrix(robot, np.atleast_2d(q), values), along, along))
 
 
-def motor_friction(robot: Robot, motor: int, values: str | None, direction: float = 0.0) -> tuple[float, float]:
+def motor_friction(robot: Robot, motor: int, values: Values, direction: float = 0.0) -> tuple[float, float]:
     """Viscous and Coulomb friction that a motor feels when it turns alone.
 
     Args:
@@ -97,7 +98,7 @@ class InertiaBase(Regrouping):
         fixed = np.array([0.0 if column.fixed is None else column.fixed for column in self.columns])
         return np.asarray(inertia_rows(self.robot, q, motor, self.terms) @ fixed)
 
-    def values(self, values: str | None = None) -> Array:
+    def values(self, values: Values = None) -> Array:
         """beta = K chi of a value set, (n,)."""
         return np.asarray(self.K @ parameters(self.robot, self.terms, values))
 
@@ -202,7 +203,7 @@ def best_rows(
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)  # inertias are known to the same share of themselves
     rows = rows / np.linalg.norm(rows, axis=0)
     owner = np.array([motor for motor, _ in places])
-    chosen = _exchanged(rows, owner, _greedy(rows, owner, list(candidates), count))
+    chosen = _exchange_rows(rows, owner, _greedy(rows, owner, list(candidates), count))
     chosen.sort(key=lambda k: (-owner[k], k))
     return tuple((int(owner[k]), places[k][1]) for k in chosen), float(np.linalg.cond(rows[chosen]))
 
@@ -229,7 +230,7 @@ def _greedy(rows: Array, owner: Array, motors: Sequence[int], count: int) -> lis
     return chosen
 
 
-def _exchanged(rows: Array, owner: Array, chosen: list[int]) -> list[int]:
+def _exchange_rows(rows: Array, owner: Array, chosen: list[int]) -> list[int]:
     """Exchange one row at a time while the determinant grows by a thousandth."""
     tiny = 1e-12 * np.eye(rows.shape[1])
     for _ in range(40):

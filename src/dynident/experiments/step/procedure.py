@@ -13,9 +13,9 @@ from dynident.arrays import Array, Mask
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.options import StepOptions
-from dynident.experiments.protocol import ExperimentError
-from dynident.experiments.step.analysis import analyse, balanced, no_constants, payload_poses
-from dynident.experiments.step.controller import StepController, suggested
+from dynident.experiments.protocol import Experiment, ExperimentError
+from dynident.experiments.step.analysis import analyze_steps, carries_no_weight, no_constants, payload_poses
+from dynident.experiments.step.controller import StepController, suggest_voltages
 from dynident.experiments.step.poses import (
     choose_poses,
     directions,
@@ -25,9 +25,11 @@ from dynident.experiments.step.poses import (
     obstacle,
     start_place,
 )
-from dynident.experiments.step.records import StepRecord, driven_positions
+from dynident.experiments.step.records import StepRecord, driven_positions, record_from_log
 from dynident.experiments.step.response import first_moving
 from dynident.experiments.step.result import StepResult
+from dynident.experiments.thresholds import STEP
+from dynident.logs.log import Log
 from dynident.options import keywords
 from dynident.plant.drives import Motors
 from dynident.plant.protocol import Reading
@@ -35,14 +37,13 @@ from dynident.robot.model import Robot
 
 PAYLOAD_POSES = 12  # for the ten numbers of a payload
 SPARE = 2  # configurations beyond the number of combinations
-_SHORTEST = 0.08  # share of the duration that a record must have
 _MARGIN = 0.02  # share of a joint's range, and of its speed limit, that is kept free
 _SETTLE, _SETTLE_LOADED = 0.02, 0.3  # [s] before a step: at rest by itself, and with weight to carry
 _RAISED, _TRIES = 1.6, 6  # by which a suggested voltage that moves nothing is raised, and how often
 
 
 @dataclass
-class _Plan:
+class StepPlan:
     """What will be done: tested motors, their voltages, and where the others are locked."""
 
     motors: tuple[int, ...]
@@ -70,39 +71,59 @@ def step_test(bench: Bench, motors: Motors, options: StepOptions) -> StepResult:
         ExperimentError: When a joint does not move, hits a limit at once, another one moves, a voltage is limited, or
             gravity cannot be carried. What was recorded so far is with the bench.
     """
-    how = options
-    plan = _plan(bench.robot, motors, how)
-    records: list[StepRecord] = []
-    for k, (motor, pose) in enumerate(plan.poses):
-        bench.progress("steps", k, len(plan.poses))
-        records += _one_configuration(bench, motors, how, plan, motor, pose, k)
-    bench.progress("steps", len(plan.poses), len(plan.poses))
-    found = analyse(
-        bench.robot,
-        motors,
-        records,
-        terms=how.terms,
-        way=how.way,
-        emf_known=how.emf_known,
-        values=how.values,
-        combine=how.repeat is None,
-        weight_std=how.weight_std,
-    )
-    return dataclasses.replace(found, notes=(*plan.notes, *found.notes))
+    return StepExperiment(bench.robot, motors, options).perform(bench)
 
 
-def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
-    tested, notes = _tested(robot, how)
+class StepExperiment(Experiment[StepPlan, list[StepRecord], StepResult]):
+    """The voltage-step test: one motor after the other, the others held.
+
+    Args:
+        robot: The robot.
+        motors: Its motors.
+        options: How.
+    """
+
+    def __init__(self, robot: Robot, motors: Motors, options: StepOptions) -> None:
+        super().__init__(robot)
+        self.motors, self.options = motors, options
+
+    def plan(self, bounds: Bounds) -> StepPlan:
+        """Tested motors, their voltages, and where the others are locked."""
+        plan = _plan(self.robot, self.motors, self.options)
+        self.notes += plan.notes
+        return plan
+
+    def run(self, bench: Bench, plan: StepPlan) -> list[StepRecord]:
+        """All steps."""
+        records: list[StepRecord] = []
+        for k, (motor, pose) in enumerate(plan.poses):
+            bench.progress("steps", k, len(plan.poses))
+            records += _one_configuration(bench, self.motors, self.options, plan, motor, pose, k)
+        bench.progress("steps", len(plan.poses), len(plan.poses))
+        return records
+
+    def read(self, logs: Sequence[Log]) -> list[StepRecord]:
+        """The steps in logs, one each."""
+        return [record_from_log(log, self.robot, self.motors, self.options.values) for log in logs]
+
+    def analyze(self, data: Sequence[StepRecord]) -> StepResult:
+        """Inertia, friction and combinations."""
+        found = analyze_steps(self.robot, self.motors, data, self.options)
+        return dataclasses.replace(found, notes=(*self.notes, *found.notes))
+
+
+def _plan(robot: Robot, motors: Motors, how: StepOptions) -> StepPlan:
+    tested, notes = _tested_motors(robot, how)
     for motor in tested:
         if no_constants(robot, motor, how.terms):
             raise ExperimentError(no_constants(robot, motor, how.terms))
-    balance = {motor: not balanced(robot, motor, how.values) for motor in tested}
+    balance = {motor: not carries_no_weight(robot, motor, how.values) for motor in tested}
     voltages: dict[int, tuple[float, ...]] = {}
     unchosen: set[int] = set()
     for motor in tested:
-        given: tuple[float, ...] | None = _given(robot, how.voltages, motor)
+        given: tuple[float, ...] | None = _given_voltages(robot, how.voltages, motor)
         if given is None:
-            given = suggested(robot, motors, motor, how.duration, how.values)
+            given = suggest_voltages(robot, motors, motor, how.duration, how.values)
             if balance[motor]:
                 given = (*given, -given[0])  # weight that is not as described pulls one way, friction either way
             unchosen.add(motor)
@@ -116,13 +137,13 @@ def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
         )
     if how.repeat is not None:
         _refuse_weight(robot, how.repeat)
-        return _Plan(tested, voltages, tuple(how.repeat), balance, None, notes, unchosen)
+        return StepPlan(tested, voltages, tuple(how.repeat), balance, None, notes, unchosen)
     if how.poses is not None:
         poses = np.atleast_2d(np.asarray(how.poses, dtype=np.float64))
         if poses.shape[1] != len(robot.moving):
             raise InputError(f"poses must have one column per joint ({', '.join(robot.joint_names)})")
-        chosen = tuple((motor, _started(robot, motor, pose)) for motor in reversed(tested) for pose in poses)
-        return _Plan(tested, voltages, chosen, balance, None, notes, unchosen)
+        chosen = tuple((motor, _start_pose(robot, motor, pose)) for motor in reversed(tested) for pose in poses)
+        return StepPlan(tested, voltages, chosen, balance, None, notes, unchosen)
     count = how.configurations
     chosen, condition = choose_poses(base, base.n + SPARE if count is None else count, how.seed)
     notes.append(
@@ -132,7 +153,7 @@ def _plan(robot: Robot, motors: Motors, how: StepOptions) -> _Plan:
         chosen += payload_poses(robot, tested, PAYLOAD_POSES, how.seed)
         chosen = tuple(sorted(chosen, key=lambda one: -one[0]))
         notes.append(f"{PAYLOAD_POSES} more for a payload")
-    return _Plan(tested, voltages, chosen, balance, condition, notes, unchosen)
+    return StepPlan(tested, voltages, chosen, balance, condition, notes, unchosen)
 
 
 def _refuse_weight(robot: Robot, poses: Sequence[tuple[int, Array]]) -> None:
@@ -145,7 +166,7 @@ def _refuse_weight(robot: Robot, poses: Sequence[tuple[int, Array]]) -> None:
             )
 
 
-def _tested(robot: Robot, how: StepOptions) -> tuple[tuple[int, ...], list[str]]:
+def _tested_motors(robot: Robot, how: StepOptions) -> tuple[tuple[int, ...], list[str]]:
     """Places of the joints to test, and notes on those that cannot be."""
     names, variables = robot.joint_names, robot.position_names
     if how.joints is not None:
@@ -165,7 +186,7 @@ def _tested(robot: Robot, how: StepOptions) -> tuple[tuple[int, ...], list[str]]
     return tested, [reason for reason in reasons.values() if reason]
 
 
-def _given(
+def _given_voltages(
     robot: Robot, voltages: Sequence[float] | Mapping[str, Sequence[float]] | None, motor: int
 ) -> tuple[float, ...] | None:
     """Voltages of a motor, or None to suggest some."""
@@ -183,14 +204,14 @@ def _given(
     return steps
 
 
-def _started(robot: Robot, motor: int, pose: Array) -> Array:
+def _start_pose(robot: Robot, motor: int, pose: Array) -> Array:
     start = np.array(pose)
     start[motor] = start_place(robot, motor, True)
     return start
 
 
 def _one_configuration(
-    bench: Bench, motors: Motors, how: StepOptions, plan: _Plan, motor: int, pose: Array, k: int
+    bench: Bench, motors: Motors, how: StepOptions, plan: StepPlan, motor: int, pose: Array, k: int
 ) -> list[StepRecord]:
     """All voltages of one motor at one pose; suggested ones are raised until each moves the motor its own way."""
     fault = ""
@@ -297,7 +318,7 @@ def _check_run(robot: Robot, run: Run, motor: int, voltage: float, settle: float
         raise ExperimentError(
             f"{begin}: {run.why}; the torque is not known beyond: apply less voltage, or choose other poses"
         )
-    if run.end == "stopped" and run.time[-1] - settle < _SHORTEST * how.duration:
+    if run.end == "stopped" and run.time[-1] - settle < STEP.shortest_share * how.duration:
         raise ExperimentError(
             f"{begin}: reached a limit of the robot {run.time[-1] - settle:.3g} s after the step, too soon to tell "
             "anything; apply less voltage (--volts), or lock the others elsewhere (--pose)"

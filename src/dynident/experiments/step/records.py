@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.dynamics.evaluate import gravity_torque
 from dynident.experiments.options import StepOptions
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.poses import directions
+from dynident.experiments.thresholds import STEP
 from dynident.logs.log import Log, LogError, channel_names, joint_positions, joint_velocities
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
-_STEADY = 0.02  # share of the voltage by which a step may vary
-_SAME = 0.02  # [rad or m] by which poses of one configuration may differ
 
-
-@dataclass(frozen=True)
+@record
 class StepRecord:
     """One step test.
 
@@ -50,11 +47,6 @@ class StepRecord:
     q: Array | None = None
     applied: Array | None = None
     dq: Array | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("pose", "time", "position", "q", "applied", "dq"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def joints(self, robot: Robot) -> Array:
         """Positions of all joints, (n_samples, n_moving)."""
@@ -118,12 +110,12 @@ def _gains(motors: Motors, robot: Robot) -> Array:
 def _plateau(voltage: Array, source: str) -> tuple[float, int]:
     """The voltage at the end of a log, and the sample from which it was constant."""
     level = float(np.median(voltage[len(voltage) // 2 :]))
-    off = np.abs(voltage - level) > _STEADY * abs(level)
+    off = np.abs(voltage - level) > STEP.steady_voltage_share * abs(level)
     first = int(np.flatnonzero(off)[-1]) + 1 if off.any() else 0
     if level == 0.0 or first > len(voltage) // 2:
         raise ExperimentError(
-            f"{source}: the voltage is not a step: expected one level, constant to {100 * _STEADY:.0f} %, from its "
-            "jump to the end of the log (cut the log with --window)"
+            f"{source}: the voltage is not a step: expected one level, constant to "
+            f"{100 * STEP.steady_voltage_share:.0f} %, from its jump to the end of the log (cut the log with --window)"
         )
     return float(np.mean(voltage[first:])), first
 
@@ -131,13 +123,13 @@ def _plateau(voltage: Array, source: str) -> tuple[float, int]:
 def configurations(robot: Robot, records: Sequence[StepRecord]) -> list[list[StepRecord]]:
     """Records of the same motor with the others locked at the same place, tip first; each with all its voltages."""
     groups: list[list[StepRecord]] = []
-    for record in sorted(records, key=lambda one: -one.motor):
-        along = np.abs(directions(robot)[record.motor]) > 0.0
+    for one in sorted(records, key=lambda step: -step.motor):
+        along = np.abs(directions(robot)[one.motor]) > 0.0
         for group in groups:
-            apart = np.where(along, 0.0, np.abs(group[0].pose - record.pose))
-            if group[0].motor == record.motor and apart.max() <= _SAME:
-                group.append(record)
+            apart = np.where(along, 0.0, np.abs(group[0].pose - one.pose))
+            if group[0].motor == one.motor and apart.max() <= STEP.same_pose:
+                group.append(one)
                 break
         else:
-            groups.append([record])
+            groups.append([one])
     return groups

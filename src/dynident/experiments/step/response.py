@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.errors import InputError
 from dynident.experiments.options import TAYLOR_TERMS, check_terms
 from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.thresholds import STEP
 
 FEWEST = 20  # samples after the onset
 _NEAR = 0.5  # |A t| below which the series is used
 _LEAST = 1e-6  # [rad or m] that counts as motion, however fine the encoder
 _GRID, _FEW = 40, 50  # values of A from which a search starts, and samples that tell which
 _FASTEST = 40.0  # largest A t of the search: beyond, the record shows a constant speed only
-_ONSET = 1e-3  # share of the travel that counts as motion: what static friction bends lies below
-_SAME = 3.0  # deviations by which an onset may differ from the step and still be the same
-_NOISE, _COUNTS = 6.0, 1.5  # deviations and encoder counts above which a position counts as motion
 
 
-@dataclass(frozen=True)
+@record
 class StepResponse:
     r"""A fitted answer to a step.
 
@@ -38,7 +36,7 @@ class StepResponse:
         onset: t0, when it began to move, on the clock of the record [s].
         start: θ0, where it was before [rad or m].
         rms: Of what the fit leaves [rad or m].
-        noise: Deviation of the position readings, from neighbouring samples [rad or m].
+        noise: Deviation of the position readings, from neighboring samples [rad or m].
         duration: From the onset to the end of the record [s].
         travel: How far it went [rad or m].
         terms: Number of terms of Taylor's series; None for the exact solution.
@@ -54,9 +52,6 @@ class StepResponse:
     duration: float
     travel: float
     terms: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "covariance", frozen(self.covariance))
 
     def at(self, time: ArrayLike) -> Array:
         """Positions at times on the clock of the record."""
@@ -126,11 +121,11 @@ def fit_response(
     # Samples at rest on an encoder count repeat one another; noisy ones average out.
     weight = math.sqrt(len(rest)) if len(rest) > 1 and np.ptp(rest) > 0.0 else 1.0
     p, covariance = _exact(t, theta, start, weight, noise, begin)
-    if abs(p[2] - step - lag) <= _SAME * math.sqrt(covariance[2, 2]):
+    if abs(p[2] - step - lag) <= STEP.same_onset_std * math.sqrt(covariance[2, 2]):
         p, covariance = _exact(t, theta, start, weight, noise, begin, step + lag)
     A, U, onset, origin = (float(x) for x in p)
     if terms is not None:
-        A, U = _truncated(t - onset, theta - origin, terms)
+        A, U = _fit_series(t - onset, theta - origin, terms)
         left = theta - origin - displacement(t - onset, A, U, terms)
         covariance = _covariance(_jacobian(t - onset, A, U, terms)[:, :2], left, noise, np.zeros(2))
     left = theta - origin - displacement(t - onset, A, U, terms)
@@ -158,12 +153,12 @@ def first_moving(position: Array, time: Array, step: float, what: str) -> int:
     jumps = np.abs(np.diff(theta))
     count = float(np.min(jumps[jumps > 0.0], initial=np.inf))
     travel = float(theta[-1])
-    least = max(_NOISE * (float(np.std(rest)) if len(rest) > 1 else 0.0), _COUNTS * count, _LEAST)
+    least = max(STEP.moving_std * (float(np.std(rest)) if len(rest) > 1 else 0.0), STEP.moving_counts * count, _LEAST)
     if abs(travel) <= 4.0 * least:
         raise ExperimentError(
             f"{what}: did not move (by {abs(travel):.2g} rad or m); static friction holds it, apply more voltage"
         )
-    still = np.flatnonzero(theta * np.sign(travel) < max(least, _ONSET * abs(travel)))
+    still = np.flatnonzero(theta * np.sign(travel) < max(least, STEP.onset_share * abs(travel)))
     return int(still[-1]) + 1 if len(still) else 0
 
 
@@ -225,7 +220,7 @@ def _guess(s: Array, far: Array) -> tuple[float, float]:
     return float(rates[best]), fits[best]
 
 
-def _truncated(s: Array, far: Array, terms: int) -> tuple[float, float]:
+def _fit_series(s: Array, far: Array, terms: int) -> tuple[float, float]:
     """A and U of the cut series: two terms are linear, each further one starts from the one before."""
     from scipy.optimize import least_squares
 
@@ -254,7 +249,7 @@ def _jacobian(s: Array, A: float, U: float, terms: int | None) -> Array:
 
 
 def _covariance(J: Array, left: Array, noise: float, prior: Array) -> Array:
-    """Of the fitted numbers: neighbouring residuals that are alike count as fewer."""
+    """Of the fitted numbers: neighboring residuals that are alike count as fewer."""
     n = len(left)
     variance = float(left @ left) / max(n - J.shape[1], 1)
     size = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
@@ -279,10 +274,8 @@ def alike(left: Array) -> float:
 # ----------------------------------------------------------------------------------------------------------------------
 # Inertia, damping and Coulomb friction of a joint from its answers to several voltages.
 
-_TORQUE_SAME = 1e-3  # share by which two voltages must differ
 
-
-@dataclass(frozen=True)
+@record
 class JointNumbers:
     """What steps of one joint tell, the others locked.
 
@@ -305,10 +298,6 @@ class JointNumbers:
     misfit: float
     described: Array = field(default_factory=lambda: np.zeros(4))
 
-    def __post_init__(self) -> None:
-        for name in ("covariance", "described"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
     @property
     def std(self) -> Array:
         """Deviations of inertia, damping, Coulomb friction and offset, (4,)."""
@@ -318,7 +307,7 @@ class JointNumbers:
 def differing(voltages: Sequence[float]) -> bool:
     """Whether voltages differ enough in size to tell inertia from friction."""
     sizes = np.abs(voltages)
-    return bool(np.ptp(sizes) > _TORQUE_SAME * np.max(sizes))
+    return bool(np.ptp(sizes) > STEP.same_voltage_share * np.max(sizes))
 
 
 def joint_numbers(gain: float, voltages: Sequence[float], responses: Sequence[StepResponse]) -> JointNumbers:
@@ -327,7 +316,7 @@ def joint_numbers(gain: float, voltages: Sequence[float], responses: Sequence[St
     .. math:: U_k = (K V_k - T_c\,\operatorname{sign}\dot\theta_k - T_0) / M_e, \quad A_k = B / M_e
 
     With two voltages Me = K (V1 - V2)/(U1 - U2) and Tc = K V1 - Me U1; with all A and U and their covariances it is the
-    generalised least-squares solution, which knows that A is the same for all.
+    generalized least-squares solution, which knows that A is the same for all.
 
     Args:
         gain: K = Kt/Ra, torque per voltage [N·m/V].

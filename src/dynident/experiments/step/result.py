@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.errors import UnknownNameError
 from dynident.experiments.options import Way
-from dynident.experiments.protocol import Quantity
+from dynident.experiments.protocol import ExperimentResult, Quantity, Values, merge_estimates
 from dynident.experiments.step.poses import InertiaBase, motor_friction, motor_inertia
 from dynident.experiments.step.records import StepRecord
 from dynident.experiments.step.response import JointNumbers, StepResponse
+from dynident.experiments.thresholds import STEP
+from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.payload.quantities import PayloadNumber
+from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
 WAYS: tuple[Way, ...] = ("sequential", "together")
 _RANK = 1e-8  # share of the largest singular value of scaled rows that counts
-_CLEAR = 0.1  # the same for what a joint settles on its own
 _OPEN = 1e-6  # part of a parameter in directions that no row tells
 
 
-@dataclass(frozen=True)
-class Inertia:
+@record
+class EffectiveInertia:
     """An effective inertia that was measured.
 
     Attributes:
@@ -39,46 +43,31 @@ class Inertia:
     value: float
     std: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pose", frozen(self.pose))
-
 
 @dataclass(frozen=True)
-class Combinations:
-    """Values of the base combinations.
+class InertiaCombinations:
+    """Base combinations of inertial parameters.
 
     Attributes:
         base: What they are.
-        beta: (n,) values.
-        covariance: (n, n).
-        told: (n,) whether the poses tell each of them.
-        condition: Of the scaled rows over what they tell.
-        left: (n_inertias,) measured minus computed inertia, in deviations.
+        estimate: Their values; determined are those that the poses show.
+        condition: Of the scaled rows over what they determine.
+        left: (n_inertias,) measured minus computed inertia, in standard deviations.
         shares: (n_inertias,) size of the same, as a share of the inertia.
-        new: How many of them each motor told first, by place in `robot.joint_names`.
+        new: How many of them each motor determined first, by place in `robot.joint_names`.
     """
 
     base: InertiaBase
-    beta: Array
-    covariance: Array
-    told: tuple[bool, ...]
+    estimate: ParameterEstimate
     condition: float
     left: Array
     shares: Array
     new: dict[int, int]
 
-    def __post_init__(self) -> None:
-        for name in ("beta", "covariance", "left", "shares"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
-    @property
-    def std(self) -> Array:
-        """Deviations, (n,); infinite where the poses do not tell."""
-        own = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
-        return np.where(self.told, own, np.inf)
-
-
-def solve_inertias(base: InertiaBase, inertias: Sequence[Inertia], way: Way = "sequential") -> Combinations:
+def solve_inertias(
+    base: InertiaBase, inertias: Sequence[EffectiveInertia], way: Way = "sequential"
+) -> InertiaCombinations:
     """Base combinations from measured inertias.
 
     Args:
@@ -100,7 +89,7 @@ def solve_inertias(base: InertiaBase, inertias: Sequence[Inertia], way: Way = "s
     groups = [owners == motor for motor in sorted(set(owners.tolist()), reverse=True)]
     groups = [all_of_them] if way == "together" else [*groups, all_of_them]
     beta, covariance, open_, new = _stages(X, y, std, groups, owners)
-    told = tuple(bool(x) for x in np.linalg.norm(open_, axis=1) < _OPEN)
+    determined = np.linalg.norm(open_, axis=1) < _OPEN
     sizes = np.linalg.svd(X, compute_uv=False)
     sizes = sizes[sizes > _RANK * sizes[0]]
     left = y - X @ beta
@@ -108,11 +97,9 @@ def solve_inertias(base: InertiaBase, inertias: Sequence[Inertia], way: Way = "s
     # Inertias that agree less than their deviations say are less certain than these.
     covariance = covariance * max(1.0, float(np.sum((left / std) ** 2)) / spare if spare > 0 else 1.0)
     shares = np.abs(left) / np.array([abs(one.value) for one in inertias])
-    return Combinations(
+    return InertiaCombinations(
         base,
-        beta / scale,
-        covariance / np.outer(scale, scale),
-        told,
+        ParameterEstimate.of(base, beta / scale, covariance / np.outer(scale, scale), determined),
         float(sizes[0] / sizes[-1]),
         left / std,
         shares,
@@ -133,7 +120,7 @@ def _stages(
     new: dict[int, int] = {}
     for turn, group in enumerate(groups):
         # A joint settles only what it tells well; the rest is left to those that follow, and at last to all of them.
-        clear = _RANK if turn == len(groups) - 1 else _CLEAR
+        clear = _RANK if turn == len(groups) - 1 else STEP.clear_share
         rows, weight = X[group], 1.0 / std[group]
         left, sizes, right = np.linalg.svd((rows * weight[:, None]) @ open_, full_matrices=True)
         plain = np.linalg.svd(rows @ open_, compute_uv=False)
@@ -173,15 +160,15 @@ class Configuration:
 
     def as_dict(self, robot: Robot) -> dict[str, Any]:
         """Plain data."""
-        told = self.numbers
-        std = None if told is None else told.std
+        numbers = self.numbers
+        std = None if numbers is None else numbers.std
         return {
             "joint": robot.joint_names[self.motor],
             "pose": [float(x) for x in self.pose],
-            "inertia": None if told is None else told.inertia,
+            "inertia": None if numbers is None else numbers.inertia,
             "inertia_std": None if std is None else float(std[0]),
-            "damping": None if told is None else told.damping,
-            "coulomb": None if told is None else told.coulomb,
+            "damping": None if numbers is None else numbers.damping,
+            "coulomb": None if numbers is None else numbers.coulomb,
             "steps": [
                 {
                     "run": record.label,
@@ -200,8 +187,17 @@ class Configuration:
         }
 
 
+def effective_inertias(configurations: Sequence[Configuration]) -> tuple[EffectiveInertia, ...]:
+    """What the configurations with two voltages measured."""
+    return tuple(
+        EffectiveInertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
+        for one in configurations
+        if one.numbers is not None
+    )
+
+
 @dataclass(frozen=True)
-class JointFriction:
+class MotorFriction:
     """Friction of a motor over all its configurations.
 
     Attributes:
@@ -228,92 +224,225 @@ class JointFriction:
 
 
 @dataclass(frozen=True)
-class StepResult:
-    """What a step test found.
+class StepPayload:
+    """A payload from step tests.
 
     Attributes:
-        robot: The robot.
+        numbers: mass; cx, cy, cz; Ixx .. Iyz, withheld where the poses do not tell them.
+        warnings: Why.
+        pairs: Number of inertias with and without it.
+    """
+
+    numbers: tuple[PayloadNumber, ...]
+    warnings: tuple[str, ...]
+    pairs: int
+
+
+@dataclass(frozen=True)
+class FeedforwardRun:
+    """One motion under one feedforward.
+
+    Attributes:
+        model: Name of the feedforward.
+        joints: Places of the joints that were to move.
+        time: (n_samples,) [s].
+        error: (n_samples, n_moving) position minus wanted [rad or m].
+        speed_error: The same for speeds.
+        why: Why the run ended.
+    """
+
+    model: str
+    joints: tuple[int, ...]
+    time: Array
+    error: Array
+    speed_error: Array
+    why: str
+
+    @property
+    def worst(self) -> Array:
+        """Largest position error of each joint that was to move."""
+        return np.asarray(np.abs(self.error).max(axis=0)[list(self.joints)])
+
+
+@record
+class StepResult(ExperimentResult):
+    """What a step test found: combinations, then damping and friction of each joint; A and U where that is all.
+
+    Attributes:
+        motors: Torque constant and resistance of the motors.
         configurations: In the order in which they were looked at, tip first.
         friction: One for each tested motor with two voltages.
         combinations: Base combinations of inertial parameters; None with one voltage only.
         terms: How A and U were found: None for the exact solution, else terms of Taylor's series.
-        warnings: What a user should know.
-        notes: What else there is to know.
+        motors_from: Where the numbers of the motors come from: "given", or "assumed" for a simulated machine.
+        payload: What the tool carries, by an unloaded test beside this one; or None.
+        tracks: The feedforward check; empty where it was not made.
     """
 
-    robot: Robot
+    motors: Motors
     configurations: tuple[Configuration, ...]
-    friction: tuple[JointFriction, ...]
-    combinations: Combinations | None
+    friction: tuple[MotorFriction, ...]
+    combinations: InertiaCombinations | None
     terms: int | None
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...] = field(default=())
+    motors_from: str = "given"
+    payload: StepPayload | None = None
+    tracks: tuple[FeedforwardRun, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        robot: Robot,
+        motors: Motors,
+        configurations: Sequence[Configuration],
+        friction: Sequence[MotorFriction],
+        combinations: InertiaCombinations | None,
+        terms: int | None,
+        warnings: Sequence[str],
+    ) -> Self:
+        """The result of some configurations."""
+        parts = []
+        if combinations is not None:
+            own = combinations.estimate
+            parts.append(own.restrict([name for name, known in zip(own.names, own.determined, strict=True) if known]))
+        rows = _inertias(robot, configurations) if parts and not own.determined.all() else []
+        rows += [row for one in friction for row in _friction_rows(robot, one)]
+        rows += [row for one in configurations if one.numbers is None for row in _constants(robot, one)]
+        return cls(
+            robot=robot,
+            estimate=merge_estimates([*parts, _as_estimate(rows)]),
+            true={},
+            notes=(),
+            warnings=tuple(warnings),
+            motors=motors,
+            configurations=tuple(configurations),
+            friction=tuple(friction),
+            combinations=combinations,
+            terms=terms,
+        )
+
+    @property
+    def inertias(self) -> tuple[EffectiveInertia, ...]:
+        """Effective inertias of the configurations that determine them."""
+        return effective_inertias(self.configurations)
 
     def quantities(self, true: str | None = None, *, simulated: bool = False) -> tuple[Quantity, ...]:
-        """The numbers: combinations, then damping and friction of each joint; A and U where that is all.
+        """Before 0.5: `estimates`, or `beside(true).estimates` for a simulated machine."""
+        warnings.warn(
+            "StepResult.quantities is now estimates and will be gone in 0.6", DeprecationWarning, stacklevel=2
+        )
+        return self.beside(true).estimates if simulated else self.estimates
 
-        Args:
-            true: Value set of a simulated machine.
-            simulated: Show what it has.
-        """
-        found = [] if self.combinations is None else self._combinations(true, simulated)
-        if self.combinations is not None and not all(self.combinations.told):
-            found += self._inertias(true, simulated)
-        found += [one for friction in self.friction for one in self._friction(friction, true, simulated)]
-        alone = [one for one in self.configurations if one.numbers is None]
-        for config in alone:
-            number = self.robot.joints[self.robot.active[self.robot.moving[config.motor]]].number
-            unit = "m" if _slides(self.robot, config.motor) else "rad"
-            for record, one in zip(config.records, config.responses, strict=True):
-                at = f"{number} at {record.voltage:g} V"
-                found.append(Quantity(f"A{at}", one.A, float(np.sqrt(one.covariance[0, 0])), "1/s"))
-                found.append(Quantity(f"U{at}", one.U, float(np.sqrt(one.covariance[1, 1])), f"{unit}/s²"))
-        return tuple(found)
+    def with_payload(self, payload: StepPayload) -> Self:
+        """The same with what the tool carries, whose numbers come first."""
+        rows = [Quantity(x.name, x.value, x.std or 0.0, x.unit) for x in payload.numbers if x.value is not None]
+        estimate = merge_estimates([_as_estimate(rows), self.estimate])
+        return replace(self, estimate=estimate, payload=payload, warnings=(*self.warnings, *payload.warnings))
 
-    def _combinations(self, true: str | None, simulated: bool) -> list[Quantity]:
-        assert self.combinations is not None
-        base, std = self.combinations.base, self.combinations.std
-        truth: list[float | None] = [None] * base.n
-        if simulated:
-            truth = [float(x) for x in base.values(true)]
-        return [
-            Quantity(base.names[k], float(self.combinations.beta[k]), float(std[k]), base.units[k], truth[k])
-            for k in range(base.n)
-            if self.combinations.told[k]
-        ]
+    def with_tracks(self, tracks: Sequence[FeedforwardRun]) -> Self:
+        """The same with the feedforward check."""
+        early = [one for one in tracks if "ran to its end" not in one.why]
+        more = [f"feedforward check, {one.model}: {one.why}" for one in early]
+        return replace(self, tracks=tuple(tracks), warnings=(*self.warnings, *more))
 
-    def _inertias(self, true: str | None, simulated: bool) -> list[Quantity]:
-        """Effective inertias, where they are not all told by combinations."""
-        found = []
+    def true_values(self, values: Values) -> Mapping[str, float]:
+        """Combinations, effective inertias and friction of a set of standard values."""
+        found: dict[str, float] = {}
+        if self.combinations is not None:
+            base = self.combinations.base
+            found |= dict(zip(base.names, base.values(values).tolist(), strict=True))
         for k, config in enumerate(self.configurations, start=1):
             if config.numbers is not None:
-                number = self.robot.joints[self.robot.active[self.robot.moving[config.motor]]].number
-                unit = "kg" if _slides(self.robot, config.motor) else "kg·m²"
-                told = config.numbers
-                real = self.computed(config, true) if simulated else None
-                found.append(Quantity(f"Me{number} ({k})", told.inertia, float(told.std[0]), unit, real))
+                found[f"Me{_number(self.robot, config.motor)} ({k})"] = self.computed(config, values)
+        for one in self.friction:
+            number = _number(self.robot, one.motor)
+            # Steps one way cannot separate a constant torque from Coulomb friction.
+            way = one.direction if one.offset is None else 0.0
+            viscous, dry = motor_friction(self.robot, one.motor, values, way)
+            found |= {f"Fv{number}": viscous, f"B{number}": viscous + (one.emf or 0.0), f"Fc{number}": dry}
         return found
 
-    def _friction(self, one: JointFriction, true: str | None, simulated: bool) -> list[Quantity]:
-        number = self.robot.joints[self.robot.active[self.robot.moving[one.motor]]].number
-        slides = _slides(self.robot, one.motor)
-        force, per = ("N", "N·s/m") if slides else ("N·m", "N·m·s/rad")
-        # Steps one way cannot tell a constant torque from Coulomb friction.
-        way = one.direction if one.offset is None else 0.0
-        viscous, dry = motor_friction(self.robot, one.motor, true, way) if simulated else (None, None)
-        found = []
-        if one.emf is not None:
-            found.append(Quantity(f"Fv{number}", one.damping[0] - one.emf, one.damping[1], per, viscous))
-        total = None if viscous is None else viscous + (one.emf or 0.0)
-        found.append(Quantity(f"B{number}", *one.damping, per, total))
-        found.append(Quantity(f"Fc{number}", *one.coulomb, force, dry))
-        if one.offset is not None:
-            found.append(Quantity(f"Fo{number}", *one.offset, force))
-        return found
-
-    def computed(self, config: Configuration, values: str | None = None) -> float:
+    def computed(self, config: Configuration, values: Values = None) -> float:
         """The inertia of a configuration with a value set."""
         return float(motor_inertia(self.robot, config.pose, config.motor, values)[0])
+
+    def details(self) -> dict[str, Any]:
+        """Motors, configurations, combinations, payload and feedforward check."""
+        robot, own, found = self.robot, self.motors.for_joints(self.robot.joint_names), self.combinations
+        more: dict[str, Any] = {
+            "gain": [float(x) for x in np.asarray(own.torque_constant) / np.asarray(own.resistance)],
+            "motors": self.motors_from,
+            "fit": "exact" if self.terms is None else f"taylor {self.terms}",
+            "configurations": [one.as_dict(robot) for one in self.configurations],
+            "combinations": None
+            if found is None
+            else {
+                "names": list(found.base.names),
+                "expressions": list(found.base.expressions),
+                "condition": found.condition,
+                "told": int(found.estimate.determined.sum()),
+            },
+            "electrical": [
+                {"joint": robot.joint_names[one.motor], "lag": one.lag, "record": one.record} for one in self.friction
+            ],
+            "notes": list(self.notes),
+        }
+        if self.payload is not None:
+            more["payload"] = [one.as_dict() for one in self.payload.numbers]
+        if self.tracks:
+            more["tracking"] = [
+                {
+                    "model": one.model,
+                    "joints": [robot.joint_names[j] for j in one.joints],
+                    "position_error": one.worst.tolist(),
+                }
+                for one in self.tracks
+            ]
+        return more
+
+
+def _as_estimate(rows: Sequence[Quantity]) -> ParameterEstimate:
+    """Numbers that were found one by one as an estimate."""
+    std = np.array([one.std for one in rows])
+    known = np.isfinite(std)
+    names, units = tuple(one.name for one in rows), tuple(one.unit for one in rows)
+    values = np.array([one.value for one in rows])
+    return ParameterEstimate(names, units, values, np.diag(np.where(known, std, 0.0) ** 2), known)
+
+
+def _inertias(robot: Robot, configurations: Sequence[Configuration]) -> list[Quantity]:
+    """Effective inertias, where combinations do not say it all."""
+    return [
+        Quantity(
+            f"Me{_number(robot, one.motor)} ({k})",
+            one.numbers.inertia,
+            float(one.numbers.std[0]),
+            "kg" if _slides(robot, one.motor) else "kg·m²",
+        )
+        for k, one in enumerate(configurations, start=1)
+        if one.numbers is not None
+    ]
+
+
+def _friction_rows(robot: Robot, one: MotorFriction) -> list[Quantity]:
+    number = _number(robot, one.motor)
+    force, per = ("N", "N·s/m") if _slides(robot, one.motor) else ("N·m", "N·m·s/rad")
+    found = [Quantity(f"B{number}", *one.damping, per), Quantity(f"Fc{number}", *one.coulomb, force)]
+    if one.emf is not None:
+        found.insert(0, Quantity(f"Fv{number}", one.damping[0] - one.emf, one.damping[1], per))
+    return found if one.offset is None else [*found, Quantity(f"Fo{number}", *one.offset, force)]
+
+
+def _constants(robot: Robot, config: Configuration) -> list[Quantity]:
+    """A and U of each step."""
+    unit, found = "m" if _slides(robot, config.motor) else "rad", []
+    for step, one in zip(config.records, config.responses, strict=True):
+        at, std = f"{_number(robot, config.motor)} at {step.voltage:g} V", np.sqrt(np.diagonal(one.covariance)).tolist()
+        found += [Quantity(f"A{at}", one.A, std[0], "1/s"), Quantity(f"U{at}", one.U, std[1], f"{unit}/s²")]
+    return found
+
+
+def _number(robot: Robot, motor: int) -> int:
+    return robot.joints[robot.active[robot.moving[motor]]].number
 
 
 def _slides(robot: Robot, motor: int) -> bool:

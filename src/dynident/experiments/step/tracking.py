@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.bench import Bench
 from dynident.experiments.step.controller import StepController
 from dynident.experiments.step.poses import InertiaBase, ranges
 from dynident.experiments.step.records import driven_positions
-from dynident.experiments.step.result import StepResult
+from dynident.experiments.step.result import FeedforwardRun, StepResult
 from dynident.motion.point_to_point import PointToPoint
 from dynident.plant.controllers import Quantity
 from dynident.plant.drives import Motors
@@ -27,7 +26,7 @@ FAR = math.radians(30.0)  # [rad or m]
 TIME = 0.3  # [s]
 
 
-@dataclass(frozen=True)
+@record
 class ForwardModel:
     """What a feedforward is made of.
 
@@ -43,36 +42,6 @@ class ForwardModel:
     damping: Array
     coulomb: Array
 
-    def __post_init__(self) -> None:
-        for name in ("damping", "coulomb"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
-
-@dataclass(frozen=True)
-class Tracking:
-    """One motion under one feedforward.
-
-    Attributes:
-        model: Name of the feedforward.
-        joints: Places of the joints that were to move.
-        time: (n_samples,) [s].
-        error: (n_samples, n_moving) position minus wanted [rad or m].
-        speed_error: The same for speeds.
-        why: Why the run ended.
-    """
-
-    model: str
-    joints: tuple[int, ...]
-    time: Array
-    error: Array
-    speed_error: Array
-    why: str
-
-    @property
-    def worst(self) -> Array:
-        """Largest position error of each joint that was to move."""
-        return np.asarray(np.abs(self.error).max(axis=0)[list(self.joints)])
-
 
 def forward_models(result: StepResult, computed: str | None = None) -> list[ForwardModel]:
     """The identified model, the same without friction, and what was computed before.
@@ -86,19 +55,19 @@ def forward_models(result: StepResult, computed: str | None = None) -> list[Forw
     """
     if result.combinations is None or not result.friction:
         raise InputError("the feedforward check needs inertias: test with two voltages")
-    robot, base = result.robot, result.combinations.base
+    robot, base, estimate = result.robot, result.combinations.base, result.combinations.estimate
     n = len(robot.moving)
     damping, coulomb = np.zeros(n), np.zeros(n)
     for one in result.friction:
         damping[one.motor], coulomb[one.motor] = one.damping[0], one.coulomb[0]
-    told = np.where(result.combinations.told, result.combinations.beta, base.values())
-    values = _standard(base, told)
+    combinations = np.where(estimate.determined, estimate.values, base.values())
+    values = _standard(base, combinations)
     models = [
         ForwardModel("identified", values, damping, coulomb),
         ForwardModel("identified, without friction", values, np.zeros(n), np.zeros(n)),
     ]
     if computed is not None:
-        models.append(ForwardModel("computed", _computed(robot, base, computed), damping, coulomb))
+        models.append(ForwardModel("computed", _computed_values(robot, base, computed), damping, coulomb))
     return models
 
 
@@ -116,7 +85,7 @@ def check_computed(robot: Robot, name: str) -> None:
         raise UnknownNameError("parameter set", name, [*robot.values, *robot.base_values])
 
 
-def _computed(robot: Robot, base: InertiaBase, name: str) -> dict[str, float]:
+def _computed_values(robot: Robot, base: InertiaBase, name: str) -> dict[str, float]:
     check_computed(robot, name)
     if name in robot.base_values:
         given = robot.base_values[name]
@@ -159,7 +128,7 @@ def track(
     start: ArrayLike | None = None,
     far: float = FAR,
     time: float = TIME,
-) -> Tracking:
+) -> FeedforwardRun:
     """A cubic motion of some joints from rest to rest under feedforward voltage alone.
 
     Args:
@@ -193,12 +162,12 @@ def track(
     label = f"track-{names}-{model.name.replace(', ', '-').replace(' ', '-')}"
     run = bench.run(controller, time, begin, label=label)
     wanted, wanted_speed, _ = motion.sample(np.minimum(run.time, time))
-    return Tracking(model.name, tuple(joints), run.time, run.q - wanted, run.dq - wanted_speed, run.why)
+    return FeedforwardRun(model.name, tuple(joints), run.time, run.q - wanted, run.dq - wanted_speed, run.why)
 
 
 def tracking_check(
     bench: Bench, motors: Motors, result: StepResult, computed: str | None = None, start: ArrayLike | None = None
-) -> list[Tracking]:
+) -> list[FeedforwardRun]:
     """Each tested joint alone, then all of them, under every model of `forward_models`."""
     models = forward_models(result, computed)
     assert result.combinations is not None

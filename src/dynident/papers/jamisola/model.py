@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import columns, parameters
-from dynident.experiments.oscillation.model import Group, SwingModel, swing_model
+from dynident.experiments.oscillation.model import ParameterGroup, SwingModel, swing_model
 from dynident.identifiability.base import base_parameters
 from dynident.robot.model import Robot
 
@@ -60,7 +60,7 @@ def is_paper_chain(robot: Robot) -> bool:
     return n <= _MOST and n == len(robot.joints) and robot.is_serial and straight and not robot.locked
 
 
-def _inertias(n: int, known: Mapping[str, float], carried: float, vector: _Vector) -> tuple[Group, ...]:
+def _inertias(n: int, known: Mapping[str, float], carried: float, vector: _Vector) -> tuple[ParameterGroup, ...]:
     if n == 1:
         return (_factor("fm2", vector(ZZ1=known["ZZ1"])),)
     if n == 2:  # fm3 is all of link 2, carried by link 1 too; fm4 is link 1 alone
@@ -77,8 +77,8 @@ def _inertias(n: int, known: Mapping[str, float], carried: float, vector: _Vecto
     )
 
 
-def _factor(name: str, direction: Array) -> Group:
-    return Group(name, "", 1.0, direction)
+def _factor(name: str, direction: Array) -> ParameterGroup:
+    return ParameterGroup(name, "", 1.0, direction)
 
 
 def _lump(lumped: Mapping[str, float], symbol: str, number: int) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.papers.jamisola.tables import DISCRIMINATION, PaperRow, PaperTable
 from dynident.report.charts import Curve, chart
-from dynident.report.experiments import experiment_html
+from dynident.report.experiments import Page, page_html
 from dynident.report.html import Head, Html, paragraphs, table
 
 
@@ -25,14 +25,14 @@ def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -
     sections: dict[str, Sequence[Html]] = {}
     for one in tables:
         heading = f"Table {one.number}" if one.number else f"{one.stage.capitalize()} stage"
-        parts = [_counted(one), *([_curve(one)] if sum(not row.falls for row in one.rows) > 1 else [])]
+        parts = [_period_table(one), *([_curve(one)] if sum(not row.falls for row in one.rows) > 1 else [])]
         sections[heading] = [*parts, *(_candidates(one) if one.candidates else [])]
     warnings = [warning for one in tables for warning in one.warnings]
     title = f"{robot}: natural oscillations as in the paper"
-    return experiment_html(title, verdict, facts, sections, warnings=warnings, command=command)
+    return page_html(Page(title, verdict, facts, sections), warnings=warnings, command=command)
 
 
-def _counted(one: PaperTable) -> Html:
+def _period_table(one: PaperTable) -> Html:
     heads = [Head("Factor", True), *(Head(name, True) for name in one.joints), Head("Printed", True)]
     rows = [[f"{row.factors[0]:.3f}", *_cells(row, len(one.joints)), row.printed or "-"] for row in one.rows]
     return table(f"Number of periods in {one.updates} updates", heads, rows)

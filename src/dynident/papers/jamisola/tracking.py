@@ -12,8 +12,8 @@ from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import regressor
 from dynident.dynamics.kernels import torque_law
 from dynident.experiments.bench import Bench, Bounds
-from dynident.experiments.oscillation.modal_equations import told
-from dynident.experiments.oscillation.model import Group, SwingModel, local
+from dynident.experiments.oscillation.modal_equations import information_of
+from dynident.experiments.oscillation.model import ParameterGroup, SwingModel, local
 from dynident.experiments.oscillation.swings import AHEAD
 from dynident.plant.controllers import Quantity
 from dynident.plant.protocol import Reading
@@ -98,7 +98,7 @@ def tracking_errors(
     return np.asarray(run.q - np.array([wanted.wanted(t)[0] for t in run.time]))
 
 
-def choose_motion(model: SwingModel, groups: Sequence[Group], start: Array, bounds: Bounds) -> CheckMotion:
+def choose_motion(model: SwingModel, groups: Sequence[ParameterGroup], start: Array, bounds: Bounds) -> CheckMotion:
     """The motion whose error shows an error of every group, and of every combination of them, most.
 
     A motion that keeps a link upright shows nothing of its weight, however wrong it is. So signs and numbers of turns
@@ -109,7 +109,9 @@ def choose_motion(model: SwingModel, groups: Sequence[Group], start: Array, boun
         motions = [one for one in _motions(start, share * REACH) if _fits(model, one, bounds)]
         if motions:
             break
-    return max(motions or _motions(start, 0.1 * REACH)[:1], key=lambda one: told(_responses(model, groups, one)))
+    return max(
+        motions or _motions(start, 0.1 * REACH)[:1], key=lambda one: information_of(_responses(model, groups, one))
+    )
 
 
 def _motions(start: Array, reach: float) -> list[CheckMotion]:
@@ -125,7 +127,7 @@ def _motions(start: Array, reach: float) -> list[CheckMotion]:
 
 def _fits(model: SwingModel, motion: CheckMotion, bounds: Bounds) -> bool:
     """Whether a motion stays within the limits of position and velocity, and its torque within a part of the limits."""
-    q, dq, ddq = _sampled(motion)[1:]
+    q, dq, ddq = _sample_motion(motion)[1:]
     if not np.all((q > bounds.lower) & (q < bounds.upper) & (np.abs(dq) < bounds.speed)):
         return False
     robot = model.robot
@@ -135,19 +137,19 @@ def _fits(model: SwingModel, motion: CheckMotion, bounds: Bounds) -> bool:
     return bool(np.all(np.abs(torque) < _SHARE * limits))
 
 
-def _sampled(motion: CheckMotion) -> tuple[Array, Array, Array, Array]:
+def _sample_motion(motion: CheckMotion) -> tuple[Array, Array, Array, Array]:
     """Times, positions, velocities and accelerations of a motion."""
     times = np.linspace(0.0, PERIOD, _SAMPLES)
     q, dq, ddq = (np.array(x) for x in zip(*(motion.wanted(t) for t in times), strict=True))
     return times, q, dq, ddq
 
 
-def _responses(model: SwingModel, groups: Sequence[Group], motion: CheckMotion) -> Array:
+def _responses(model: SwingModel, groups: Sequence[ParameterGroup], motion: CheckMotion) -> Array:
     """Tracking errors to a relative error of each group, (n_samples n, n_groups), over the reach of the motion.
 
     Critically damped feedback under a torque error obeys ``x'' + 2 b x' + b² x = M^-1 torque``.
     """
-    times, q, dq, ddq = _sampled(motion)
+    times, q, dq, ddq = _sample_motion(motion)
     rest, n = np.zeros_like(q), q.shape[1]
 
     def rows(dq: Array, ddq: Array) -> Array:
@@ -169,7 +171,7 @@ def _responses(model: SwingModel, groups: Sequence[Group], motion: CheckMotion) 
     return np.asarray(np.concatenate(found) / REACH)
 
 
-def choose_start(model: SwingModel, groups: Sequence[Group], pose: Array, size: float) -> Array:
+def choose_start(model: SwingModel, groups: Sequence[ParameterGroup], pose: Array, size: float) -> Array:
     """Displacement of up to `size` in every joint, (n,), in which an error of every group shows in the swing."""
     about, n = local(model, pose), len(pose)
     mass = about.mass @ model.chi
@@ -181,6 +183,6 @@ def choose_start(model: SwingModel, groups: Sequence[Group], pose: Array, size: 
     def score(x: Array) -> float:
         parts = [about.stiffness if any(one is g for g in model.gravity) else about.mass for one in groups]
         pushes = [(part @ (one.nominal * one.direction)) @ x for part, one in zip(parts, groups, strict=True)]
-        return told(np.asarray(np.linalg.solve(mass, np.stack(pushes, axis=1)), dtype=np.float64))
+        return information_of(np.asarray(np.linalg.solve(mass, np.stack(pushes, axis=1)), dtype=np.float64))
 
     return np.asarray(size * max(patterns, key=score))

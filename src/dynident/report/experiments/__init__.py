@@ -1,39 +1,59 @@
-"""`experiment_html`: a special experiment as one HTML file: verdict, numbers, curves, how it was done."""
+"""Pages of the special experiments, from sections: verdict, numbers, curves, how it was done; and the same as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from dynident._version import __version__
-from dynident.experiments.protocol import Quantity
+from dynident.experiments.protocol import ExperimentResult, Quantity
 from dynident.report.html import Head, Html, bullets, document, element, paragraphs, section, table
 from dynident.report.text import number
 
 
-def experiment_html(
-    title: str,
-    verdict: str,
-    facts: Sequence[str],
-    sections: Mapping[str, Sequence[Html]],
-    *,
-    estimates: Sequence[Quantity] = (),
-    warnings: Sequence[str] = (),
-    command: str = "",
-) -> str:
-    """The page of an experiment.
+class Page(NamedTuple):
+    """What a page says.
 
-    Args:
+    Attributes:
         title: Robot and experiment.
         verdict: What was found, in one sentence.
         facts: Sentences below it.
         sections: Content by heading, in order: charts (set side by side), tables, paragraphs.
-        estimates: The numbers.
-        warnings: What a user should know.
-        command: The command that does it again; left out when empty.
-
-    Returns:
-        The page, to be written as UTF-8.
     """
+
+    title: str
+    verdict: str
+    facts: Sequence[str]
+    sections: Mapping[str, Sequence[Html]]
+
+
+def experiment_html(found: ExperimentResult, command: str = "") -> str:
+    """The HTML page of an experiment, to be written as UTF-8.
+
+    Args:
+        found: What it found.
+        command: The command that does it again; left out when empty.
+    """
+    return page_html(_module(found).page(found), found.estimates, found.warnings, command)
+
+
+def experiment_text(found: ExperimentResult) -> str:
+    """The same for a terminal."""
+    text: str = _module(found).text(found)
+    return text
+
+
+def _module(found: ExperimentResult) -> Any:
+    """The sections of an experiment: `page` and `text`."""
+    from dynident.report.experiments import friction, gravity, oscillation, step
+
+    names = {"GravityMoments": gravity, "VelocityFriction": friction, "StepResult": step, "Oscillation": oscillation}
+    return names[type(found).__name__]
+
+
+def page_html(page: Page, estimates: Sequence[Quantity] = (), warnings: Sequence[str] = (), command: str = "") -> str:
+    """A page as HTML: verdict, warnings, numbers, sections, and the command that does it again."""
+    title, verdict, facts, sections = page
     main = [element("section", element("h2", verdict), paragraphs(*facts), class_="verdict", id="verdict")]
     if warnings:
         main.append(section("warnings", "Warnings", element("div", bullets(warnings), class_="warnings")))

@@ -11,7 +11,7 @@ from dynident.arrays import Array
 from dynident.experiments.friction.fitting import VelocityFit
 from dynident.experiments.friction.result import VelocityFriction
 from dynident.report.charts import Curve, chart
-from dynident.report.experiments import experiment_html
+from dynident.report.experiments import Page
 from dynident.report.html import Head, Html, bullets, element, paragraphs, table
 from dynident.report.text import number
 
@@ -20,7 +20,7 @@ _SAME = 0.02  # share of the largest speed within which points belong to one sec
 
 
 @dataclass(frozen=True, eq=False)
-class Section:
+class FrictionSection:
     """Friction of one output against the speed of its own actuated coordinate, the other one constant.
 
     Attributes:
@@ -46,15 +46,15 @@ class Section:
     jumps: tuple[tuple[float, float], ...]
 
 
-def sections(fit: VelocityFit) -> tuple[Section, ...]:
+def sections(fit: VelocityFit) -> tuple[FrictionSection, ...]:
     """One section for one joint; for two, one of each output at the speed of the other that has most points."""
     if len(fit.group.places) == 1:
         return (section(fit, 0),)
-    speed = _measured(fit)[0]
+    speed = _actuated_points(fit)[0]
     return tuple(section(fit, row, _fullest(speed[:, 1 - row])) for row in (0, 1))
 
 
-def section(fit: VelocityFit, row: int, level: float = 0.0) -> Section:
+def section(fit: VelocityFit, row: int, level: float = 0.0) -> FrictionSection:
     """Friction of an output against its own speed.
 
     Args:
@@ -62,7 +62,7 @@ def section(fit: VelocityFit, row: int, level: float = 0.0) -> Section:
         row: Which output of the group.
         level: Speed of the other actuated coordinate, where there is one [rad/s or m/s].
     """
-    speed, blocks = _measured(fit)
+    speed, blocks = _actuated_points(fit)
     chosen = list(range(len(speed)))
     other = ""
     if speed.shape[1] > 1:
@@ -73,10 +73,12 @@ def section(fit: VelocityFit, row: int, level: float = 0.0) -> Section:
     parts = [np.stack([np.full(len(blocks[k]), speed[k, row]), blocks[k][:, row]], axis=1) for k in chosen]
     mean = np.array([blocks[k][:, row].mean() for k in chosen])
     drawn = _line(fit, row, level, 1.05 * float(np.abs(speed[:, row]).max()))
-    return Section(fit.group.outputs[row], other, level, own, mean, np.concatenate([np.zeros((0, 2)), *parts]), *drawn)
+    return FrictionSection(
+        fit.group.outputs[row], other, level, own, mean, np.concatenate([np.zeros((0, 2)), *parts]), *drawn
+    )
 
 
-def _measured(fit: VelocityFit) -> tuple[Array, list[Array]]:
+def _actuated_points(fit: VelocityFit) -> tuple[Array, list[Array]]:
     """Actuated speeds (m, n) and parts of friction of all points, those of both directions once for each."""
     speed, blocks = [], []
     for point in fit.points:
@@ -123,16 +125,11 @@ def _line(fit: VelocityFit, row: int, level: float, top: float) -> tuple[Array, 
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# `velocity_html`: friction at constant velocities as a page: curves with scatter, what the model misses, points.
+# Friction at constant velocities as a page: curves with scatter, what the model misses, points.
 
 
-def velocity_html(found: VelocityFriction, *, command: str = "") -> str:
-    """The page of a velocity test.
-
-    Args:
-        found: What it found.
-        command: The command that does it again.
-    """
+def page(found: VelocityFriction) -> Page:
+    """Curves with scatter, what the model misses, points."""
     parts: dict[str, list[Html]] = {"Friction against speed": [], "What the model misses": [], "Points": []}
     for k, fit in enumerate(found.fits):
         parts["Friction against speed"] += [_curve(fit, one, f"f{k}{row}") for row, one in enumerate(sections(fit))]
@@ -140,29 +137,37 @@ def velocity_html(found: VelocityFriction, *, command: str = "") -> str:
         parts["Points"].append(_points(fit))
     if found.notes:
         parts["Notes"] = [element("div", bullets(found.notes))]
-    return experiment_html(
-        f"{found.robot}: friction at constant velocity",
-        _verdict(found),
-        _facts(found),
-        parts,
-        estimates=found.estimates,
-        warnings=found.warnings,
-        command=command,
-    )
+    return Page(f"{found.robot.name}: friction at constant velocity", _verdict(found), _facts(found), parts)
+
+
+def text(found: VelocityFriction) -> str:
+    """The page for a terminal."""
+    points = sum(len(fit.points) for fit in found.fits)
+    lines = [f"Friction of {found.robot.name} from {points} points at constant velocity, gravity {found.gravity}", ""]
+    lines += [found.table(), ""]
+    for fit in found.fits:
+        misfit = fit.misfit
+        for k, name in enumerate(fit.group.outputs):
+            chance = "" if misfit.chance is None else f", chance of that {misfit.chance:.2g}"
+            lines.append(
+                f"{name}: residual {misfit.rms[k]:.3g}, scatter of a point {misfit.scatter[k]:.3g}, friction "
+                f"{misfit.friction[k]:.3g} (RMS){chance}"
+            )
+    return "\n".join([*lines, *(f"Note: {note}" for note in found.notes)])
 
 
 def _verdict(found: VelocityFriction) -> str:
     joints = [name for fit in found.fits for name in fit.group.joints]
     missed = [name for fit in found.fits if fit.misfit.matters for name in fit.group.joints]
     open_ = [name for fit in found.fits for name in fit.undetermined]
-    text = f"Friction of {_listed(joints)}"
+    text = f"Friction of {_joined_names(joints)}"
     if open_:
         return f"{text}: {len(open_)} parameters are not determined."
     if not missed:
         return f"{text}: the model fits within the scatter."
     if len(missed) == len(joints):
         return f"{text}: viscous and Coulomb friction are not all there is."
-    return f"{text}: viscous and Coulomb friction are all there is, except on {_listed(missed)}."
+    return f"{text}: viscous and Coulomb friction are all there is, except on {_joined_names(missed)}."
 
 
 def _facts(found: VelocityFriction) -> list[str]:
@@ -171,11 +176,13 @@ def _facts(found: VelocityFriction) -> list[str]:
     for fit in found.fits:
         rms = " and ".join(f"{number(x, 2)}" for x in fit.misfit.rms)
         scatter = " and ".join(f"{number(x, 2)}" for x in fit.misfit.scatter)
-        facts.append(f"{_listed(fit.group.joints)}: residual {rms} {_torque_unit(fit)}, scatter of a point {scatter}.")
+        facts.append(
+            f"{_joined_names(fit.group.joints)}: residual {rms} {_torque_unit(fit)}, scatter of a point {scatter}."
+        )
     return facts
 
 
-def _listed(names: list[str] | tuple[str, ...]) -> str:
+def _joined_names(names: list[str] | tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -183,7 +190,7 @@ def _torque_unit(fit: VelocityFit) -> str:
     return "N" if fit.group.units[0] == "m/s" else "N·m"
 
 
-def _curve(fit: VelocityFit, one: Section, key: str) -> Html:
+def _curve(fit: VelocityFit, one: FrictionSection, key: str) -> Html:
     unit = fit.group.units[0]
     title = f"Friction of {one.output} against its speed"
     if one.other:
@@ -225,7 +232,7 @@ def _points(fit: VelocityFit) -> Html:
             cells += [number(x, 3) for x in (point.torque[row], point.scatter[row], fit.residual[k, row])]
         rows.append(cells)
     both = all(point.odd for point in fit.points)
-    caption = f"Points of {_listed(fit.group.joints)}"
+    caption = f"Points of {_joined_names(fit.group.joints)}"
     told = (
         paragraphs("Each is half the difference of torque there and back over the same positions.")
         if both

@@ -1,4 +1,4 @@
-"""`gravity_html`: gravity moments as one HTML file, torque against angle with the fit as in the paper."""
+"""Gravity moments: torque against angle with the fit as in the paper, friction, comparison with a fit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from dynident.experiments.gravity.comparison import Comparison
+from dynident.experiments.gravity.comparison import MomentComparison
 from dynident.experiments.gravity.fourier import frictions
 from dynident.experiments.gravity.result import GravityMoments, JointRun
 from dynident.report.charts import Curve, chart
-from dynident.report.experiments import experiment_html
+from dynident.report.experiments import Page
 from dynident.report.html import Head, Html, bullets, element, paragraphs, table
 from dynident.report.text import number
 from dynident.robot.model import Robot
@@ -18,7 +18,7 @@ from dynident.robot.model import Robot
 _POINTS = 200
 
 
-def gravity_html(found: GravityMoments, command: str = "") -> str:
+def page(found: GravityMoments) -> Page:
     """The page: moments, torque against angle, friction, coefficients, and the comparison with a fit."""
     robot = found.robot
     sections: dict[str, list[Html]] = {
@@ -42,25 +42,38 @@ def gravity_html(found: GravityMoments, command: str = "") -> str:
     remarks = [*found.notes, *(f"Left out: joint {name} {why}." for name, why in found.skipped.items())]
     if remarks:
         sections["Notes"] = [bullets(remarks)]
-    return experiment_html(
-        f"{robot.name}: gravity moments",
-        _verdict(found),
-        _facts(found),
-        sections,
-        estimates=found.estimates,
-        warnings=found.warnings,
-        command=command,
-    )
+    return Page(f"{robot.name}: gravity moments", _verdict(found), _facts(found), sections)
+
+
+def text(found: GravityMoments) -> str:
+    """The page for a terminal."""
+    parts = [
+        f"Gravity moments of {found.robot.name} from {len(found.runs)} slow runs, tip to base",
+        "Torque = a0 + a1 sin q + b1 cos q [N·m], averaged over both ways:\n" + found.joint_table(),
+        "Moments:\n" + found.table(),
+    ]
+    expressions = dict(zip(found.names, found.base.expressions, strict=True))
+    lines = [f"{one.name} = {expressions[one.name]}" for one in found.estimates if one.name != expressions[one.name]]
+    if lines:
+        parts.append("\n".join(lines))
+    if found.comparison is not None:
+        lines = ["Beside the fit (Table 5):", found.comparison.table()]
+        lines += [one.reason for one in found.comparison.links if one.reason]
+        parts.append("\n".join([*lines, *found.comparison.notes]))
+    notes = [*found.notes, *(f"left out: joint {name} {why}" for name, why in found.skipped.items())]
+    if notes:
+        parts.append("\n".join(notes))
+    return "\n\n".join(parts)
 
 
 def _verdict(found: GravityMoments) -> str:
-    told = f"{len(found.estimates)} mass moments from {len(found.runs)} slow runs"
+    shown = f"{len(found.estimates)} mass moments from {len(found.runs)} slow runs"
     if found.comparison is None:
-        return f"{told}."
+        return f"{shown}."
     if found.comparison.agrees:
-        return f"{told}; they agree with the fit."
+        return f"{shown}; they agree with the fit."
     count = sum(not one.agrees for one in found.comparison.links)
-    return f"{told}; {count} of {len(found.comparison.links)} links disagree with the fit."
+    return f"{shown}; {count} of {len(found.comparison.links)} links disagree with the fit."
 
 
 def _facts(found: GravityMoments) -> list[str]:
@@ -68,7 +81,7 @@ def _facts(found: GravityMoments) -> list[str]:
         "From the tip inwards: when a joint is swept, the moments of the links beyond it are known already and only "
         "those of its own link are new."
     ]
-    if found.true is not None and len(found.estimates):
+    if found.true and len(found.estimates):
         off = max(abs(one.value - (one.true or 0.0)) for one in found.estimates)
         facts.append(
             f"The simulated machine's own values are shown beside; the largest difference is {number(off, 2)}."
@@ -166,7 +179,7 @@ def _friction(found: GravityMoments) -> Html:
     return table("Friction at the speed of the sweeps", heads, rows)
 
 
-def _comparison(compared: Comparison) -> list[Html]:
+def _comparison(compared: MomentComparison) -> list[Html]:
     heads = [
         Head("Parameter"),
         *(Head(x, True) for x in ("Gravity", "Deviation", "Fit", "Fit's deviation", "Difference")),

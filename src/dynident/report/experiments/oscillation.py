@@ -9,9 +9,9 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.experiments.oscillation.procedure import Oscillation
-from dynident.experiments.oscillation.stage import StageResult, Step
+from dynident.experiments.oscillation.stage import StageResult, SwingStep
 from dynident.report.charts import Curve, Look, chart
-from dynident.report.experiments import experiment_html
+from dynident.report.experiments import Page
 from dynident.report.html import Head, Html, paragraphs, table
 from dynident.report.text import number, position_units
 from dynident.robot.model import Robot
@@ -27,14 +27,9 @@ _METHOD = (
 )
 
 
-def oscillation_html(found: Oscillation, *, command: str = "") -> str:
-    """The page of an identification.
-
-    Args:
-        found: What was found.
-        command: The command that does it again.
-    """
-    robot = found.model.robot
+def page(found: Oscillation) -> Page:
+    """Swings of each stage, and the method."""
+    robot = found.robot
     known = [one for one in found.estimates if np.isfinite(one.std)]
     count = sum(len(stage.steps) for stage in found.stages)
     verdict = f"{len(known)} of {len(found.estimates)} parameters found from {count} swings"
@@ -44,12 +39,14 @@ def oscillation_html(found: Oscillation, *, command: str = "") -> str:
         heading = f"{stage.name.capitalize()} stage"
         sections[heading] = [*_pictures(stage, robot), _steps(stage)]
     sections["Method"] = [paragraphs(*_METHOD)]
-    return experiment_html(
-        *(f"{robot.name}: natural oscillations", verdict, facts, sections),
-        estimates=found.estimates,
-        warnings=found.warnings,
-        command=command,
-    )
+    return Page(f"{robot.name}: natural oscillations", verdict, facts, sections)
+
+
+def text(found: Oscillation) -> str:
+    """The page for a terminal."""
+    lines = [f"{found.robot.name}: natural oscillations\n", found.table(), ""]
+    lines += [f"{stage.name} stage ({stage.search}): {'; '.join(stage.notes)}" for stage in found.stages]
+    return "\n".join(lines)
 
 
 def _pictures(stage: StageResult, robot: Robot) -> list[Html]:
@@ -59,7 +56,7 @@ def _pictures(stage: StageResult, robot: Robot) -> list[Html]:
     return [_picture(stage, step, robot, place) for place, step in enumerate(chosen)]
 
 
-def _picture(stage: StageResult, step: Step, robot: Robot, place: int) -> Html:
+def _picture(stage: StageResult, step: SwingStep, robot: Robot, place: int) -> Html:
     joints = robot.joint_names
     turns = "m" not in position_units(robot)
     scale, unit = (math.degrees(1.0), "deg") if turns else (1.0, "rad or m")

@@ -8,15 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.experiments.protocol import Quantity
-from dynident.experiments.step.analysis import StepPayload
 from dynident.experiments.step.response import displacement
-from dynident.experiments.step.result import Configuration, StepResult
-from dynident.experiments.step.tracking import Tracking
+from dynident.experiments.step.result import Configuration, FeedforwardRun, InertiaCombinations, StepPayload, StepResult
 from dynident.information.parameter_estimate import text_table
-from dynident.plant.drives import Motors
 from dynident.report.charts import Curve, Look, chart
-from dynident.report.experiments import experiment_html
+from dynident.report.experiments import Page
 from dynident.report.html import Head, Html, paragraphs, table
 from dynident.report.text import number, percent, plural, sentence
 from dynident.robot.model import Robot
@@ -24,37 +20,39 @@ from dynident.robot.model import Robot
 _LOOKS: dict[str, Look] = {"computed": "measured", "identified": "predicted"}
 
 
-def step_html(
-    result: StepResult,
-    estimates: Sequence[Quantity],
-    warnings: Sequence[str],
-    tracks: Sequence[Tracking],
-    payload: StepPayload | None,
-    motors: Motors,
-    *,
-    command: str = "",
-) -> str:
-    """The page, to be written as UTF-8."""
-    sections: dict[str, list[Html]] = {"Answers": _answers(result, motors)}
+def page(result: StepResult) -> Page:
+    """Measured and computed answers, configurations, payload, feedforward check."""
+    sections: dict[str, list[Html]] = {"Answers": _answers(result)}
     sections["Configurations"] = [_configurations(result)]
     if result.combinations is not None:
-        sections["Combinations"] = [_combinations(result)]
-    if payload is not None:
-        sections["Payload"] = [_payload(payload)]
-    if tracks:
-        sections["Feedforward check"] = _tracking(result.robot, tracks)
-    return experiment_html(
-        f"{result.robot.name}: step voltage",
-        _verdict(result, payload),
-        [sentence(note) for note in (*_facts(result), *result.notes)],
-        sections,
-        estimates=estimates,
-        warnings=warnings,
-        command=command,
-    )
+        sections["Combinations"] = [_combinations(result.combinations)]
+    if result.payload is not None:
+        sections["Payload"] = [_payload(result.payload)]
+    if result.tracks:
+        sections["Feedforward check"] = _tracking(result.robot, result.tracks)
+    facts = [sentence(note) for note in (*_facts(result), *result.notes)]
+    return Page(f"{result.robot.name}: step voltage", _verdict(result), facts, sections)
 
 
-def _verdict(result: StepResult, payload: StepPayload | None) -> str:
+def text(result: StepResult) -> str:
+    """The page for a terminal."""
+    lines = [f"Step voltage test of {result.robot.name}: {len(result.configurations)} configurations\n"]
+    lines += [result.table(), "", _inertia_text(result)]
+    if result.combinations is not None:
+        base = result.combinations.base
+        lines.append("\nCombinations:")
+        lines += [f"  {name} = {words}" for name, words in zip(base.names, base.expressions, strict=True)]
+    if result.payload is not None:
+        lines += ["", _payload_text(result.payload)]
+    if result.tracks:
+        head = ("feedforward check", "parameters", "largest error")
+        lines += ["", text_table(head, _tracking_rows(result.robot, result.tracks), ())]
+    lines += ["", *(f"Note: {note}." for note in result.notes)]
+    return "\n".join(lines).rstrip()
+
+
+def _verdict(result: StepResult) -> str:
+    payload = result.payload
     joints = len({one.motor for one in result.configurations})
     if payload is not None:
         mass = payload.numbers[0]
@@ -62,14 +60,15 @@ def _verdict(result: StepResult, payload: StepPayload | None) -> str:
         return f"The tool carries {shown}, from steps with and without it."
     if result.combinations is None:
         return f"A and U of {plural(joints, 'joint')} from one voltage; inertia and friction need a second."
-    told = result.combinations
-    # One that is zero within its deviation has no share of itself that would tell anything.
-    shares = [s / abs(x) for x, s, ok in zip(told.beta, told.std, told.told, strict=True) if ok and abs(x) > 2.0 * s]
-    zero = sum(told.told) - len(shares)
-    worst = f", the least certain to {percent(max(shares))}" if shares else ""
+    own = result.combinations.estimate
+    # One that is zero within its standard deviation has no share of itself that would say anything.
+    known = own.restrict([name for name in own.names if name not in own.undetermined])
+    shares = known.relative_std[np.abs(known.values) > 2.0 * known.std]
+    zero = len(known.names) - len(shares)
+    worst = f", the least certain to {percent(float(shares.max()))}" if len(shares) else ""
     worst += f", {zero} of them zero within two deviations" if zero else ""
     return (
-        f"Friction of {plural(joints, 'joint')} and {sum(told.told)} of {told.base.n} combinations of inertial "
+        f"Friction of {plural(joints, 'joint')} and {len(known.names)} of {len(own.names)} combinations of inertial "
         f"parameters that steps can tell{worst}."
     )
 
@@ -85,9 +84,9 @@ def _facts(result: StepResult) -> list[str]:
     return facts
 
 
-def _answers(result: StepResult, motors: Motors) -> list[Html]:
+def _answers(result: StepResult) -> list[Html]:
     """Fig. 4 of the paper: position against time for each joint, at the first pose in which it was tested."""
-    own = motors.for_joints(result.robot.joint_names)
+    own = result.motors.for_joints(result.robot.joint_names)
     gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
     charts: list[Html] = []
     for motor in sorted({one.motor for one in result.configurations}):
@@ -100,7 +99,9 @@ def _answers(result: StepResult, motors: Motors) -> list[Html]:
             computed = (
                 config.curves[k] - fit.start
                 if config.curves
-                else _computed(config, float(gains[motor]) * record.voltage, record.time - fit.onset, fit.A, fit.U)
+                else _computed_motion(
+                    config, float(gains[motor]) * record.voltage, record.time - fit.onset, fit.A, fit.U
+                )
             )
             curves.append(Curve("computed from the identified numbers", t, scale * computed, "predicted"))
         curves.sort(key=lambda one: one.look)
@@ -112,11 +113,11 @@ def _answers(result: StepResult, motors: Motors) -> list[Html]:
     return [paragraphs(text), *charts]
 
 
-def _computed(config: Configuration, torque: float, s: Array, A: float, U: float) -> Array:
+def _computed_motion(config: Configuration, torque: float, s: Array, A: float, U: float) -> Array:
     if config.numbers is not None:
-        told = config.numbers
-        A = told.damping / told.inertia
-        U = (torque - told.coulomb * math.copysign(1.0, U) - told.offset) / told.inertia
+        numbers = config.numbers
+        A = numbers.damping / numbers.inertia
+        U = (torque - numbers.coulomb * math.copysign(1.0, U) - numbers.offset) / numbers.inertia
     return displacement(np.maximum(s, 0.0), A, U)
 
 
@@ -127,7 +128,7 @@ def _configurations(result: StepResult) -> Html:
     heads.append(Head("Residual over noise", True))
     rows = []
     for one in result.configurations:
-        told = one.numbers
+        numbers = one.numbers
         places = ["driven" if j == one.motor else number(float(x), 3) for j, x in enumerate(one.pose)]
         left = max(fit.rms / max(fit.noise, 1e-15) for fit in one.responses)
         rows.append(
@@ -135,8 +136,8 @@ def _configurations(result: StepResult) -> Html:
                 robot.joint_names[one.motor],
                 *places,
                 ", ".join(dict.fromkeys(f"{record.voltage:.3g}" for record in one.records)),
-                "" if told is None else number(told.inertia, 5),
-                "" if told is None else number(float(told.std[0]), 2),
+                "" if numbers is None else number(numbers.inertia, 5),
+                "" if numbers is None else number(float(numbers.std[0]), 2),
                 number(min(fit.duration for fit in one.responses), 3),
                 number(left, 2),
             ]
@@ -144,24 +145,24 @@ def _configurations(result: StepResult) -> Html:
     return table("Where the others were locked, and the inertia that the driven motor felt", heads, rows)
 
 
-def inertia_text(result: StepResult) -> str:
+def _inertia_text(result: StepResult) -> str:
     """The configurations as text."""
     robot = result.robot
     rows = []
     for k, one in enumerate(result.configurations, start=1):
         places = ["driven" if j == one.motor else f"{x:.3g}" for j, x in enumerate(one.pose)]
-        told = ("", "") if one.numbers is None else (f"{one.numbers.inertia:.5g}", f"{one.numbers.std[0]:.2g}")
-        rows.append((str(k), robot.joint_names[one.motor], *places, *told))
+        numbers = ("", "") if one.numbers is None else (f"{one.numbers.inertia:.5g}", f"{one.numbers.std[0]:.2g}")
+        rows.append((str(k), robot.joint_names[one.motor], *places, *numbers))
     head = ("", "joint", *robot.position_names, "inertia", "std")
     return text_table(head, rows, (*robot.position_names, "inertia", "std"))
 
 
-def _combinations(result: StepResult) -> Html:
-    told = result.combinations
-    assert told is not None
+def _combinations(found: InertiaCombinations) -> Html:
     rows = [
-        [name, text, "yes" if ok else "no"]
-        for name, text, ok in zip(told.base.names, told.base.expressions, told.told, strict=True)
+        [name, expression, "yes" if known else "no"]
+        for name, expression, known in zip(
+            found.base.names, found.base.expressions, found.estimate.determined, strict=True
+        )
     ]
     return table("What the combinations are", [Head("Name"), Head("Over standard parameters"), Head("Told")], rows)
 
@@ -175,7 +176,7 @@ def _payload(payload: StepPayload) -> Html:
     return table(f"What the tool carries, from {plural(payload.pairs, 'pair')} of inertias", heads, rows)
 
 
-def payload_text(payload: StepPayload) -> str:
+def _payload_text(payload: StepPayload) -> str:
     """The payload as text."""
     rows = []
     for one in payload.numbers:
@@ -189,32 +190,27 @@ def _unit(robot: Robot, motor: int) -> tuple[str, float]:
     return ("mm", 1e3) if slides else ("deg", math.degrees(1.0))
 
 
-def _moved(robot: Robot, one: Tracking) -> str:
+def _motion_name(robot: Robot, one: FeedforwardRun) -> str:
     alone = robot.joint_names[one.joints[0]]
     return f"{alone} alone" if len(one.joints) == 1 else "together"
 
 
-def tracking_rows(robot: Robot, tracks: Sequence[Tracking]) -> list[tuple[str, ...]]:
+def _tracking_rows(robot: Robot, tracks: Sequence[FeedforwardRun]) -> list[tuple[str, ...]]:
     """Model, motion, and the largest error of each joint that moved."""
     rows: list[tuple[str, ...]] = []
     for one in tracks:
         worst = [
             f"{_unit(robot, j)[1] * x:.3g} {_unit(robot, j)[0]}" for j, x in zip(one.joints, one.worst, strict=True)
         ]
-        rows.append((_moved(robot, one), one.model, ", ".join(worst)))
+        rows.append((_motion_name(robot, one), one.model, ", ".join(worst)))
     return rows
 
 
-def tracking_text(robot: Robot, tracks: Sequence[Tracking]) -> str:
-    """The feedforward check as text."""
-    return text_table(("feedforward check", "parameters", "largest error"), tracking_rows(robot, tracks), ())
-
-
-def _tracking(robot: Robot, tracks: Sequence[Tracking]) -> list[Html]:
+def _tracking(robot: Robot, tracks: Sequence[FeedforwardRun]) -> list[Html]:
     """Figures 5 and 6 of the paper: errors of position and speed, each joint alone and all together."""
     text = "A cubic motion of 30 degrees in 0.3 s without any feedback: what is left is what the parameters got wrong."
     heads = [Head("Motion"), Head("Parameters"), Head("Largest position error")]
-    parts: list[Html] = [paragraphs(text), table("Feedforward alone", heads, tracking_rows(robot, tracks))]
+    parts: list[Html] = [paragraphs(text), table("Feedforward alone", heads, _tracking_rows(robot, tracks))]
     motions = list(dict.fromkeys(one.joints for one in tracks))
     for joints in motions:
         own = [one for one in tracks if one.joints == joints]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dynident.estimate.fit import Fit
-from dynident.estimate.report_data import ReportData
 from dynident.report.fit import bodies, excitation, friction, parameters, provenance, residuals, summary
 from dynident.report.html import page
+from dynident.report.plot_data import ReportData
 from dynident.report.text import plural
 
 

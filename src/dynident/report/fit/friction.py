@@ -237,13 +237,13 @@ def _figure(title: str, joint: str, over: tuple[str, str], unit: str, curves: li
     return figure(concatenate([joint, " ", element("span", f"[{unit}] over {over[0]} [{over[1]}]")]), drawn)
 
 
-def _known(points: Array) -> Array:
+def _finite_points(points: Array) -> Array:
     return np.asarray(points[:, np.isfinite(points[0])])
 
 
 def _curves(estimate: Fit, view: FrictionView) -> Iterator[Figure]:
     for joint, name, unit in _joints(estimate):
-        velocity, measured, *_ = _known(view.points[:, joint])
+        velocity, measured, *_ = _finite_points(view.points[:, joint])
         if len(velocity):
             over = "velocity", "m/s" if unit == "N" else "rad/s"
             curves = [
@@ -269,7 +269,7 @@ def _loads(estimate: Fit, view: FrictionView) -> Iterator[Figure]:
         least = THRESHOLDS.visible_friction_share * view.torque[joint]
         if not loaded or not np.linalg.norm(view.share[loaded, joint]) > least:
             continue
-        velocity, measured, model, part, load = _known(view.points[:, joint])
+        velocity, measured, model, part, load = _finite_points(view.points[:, joint])
         steady = np.abs(velocity) > THRESHOLDS.steady_velocity_share * np.abs(velocity).max()
         sign, load = np.sign(velocity[steady]), np.abs(load[steady])
         level, measured, part = (x[steady] * sign for x in (model - part, measured - model + part, part))

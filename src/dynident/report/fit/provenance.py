@@ -8,7 +8,6 @@ import numpy as np
 
 from dynident.estimate.fit import Fit
 from dynident.estimate.records import LogRecord, Provenance
-from dynident.estimate.report_data import MotionView
 from dynident.report.charts import Curve, chart
 from dynident.report.diagnosis import diagnosis_section
 from dynident.report.fit.summary import log_names
@@ -24,6 +23,7 @@ from dynident.report.html import (
     definitions,
     element,
 )
+from dynident.report.plot_data import MotionView
 from dynident.report.text import (
     number,
     option,
@@ -127,7 +127,7 @@ def _derivatives(estimate: Fit, view: MotionView) -> list[Figure]:
     charts = []
     for j, (name, unit) in enumerate(zip(estimate.robot.joint_names, position_units(estimate.robot), strict=True)):
         for what, raw, used, each in (
-            ("velocity", view.raw_speed[:, j], view.speed[:, j], f"{unit}/s"),
+            ("velocity", view.raw_velocity[:, j], view.velocity[:, j], f"{unit}/s"),
             ("acceleration", view.raw_acceleration[:, j], view.acceleration[:, j], f"{unit}/s²"),
         ):
             curves = [

@@ -1,9 +1,9 @@
-"""Speeds and accelerations of a stretch of a log, by plain differences and as filtered: what filtering is for."""
+"""`ReportData`: what plots of a report show and a fit does not need; kept in report.npz beside the fit."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -11,13 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from dynident.arrays import Array, frozen, record
+from dynident.estimate.fit import Fit
 from dynident.estimate.storage import FitFileError, fit_path
 from dynident.estimate.torque_errors import Trace
 from dynident.files import write_whole
-from dynident.logs.log import joint_positions
+from dynident.logs.log import LogSource, joint_positions
+from dynident.options import keywords
+from dynident.pipeline.identification import run_pipeline
+from dynident.pipeline.options import IdentifyOptions
+from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 
-SECONDS = 4.0  # of the stretch
+STRETCH_SECONDS = 4.0
 _LEAD, _LATEST = 0.1, 60.0  # share of the log, and time [s], after which it begins
 _RAW, _FILTERED = "motion_raw", "motion_filtered"
 
@@ -28,18 +33,18 @@ class MotionView:
 
     Attributes:
         raw_time: Stamps of the log [s].
-        raw_speed: Differences of neighbouring positions.
+        raw_velocity: Differences of neighbouring positions.
         raw_acceleration: Differences of those.
         time: Stamps of the filtered motion [s].
-        speed: As the equations have it.
+        velocity: As the equations have it.
         acceleration: As the equations have it.
     """
 
     raw_time: Array
-    raw_speed: Array
+    raw_velocity: Array
     raw_acceleration: Array
     time: Array
-    speed: Array
+    velocity: Array
     acceleration: Array
 
     def __post_init__(self) -> None:
@@ -49,8 +54,8 @@ class MotionView:
     def stored(self) -> dict[str, Array]:
         """Arrays from which `from_stored` makes the record again."""
         return {
-            _RAW: np.vstack([self.raw_time, self.raw_speed.T, self.raw_acceleration.T]),
-            _FILTERED: np.vstack([self.time, self.speed.T, self.acceleration.T]),
+            _RAW: np.vstack([self.raw_time, self.raw_velocity.T, self.raw_acceleration.T]),
+            _FILTERED: np.vstack([self.time, self.velocity.T, self.acceleration.T]),
         }
 
     @staticmethod
@@ -66,7 +71,7 @@ class MotionView:
 def motion_view(one: Observations) -> MotionView | None:
     """Look at a stretch of a log; None where it has too few rows to differentiate."""
     start = one.survey.start + min(_LEAD * one.survey.duration, _LATEST)
-    stop = start + SECONDS
+    stop = start + STRETCH_SECONDS
     blocks = list(takewhile(lambda block: block.time[0] <= stop, one.log.blocks()))
     time = np.concatenate([block.time for block in blocks])
     q = np.concatenate([joint_positions(block, one.robot) for block in blocks])
@@ -75,8 +80,8 @@ def motion_view(one: Observations) -> MotionView | None:
     time, q = time[own], q[own]
     if len(time) < 3:
         return None
-    speed = np.diff(q, axis=0) / np.diff(time)[:, None]
-    acceleration = np.diff(speed, axis=0) / (0.5 * (time[2:] - time[:-2]))[:, None]
+    velocity = np.diff(q, axis=0) / np.diff(time)[:, None]
+    acceleration = np.diff(velocity, axis=0) / (0.5 * (time[2:] - time[:-2]))[:, None]
     parts = [
         (inside, motion.time, motion.dq, motion.ddq)
         for motion in takewhile(lambda motion: motion.time[0] <= stop, one.motion(()))
@@ -85,11 +90,7 @@ def motion_view(one: Observations) -> MotionView | None:
     if not parts:
         return None
     filtered = [np.concatenate([part[k][part[0]] for part in parts]) for k in (1, 2, 3)]
-    return MotionView(time[1:-1], speed[1:], acceleration, *filtered)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# `ReportData`: what plots of a report show and a fit does not need; kept in an .npz beside the fit.
+    return MotionView(time[1:-1], velocity[1:], acceleration, *filtered)
 
 
 @record
@@ -111,6 +112,15 @@ class ReportData:
             arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured.T, trace.predicted.T])
         named = {"labels": np.array(tuple(self.traces), dtype=str), "text": _digest(fit_path(path))}
         write_whole(_beside(path), lambda file: np.savez(file, **arrays, **named))  # type: ignore[arg-type]
+
+
+@keywords(IdentifyOptions)
+def identify_with_plots(
+    robot: Robot, logs: LogSource | Sequence[LogSource], options: IdentifyOptions
+) -> tuple[Fit, ReportData]:
+    """`identify`, and what the plots of a report show of the logs."""
+    fit, data, validation = run_pipeline(robot, logs, options)
+    return fit, ReportData(validation.traces, motion_view(data.train[0]))
 
 
 def load_report_data(path: str | Path) -> ReportData | None:
