@@ -40,12 +40,12 @@ BODY = Payload(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.0
 # values belong to no body.
 PAPER2 = {"XX": 0.454, "XY": -0.02, "XZ": -0.09, "YY": 0.445, "YZ": -0.115, "ZZ": 0.07}
 PAPER2 |= {"MX": 0.48, "MY": 0.6, "MZ": 2.0, "M": 10.9}
-KNOWN = di.payload.Load.from_standard(PAPER2)
+KNOWN = di.payload.Payload.from_standard(PAPER2)
 BODIES = {
     "puma560": BODY,
     "ur10e": BODY,
     "panda": BODY,
-    "sr400": Payload(KNOWN.mass, tuple(KNOWN.center), tuple(KNOWN.inertia)),
+    "sr400": Payload(KNOWN.mass, tuple(KNOWN.com), tuple(KNOWN.inertia)),
 }
 SAFETY = 0.6  # share of the limits that the motion uses: the rest carries the body
 PAIRS = {"exc_50s_14h_{}": "50 s", "exc_20s_{}_0131": "20 s, another month"}
@@ -117,7 +117,7 @@ def known_load(seed: int = 0) -> Iterator[str]:
     for one, x in zip(found.numbers, classical_numbers(BODIES["sr400"].parameters), strict=True):
         shown = "withheld | " if one.value is None or one.std is None else f"{one.value:.4g} | {one.std:.2g}"
         yield f"| {one.name} [{one.unit}] | {x:.4g} | {shown} |"
-    compared = di.payload.compare_load(*fits, found.load)
+    compared = di.payload.compare_payload(*fits, found.payload)
     count, changed = len(compared.rows), len(compared.changed)
     yield f"\nOf {count} base parameters identified without and with the load, the load changes {changed};"
     yield f"{100.0 * compared.agreeing:.0f} % of all agree with the body found within two deviations."

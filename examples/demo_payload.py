@@ -11,8 +11,8 @@ from pathlib import Path
 import dynident as di
 
 DEMO = Path(__file__).parent / "demo"
-LOAD = di.payload.Load(
-    mass=2.0, center=(0.01, 0.02, 0.06), inertia=(0.004, 0.0, 0.0, 0.004, 0.0, 0.002)
+LOAD = di.payload.Payload(
+    mass=2.0, com=(0.01, 0.02, 0.06), inertia=(0.004, 0.0, 0.0, 0.004, 0.0, 0.002)
 )  # weighed, measured
 
 
@@ -24,12 +24,12 @@ def logs(robot: di.Robot) -> tuple[list[di.Log], di.Log]:
     return [first, second], loaded
 
 
-def side_by_side() -> di.payload.LoadComparison:
+def side_by_side() -> di.payload.PayloadComparison:
     """Identify without and with the load, and compare."""
     robot = di.load_robot(DEMO / "arm.yaml")
     without, loaded = logs(robot)
     fits = [di.identify(robot, logs, friction="basic") for logs in (without, loaded)]
-    return di.payload.compare_load(*fits, LOAD)
+    return di.payload.compare_payload(*fits, LOAD)
 
 
 def drive_gains() -> di.payload.DriveGains:
@@ -44,7 +44,7 @@ def drive_gains() -> di.payload.DriveGains:
 if __name__ == "__main__":
     found = side_by_side()
     print("What 2 kg on the tool changes:")
-    print(di.payload.LoadComparison(found.changed).table())
+    print(di.payload.PayloadComparison(found.changed).table())
     print(f"{100 * found.agreeing:.0f} % of all parameters agree within two deviations of the difference\n")
     print("Drive gains by the weight of the load, [N·m/A]; factor 1 is what the robot file says:")
     print(drive_gains().table())

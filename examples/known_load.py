@@ -10,8 +10,9 @@ from sr400_two_step import NOISE, TERMS, quintic, true_values, two_steps
 
 import dynident as di
 
-# Table 3 of Gautier, Khalil, Restrepo 1995, about the origin of frame 6; Load(mass, center, inertia) takes the centre.
-LOAD = di.payload.Load.from_standard(
+# Table 3 of Gautier, Khalil, Restrepo 1995, about the origin of frame 6; Payload(mass, com, inertia) is about the
+# center of mass.
+LOAD = di.payload.Payload.from_standard(
     {"XX": 0.454, "XY": -0.02, "XZ": -0.09, "YY": 0.445, "YZ": -0.115, "ZZ": 0.065}
     | {"MX": 0.48, "MY": 0.6, "MZ": 2.0, "M": 10.9}
 )
@@ -21,18 +22,18 @@ GAINS = np.array([94.0, -160.0, -14.9, -16.0, 16.1, 160.0])  # [N·m/V] true gai
 def loaded_values(robot: di.Robot, unloaded: dict[str, float]) -> dict[str, float]:
     """True base parameters with the load."""
     base = di.base_parameters(robot, TERMS)
-    change = dict(zip(base.names, di.payload.load_change(base, LOAD), strict=True))
+    change = dict(zip(base.names, di.payload.payload_change(base, LOAD), strict=True))
     values = {name: unloaded.get(name, 0.0) + change[name] for name in base.names}
     return {name: value for name, value in values.items() if abs(value) > 1e-12}
 
 
-def side_by_side(seed: int = 0, **options) -> di.payload.LoadComparison:
+def side_by_side(seed: int = 0, **options) -> di.payload.PayloadComparison:
     """Identify without and with the load, from different motions, and compare."""
     robot = di.load_robot("sr400")
     truth = true_values(robot)
     unloaded = two_steps(truth, seed, **options)
     loaded = two_steps(loaded_values(robot, truth), seed + 1, **options)
-    return di.payload.compare_load(unloaded, loaded, LOAD)
+    return di.payload.compare_payload(unloaded, loaded, LOAD)
 
 
 def drive_gains(segments: int = 60) -> di.payload.DriveGains:

@@ -41,6 +41,10 @@ class SingularError(DynidentError):
     """A problem without a unique solution, such as a mass matrix that cannot be inverted."""
 
 
+class InfeasibleError(DynidentError):
+    """Constraints that nothing fulfils together; the message names the one that is broken, where that is known."""
+
+
 def suggestion(name: str, valid: Iterable[str]) -> str:
     """The closing words of an unknown-name message: the nearest valid name, and the valid ones."""
     choices = list(valid)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from dynident.estimate.covariance import (
-    MOST_LAGS,
     LagSums,
     common_inflation,
     correlated_covariance,
     gain_covariance,
 )
 from dynident.estimate.estimators import OrdinaryLeastSquares, PriorLeastSquares, WeightedLeastSquares
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.information.row_source import GivenRows
 from tests.estimate.test_estimators import NAMES, SIGMA, TRUTH, arrays, coordinates, rows
 
@@ -56,7 +56,9 @@ class TestLagSums:
         np.testing.assert_allclose(sums.products[0], [x[k:] @ x[: 50 - k] for k in range(8)], atol=1e-12)
         np.testing.assert_array_equal(sums.counts[0], 50 - np.arange(8))
 
-    @given(sizes=st.lists(st.integers(0, 30), min_size=1, max_size=40), most=st.sampled_from([3, 20, MOST_LAGS]))
+    @given(
+        sizes=st.lists(st.integers(0, 30), min_size=1, max_size=40), most=st.sampled_from([3, 20, THRESHOLDS.max_lags])
+    )
     @settings(max_examples=60, deadline=None)
     def test_blocks_do_not_show(self, sizes, most):
         x = np.random.default_rng(1).normal(size=(2, sum(sizes)))

@@ -22,7 +22,7 @@ from dynident.estimate.estimators import (
 )
 from dynident.estimate.least_squares import scaled_solution
 from dynident.estimate.priors import nominal_deviations
-from dynident.estimate.robust import MOST_RESIDUALS
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import triangular
 from dynident.information.row_source import GivenRows, accumulate_source
@@ -490,7 +490,7 @@ class TestRobust:
         assert estimator.row_weight_share_[0] == pytest.approx(0.9, abs=0.05)
 
     def test_blocks_do_not_matter_even_where_residuals_are_thinned(self):
-        n = 2 * MOST_RESIDUALS + 1234
+        n = 2 * THRESHOLDS.max_residuals + 1234
         rng = np.random.default_rng(0)
         W = rng.normal(size=(n, 1, 2))
         data = W, W @ np.array([1.0, 2.0]) + rng.standard_t(2, size=(n, 1))

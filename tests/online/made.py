@@ -10,7 +10,7 @@ import dynident as di
 from tests.signals.made import Fourier
 
 TERMS = "rigid,Ia,Fv,Fc,Fo"
-BODY = di.payload.Load(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.015))
+BODY = di.payload.Payload(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.015))
 
 
 @functools.cache
@@ -30,7 +30,7 @@ def torque(
     dq,
     ddq,
     *,
-    load: di.payload.Load | None = None,
+    load: di.payload.Payload | None = None,
     noise: float = 0.0,
     seed: int = 0,
     terms: str = TERMS,

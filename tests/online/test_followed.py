@@ -23,7 +23,7 @@ RATE = 200.0
 TERMS = "rigid,Ia,Fv,Fc(0.02),Fo,stop(0.05),load"
 
 
-def machine(load: di.payload.Load | None = None) -> TorqueModel:
+def machine(load: di.payload.Payload | None = None) -> TorqueModel:
     """The arm with friction that winds up and friction that grows with the load."""
     robot, terms = arm(), resolve_terms(TERMS)
     values = {name: float(x) for name, x in robot.value_set().items()}
@@ -37,7 +37,7 @@ def machine(load: di.payload.Load | None = None) -> TorqueModel:
     return TorqueModel(robot, terms, frozen(chi), frozen(links))
 
 
-def run(seconds: float, *, seed: int = 1, load: di.payload.Load | None = None, start: float = 0.0):
+def run(seconds: float, *, seed: int = 1, load: di.payload.Payload | None = None, start: float = 0.0):
     """Stamps, positions and torque of the machine."""
     t, q, dq, ddq = motion(seconds, RATE, seed=seed, speed=0.8, start=start)
     tau = machine(load).torque(q, dq, ddq)

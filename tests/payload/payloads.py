@@ -13,7 +13,7 @@ from tests.signals.made import Fourier, make_log, stamps
 
 BASIC = "rigid,Ia,Fv,Fc(0.02),Fo"
 RATE = 200.0
-BODY = di.payload.Load(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.015))
+BODY = di.payload.Payload(2.5, (0.03, -0.02, 0.08), (0.02, 0.002, -0.003, 0.025, 0.001, 0.015))
 TRUTH = classical_numbers(BODY.standard)
 
 
@@ -26,7 +26,7 @@ def made_log(
     robot: Robot,
     seed: int,
     *,
-    load: di.payload.Load | None = None,
+    load: di.payload.Payload | None = None,
     motion: int = 1,
     seconds: float = 12.0,
     noise: float = 0.01,

@@ -12,7 +12,7 @@ from dynident.errors import InputError, SingularError, UnknownNameError
 from dynident.robot.parameters import LINK_SYMBOLS
 
 TERMS = "rigid,Fv,Fc"
-LOAD = di.payload.Load(3.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.012))
+LOAD = di.payload.Payload(3.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.012))
 GAINS = np.array([12.0, -30.0, 8.0])
 NOISE = 3.0  # [N·m], beside 2 to 4 N·m at joint 3
 
@@ -48,9 +48,9 @@ def test_exact_signals_give_exact_gains(robot, runs, known):
     base = di.base_parameters(robot, TERMS)
     assert found.parameters.names == base.names
     truth = dict(zip((f"{symbol}3" for symbol in LINK_SYMBOLS), LOAD.standard, strict=True))
-    change = np.array([found.load.get(column.name, 0.0) for column in base.columns])
-    np.testing.assert_allclose(base.K @ change, di.payload.load_change(base, LOAD), atol=1e-8)
-    assert set(found.load) <= set(truth)
+    change = np.array([found.payload.get(column.name, 0.0) for column in base.columns])
+    np.testing.assert_allclose(base.K @ change, di.payload.payload_change(base, LOAD), atol=1e-8)
+    assert set(found.payload) <= set(truth)
 
 
 def test_deviations_are_honest_and_nothing_is_drawn_to_zero(robot, runs):
@@ -154,7 +154,7 @@ def test_a_deviation_of_the_mass_that_is_none(robot, runs, known_std):
 
 @pytest.mark.parametrize("mass", [0.0, -3.0, float("nan"), "3"])
 def test_a_mass_that_is_none(robot, runs, mass):
-    with pytest.raises(InputError, match="of the load is"):
+    with pytest.raises(InputError, match="of the payload is"):
         di.identify_drive_gains(robot, *signals(robot, runs), {"M": mass})
 
 
@@ -165,16 +165,16 @@ def test_what_cannot_be_done_is_refused(robot, runs):
     still = di.accumulate(robot, *(0 * x[:50] for x in runs[1][:3]), runs[1][3][:50], TERMS)
     with pytest.raises(SingularError, match="zero throughout"):
         di.identify_drive_gains(robot, still, still, {"M": 3.0})
-    with pytest.raises(UnknownNameError, match="parameter of a load"):
+    with pytest.raises(UnknownNameError, match="parameter of a payload"):
         di.identify_drive_gains(robot, *data, {"mass": 3.0})
     with pytest.raises(InputError, match="the unloaded"):
         di.identify_drive_gains(robot, data[0], data[1].outputs(robot.joint_names[:2]), {"M": 3.0})
     with pytest.raises(InputError, match="nominal must be 3 finite numbers"):
         di.identify_drive_gains(robot, *data, {"M": 3.0}, nominal=[1.0, 0.0, 1.0])
     few = [di.accumulate(robot, *(x[:3] for x in run), TERMS) for run in runs]
-    with pytest.raises(SingularError, match="do not tell the load"):
+    with pytest.raises(SingularError, match="do not tell the payload"):
         di.identify_drive_gains(robot, *few, {"M": 3.0})
-    with pytest.raises(SingularError, match="do not show the known load"):
+    with pytest.raises(SingularError, match="do not show the known payload"):
         di.identify_drive_gains(robot, data[0], data[0], {"M": 3.0})
     with pytest.raises(SingularError, match="more noise than torque"):
         di.identify_drive_gains(robot, *signals(robot, runs, noise=300.0), {"M": 3.0})

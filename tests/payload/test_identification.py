@@ -99,7 +99,7 @@ def test_gains_that_are_off_are_covered_by_their_tolerance(robot, joint):
 
 def test_columns_are_the_change_that_a_known_load_makes(fit):
     np.testing.assert_allclose(
-        payload_matrix(fit.base) @ BODY.standard, di.payload.load_change(fit.base, BODY), atol=1e-10
+        payload_matrix(fit.base) @ BODY.standard, di.payload.payload_change(fit.base, BODY), atol=1e-10
     )
 
 
@@ -138,7 +138,7 @@ class TestWithheld:
 
     def test_what_a_planar_arm_never_turns_about(self):
         robot = arm("pendulum-3")
-        body = di.payload.Load(0.3, (0.2, 0.05, 0.0), (1e-3, 0.0, 0.0, 2e-3, 0.0, 2.5e-3))
+        body = di.payload.Payload(0.3, (0.2, 0.05, 0.0), (1e-3, 0.0, 0.0, 2e-3, 0.0, 2.5e-3))
         fit = di.identify(robot, made_log(robot, 1), friction="basic")
         found = identify_payload(fit, made_log(robot, 2, load=body, motion=2), session="none")
         assert found.withheld == ("cz", "Ixx", "Iyy", "Ixy", "Ixz", "Iyz")
@@ -228,17 +228,19 @@ def test_training_logs_may_serve_as_unloaded(robot, fit, loaded):
 
 def test_it_explains_what_a_second_identification_finds(robot, fit, loaded):
     """The known-load experiment the other way round: the body that was found must be what changed the robot."""
-    body = identify_payload(fit, loaded, session="none").load
+    body = identify_payload(fit, loaded, session="none").payload
     np.testing.assert_allclose(body.standard, BODY.standard, atol=0.01)
     again = di.identify(robot, loaded, friction="basic")
-    assert di.payload.compare_load(fit, again, body).agreeing > 0.9
-    heavier = di.payload.Load(1.05 * body.mass, body.center, body.inertia, strict=False)
-    assert di.payload.compare_load(fit, again, heavier).agreeing < di.payload.compare_load(fit, again, body).agreeing
+    assert di.payload.compare_payload(fit, again, body).agreeing > 0.9
+    heavier = di.payload.Payload(1.05 * body.mass, body.com, body.inertia, strict=False)
+    assert (
+        di.payload.compare_payload(fit, again, heavier).agreeing < di.payload.compare_payload(fit, again, body).agreeing
+    )
 
 
 def test_a_body_with_withheld_numbers_is_no_load(robot, fit):
     with pytest.raises(di.InputError, match="mass, cx"):
-        _ = identify_payload(fit, made_log(robot, 2, motion=2)).load
+        _ = identify_payload(fit, made_log(robot, 2, motion=2)).payload
 
 
 def test_names_and_table(fit, loaded):

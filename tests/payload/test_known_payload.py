@@ -11,7 +11,7 @@ from dynident.robot.model import Transform
 from dynident.robot.parameters import LINK_SYMBOLS
 
 TERMS = "rigid,Fv"
-LOAD = di.payload.Load(2.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.012))
+LOAD = di.payload.Payload(2.0, (0.05, -0.02, 0.1), (0.02, 0.001, 0.0, 0.03, 0.002, 0.012))
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ def turned(robot):
 
 
 def test_standard_parameters_and_back():
-    again = di.payload.Load.from_standard(dict(zip(LINK_SYMBOLS, LOAD.standard, strict=True)))
+    again = di.payload.Payload.from_standard(dict(zip(LINK_SYMBOLS, LOAD.standard, strict=True)))
     assert again.mass == LOAD.mass
-    np.testing.assert_allclose(again.center, LOAD.center)
+    np.testing.assert_allclose(again.com, LOAD.com)
     np.testing.assert_allclose(again.inertia, LOAD.inertia, atol=1e-15)
 
 
@@ -44,10 +44,10 @@ def test_the_change_is_that_of_a_heavier_link(robot, base):
     tooled, rotation = turned(robot)
     at = LOAD.at(tooled)
     assert at["M6"] == 2.0
-    np.testing.assert_allclose([at["MX6"], at["MY6"], at["MZ6"]], 2.0 * (rotation @ LOAD.center + [0.1, 0.0, 0.2]))
+    np.testing.assert_allclose([at["MX6"], at["MY6"], at["MZ6"]], 2.0 * (rotation @ LOAD.com + [0.1, 0.0, 0.2]))
     value = dict(robot.value_set())
     heavier = {**value, **{name: value.get(name, 0.0) + x for name, x in at.items()}}
-    change = di.payload.load_change(di.base_parameters(tooled, TERMS), LOAD)
+    change = di.payload.payload_change(di.base_parameters(tooled, TERMS), LOAD)
     np.testing.assert_allclose(change, base.base_values(heavier) - base.base_values(), atol=1e-12)
 
 
@@ -55,7 +55,7 @@ def test_the_change_is_felt_as_a_wrench_at_the_tool(robot, base):
     """At rest a load pulls at the tool with its weight."""
     tooled, _ = turned(robot)
     own = di.base_parameters(tooled, TERMS)
-    chi = own.standard_values(di.payload.load_change(own, di.payload.Load(2.0)), "regrouped zero")
+    chi = own.standard_values(di.payload.payload_change(own, di.payload.Payload(2.0)), "regrouped zero")
     q = np.random.default_rng(0).normal(size=(5, 6))
     extra = di.inverse_dynamics(tooled, q, 0 * q, 0 * q, TERMS, chi)
     forces = []
@@ -74,7 +74,7 @@ def test_the_change_is_felt_as_a_wrench_at_the_tool(robot, base):
 
 def fits(robot, base, load, seed=0, noise=0.05):
     found = []
-    for number, change in enumerate((0.0, di.payload.load_change(base, load))):
+    for number, change in enumerate((0.0, di.payload.payload_change(base, load))):
         rng = np.random.default_rng(seed + number)
         q, dq, ddq = rng.normal(size=(3, 600, 6))
         chi = base.standard_values(base.base_values() + change, "regrouped zero")
@@ -85,11 +85,11 @@ def fits(robot, base, load, seed=0, noise=0.05):
 
 def test_side_by_side(robot, base):
     unloaded, loaded = fits(robot, base, LOAD)
-    compared = di.payload.compare_load(unloaded, loaded, LOAD)
+    compared = di.payload.compare_payload(unloaded, loaded, LOAD)
     assert [row.name for row in compared.rows] == list(base.names)
     assert compared.agreeing > 0.9
     row = compared["MXR2"]
-    assert row.change == pytest.approx(di.payload.load_change(base, LOAD)[base.names.index("MXR2")])
+    assert row.change == pytest.approx(di.payload.payload_change(base, LOAD)[base.names.index("MXR2")])
     assert row.predicted == pytest.approx(row.unloaded + row.change)
     assert row.deviations == pytest.approx(abs(row.loaded - row.predicted) / np.hypot(row.unloaded_std, row.loaded_std))
     assert "MXR2" in {one.name for one in compared.changed}
@@ -99,7 +99,7 @@ def test_side_by_side(robot, base):
 
 
 def test_a_wrong_load_is_noticed(robot, base):
-    compared = di.payload.compare_load(*fits(robot, base, LOAD), di.payload.Load(2.2, LOAD.center, LOAD.inertia))
+    compared = di.payload.compare_payload(*fits(robot, base, LOAD), di.payload.Payload(2.2, LOAD.com, LOAD.inertia))
     assert compared["MXR2"].agreement == "differs"
     assert compared.agreeing < 0.95
     assert "differs" in compared.table()
@@ -107,7 +107,7 @@ def test_a_wrong_load_is_noticed(robot, base):
 
 def test_what_was_eliminated_is_zero_give_or_take(robot, base):
     unloaded, loaded = (di.estimate.essential_parameters(one) for one in fits(robot, base, LOAD))
-    compared = di.payload.compare_load(unloaded, loaded, LOAD)
+    compared = di.payload.compare_payload(unloaded, loaded, LOAD)
     left = {one.name: one.std for one in unloaded.eliminated}
     assert left
     for name, std in left.items():
@@ -116,10 +116,10 @@ def test_what_was_eliminated_is_zero_give_or_take(robot, base):
 
 
 def test_verdicts():
-    from dynident.payload import LoadRow
+    from dynident.payload import PayloadRow
 
     def verdict(gap, std=1.0):
-        return LoadRow("x", "kg", 1.0, std, 2.0, 3.0 + gap, 0.0).agreement
+        return PayloadRow("x", "kg", 1.0, std, 2.0, 3.0 + gap, 0.0).agreement
 
     assert [verdict(x) for x in (0.0, -1.9, 2.5, -3.5)] == ["agrees", "agrees", "doubtful", "differs"]
     assert verdict(0.0, np.inf) == "not determined"
@@ -128,12 +128,12 @@ def test_verdicts():
 
 def test_a_load_that_is_no_body_is_refused():
     with pytest.raises(InputError, match="triangle inequality"):
-        di.payload.Load(1.0, (0, 0, 0), (0.1, 0, 0, 0.1, 0, 0.3))
+        di.payload.Payload(1.0, (0, 0, 0), (0.1, 0, 0, 0.1, 0, 0.3))
     with pytest.raises(InputError, match="must not be negative"):
-        di.payload.Load(1.0, (0, 0, 0), (-0.1, 0, 0, 0.1, 0, 0.1))
-    assert di.payload.Load(1.0, (3.0, 0, 0), (0.1, 0, 0, 0.1, 0, 0.2)).mass == 1.0  # a flat body, far from the tool
+        di.payload.Payload(1.0, (0, 0, 0), (-0.1, 0, 0, 0.1, 0, 0.1))
+    assert di.payload.Payload(1.0, (3.0, 0, 0), (0.1, 0, 0, 0.1, 0, 0.2)).mass == 1.0  # a flat body, far from the tool
     printed = {"XX": 0.454, "XY": -0.02, "XZ": -0.09, "YY": 0.445, "YZ": -0.115, "ZZ": 0.065}  # Gautier et al. 1995
-    rounded = di.payload.Load.from_standard(printed | {"MX": 0.48, "MY": 0.6, "MZ": 2.0, "M": 10.9})
+    rounded = di.payload.Payload.from_standard(printed | {"MX": 0.48, "MY": 0.6, "MZ": 2.0, "M": 10.9})
     assert rounded.standard[9] == 10.9
 
 
@@ -143,30 +143,30 @@ def test_fits_of_different_robots_are_refused(robot, base):
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, 300, 6))
     theirs = di.accumulate(other, q, dq, ddq, di.inverse_dynamics(other, q, dq, ddq, TERMS), TERMS)
     with pytest.raises(InputError, match="different robots, puma560 and sr400"):
-        di.payload.compare_load(unloaded, di.estimators.WeightedLeastSquares().fit(theirs), LOAD)
+        di.payload.compare_payload(unloaded, di.estimators.WeightedLeastSquares().fit(theirs), LOAD)
     with pytest.raises(InputError, match="different robots"):
-        di.payload.compare_load(unloaded, loaded, LOAD, base=di.base_parameters(other, TERMS))
+        di.payload.compare_payload(unloaded, loaded, LOAD, base=di.base_parameters(other, TERMS))
     part = di.base_parameters(robot.lock(q6=0.0), TERMS)  # locked joints do not make another robot
-    assert di.payload.compare_load(unloaded, loaded, LOAD, base=part).rows
+    assert di.payload.compare_payload(unloaded, loaded, LOAD, base=part).rows
 
 
 def test_a_robot_is_no_set_of_base_parameters(robot):
     with pytest.raises(InputError, match=r"a Robot is no set .* pass base_parameters\(robot\)"):
-        di.payload.load_change(robot, LOAD)
+        di.payload.payload_change(robot, LOAD)
 
 
 def test_what_cannot_be_compared(robot, base):
     for wrong in ((-1.0,), (float("nan"),), (1.0, (0.0, 0.0)), (1.0, (0, 0, 0), (1, 2, 3))):
-        with pytest.raises(InputError, match="of the load"):
-            di.payload.Load(*wrong)
-    with pytest.raises(UnknownNameError, match="parameter of a load"):
-        di.payload.Load.from_standard({"mass": 1.0})
+        with pytest.raises(InputError, match="of the payload"):
+            di.payload.Payload(*wrong)
+    with pytest.raises(UnknownNameError, match="parameter of a payload"):
+        di.payload.Payload.from_standard({"mass": 1.0})
     plain = di.estimators.WeightedLeastSquares().fit(
         di.information.accumulate_rows(np.ones((3, 1, 1)), np.ones((3, 1)), ["x"])
     )
     with pytest.raises(InputError, match="neither fit knows its robot"):
-        di.payload.compare_load(plain, plain, LOAD)
+        di.payload.compare_payload(plain, plain, LOAD)
     with pytest.raises(InputError, match="no base parameter in common"):
-        di.payload.compare_load(plain, plain, LOAD, base=base)
+        di.payload.compare_payload(plain, plain, LOAD, base=base)
     with pytest.raises(InputError, match="has no base parameters"):
-        di.payload.compare_load(object(), plain, LOAD, base=base)
+        di.payload.compare_payload(object(), plain, LOAD, base=base)

@@ -95,7 +95,7 @@ def test_no_mass_no_numbers(mass):
 
 class TestPhysics:
     # Three moments of which the largest is beyond the sum of the others by 0.01.
-    BODY = di.payload.Load.from_standard({"XX": 0.05, "YY": 0.02, "ZZ": 0.02, "M": 2.0})
+    BODY = di.payload.Payload.from_standard({"XX": 0.05, "YY": 0.02, "ZZ": 0.02, "M": 2.0})
 
     def test_a_body_that_deviations_allow_is_kept_with_a_warning(self):
         numbers, warnings = payload_numbers(self.BODY.standard, np.diag(np.full(10, 4e-3**2)), NOTHING_OPEN)
@@ -111,7 +111,7 @@ class TestPhysics:
 
     @pytest.mark.parametrize(("std", "kept"), [(8e-3, True), (2e-3, False)])
     def test_a_negative_moment_beside_one_that_is_not_known(self, std, kept):
-        body = di.payload.Load.from_standard({"XX": 0.05, "YY": 0.05, "ZZ": -0.01, "M": 2.0})
+        body = di.payload.Payload.from_standard({"XX": 0.05, "YY": 0.05, "ZZ": -0.01, "M": 2.0})
         covariance = np.diag([std**2] * 10)
         covariance[0, 0] = 1.0
         numbers, warnings = payload_numbers(body.standard, covariance, NOTHING_OPEN)
@@ -120,7 +120,7 @@ class TestPhysics:
         assert "Izz is negative, -0.01 kg·m²" in warnings[-1]
 
     def test_exact_numbers_without_noise(self):
-        flat = di.payload.Load(
+        flat = di.payload.Payload(
             1.0, (0.0, 0.0, 0.1), (0.02, 0.0, 0.0, 0.02, 0.0, 0.04)
         )  # a plate: on the edge of physics
         numbers, warnings = payload_numbers(flat.standard, np.zeros((10, 10)), NOTHING_OPEN)
@@ -130,7 +130,7 @@ class TestPhysics:
         assert "no body has such inertia" in warnings[0]
 
     def test_a_rod_is_physical(self):
-        rod = di.payload.Load(1.0, (0.0, 0.0, 0.1), (0.02, 0.0, 0.0, 0.02, 0.0, 1e-5))
+        rod = di.payload.Payload(1.0, (0.0, 0.0, 0.1), (0.02, 0.0, 0.0, 0.02, 0.0, 1e-5))
         numbers, warnings = payload_numbers(rod.standard, certain(), NOTHING_OPEN)
         assert warnings == ()
         assert numbers[6].value == pytest.approx(1e-5)

@@ -11,7 +11,7 @@ import dynident as di
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.dynamics.terms.term import MotionSamples, all_places
-from dynident.estimate.candidates import GROUPS, Group
+from dynident.estimate.candidates import GROUPS, CandidateGroup
 from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
 from dynident.pipeline.factor_cache import FactorCache
@@ -25,12 +25,12 @@ from tests.signals.made import Fourier, exact_torque, make_log, stamps
 
 BASIC = "rigid,Ia,Fv,Fc(0.02),Fo"
 FEW = (
-    Group("stop", (0.003,), ("motor", "sensor")),
-    Group("stribeck", (0.2,), ("motor",)),
-    Group("load", (), ("motor",)),
-    Group("quadratic", ()),
-    Group("harmonics", (1.0,)),
-    Group("zero", ()),
+    CandidateGroup("stop", (0.003,), ("motor", "sensor")),
+    CandidateGroup("stribeck", (0.2,), ("motor",)),
+    CandidateGroup("load", (), ("motor",)),
+    CandidateGroup("quadratic", ()),
+    CandidateGroup("harmonics", (1.0,)),
+    CandidateGroup("zero", ()),
 )
 
 
@@ -108,7 +108,7 @@ class TestWhatCannotBeTold:
         t = stamps(40.0, 100.0)
         motion = Fourier.random(2, 1, base=0.031, harmonics=12)
         log = make_log(pendulum, t, motion(t)[0], exact_torque(pendulum, motion, t, BASIC, "mine"))
-        found = selection(pendulum, log, candidates=(Group("tilt", ()), Group("quadratic", ())))
+        found = selection(pendulum, log, candidates=(CandidateGroup("tilt", ()), CandidateGroup("quadratic", ())))
         assert [group.key for group in found.able] == ["quadratic"]
 
 

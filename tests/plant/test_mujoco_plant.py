@@ -236,7 +236,7 @@ class TestPlant:
             plant.apply_torque([1.0, 2.0])
         with pytest.raises(di.InputError, match=r"tau is nan"):
             plant.apply_torque([np.nan])
-        with pytest.raises(di.InputError, match="payload: mass is 0"):
+        with pytest.raises(di.InputError, match="mass of the payload is 0"):
             Payload(0.0)
         with pytest.raises(di.InputError, match="triangle inequality"):
             Payload(1.0, inertia=(1.0, 0, 0, 1.0, 0, 5.0))

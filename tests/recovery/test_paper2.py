@@ -80,7 +80,7 @@ class TestClean:
         assert 42.0 < arm.condition < 68.0
 
     def test_the_load_changes_what_it_must(self, clean):
-        compared = di.payload.compare_load(clean[False], clean[True], di.payload.Load.from_standard(sr400.LOAD))
+        compared = di.payload.compare_payload(clean[False], clean[True], di.payload.Payload.from_standard(sr400.LOAD))
         assert len(compared.changed) == 19
         for row in compared.changed:
             assert row.loaded == pytest.approx(row.predicted, rel=0.01, abs=1e-3), row.name
@@ -116,15 +116,15 @@ class TestNoisy:
         assert 0.55 < np.mean(inside) < 0.95
 
     def test_known_load_side_by_side(self, noisy):
-        load = di.payload.Load.from_standard(sr400.LOAD)
+        load = di.payload.Payload.from_standard(sr400.LOAD)
         for found in noisy:
-            compared = di.payload.compare_load(found[False], found[True], load)
+            compared = di.payload.compare_payload(found[False], found[True], load)
             assert len(compared.changed) == 19
             assert compared.agreeing > 0.85
             for name in ("MX6", "MY6", "MYR5", "MXR2", "MYR3", "ZZR2", "ZZR3"):
                 assert compared[name].loaded == pytest.approx(compared[name].predicted, rel=0.02)
-            wrong = di.payload.compare_load(
-                found[False], found[True], di.payload.Load.from_standard({**sr400.LOAD, "M": 9.9})
+            wrong = di.payload.compare_payload(
+                found[False], found[True], di.payload.Payload.from_standard({**sr400.LOAD, "M": 9.9})
             )
             assert wrong["MXR2"].agreement == "differs"
 
@@ -256,7 +256,7 @@ def test_drive_gains_are_recovered_from_one_known_mass():
     np.testing.assert_allclose(found.gains[list(WRIST)], gains[list(WRIST)], rtol=0.01)
     assert np.all(np.abs(found.gains - gains) < 3.0 * found.std)
     for symbol, value in sr400.LOAD.items():
-        assert found.load[f"{symbol}6"] == pytest.approx(value, rel=0.02, abs=0.001)
+        assert found.payload[f"{symbol}6"] == pytest.approx(value, rel=0.02, abs=0.001)
 
 
 def test_the_pages_tell_what_the_papers_hold():

@@ -20,7 +20,7 @@ HIDDEN = ("cz", "Ixx", "Iyy", "Ixy", "Ixz", "Iyz")  # all axes of a SCARA are ve
 @pytest.fixture(scope="module")
 def found():
     """The arm as its owner describes it, and a body on its tool."""
-    robot, body = scara().described, di.payload.Load(1.4, (0.02, -0.01, 0.05), (6e-3, 0, 0, 5e-3, 0, 4e-3))
+    robot, body = scara().described, di.payload.Payload(1.4, (0.02, -0.01, 0.05), (6e-3, 0, 0, 5e-3, 0, 4e-3))
     fit = di.identify(robot, _log(robot, 1), friction="basic", delay=0.0)
     return fit, di.identify_payload(fit, _log(robot, 2, body), session="none")
 

@@ -2,7 +2,7 @@
 
 from dynident.estimate.delay import DelayChoice, SpeedChoice, choose_delay, choose_speed
 from dynident.estimate.energy import EnergyBalance, EnergyRows, energy_rows, observed_energy, observed_power, power_rows
-from dynident.estimate.equivalent_friction import FrictionSummary, JointFriction, friction_summary
+from dynident.estimate.equivalent_friction import EquivalentFriction, FrictionSummary, friction_summary
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimators import (
     ESTIMATORS,
@@ -43,6 +43,7 @@ __all__ = [
     "Elimination",
     "EnergyBalance",
     "EnergyRows",
+    "EquivalentFriction",
     "EssentialParameters",
     "Estimator",
     "EstimatorRecord",
@@ -51,7 +52,6 @@ __all__ = [
     "FitFileError",
     "FrictionSummary",
     "FrictionView",
-    "JointFriction",
     "LogRecord",
     "NotFittedError",
     "OrdinaryLeastSquares",
@@ -96,6 +96,7 @@ __getattr__ = lazy_names(
     renamed={
         "CombinedParameters": "StagedEstimate",
         "Experiment": "StageData",
+        "JointFriction": "EquivalentFriction",
         "ReportData": "dynident.report.plot_data.ReportData",
         "SequentialResult": "StagedEstimate",
         "Stage": "StageEstimate",

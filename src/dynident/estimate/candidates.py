@@ -27,7 +27,7 @@ RECIPES = ("auto", "basic", "generic", "full")
 
 
 @dataclass(frozen=True)
-class Group:
+class CandidateGroup:
     """Columns that are added or dropped together: one term with one of its scales.
 
     Attributes:
@@ -47,26 +47,26 @@ class Group:
 
 
 GROUPS = (
-    Group("stop", (0.003,), ("motor", "sensor")),
-    Group("stop", (0.0003,), ("motor",)),
-    Group("stribeck", (0.2,), ("motor", "sensor")),
-    Group("stribeck", (0.5,), ("motor",)),
-    Group("sign", (0.2,), ("motor",)),
-    Group("load", (), ("motor",)),
-    Group("tilt", (), ("sensor",)),
-    Group("sign", (0.005,)),  # dry friction changes faster than the basic sign: not to be told as a curve
-    Group("stop", (0.001,)),
-    Group("loadv", ()),
-    Group("quadratic", ()),
-    Group("cubic", ()),
-    Group("asymmetric", ()),
-    Group("harmonics", (1.0, 2.0)),
-    Group("zero", ()),
-    Group("jerk", ()),
+    CandidateGroup("stop", (0.003,), ("motor", "sensor")),
+    CandidateGroup("stop", (0.0003,), ("motor",)),
+    CandidateGroup("stribeck", (0.2,), ("motor", "sensor")),
+    CandidateGroup("stribeck", (0.5,), ("motor",)),
+    CandidateGroup("sign", (0.2,), ("motor",)),
+    CandidateGroup("load", (), ("motor",)),
+    CandidateGroup("tilt", (), ("sensor",)),
+    CandidateGroup("sign", (0.005,)),  # dry friction changes faster than the basic sign: not to be told as a curve
+    CandidateGroup("stop", (0.001,)),
+    CandidateGroup("loadv", ()),
+    CandidateGroup("quadratic", ()),
+    CandidateGroup("cubic", ()),
+    CandidateGroup("asymmetric", ()),
+    CandidateGroup("harmonics", (1.0, 2.0)),
+    CandidateGroup("zero", ()),
+    CandidateGroup("jerk", ()),
 )
 
 
-def terms_of(groups: Iterable[Group], only: Sequence[str] | None = None) -> tuple[Term, ...]:
+def terms_of(groups: Iterable[CandidateGroup], only: Sequence[str] | None = None) -> tuple[Term, ...]:
     """Terms for some groups; scales of one term are put together.
 
     Args:

@@ -19,13 +19,11 @@ from dynident.dynamics.evaluate import joint_torque
 from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.prediction import TorqueModel, motion_at_stamps
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
-
-MOST_LAGS = 200  # rows: fifty periods of the band
-_SMALL = 0.05  # autocorrelation below this counts as none
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class ResidualCorrelation:
 
     Attributes:
         channels: Names of the channels.
-        autocorrelation: (n_channels, MOST_LAGS + 1) over the lag in rows.
+        autocorrelation: (n_channels, THRESHOLDS.max_lags + 1) over the lag in rows.
         inflation: (n_channels,) rows that weigh as much as one independent row, f = 1 + 2 sum of autocorrelations.
         n_rows: (n_channels,) rows behind it.
     """
@@ -53,7 +51,7 @@ class LagSums:
         most_lags: Largest lag looked at.
     """
 
-    def __init__(self, n_series: int, most_lags: int = MOST_LAGS) -> None:
+    def __init__(self, n_series: int, most_lags: int = THRESHOLDS.max_lags) -> None:
         self.most = most_lags
         self.products = np.zeros((n_series, most_lags + 1))
         self.counts = np.zeros((n_series, most_lags + 1))
@@ -79,7 +77,7 @@ class LagSums:
         rho = np.where(variance > 0.0, covariance / np.where(variance > 0.0, variance, 1.0), 0.0)
         inflation = []
         for own in rho:
-            small = np.flatnonzero(own < _SMALL)
+            small = np.flatnonzero(own < THRESHOLDS.negligible_autocorrelation)
             end = int(small[0]) if len(small) else len(own)
             inflation.append(1.0 + 2.0 * float(own[1:end].sum()))
         return ResidualCorrelation(names, frozen(rho), frozen(inflation), frozen(self.counts[:, 0]))

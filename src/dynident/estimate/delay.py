@@ -74,7 +74,7 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     motion say much the same, and if it lowers the residual in the band of the rows too.
     """
     wider = [one.with_options(band=_DELAY_BAND * one.band) for one in observations]
-    fast, slower = _preferred(wider, base)
+    fast, slower = _prefer_delays(wider, base)
 
     def choice(delay: float, reason: str) -> DelayChoice:
         return DelayChoice(delay, fast.gain, frozen(fast.tried), frozen(fast.residual), reason)
@@ -104,7 +104,7 @@ def _suits(observations: Sequence[Observations], base: BaseParameters, delay: fl
 
 
 @dataclass(frozen=True)
-class _Preferred:
+class _PreferredDelay:
     """Residuals over delays, and their lowest point."""
 
     tried: Array
@@ -115,7 +115,7 @@ class _Preferred:
     at_the_end: bool
 
 
-def _preferred(observations: Sequence[Observations], base: BaseParameters) -> list[_Preferred]:
+def _prefer_delays(observations: Sequence[Observations], base: BaseParameters) -> list[_PreferredDelay]:
     """The delays that fast and that slower motion prefer."""
     tried = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, _STEPS)
     found = []
@@ -125,13 +125,13 @@ def _preferred(observations: Sequence[Observations], base: BaseParameters) -> li
         best = int(np.argmin(values))
         at_the_end = best in (0, _STEPS - 1)
         delay, gain = (float(tried[best]), 0.0) if at_the_end else _lowest(tried, values)
-        found.append(_Preferred(tried, values, delay, gain, worth, at_the_end))
-    return _refined(observations, base, found)
+        found.append(_PreferredDelay(tried, values, delay, gain, worth, at_the_end))
+    return _refine_delays(observations, base, found)
 
 
-def _refined(
-    observations: Sequence[Observations], base: BaseParameters, found: Sequence[_Preferred]
-) -> list[_Preferred]:
+def _refine_delays(
+    observations: Sequence[Observations], base: BaseParameters, found: Sequence[_PreferredDelay]
+) -> list[_PreferredDelay]:
     """Finer steps about the delays that lower the residual.
 
     Where friction is stiff, delay and inertia are much alike, and the curve is no parabola over wide steps.

@@ -22,6 +22,7 @@ from dynident.dynamics.evaluate import energy_regressor, joint_torque, regressor
 from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError
 from dynident.estimate.covariance import LagSums
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_rows
@@ -31,8 +32,6 @@ from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ROWS_PER_BAND
 
-ROWS_PER_PARAMETER = 10.0  # rows that intervals of no given length are cut for
-_LEAST_VARIANCE = 0.01  # of a row, over that of a typical one
 _BLOCK = 4096  # samples turned into energies at a time
 
 
@@ -167,7 +166,7 @@ def _weights(residual: Array, exposure: Array) -> Array:
         moves = mean > 0.0
         share = nnls(exposure[:, moves] / mean[moves], square)[0]
         expected = exposure[:, moves] / mean[moves] @ share
-    expected = np.maximum(expected, _LEAST_VARIANCE * expected.mean())
+    expected = np.maximum(expected, THRESHOLDS.min_energy_variance * expected.mean())
     if not expected.any():
         return np.ones(len(square))
     weights = 1.0 / np.sqrt(expected)
@@ -180,7 +179,7 @@ def _stores(term: Term) -> bool:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _RunPart:
     """Samples that follow each other: number of the first, stamps, motion, torque, and whether they may begin or end
     an interval."""
 
@@ -224,8 +223,8 @@ def energy_rows(
     balance = EnergyBalance(robot, terms)
     parts, rate = _arrays(robot, time, q, dq, tau)
     duration = sum(len(part.time) for part in parts) / rate
-    marks = _Marks(balance.n, duration, intervals, length, overlap)
-    return _collected(balance, iter(parts), marks, label)
+    marks = _Intervals(balance.n, duration, intervals, length, overlap)
+    return _energy_rows_of(balance, iter(parts), marks, label)
 
 
 def observed_energy(
@@ -239,8 +238,8 @@ def observed_energy(
     """Rows of the energy model from a log, in bounded memory; see `energy_rows`."""
     balance = EnergyBalance(observations.robot, terms)
     duration = max(observations.survey.duration - 2.0 * observations.reach, 0.0)
-    marks = _Marks(balance.n, duration, intervals, length, overlap)
-    return _collected(balance, _motion_parts(observations), marks, observations.log.label)
+    marks = _Intervals(balance.n, duration, intervals, length, overlap)
+    return _energy_rows_of(balance, _motion_parts(observations), marks, observations.log.label)
 
 
 def power_rows(
@@ -256,16 +255,16 @@ def power_rows(
 ) -> EnergyRows:
     """Rows of the power model from arrays, low-passed at `band` [Hz]; for the other arguments see `energy_rows`."""
     parts, _ = _arrays(robot, time, q, dq, tau)
-    return _filtered(EnergyBalance(robot, terms), iter(parts), band, label)
+    return _power_rows_of(EnergyBalance(robot, terms), iter(parts), band, label)
 
 
 def observed_power(observations: Observations, terms: TermsLike = None) -> EnergyRows:
     """Rows of the power model from a log, low-passed at its band, in bounded memory."""
     balance = EnergyBalance(observations.robot, terms)
-    return _filtered(balance, _motion_parts(observations), observations.band, observations.log.label)
+    return _power_rows_of(balance, _motion_parts(observations), observations.band, observations.log.label)
 
 
-def _arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> tuple[list[_Part], float]:
+def _arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> tuple[list[_RunPart], float]:
     """Checked arrays in parts, and their rate [Hz]."""
     stamps = np.asarray(time, dtype=np.float64)
     if stamps.ndim != 1 or len(stamps) < 2 or not np.isfinite(stamps).all():
@@ -283,19 +282,19 @@ def _arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: Arr
         own = slice(first, first + _BLOCK)
         usable = np.ones(len(stamps[own]), dtype=bool)
         motion = positions[own], speeds[own], torques[own]
-        parts.append(_Part(first, stamps[own], *motion, usable, float(stamps[0]), rate))
+        parts.append(_RunPart(first, stamps[own], *motion, usable, float(stamps[0]), rate))
     return parts, rate
 
 
-def _motion_parts(observations: Observations) -> Iterator[_Part]:
+def _motion_parts(observations: Observations) -> Iterator[_RunPart]:
     """A log's filtered motion in parts; where filters lack measured samples, no interval begins or ends."""
     for motion in observations.motion():
         for first in range(0, len(motion), _BLOCK):
             own = motion.part(first, first + _BLOCK)
-            yield _Part(own.first, own.time, own.q, own.dq, own.tau[0], own.inner, own.start, own.rate)
+            yield _RunPart(own.first, own.time, own.q, own.dq, own.tau[0], own.inner, own.start, own.rate)
 
 
-class _Marks:
+class _Intervals:
     """Where intervals begin and end, as sample numbers of a stretch."""
 
     def __init__(
@@ -313,9 +312,9 @@ class _Marks:
         if self.given is not None and not (np.diff(self.given, axis=1) > 0.0).all():
             raise InputError("an interval must end after it begins")
         self.overlap = overlap
-        self.length = length or duration / (ROWS_PER_PARAMETER * n) / (1.0 - overlap)
+        self.length = length or duration / (THRESHOLDS.energy_rows_per_parameter * n) / (1.0 - overlap)
 
-    def inside(self, part: _Part) -> list[tuple[int, int]]:
+    def inside(self, part: _RunPart) -> list[tuple[int, int]]:
         """Begin and end, in samples, of the intervals that begin or end in a part."""
         first, last = part.first, part.first + len(part.time)
         if self.given is not None:
@@ -329,7 +328,7 @@ class _Marks:
         return [(int(begin), int(begin) + span) for begin in begins[near]]
 
 
-def _collected(balance: EnergyBalance, parts: Iterator[_Part], marks: _Marks, label: str) -> EnergyRows:
+def _energy_rows_of(balance: EnergyBalance, parts: Iterator[_RunPart], marks: _Intervals, label: str) -> EnergyRows:
     """One row for each interval that lies within a stretch."""
     rows: list[Array] = []
     intervals: list[tuple[float, float]] = []
@@ -376,14 +375,14 @@ def _overlap(spans: Array) -> float:
     return float(np.sum(spans[:, 1] - spans[:, 0]) / covered)
 
 
-def _filtered(balance: EnergyBalance, parts: Iterator[_Part], band: float, label: str) -> EnergyRows:
+def _power_rows_of(balance: EnergyBalance, parts: Iterator[_RunPart], band: float, label: str) -> EnergyRows:
     """Rows of the power model: derivative of the low-passed energy plus low-passed losses against low-passed power."""
     rows: list[Array] = []
     times: list[Array] = []
     stream: FilterStream | None = None
-    held: _Part | None = None
+    held: _RunPart | None = None
 
-    def push(part: _Part, last: bool) -> None:
+    def push(part: _RunPart, last: bool) -> None:
         nonlocal stream
         step = max(1, int(part.rate / (ROWS_PER_BAND * band)))
         if stream is None:

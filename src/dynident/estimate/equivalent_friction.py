@@ -15,6 +15,7 @@ from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FixedLoad, TorqueParts, only_friction
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.information.parameter_estimate import text_table
 from dynident.logs.read import short_names
 
@@ -22,12 +23,10 @@ REMARK = (
     "coefficients of friction terms that overlap trade against each other, and none of them alone is the friction of "
     "the joint; these equivalents are of all of them together, and what simulators and controllers want"
 )
-DRIFT = 0.03  # difference of the friction level between logs that is worth a word
-_SURE = 3.1  # deviations of a chance of one in a thousand
 
 
 @dataclass(frozen=True)
-class JointFriction:
+class EquivalentFriction:
     """Plain friction that comes closest to what was identified: viscous v + coulomb sign(v) + offset.
 
     Attributes:
@@ -59,7 +58,7 @@ class FrictionSummary:
         remark: What the numbers are, and are not.
     """
 
-    joints: tuple[JointFriction, ...]
+    joints: tuple[EquivalentFriction, ...]
     drift: tuple[str, ...]
     remark: str = REMARK
 
@@ -72,7 +71,7 @@ class FrictionSummary:
         head = ("joint", "viscous", "Coulomb", "offset", "lost", "up to", "unit of torque")
         lines = [
             (
-                *(one.joint, _shown(one.viscous), _shown(one.coulomb), _shown(one.offset)),
+                *(one.joint, _number_text(one.viscous), _number_text(one.coulomb), _number_text(one.offset)),
                 *("" if one.lost is None else f"{100.0 * one.lost:.2g} %", f"{one.fastest:.3g}", one.unit),
             )
             for one in self.joints
@@ -80,7 +79,7 @@ class FrictionSummary:
         return text_table(head, lines, head[1:6])
 
 
-def _shown(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "not known" if value is None else f"{value:.4g}"
 
 
@@ -105,7 +104,7 @@ def friction_summary(fit: Fit) -> FrictionSummary:
         offset = float(view.offset[joint]) + beside
         fastest = float(np.abs(speeds).max(initial=0.0))
         found.append(
-            JointFriction(name, viscous, coulomb, offset, lost, fastest, "N" if kind == "prismatic" else "N·m")
+            EquivalentFriction(name, viscous, coulomb, offset, lost, fastest, "N" if kind == "prismatic" else "N·m")
         )
     return FrictionSummary(tuple(found), drift_notes(fit))
 
@@ -147,11 +146,11 @@ def disagree(values: Array, std: Array) -> bool:
     told = np.isfinite(values) & np.isfinite(std) & (std > 0.0)
     own, weight = values[told], 1.0 / std[told] ** 2
     d = len(own) - 1
-    if d < 1 or np.ptp(own) < DRIFT:
+    if d < 1 or np.ptp(own) < THRESHOLDS.friction_drift:
         return False
     mean = float(weight @ own / weight.sum())
     # The quantile of chi square by Wilson & Hilferty 1931.
-    bound = d * (1.0 - 2.0 / (9.0 * d) + _SURE * np.sqrt(2.0 / (9.0 * d))) ** 3
+    bound = d * (1.0 - 2.0 / (9.0 * d) + THRESHOLDS.friction_drift_std * np.sqrt(2.0 / (9.0 * d))) ** 3
     return bool(weight @ (own - mean) ** 2 > bound)
 
 
@@ -188,8 +187,8 @@ def plain_elements(fit: Fit, seed: int = 0) -> tuple[dict[str, float], float]:
         raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
     robot, points = fit.robot, fit.friction_view.points
     rng = np.random.default_rng(seed)
-    dq = np.stack([rng.choice(_known(own), N_STATES) for own in points[0]], axis=1)  # (N_STATES, n_joints)
-    load = np.array([np.median(np.abs(_known(own))) for own in points[4]])
+    dq = np.stack([rng.choice(_finite_values(own), N_STATES) for own in points[0]], axis=1)  # (N_STATES, n_joints)
+    load = np.array([np.median(np.abs(_finite_values(own))) for own in points[4]])
     torque = _steady_friction(fit, dq, load)
     terms = resolve_terms("Fv,Fc")
     still = np.zeros_like(dq)
@@ -204,7 +203,7 @@ def plain_elements(fit: Fit, seed: int = 0) -> tuple[dict[str, float], float]:
     return dict(zip(names, found.tolist(), strict=True)), float(left / max(float(np.linalg.norm(y)), 1e-300))
 
 
-def _known(values: Array) -> Array:
+def _finite_values(values: Array) -> Array:
     known = values[np.isfinite(values)]
     return known if len(known) else np.zeros(1)
 

@@ -7,9 +7,7 @@ its absence does to the residual.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -22,17 +20,14 @@ from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination
 from dynident.estimate.robust import RobustLeastSquares
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.estimate.torque_error import chosen_estimator
 from dynident.identifiability.base_regressor import RowSource
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
-from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.information.parameter_estimate import ParameterEstimate, text_table
 from dynident.information.row_source import MappedRows
 from dynident.information.solution import dense_channels, residual_square, solve_weighted
-
-SHARE = 0.15  # relative deviation from which a parameter is not significant
-_EQUATIONS = 2  # per parameter, at least
-_RANK = 1e-9  # singular values below this share of the largest are zero, where a covariance stands for the data
 
 
 @record
@@ -48,7 +43,7 @@ class EssentialParameters(ParameterEstimate):
         fitted: The estimator fitted to the essential parameters alone; None when only a `Fit` was given.
     """
 
-    share: float = SHARE
+    share: float = THRESHOLDS.insignificant_std
     essential: tuple[str, ...] = ()
     eliminated: tuple[Elimination, ...] = ()
     fitted: Estimator | None = None
@@ -84,8 +79,7 @@ class EssentialParameters(ParameterEstimate):
             for name, x, std, own in stayed
             if own
         ]
-        widths = [max(len(line[i]) for line in lines) for i in range(5)]
-        return "\n".join("  ".join([*map(str.ljust, line[:5], widths), line[5]]).rstrip() for line in lines)
+        return text_table(lines[0], lines[1:], ())
 
 
 def _growth(share: float) -> str:
@@ -96,7 +90,7 @@ def essential_parameters(
     data: Information | RowSource | Estimator | Fit,
     estimator: str | Estimator | None = None,
     *,
-    share: float = SHARE,
+    share: float = THRESHOLDS.insignificant_std,
     inflation: Array | Sequence[float] | None = None,
     keep: Iterable[str] = (),
 ) -> EssentialParameters:
@@ -115,12 +109,12 @@ def essential_parameters(
         InputError: When no parameter is significant, or there are fewer equations than twice the parameters.
     """
     check_share(share)
-    problem = _problem(data, estimator, inflation)
+    coordinates, solve, solve_last = _solvers(data, estimator, inflation)
     stay = set(keep)
     for name in stay:
-        if name not in problem.coordinates.names:
-            raise UnknownNameError("base parameter", name, problem.coordinates.names)
-    return _eliminate(problem, share, stay)
+        if name not in coordinates.names:
+            raise UnknownNameError("base parameter", name, coordinates.names)
+    return _eliminate(coordinates, solve, solve_last, share, stay)
 
 
 def check_share(share: float) -> None:
@@ -129,44 +123,22 @@ def check_share(share: float) -> None:
         number = not isinstance(share, str | bool) and 1.0 < share <= 100.0
         hint = f"; {share:g} % is {share / 100.0:g}" if number else ""
         raise InputError(
-            f"the essential share is {share!r}; expected a relative deviation in (0, 1] such as {SHARE}{hint}"
+            f"the essential share is {share!r}; expected a relative deviation in (0, 1] such as "
+            f"{THRESHOLDS.insignificant_std}{hint}"
         )
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Values, covariance, what is determined, and the square of the residual."""
-
-    values: Array
-    covariance: Array
-    determined: Mask
-    square: float
-
-    @property
-    def std(self) -> Array:
-        return np.where(self.determined, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)), np.inf)
+Solve = Callable[[Sequence[str]], tuple[ParameterEstimate, float]]  # of some parameters, and the squared residual
+SolveLast = Callable[[Sequence[str]], tuple[ParameterEstimate, Estimator | None]]  # of what stays, and its estimator
 
 
-class _Problem(Protocol):
-    """What can be solved for some of its parameters."""
-
-    @property
-    def coordinates(self) -> Regrouping: ...
-
-    def solve(self, names: Sequence[str]) -> _Found:
-        """With the others taken as zero."""
-        ...
-
-    def last(self, names: Sequence[str]) -> tuple[_Found, Estimator | None]:
-        """The same for what is left in the end."""
-        ...
-
-
-def _eliminate(problem: _Problem, share: float, stay: set[str]) -> EssentialParameters:
-    coordinates = problem.coordinates
+def _eliminate(
+    coordinates: Regrouping, solve: Solve, solve_last: SolveLast, share: float, stay: set[str]
+) -> EssentialParameters:
     names, units = list(coordinates.names), dict(zip(coordinates.names, coordinates.units, strict=True))
     gone: list[Elimination] = []
-    found = first = problem.solve(names)
+    found, square = solve(names)
+    first = square
     while True:
         worst = _worst(names, found, share, stay)
         if worst is None:
@@ -176,17 +148,15 @@ def _eliminate(problem: _Problem, share: float, stay: set[str]) -> EssentialPara
             raise InputError(
                 f"no parameter has a relative deviation below {100.0 * share:g} %; record longer or livelier motion"
             )
-        rest = problem.solve(names)
-        growth = [
-            float(np.sqrt(rest.square / before.square)) - 1.0 if before.square else np.nan for before in (found, first)
-        ]
+        rest, after = solve(names)
+        growth = [float(np.sqrt(after / before)) - 1.0 if before else np.nan for before in (square, first)]
         gone.append(Elimination(name, units[name], float(found.values[worst]), float(found.std[worst]), *growth))
-        found = rest
-    found, fitted = problem.last(names)
+        found, square = rest, after
+    found, fitted = solve_last(names)
     return _result(coordinates, share, names, found, gone, fitted)
 
 
-def _worst(names: Sequence[str], found: _Found, share: float, stay: set[str]) -> int | None:
+def _worst(names: Sequence[str], found: ParameterEstimate, share: float, stay: set[str]) -> int | None:
     """Place of the parameter to leave next. Of several that are not determined it is the last, as in regrouping."""
     size = np.abs(found.values)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -203,7 +173,7 @@ def _result(
     coordinates: Regrouping,
     share: float,
     names: Sequence[str],
-    found: _Found,
+    found: ParameterEstimate,
     gone: Sequence[Elimination],
     fitted: Estimator | None,
 ) -> EssentialParameters:
@@ -220,15 +190,16 @@ def _result(
     return EssentialParameters.of(coordinates, values, covariance, determined, **kept)
 
 
-def _problem(
+def _solvers(
     data: Information | RowSource | Estimator | Fit,
     estimator: str | Estimator | None,
     inflation: Array | Sequence[float] | None,
-) -> _Problem:
+) -> tuple[Regrouping, Solve, SolveLast]:
+    """Base parameters, and how to solve for some of them with the others taken as zero."""
     if isinstance(data, Fit):
         if estimator is not None or inflation is not None:
             raise InputError("a Fit has its method and its deviations already; leave estimator and inflation out")
-        return _Conditioned(data)
+        return _solvers_on_covariance(data)
     estimator = None if estimator is None else chosen_estimator(estimator)
     rows: RowSource | None = None
     if isinstance(data, Estimator):
@@ -247,72 +218,63 @@ def _problem(
     factors = np.ones(len(information.channels)) if inflation is None else np.asarray(inflation, dtype=np.float64)
     if factors.shape != (len(information.channels),) or not (np.isfinite(factors) & (factors > 0.0)).all():
         raise InputError(f"give one inflation, finite and positive, for each of {', '.join(information.channels)}")
-    return _OnFactors(information, estimator, factors, rows)
+    return _solvers_on_factors(information, estimator, factors, rows)
 
 
 def _check_rows(information: Information) -> None:
-    """Refuse data so short that its residual, and with it every deviation, means nothing."""
+    """Refuse data so short that its residual, and with it every standard deviation, means nothing."""
     n = information.coordinates.n
-    if information.n_rows < _EQUATIONS * n:
+    least = THRESHOLDS.min_equations_to_eliminate * n
+    if information.n_rows < least:
         raise InputError(
             f"{information.n_rows:g} equations for {n} parameters leave too little to tell deviations from; expected "
-            f"at least {_EQUATIONS * n}: give more data, or restrict it to fewer parameters"
+            f"at least {least}: give more data, or restrict it to fewer parameters"
         )
 
 
-class _OnFactors:
-    """Elimination on factors. A robust method keeps the weights of its rows meanwhile and weighs anew in the end."""
+def _solvers_on_factors(
+    information: Information, estimator: Estimator, inflation: Array, rows: RowSource | None
+) -> tuple[Regrouping, Solve, SolveLast]:
+    """Elimination on factors. A robust method keeps the weights of its rows meanwhile and weighs again in the end."""
+    joined, robust = information.joined(), isinstance(estimator, RobustLeastSquares)
+    weights: list[Array] = []
 
-    def __init__(
-        self, information: Information, estimator: Estimator, inflation: Array, rows: RowSource | None
-    ) -> None:
-        self.information, self.estimator, self.inflation, self.rows = information, estimator, inflation, rows
-        self._joined = information.joined()
-        self._robust = isinstance(estimator, RobustLeastSquares)
-        self._weights: Array | None = None
-
-    @property
-    def coordinates(self) -> Regrouping:
-        return self.information.coordinates
-
-    def solve(self, names: Sequence[str]) -> _Found:
-        method = WeightedLeastSquares() if self._robust else self.estimator.clone()
-        return self._found(method.fit(self._joined.restrict(names)))
-
-    def last(self, names: Sequence[str]) -> tuple[_Found, Estimator]:
-        if self._robust and self.rows is not None:
-            fitted = self.estimator.clone().fit(MappedRows(self.rows, tuple(names)))
-        else:
-            fitted = self.estimator.clone().fit(self.information.restrict(names))
-        return self._found(fitted), fitted
-
-    def _found(self, fitted: Estimator) -> _Found:
-        white = bool((self.inflation == 1.0).all())
-        covariance = fitted.covariance_ if white else correlated_covariance(fitted, self.inflation)
-        if self._weights is None:  # those of the full model, so that residuals can be compared
-            self._weights = fitted.channel_weights_
+    def found(fitted: Estimator) -> tuple[ParameterEstimate, float]:
+        white = bool((inflation == 1.0).all())
+        covariance = fitted.covariance_ if white else correlated_covariance(fitted, inflation)
+        if not weights:  # those of the full model, so that residuals can be compared
+            weights.append(fitted.channel_weights_)
         channels, _ = dense_channels(fitted.information_)
-        square = sum(w * residual_square(part, fitted.values_) for w, part in zip(self._weights, channels, strict=True))
-        return _Found(fitted.values_, covariance, np.isfinite(fitted.std_), float(square))
+        square = sum(w * residual_square(part, fitted.values_) for w, part in zip(weights[0], channels, strict=True))
+        return fitted.estimate_.replace(covariance=covariance), float(square)
+
+    def solve(names: Sequence[str]) -> tuple[ParameterEstimate, float]:
+        method = WeightedLeastSquares() if robust else estimator.clone()
+        return found(method.fit(joined.restrict(names)))
+
+    def solve_last(names: Sequence[str]) -> tuple[ParameterEstimate, Estimator]:
+        own = MappedRows(rows, tuple(names)) if robust and rows is not None else information.restrict(names)
+        fitted = estimator.clone().fit(own)
+        return found(fitted)[0], fitted
+
+    return information.coordinates, solve, solve_last
 
 
-class _Conditioned:
+def _solvers_on_covariance(fit: Fit) -> tuple[Regrouping, Solve, SolveLast]:
     """Elimination on values and covariance, whose inverse root has the rows of a data set that says the same."""
+    coordinates: Regrouping = fit.base
+    size = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
+    size = np.where(size > 0.0, size, 1.0)  # units differ by many orders
+    variances, vectors = np.linalg.eigh(fit.covariance / np.outer(size, size))
+    gone_before = sum(bool(np.isfinite(one.std)) for one in fit.eliminated)
+    seen = slice(len(size) - fit.rank - gone_before, None)  # the others are rounding
+    half = (vectors[:, seen] / np.sqrt(np.maximum(variances[seen], 1e-300))).T / size
+    rows = np.column_stack([half, half @ fit.beta])
 
-    def __init__(self, estimate: Fit) -> None:
-        self.coordinates: Regrouping = estimate.base
-        size = np.sqrt(np.maximum(np.diag(estimate.covariance), 0.0))
-        size = np.where(size > 0.0, size, 1.0)  # units differ by many orders
-        variances, vectors = np.linalg.eigh(estimate.covariance / np.outer(size, size))
-        left_before = sum(bool(np.isfinite(one.std)) for one in estimate.eliminated)
-        seen = slice(len(size) - estimate.rank - left_before, None)  # the others are rounding
-        half = (vectors[:, seen] / np.sqrt(np.maximum(variances[seen], 1e-300))).T / size
-        self._rows = np.column_stack([half, half @ estimate.beta])
+    def solve(names: Sequence[str]) -> tuple[ParameterEstimate, float]:
+        own = [coordinates.names.index(name) for name in names]
+        found = solve_weighted([rows[:, [*own, -1]]], np.ones(1), THRESHOLDS.exact_rank)
+        units = tuple(coordinates.units[i] for i in own)
+        return ParameterEstimate(tuple(names), units, found.x, found.inverse, found.determined), float("nan")
 
-    def solve(self, names: Sequence[str]) -> _Found:
-        own = [self.coordinates.names.index(name) for name in names]
-        found = solve_weighted([self._rows[:, [*own, -1]]], np.ones(1), _RANK)
-        return _Found(found.x, found.inverse, found.determined, float("nan"))
-
-    def last(self, names: Sequence[str]) -> tuple[_Found, None]:
-        return self.solve(names), None
+    return coordinates, solve, lambda names: (solve(names)[0], None)

@@ -26,7 +26,7 @@ class NotFittedError(DynidentError, AttributeError):
 
 
 @dataclass(frozen=True)
-class Problem:
+class LeastSquaresProblem:
     """Data made ready for solving.
 
     Attributes:
@@ -115,7 +115,7 @@ class Estimator(ABC):
         else:
             raise InputError(f"data is {type(data).__name__}; expected an Information or a source of rows")
         tolerance = tolerance_for(information, self.rank_tolerance)
-        problem = Problem(information, *dense_channels(information), tolerance)
+        problem = LeastSquaresProblem(information, *dense_channels(information), tolerance)
         self._learn(problem, self._solve(problem, data))
         return self
 
@@ -159,10 +159,10 @@ class Estimator(ABC):
         """Refuse arguments that make no sense."""
 
     @abstractmethod
-    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
+    def _solve(self, problem: LeastSquaresProblem, data: Information | RowSource) -> LeastSquaresResult:
         """The method itself."""
 
-    def _learn(self, problem: Problem, fit: LeastSquaresResult) -> None:
+    def _learn(self, problem: LeastSquaresProblem, fit: LeastSquaresResult) -> None:
         """Set the learned values, all at once and only after everything went well."""
         data, found = problem.information, fit.found
         names = data.names
@@ -174,7 +174,7 @@ class Estimator(ABC):
             used_std=fit.used_sigma,
             n_rows=problem.rows,
             iterations=fit.iterations,
-            warnings=(*dead, *_undetermined(names, unknown, found.rank), *fit.warnings),
+            warnings=(*dead, *_open_warning(names, unknown, found.rank), *fit.warnings),
         )
         self.estimate_ = ParameterEstimate.of(data.coordinates, found.x, fit.covariance, found.settled, solve=solved)
         self.inverse_ = frozen(found.inverse)
@@ -290,7 +290,7 @@ def check_number(value: Any, name: str, least: float, *, open_end: bool = True) 
     return float(value)
 
 
-def _undetermined(names: tuple[str, ...], unknown: tuple[str, ...], rank: int) -> tuple[str, ...]:
+def _open_warning(names: tuple[str, ...], unknown: tuple[str, ...], rank: int) -> tuple[str, ...]:
     if not unknown:
         return ()
     return (

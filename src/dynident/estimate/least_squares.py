@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.errors import SingularError
-from dynident.estimate.estimator import Estimator, LeastSquaresResult, Problem, sandwich
+from dynident.estimate.estimator import Estimator, LeastSquaresProblem, LeastSquaresResult, sandwich
 from dynident.identifiability.base_regressor import RowSource
 from dynident.information.factor import triangular
 from dynident.information.information import Information
@@ -30,7 +30,7 @@ class OrdinaryLeastSquares(Estimator):
     def __init__(self, rank_tolerance: float | None = None) -> None:
         self.rank_tolerance = rank_tolerance
 
-    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
+    def _solve(self, problem: LeastSquaresProblem, data: Information | RowSource) -> LeastSquaresResult:
         equal = np.ones(len(problem.channels))
         found = solve_weighted(problem.channels, equal, problem.tolerance)
         sigma = residual_deviations(problem.channels, problem.rows, found, equal)
@@ -53,11 +53,11 @@ class WeightedLeastSquares(Estimator):
     def __init__(self, rank_tolerance: float | None = None) -> None:
         self.rank_tolerance = rank_tolerance
 
-    def _prior(self, problem: Problem) -> Prior | None:
+    def _prior(self, problem: LeastSquaresProblem) -> Prior | None:
         """Rows to add to those of the data."""
         return None
 
-    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
+    def _solve(self, problem: LeastSquaresProblem, data: Information | RowSource) -> LeastSquaresResult:
         prior = self._prior(problem)
         found, used, rounds = solve_iterated(problem.channels, problem.rows, problem.tolerance, prior=prior)
         sigma = residual_deviations(problem.channels, problem.rows, found, used)
@@ -99,7 +99,7 @@ class TotalLeastSquares(Estimator):
         self.rank_tolerance = rank_tolerance
 
     @on_one_thread
-    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
+    def _solve(self, problem: LeastSquaresProblem, data: Information | RowSource) -> LeastSquaresResult:
         start, used, rounds = solve_iterated(problem.channels, problem.rows, problem.tolerance)
         stacked = np.vstack([rows / s for rows, s in zip(problem.channels, used, strict=True)])
         size = np.linalg.norm(stacked, axis=0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.arrays import Array, Mask
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimator import Problem, check_number
+from dynident.estimate.estimator import LeastSquaresProblem, check_number
 from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.solution import Prior
@@ -41,7 +41,7 @@ class RidgeLeastSquares(WeightedLeastSquares):
     def _check(self) -> None:
         check_number(self.strength, "strength", 0.0, open_end=False)
 
-    def _prior(self, problem: Problem) -> Prior:
+    def _prior(self, problem: LeastSquaresProblem) -> Prior:
         strength = float(self.strength)
         return lambda norms: np.column_stack([np.diag(strength * norms), np.zeros(len(norms))])
 
@@ -82,7 +82,7 @@ class PriorLeastSquares(WeightedLeastSquares):
         for name, value in self.std.items():
             check_number(value, f"the std of {name} (for an exact value use `Information.known`)", 0.0)
 
-    def _prior(self, problem: Problem) -> Prior:
+    def _prior(self, problem: LeastSquaresProblem) -> Prior:
         coordinates = problem.information.coordinates
         standard = [column.name for column in coordinates.columns]
         for name in self.values:

@@ -15,6 +15,7 @@ import numpy as np
 
 from dynident.arrays import Array, record
 from dynident.errors import DynidentError
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.estimate.torque_errors import TorqueErrors, together
 from dynident.information.parameter_estimate import Plain
 from dynident.signals.bandwidth import BandChoice
@@ -159,11 +160,11 @@ class CrossValidation:
             "over": self.over,
             "mean": self.mean,
             "folds": [
-                {"left_out": label, "relative_error": float(total), "per_channel": _known(own)}
+                {"left_out": label, "relative_error": float(total), "per_channel": _finite_or_none(own)}
                 for label, total, own in zip(self.labels, self.totals, self.errors, strict=True)
             ],
             "levels": None if self.levels is None else [float(x) for x in self.levels],
-            "band_coverage": None if self.band_coverage is None else _known(self.band_coverage),
+            "band_coverage": None if self.band_coverage is None else _finite_or_none(self.band_coverage),
             "coverage": self.coverage,
         }
 
@@ -183,7 +184,7 @@ class CrossValidation:
         )
 
 
-def _known(shares: Array) -> list[float | None]:
+def _finite_or_none(shares: Array) -> list[float | None]:
     return [float(share) if np.isfinite(share) else None for share in shares]
 
 
@@ -515,8 +516,6 @@ def percent(share: float) -> str:
 # ----------------------------------------------------------------------------------------------------------------------
 # Whether a model is of any use: whether it predicts most of the torque that it has not seen.
 
-MOST = 0.5  # of the torque: a model that misses more than this says less than it leaves unsaid
-
 
 @dataclass(frozen=True)
 class Usefulness:
@@ -547,7 +546,7 @@ def usefulness(errors: FitErrors, bands: Sequence[tuple[float, str]]) -> Usefuln
     if not errors.held_out and errors.cross_validation is not None:
         error = errors.cross_validation.mean
     reasons = []
-    if error >= MOST:
+    if error >= THRESHOLDS.max_useful_error:
         reasons.append(f"misses {100.0 * error:.0f} % of the torque")
     if error > constant:
         reasons.append(f"a constant for each joint misses {100.0 * constant:.0f} %")

@@ -10,7 +10,8 @@ import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.estimator import Estimator, LeastSquaresResult, Problem, check_number, sandwich
+from dynident.estimate.estimator import Estimator, LeastSquaresProblem, LeastSquaresResult, check_number, sandwich
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
@@ -22,10 +23,7 @@ from dynident.information.solution import (
     solve_weighted,
 )
 
-MOST_RESIDUALS = 50_000  # residuals per channel that the median is taken of
 _NORMAL_MEDIAN = 0.6744897501960817  # median of |u| for a standard normal u
-_SETTLING = 0.1  # deviations by which the first rounds of bisquare may still move
-_LEAST_SLOPE = 0.05  # mean slope of psi below which the curvature says nothing any more
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,8 @@ class RobustLeastSquares(Estimator):
     .. math:: \sum_j \sum_i w_{ij}\, \psi((y_{ij} - w_{ij}^T \beta) / s_j) / s_j = 0
 
     solved by weighting every row with psi(u) / u and repeating, one pass over the rows for each round. The deviation
-    s_j of a channel is the median absolute residual over 0.6745, of all its rows or of MOST_RESIDUALS evenly spaced
-    ones. Bisquare, which has more than one solution, starts with rounds of Huber. A few rows of large weight in the
+    s_j of a channel is the median absolute residual over 0.6745, of all its rows or of 50,000 evenly spaced ones.
+    Bisquare, which has more than one solution, starts with rounds of Huber. A few rows of large weight in the
     columns (leverage) still draw the fit; outliers in the torque do not.
 
     The covariance is Huber's (1981, section 7.6), by channel: sum_j W_j' W_j with the mean square of psi between the
@@ -118,7 +116,7 @@ class RobustLeastSquares(Estimator):
         if isinstance(self.max_iterations, bool) or not isinstance(self.max_iterations, int) or self.max_iterations < 1:
             raise InputError(f"max_iterations is {self.max_iterations!r}; expected a whole number from 1")
 
-    def _solve(self, problem: Problem, data: Information | RowSource) -> LeastSquaresResult:
+    def _solve(self, problem: LeastSquaresProblem, data: Information | RowSource) -> LeastSquaresResult:
         if isinstance(data, Information):
             raise InputError(
                 "RobustLeastSquares weighs every row by its own residual, and an Information has forgotten its rows; "
@@ -131,31 +129,33 @@ class RobustLeastSquares(Estimator):
         settled = False
         for round_ in range(1, self.max_iterations + 1):
             starting = round_ <= first_rounds
-            look = _Look(LOSSES["huber"] if starting else loss, None if starting else tuning, scale, problem.rows)
-            information = accumulate_source(data, found.x, look)
+            weights = _RowWeights(
+                LOSSES["huber"] if starting else loss, None if starting else tuning, scale, problem.rows
+            )
+            information = accumulate_source(data, found.x, weights)
             channels, _ = dense_channels(information)
             before, used = found, scale
             found = solve_weighted(channels, used, problem.tolerance)
-            scale = look.scale(floors)
-            moved = max(_moved(channels, used, before.x, found.x), float(np.abs(scale / used - 1.0).max()))
-            if starting and moved < _SETTLING:
+            scale = weights.scale(floors)
+            moved = max(_change_in_std(channels, used, before.x, found.x), float(np.abs(scale / used - 1.0).max()))
+            if starting and moved < THRESHOLDS.bisquare_start_std:
                 first_rounds = round_
             settled = not starting and moved < self.tolerance
             if settled:
                 break
         return LeastSquaresResult(
             found,
-            _covariance(problem, look, used),
+            _covariance(problem, weights, used),
             used_sigma=used,
             sigma=used,
             iterations=round_,
             information=information,
-            warnings=() if settled else (_unsettled(moved, round_),),
-            learned={"row_weight_share_": frozen(look.mean_weight())},
+            warnings=() if settled else (_settling_warning(moved, round_),),
+            learned={"row_weight_share_": frozen(weights.mean_weight())},
         )
 
 
-class _Look:
+class _RowWeights:
     """One pass over the rows: weighs them, and learns about each channel's residuals on the way."""
 
     needs_rows = True
@@ -163,7 +163,7 @@ class _Look:
     def __init__(self, loss: Loss, tuning: float | None, scale: Array, n_rows: Array) -> None:
         self.loss, self.tuning = loss, loss.tuning if tuning is None else tuning
         self.used = scale
-        self.strides = [max(1, -(-round(n) // MOST_RESIDUALS)) for n in n_rows]
+        self.strides = [max(1, -(-round(n) // THRESHOLDS.max_residuals)) for n in n_rows]
         self.sample: list[list[Array]] = [[] for _ in n_rows]
         self.seen = np.zeros(len(n_rows), dtype=int)
         self.sums = np.zeros((4, len(n_rows)))  # of weights, psi^2, psi', psi'^2
@@ -196,18 +196,18 @@ class _Look:
         return np.where(self.seen > 0, self.sums[0] / np.maximum(self.seen, 1), 1.0)
 
 
-def _moved(channels: list[Array], scale: Array, old: Array, new: Array) -> float:
+def _change_in_std(channels: list[Array], scale: Array, old: Array, new: Array) -> float:
     """Change of the fit in standard deviations: the norm of W (new - old), or zero when that is rounding."""
     stacked = np.vstack([rows[:, :-1] / s for rows, s in zip(channels, scale, strict=True)])
     change = float(np.linalg.norm(stacked @ (new - old)))
     return change if change > 1e-12 * float(np.linalg.norm(stacked @ new)) else 0.0
 
 
-def _covariance(problem: Problem, look: _Look, scale: Array) -> Array:
+def _covariance(problem: LeastSquaresProblem, weights: _RowWeights, scale: Array) -> Array:
     """Huber's covariance of the fit: A^-1 B A^-1 with A of mean slopes and B of mean squares of psi."""
-    n = np.maximum(look.seen, 1)
-    _, squares, slopes, slope_squares = look.sums / n
-    slopes = np.where(look.seen > 0, np.maximum(slopes, _LEAST_SLOPE), 1.0)
+    n = np.maximum(weights.seen, 1)
+    _, squares, slopes, slope_squares = weights.sums / n
+    slopes = np.where(weights.seen > 0, np.maximum(slopes, THRESHOLDS.min_slope), 1.0)
     curved = scale / np.sqrt(slopes)
     flat = solve_weighted(problem.channels, curved, problem.tolerance)
     spent = freedom_used(problem.channels, flat.half, curved)
@@ -217,7 +217,7 @@ def _covariance(problem: Problem, look: _Look, scale: Array) -> Array:
     return sandwich(problem.channels, flat.half, squares * small**2 / scale**2)
 
 
-def _unsettled(moved: float, rounds: int) -> str:
+def _settling_warning(moved: float, rounds: int) -> str:
     return (
         f"row weights have not settled after {rounds} rounds, the last of which moved the fit by {moved:.1g} "
         "standard deviations; raise max_iterations, or tolerance if that is little enough"

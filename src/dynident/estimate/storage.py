@@ -221,7 +221,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
             arrays["covariance"],
             arrays["determined"].astype(bool),
             linearization=arrays.get("reference"),
-            solve=_solved(data, arrays, joints),
+            solve=_solve_record(data, arrays, joints),
         ),
         estimator=EstimatorRecord.from_dict(data["estimator"]),
         signals=SignalOptions(**data["signals"]),
@@ -256,7 +256,7 @@ def _solve_arrays(solved: SolveRecord) -> dict[str, Any]:
     }
 
 
-def _solved(data: Mapping[str, Any], arrays: Mapping[str, Any], joints: tuple[str, ...]) -> SolveRecord:
+def _solve_record(data: Mapping[str, Any], arrays: Mapping[str, Any], joints: tuple[str, ...]) -> SolveRecord:
     """How the parameters were solved for; format 1 kept less of it."""
     sigma = np.array(data["residual"]["sigma"], dtype=float)
     known = data["format"] == FORMAT

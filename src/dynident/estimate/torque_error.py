@@ -87,7 +87,7 @@ def torque_error_model(
     beta = np.asarray(coordinates.K @ chi)
     method = _around(chosen_estimator(estimator), coordinates, chi)
     fitted = method.fit(data.around(beta) if isinstance(data, Information) else MappedRows(data, origin=beta))
-    silent = ~_felt(fitted.information_)
+    silent = ~_columns_in_use(fitted.information_)
     kept = tuple(name for name, alone in zip(coordinates.names, silent, strict=True) if alone)
     found = fitted.estimate_
     return TorqueErrorEstimate.of(
@@ -150,7 +150,7 @@ def _around(estimator: Estimator, coordinates: Regrouping, chi: Array) -> Estima
     return estimator.set_params(values=moved, std=std)
 
 
-def _felt(information: Information) -> Mask:
+def _columns_in_use(information: Information) -> Mask:
     """(n,) whether any row feels each parameter."""
     n = information.coordinates.n
     dense = np.vstack([factor.dense(n) for factor in information.channel_factors()])

@@ -88,9 +88,9 @@ class TorqueErrors:
         """Plain data: relative errors are fractions, None for a joint without samples or torque."""
         return {
             "relative_error": self.relative,
-            "per_joint": _known(self.per_joint, self.torque_square > 0.0),
-            "fit": _known(self.fit, self.torque_square > 0.0),
-            "rmse": _known(self.rmse, self.count > 0.0),
+            "per_joint": _where_known(self.per_joint, self.torque_square > 0.0),
+            "fit": _where_known(self.fit, self.torque_square > 0.0),
+            "rmse": _where_known(self.rmse, self.count > 0.0),
             "band": self.band,
             "samples": int(self.count.max(initial=0.0)),
         }
@@ -124,7 +124,7 @@ class Trace:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
-def _known(values: Array, told: Mask) -> list[float | None]:
+def _where_known(values: Array, told: Mask) -> list[float | None]:
     return [float(value) if known else None for value, known in zip(values, told, strict=True)]
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from dynident.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dynident.errors import InfeasibleError as InfeasibleError
     from dynident.motion.excitation import ExcitingMotion as ExcitingMotion, optimize_excitation as optimize_excitation
     from dynident.motion.fourier import Fourier as Fourier
     from dynident.motion.options import ExcitationOptions as ExcitationOptions, SearchProgress as SearchProgress
     from dynident.motion.point_to_point import PointToPoint as PointToPoint
-    from dynident.motion.search import InfeasibleError as InfeasibleError
     from dynident.motion.simple import Locked as Locked, Sequence as Sequence, Sinusoid as Sinusoid, Step as Step
     from dynident.motion.storage import (
         MotionFileError as MotionFileError,
@@ -24,11 +24,11 @@ else:
     __getattr__, __dir__, __all__ = lazy_names(
         __name__,
         {
+            "dynident.errors": "InfeasibleError",
             "dynident.motion.excitation": "ExcitingMotion optimize_excitation",
             "dynident.motion.fourier": "Fourier",
             "dynident.motion.options": "ExcitationOptions SearchProgress",
             "dynident.motion.point_to_point": "PointToPoint",
-            "dynident.motion.search": "InfeasibleError",
             "dynident.motion.simple": "Locked Sequence Sinusoid Step",
             "dynident.motion.storage": (
                 "MotionFileError load_trajectory ros_joint_trajectory save_trajectory write_csv write_ros"

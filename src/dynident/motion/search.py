@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.errors import DynidentError
+from dynident.errors import InfeasibleError
 from dynident.motion.demands import Demands, Shortfall
 from dynident.motion.interior_point import minimize
 from dynident.motion.options import ExcitationOptions, SearchProgress
@@ -17,10 +17,6 @@ from dynident.motion.space import Space
 from dynident.motion.thresholds import THRESHOLDS
 
 Candidate = tuple[float, Array, Array]  # criterion, coordinates of a motion, and the pose that it grew from
-
-
-class InfeasibleError(DynidentError):
-    """Limits that no motion can respect; the message names the one that is broken and by how much."""
 
 
 @dataclass

@@ -6,7 +6,7 @@ from dynident.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dynident.online.changes import Change as Change
-    from dynident.online.filters import CausalFilter as CausalFilter, Filtered as Filtered
+    from dynident.online.filters import CausalFilter as CausalFilter, FilteredMotion as FilteredMotion
     from dynident.online.identifier import OnlineIdentifier as OnlineIdentifier
     from dynident.online.monitor import MotionVerdict as MotionVerdict
     from dynident.online.options import LiveOptions as LiveOptions, OnlineOptions as OnlineOptions
@@ -34,7 +34,7 @@ else:
         __name__,
         {
             "dynident.online.changes": "Change",
-            "dynident.online.filters": "CausalFilter Filtered",
+            "dynident.online.filters": "CausalFilter FilteredMotion",
             "dynident.online.identifier": "OnlineIdentifier",
             "dynident.online.monitor": "MotionVerdict",
             "dynident.online.options": "LiveOptions OnlineOptions",
@@ -45,5 +45,5 @@ else:
             "dynident.online.state": "Counters OnlineState Sample StreamState",
             "dynident.online.streaming": "stream",
         },
-        renamed={"Structure": "SeriesStructure", "Verdict": "MotionVerdict"},
+        renamed={"Filtered": "FilteredMotion", "Structure": "SeriesStructure", "Verdict": "MotionVerdict"},
     )

@@ -127,7 +127,7 @@ def _cuts(old: StretchRows, ring: list[StretchRows], n_tested: int) -> tuple[int
 
 
 def kind_of(before: tuple[float, float], after: tuple[float, float], least: float) -> str:
-    """What happened, in a word, from masses with their deviations; below `least` or three deviations there is none."""
+    """What happened, in a word, from masses with their standard deviations; below `least` or three of those is none."""
     had, has = (mass >= max(least, 3.0 * doubt) for mass, doubt in (before, after))
     if had == has:
         return "change"

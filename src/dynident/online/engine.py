@@ -12,7 +12,7 @@ from dynident.arrays import Array, Mask
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.online.changes import KINDS, Change, detect_change, kind_of
-from dynident.online.filters import CausalFilter, Filtered
+from dynident.online.filters import CausalFilter, FilteredMotion
 from dynident.online.history import (
     OnlineSolution,
     RowHistory,
@@ -118,7 +118,7 @@ class Engine:
             return True
         return False
 
-    def take_many(self, motion: Filtered) -> None:
+    def take_many(self, motion: FilteredMotion) -> None:
         """Many instants: the same as one after the other."""
         box, n = self.maker.box, len(motion.time)
         head = min(-self.maker.count % box, n)
@@ -126,14 +126,14 @@ class Engine:
         self._one_by_one(motion, range(head))
         if n - tail > head:
             parts = (motion.time, motion.q, motion.dq, motion.ddq, motion.tau)
-            self._boxes(Filtered(*(x[head : n - tail] for x in parts)))
+            self._boxes(FilteredMotion(*(x[head : n - tail] for x in parts)))
         self._one_by_one(motion, range(n - tail, n) if n - tail >= head else range(0))
 
-    def _one_by_one(self, motion: Filtered, which: range) -> None:
+    def _one_by_one(self, motion: FilteredMotion, which: range) -> None:
         for i in which:
             self.take(float(motion.time[i]), motion.q[i], motion.dq[i], motion.ddq[i], motion.tau[i])
 
-    def _boxes(self, motion: Filtered) -> None:
+    def _boxes(self, motion: FilteredMotion) -> None:
         """Instants that fill whole boxes."""
         moving, slab, beside, counts = self.maker.many(motion)
         stamps = motion.time[self.maker.box - 1 :: self.maker.box]
@@ -198,8 +198,8 @@ class Engine:
     def _settle(self, variance: float) -> None:
         """Let errors of values that began at nothing fade, until they are as small as the residuals of all rows.
 
-        They are a hundred times those that follow and as alike as the torque itself, and would widen deviations for
-        most of a minute.
+        They are a hundred times those that follow and as alike as the torque itself, and would widen standard
+        deviations for most of a minute.
         """
         if not self._settling:
             return
@@ -280,7 +280,7 @@ class Engine:
     def solve(self, part: StretchRows, alike: float | None = None) -> OnlineSolution:
         """The unknowns by some rows; beside a payload with what the known robot's own uncertainty adds.
 
-        Seconds tell how alike neighbouring errors are, but friction at reversals comes back time and again: rows of a
+        Seconds tell how alike neighboring errors are, but friction at reversals comes back time and again: rows of a
         payload are taken to be as alike as the fit of the robot found them over its logs, at least.
         """
         alike = self.monitor.inflation if alike is None else alike
@@ -374,7 +374,7 @@ def leaning_rows(known: Prior, columns: PayloadColumns | None, lean: float) -> A
     """Rows that hold the unknowns near what is known, (m, k + 1)."""
     if columns is not None:
         return columns.lean
-    return np.asarray(np.sqrt(lean) * known.regularisation()) if lean else np.zeros((0, known.base.n + 1))
+    return np.asarray(np.sqrt(lean) * known.regularization()) if lean else np.zeros((0, known.base.n + 1))
 
 
 def start_values(known: Prior, columns: PayloadColumns | None) -> Array:

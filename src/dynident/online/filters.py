@@ -6,7 +6,7 @@ differentiator of Khosla & Kanade 1987 (section 5.1), delayed two samples each t
 .. math:: f'(x - 2T) = \frac{-2 f(x-4T) - f(x-3T) + f(x-T) + 2 f(x)}{10\\,T}
 
 or by the exact derivatives of the low-pass. Torque passes the same low-pass and the same delay. The equations are then
-evaluated on filtered motion, so friction sees the speed that was, and both sides of them speak of the same instant.
+evaluated on filtered motion, so friction sees the velocity that was, and both sides of them speak of the same instant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IDENTITY = FirKernel("as it is", np.ones(1), 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Filtered:
+class FilteredMotion:
     """Motion and torque that belong together.
 
     Attributes:
@@ -80,7 +80,7 @@ class CausalFilter:
         for line, kernel in zip(self.taps, kernels, strict=True):
             start = before - kernel.center
             line[start : start + len(kernel.taps)] = kernel.taps / sample_time**kernel.order
-        # Signals side by side: positions, torques and, where they are measured, speeds.
+        # Signals side by side: positions, torques and, where they are measured, velocities.
         self.width = n_joints * (3 if self._measured else 2)
         self._held = np.zeros((2 * self.length, self.width))  # written twice, so that the last ones are contiguous
         self._count, self._last = 0, -np.inf
@@ -99,7 +99,7 @@ class CausalFilter:
         edges = first + (np.arange(self.length + 1) - 0.5) * step
         return np.asarray(np.interp(after, edges, np.concatenate([[0.0], np.cumsum(self.taps[3][::-1])])))
 
-    def push(self, time: float, q: Array, tau: Array, dq: Array | None = None) -> Filtered | None:
+    def push(self, time: float, q: Array, tau: Array, dq: Array | None = None) -> FilteredMotion | None:
         """One sample; the motion it completes, or None while there is none."""
         found = self.push_one(time, self.signals(q, tau, dq))
         if found is None:
@@ -107,10 +107,10 @@ class CausalFilter:
         return self._result(np.array([time - self.delay_seconds]), found[None])
 
     def signals(self, q: Array, tau: Array, dq: Array | None) -> Array:
-        """(.., width) positions, torques and perhaps speeds side by side.
+        """(.., width) positions, torques and perhaps velocities side by side.
 
         Raises:
-            InputError: When speeds are to be used and there are none.
+            InputError: When velocities are to be used and there are none.
         """
         if not self._measured:
             return np.concatenate([q, tau], axis=-1)
@@ -125,7 +125,7 @@ class CausalFilter:
         steps = self._steps(time)
         if steps == 0:
             return None
-        if steps > 1:  # a few samples are missing: the straight line between their neighbours stands in
+        if steps > 1:  # a few samples are missing: the straight line between their neighbors stands in
             before = self._held[(self._count - 1) % self.length].copy()
             for i in range(1, steps):
                 self._write(before + (values - before) * (i / steps))
@@ -161,11 +161,11 @@ class CausalFilter:
         self._held[place] = self._held[place + self.length] = values
         self._count += 1
 
-    def push_many(self, time: Array, q: Array, tau: Array, dq: Array | None = None) -> Filtered:
+    def push_many(self, time: Array, q: Array, tau: Array, dq: Array | None = None) -> FilteredMotion:
         """Many samples; all the motion that they complete."""
         return self.push_signals(time, self.signals(q, tau, dq))
 
-    def push_signals(self, time: Array, values: Array) -> Filtered:
+    def push_signals(self, time: Array, values: Array) -> FilteredMotion:
         """Many samples (n, width) of signals side by side."""
         return self._result(*self._many(time, values))
 
@@ -204,9 +204,9 @@ class CausalFilter:
         self._count, self._last = self.length, float(time[-1])
         return time - self.delay_seconds, found
 
-    def _result(self, time: Array, found: Array) -> Filtered:
+    def _result(self, time: Array, found: Array) -> FilteredMotion:
         """Named parts of filtered signals (n, 4, width)."""
-        return Filtered(time, *self.parts(found))
+        return FilteredMotion(time, *self.parts(found))
 
     def parts(self, found: Array) -> tuple[Array, Array, Array, Array]:
         """q, dq, ddq, tau of filtered signals (.., 4, width)."""

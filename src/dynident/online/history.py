@@ -1,4 +1,4 @@
-r"""Square-root information with a memory: stretches of rows, forgetting, and a floor under the deviations.
+r"""Square-root information with a memory: stretches of rows, forgetting, and a floor under the standard deviations.
 
 A stretch holds the triangular factor [R | z] of its rows. Old information Y = R'R and that of a new stretch C are
 compared in the coordinates in which Y is the identity, :math:`R^{-T} C R^{-1} = V \operatorname{diag}(c) V'`:
@@ -132,14 +132,14 @@ def _directional(old: StretchRows, new: StretchRows, share: float) -> None:
 
 @on_one_thread
 def raise_to_floor(part: StretchRows, floor: Array, variance: float) -> int:
-    """Let deviations grow to a floor, as if the parameters had moved at random since; how many were below it.
+    """Let standard deviations grow to a floor, as if the parameters had moved at random since; how many were below it.
 
     With x' = x + w and w of variance Q in the parameters concerned, P' = P + Q; on factors, w is eliminated from the
     rows [Q^-1/2 w = 0; R (x' - w) = z].
 
     Args:
         part: Changed.
-        floor: (k,) smallest deviations, zero for none.
+        floor: (k,) smallest standard deviations, zero for none.
         variance: Of a row of weight one.
     """
     k = len(part.R) - 1
@@ -309,7 +309,7 @@ class RowHistory:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Values and deviations from a stretch of rows, with or without rows that hold them near known values.
+# Values and standard deviations from a stretch of rows, with or without rows that hold them near known values.
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +318,7 @@ class OnlineSolution:
 
     Attributes:
         values: (k,) of the unknowns.
-        inverse: (k, k) inverse of the information, regularisation included, for rows of variance one.
+        inverse: (k, k) inverse of the information, regularization included, for rows of variance one.
         covariance: (k, k) of the values.
         data_covariance: (k, k) by the data alone, over the directions it determines.
         determined: (k,) whether the data alone determines each unknown.
@@ -340,7 +340,7 @@ class OnlineSolution:
 
     @property
     def std(self) -> Array:
-        """(k,) deviations; infinite where neither data nor anything else says anything."""
+        """(k,) standard deviations; infinite where neither data nor anything else says anything."""
         std = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         return np.where(std > 0.0, std, np.inf)
 
@@ -361,7 +361,7 @@ def solve_stretch(
 
     Args:
         part: The rows.
-        lean: (m, k + 1) rows of unit deviation that hold values near known ones; none for least squares alone.
+        lean: (m, k + 1) rows of unit standard deviation that hold values near known ones; none for least squares alone.
         inflation: Rows that weigh as much as one independent row.
         tolerance: Share of the largest singular value below which one counts as zero.
     """

@@ -18,7 +18,7 @@ from dynident.information.information import Information
 from dynident.online.engine import Engine, start_values
 from dynident.online.filters import (
     CausalFilter,
-    Filtered,
+    FilteredMotion,
     Regridder,
     causal_filter,
     instants_per_row,
@@ -230,9 +230,9 @@ class OnlineIdentifier:
         self._time = float(stamps[-1]) if len(stamps) else self._time
         assert self._engine is not None
         self._engine.without_filters()
-        self._instants(Filtered(stamps, *arrays))
+        self._instants(FilteredMotion(stamps, *arrays))
 
-    def _instants(self, motion: Filtered) -> None:
+    def _instants(self, motion: FilteredMotion) -> None:
         assert self._engine is not None
         self._engine.take_many(motion)
         if self._projector is not None:
@@ -248,7 +248,7 @@ class OnlineIdentifier:
 
     @property
     def values(self) -> Array:
-        """(k,) the values by all rows so far, without deviations; a fraction of the work of `state`."""
+        """(k,) the values by all rows so far, without standard deviations; a fraction of the work of `state`."""
         if self._engine is None:
             return start_values(self.known, self._columns)
         found = self._engine.latest()
@@ -259,30 +259,33 @@ class OnlineIdentifier:
         source = self.known.base if self._columns is None else self._columns
         engine = self._engine
         whole = None if engine is None else engine.history.whole()
+        common: dict[str, Any] = {
+            "time": self._time,
+            "delay": self._delay,
+            "names": source.names,
+            "units": source.units,
+            "joints": self.robot.joint_names,
+            "samples": self.samples,
+            "counters": self.counters,
+            "notes": self.known.notes,
+        }
         if engine is None or whole is None or not whole.instants:
-            return self._empty_state(source.names, source.units)
+            return self._empty_state(common)
         found = engine.solve(whole)
         payload, verdict = self._judge(engine, found, whole)
         return OnlineState(
-            time=self._time,
-            delay=self._delay,
-            names=source.names,
-            units=source.units,
+            **common,
             values=found.values,
             std=found.std,
             determined=found.determined,
             verdict=verdict,
-            joints=self.robot.joint_names,
             torque_error=engine.monitor.errors * self.known.sigma,
             relative_error=engine.monitor.relative,
             payload=payload,
             changes=engine.changes_with(payload),
-            samples=self.samples,
             rows=whole.rows,
-            counters=self.counters,
             physical=self._latest_physical(),
             physical_time=None if self._projector is None else self._projector.time,
-            notes=self.known.notes,
         )
 
     def _judge(
@@ -293,7 +296,7 @@ class OnlineIdentifier:
         payload = payload_state(found, found.covariance, self.options.least_mass, self._columns)
         return payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
 
-    def _empty_state(self, names: tuple[str, ...], units: tuple[str, ...]) -> OnlineState:
+    def _empty_state(self, common: dict[str, Any]) -> OnlineState:
         """The state before any motion."""
         values = start_values(self.known, self._columns)
         std = np.full(len(values), np.inf)
@@ -302,23 +305,16 @@ class OnlineIdentifier:
         words = "no joint has moved so far; move the robot" if self.samples else "no sample so far"
         nan = np.full(len(self.robot.joint_names), np.nan)
         return OnlineState(
-            time=self._time,
-            delay=self._delay,
-            names=names,
-            units=units,
+            **common,
             values=values,
             std=std,
             determined=np.zeros(len(values), dtype=bool),
             verdict=MotionVerdict(False, words),
-            joints=self.robot.joint_names,
             torque_error=nan,
             relative_error=nan,
             payload=None,
             changes=(),
-            samples=self.samples,
             rows=0.0,
-            counters=self.counters,
-            notes=self.known.notes,
         )
 
     @property

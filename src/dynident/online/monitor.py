@@ -1,4 +1,4 @@
-"""How well the latest values explain what comes: errors of each joint, and how alike neighbouring ones are."""
+"""How well the latest values explain what comes: errors of each joint, and how alike neighboring ones are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ErrorMonitor:
     def __init__(self, n_joints: int, instants: float) -> None:
         self.n = n_joints
         self.share = float(np.exp(-1.0 / max(instants, 1.0)))
-        # Lines: squared errors, products of neighbouring errors, squared torques, count; in weights.
+        # Lines: squared errors, products of neighboring errors, squared torques, count; in weights.
         self._sums = np.zeros((4, n_joints))
         self._last = np.zeros(n_joints)
         self._fresh = np.zeros((_HELD, 2, n_joints))  # not summed up yet: that is done for many at once

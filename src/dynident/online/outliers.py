@@ -1,4 +1,4 @@
-"""Positions that jump: steps that no joint speed explains, from encoder glitches and from logs glued together.
+"""Positions that jump: steps that no joint velocity explains, from encoder glitches and from logs glued together.
 
 A sample that jumps waits for the next one, which tells what it was. If that goes on from the sample before, the jump
 was a glitch and is dropped; if it goes on from the jump, the motion does, and the filters start anew as after a gap. If
@@ -20,7 +20,7 @@ Part = tuple[bool, Array, Array]  # whether the filters are to start anew, stamp
 
 
 def speed_limits(robot: Robot) -> Array:
-    """(n_joints,) speeds that moving joints do not exceed, with a margin [rad/s or m/s]."""
+    """(n_joints,) velocities that moving joints do not exceed, with a margin [rad/s or m/s]."""
     found = []
     for place in robot.moving:
         joint = robot.joints[robot.active[place]]
@@ -35,7 +35,7 @@ class OutlierGate:
     """Lets samples pass, except those that jump.
 
     Args:
-        limits: (n_joints,) largest speed of each joint [rad/s or m/s].
+        limits: (n_joints,) largest velocity of each joint [rad/s or m/s].
         sample_time: Time between samples [s].
 
     Attributes:
@@ -95,7 +95,7 @@ class OutlierGate:
         return start + (int(bad[0]) if len(bad) else len(gaps))
 
     def _is_explained(self, before: float, q: Array | list[float], time: float, values: Array) -> bool:
-        """Whether a joint's speed explains the step, or stamps say that it is none."""
+        """Whether a joint's velocity explains the step, or stamps say that it is none."""
         gap = time - before
         if not 0.0 < gap <= self.longest:
             return True

@@ -15,13 +15,12 @@ from dynident.online.prior import Prior
 from dynident.online.thresholds import THRESHOLDS
 from dynident.payload.problem import PAYLOAD_NAMES, SESSIONS, payload_matrix
 from dynident.payload.quantities import (
-    MASS_SHARE,
-    NONE_SHARE,
     PayloadAdvice,
     PayloadNumber,
     payload_advice,
     payload_numbers,
 )
+from dynident.payload.thresholds import THRESHOLDS as PAYLOAD
 from dynident.robot.parameters import LINK_UNITS
 
 PAYLOAD_UNKNOWNS = 10  # they come first, friction of the session follows
@@ -80,7 +79,7 @@ class PayloadState:
     Attributes:
         numbers: mass, cx .. cz, Ixx .. Iyz in the tool frame; what the motion does not support has no value.
         mass: As estimated, whether supported or not [kg].
-        mass_std: Its deviation [kg].
+        mass_std: Its standard deviation [kg].
         present: Whether there is a payload; None while that cannot be told.
         warnings: Why numbers are withheld.
     """
@@ -122,7 +121,7 @@ def payload_state(
     if found.determined[MASS]:
         if numbers[0].value is not None:
             present = True
-        elif mass <= NONE_SHARE * std and std <= least_mass:
+        elif mass <= PAYLOAD.min_mass_std * std and std <= least_mass:
             present = False
     return PayloadState(numbers, mass, std, present, warnings)
 
@@ -137,6 +136,8 @@ def payload_verdict(
     if state.present is None:
         return MotionVerdict(False, state.warnings[0] if state.warnings else "the motion does not determine the mass")
     if not state.present:
-        return MotionVerdict(True, f"no payload: mass {state.mass:.3g} kg with a deviation of {state.mass_std:.2g} kg")
+        return MotionVerdict(
+            True, f"no payload: mass {state.mass:.3g} kg with a standard deviation of {state.mass_std:.2g} kg"
+        )
     share = 100.0 * state.mass_std / state.mass
-    return MotionVerdict(True, f"mass known within {share:.2g} % (at most {100.0 * MASS_SHARE:.0f} %)")
+    return MotionVerdict(True, f"mass known within {share:.2g} % (at most {100.0 * PAYLOAD.mass_share:.0f} %)")

@@ -24,16 +24,16 @@ PLAIN = ("Fv", "Fc")
 def plain_part(fit: Fit) -> tuple[BaseParameters, Array, Array, Mask, str]:
     """What a fit says about a model that is a function of the state alone.
 
-    Links, rotors and offsets keep their values and deviations. Viscous and Coulomb friction share the friction with
-    what has a memory or follows the load, so their values in the fit mean nothing alone: those nearest to all of it in
-    steady motion stand in, without deviations of their own.
+    Links, rotors and offsets keep their values and standard deviations. Viscous and Coulomb friction share the friction
+    with what has a memory or follows the load, so their values in the fit mean nothing alone: those nearest to all of
+    it in steady motion stand in, without standard deviations of their own.
 
     Args:
         fit: The estimate, with terms that follow the motion along time.
 
     Returns:
-        The base parameters, (n,) values, (n, n) covariance, zero for what has no deviation, (n,) which are known, and
-        a note for the reader.
+        The base parameters, (n,) values, (n, n) covariance, zero where there is no standard deviation, (n,) which are
+        known, and a note for the reader.
     """
     of_state = state_terms(fit.base.terms)
     lacking = [name for name in PLAIN if name not in [term.name for term in of_state]]
@@ -41,7 +41,7 @@ def plain_part(fit: Fit) -> tuple[BaseParameters, Array, Array, Mask, str]:
     nearest, left = ({}, 0.0) if fit.friction_view is None else plain_elements(fit)
     places = [fit.names.index(name) if name in fit.names else -1 for name in base.names]
     beta, determined = np.zeros(base.n), np.zeros(base.n, dtype=bool)
-    own = np.zeros(base.n, dtype=bool)  # with the deviations of the fit
+    own = np.zeros(base.n, dtype=bool)  # with the standard deviations of the fit
     for i, (name, place) in enumerate(zip(base.names, places, strict=True)):
         if name in nearest:
             beta[i], determined[i] = nearest[name], True
@@ -72,7 +72,7 @@ class Prior:
         beta: (n,) values; zero where nothing is known.
         covariance: (n, n) of them; zero for values that are taken as exact.
         determined: (n,) which of them are known.
-        sigma: (n_joints,) deviation of each joint's torque, the fixed weight of its rows [N·m or N].
+        sigma: (n_joints,) standard deviation of each joint's torque, the fixed weight of its rows [N·m or N].
         words: Where this comes from.
         reference: (10 n_links,) links that terms which depend on the load are linear around; None without such terms.
         notes: What a reader should know about it.
@@ -94,8 +94,8 @@ class Prior:
         """Whether anything is known."""
         return bool(self.determined.any())
 
-    def regularisation(self) -> Array:
-        """Rows that hold the values with their deviations, (n_determined, n + 1); see `lean` of the options."""
+    def regularization(self) -> Array:
+        """Rows that hold the values within their standard deviations, (n_determined, n + 1); see the option `lean`."""
         places = np.flatnonzero(self.determined)
         if not len(places):
             return np.zeros((0, self.base.n + 1))
@@ -115,7 +115,7 @@ class Prior:
 
 
 def same_known(one: Prior | None, other: Prior | None) -> bool:
-    """Whether two estimations stand on the same values, deviations and weights."""
+    """Whether two estimations stand on the same values, standard deviations and weights."""
     if one is None or other is None:
         return one is other
     pairs = ((one.beta, other.beta), (one.covariance, other.covariance), (one.sigma, other.sigma))
@@ -132,7 +132,7 @@ def known_robot(
         robot: The robot.
         terms: Terms of the model, or None for those of the prior.
         prior: The estimate, the values, or None.
-        sigma: (n_joints,) deviation of each joint's torque, or None.
+        sigma: (n_joints,) standard deviation of each joint's torque, or None.
         payload: Whether a payload is looked for: the robot may then have friction with a memory, which is subtracted.
 
     Raises:
@@ -192,7 +192,7 @@ def _check_terms(base: BaseParameters) -> None:
 def _deviations(robot: Robot, sigma: ArrayLike) -> Array:
     values = np.asarray(sigma, dtype=np.float64)
     if values.shape != (len(robot.joint_names),) or not (np.isfinite(values) & (values > 0.0)).all():
-        raise InputError(f"sigma must be one positive deviation for each of {', '.join(robot.joint_names)}")
+        raise InputError(f"sigma must be one positive standard deviation for each of {', '.join(robot.joint_names)}")
     return values
 
 

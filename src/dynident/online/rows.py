@@ -15,7 +15,7 @@ from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
 from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.identifiability.base_regressor import BaseRegressor
-from dynident.online.filters import Filtered
+from dynident.online.filters import FilteredMotion
 from dynident.online.prior import Prior
 from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
@@ -180,7 +180,7 @@ class RowMaker:
     """Makes rows over base parameters, or over fewer unknowns around known values.
 
     Columns and torque are averaged over the instants of a box, which is the parallel filtering of Gautier et al. 1995
-    with the simplest of filters: both sides of the equations pass it, columns that jump with the sign of a speed too.
+    with the simplest of filters: both sides of the equations pass it, columns that jump with the sign of dq too.
 
     Args:
         known: The model, and the weight of each joint.
@@ -263,7 +263,7 @@ class RowMaker:
         np.matmul(self._turn, self._slab, out=self._short)
         return self._short, self._slab, count
 
-    def many(self, motion: Filtered) -> tuple[Mask, Array, Array, Array]:
+    def many(self, motion: FilteredMotion) -> tuple[Mask, Array, Array, Array]:
         """Rows of whole boxes, (n_boxes * box, n_joints) of motion.
 
         Returns:

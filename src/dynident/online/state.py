@@ -17,7 +17,7 @@ from dynident.physical.result import PhysicalParameters
 
 @dataclass(frozen=True, eq=False)
 class OnlineState:
-    """Parameters, deviations and a verdict at an instant.
+    """Parameters, standard deviations and a verdict at an instant.
 
     Attributes:
         time: Stamp of the last sample [s].
@@ -25,7 +25,7 @@ class OnlineState:
         names: Of the parameters.
         units: Of the parameters.
         values: (k,) as estimated by data and prior.
-        std: (k,) deviations; infinite where nothing is known.
+        std: (k,) standard deviations; infinite where nothing is known.
         determined: (k,) whether the data alone determines each.
         verdict: Whether the motion supports the result, or the reason why not.
         joints: Names of the joints.
@@ -102,7 +102,7 @@ class Sample:
         time: Stamp [s].
         q: (n_joints,) positions of the moving joints [rad or m].
         tau: (n_joints,) torque at the actuated coordinates, referred to the joint side [N·m or N].
-        dq: (n_joints,) measured speeds [rad/s or m/s], or None: they are then derived from the positions.
+        dq: (n_joints,) measured velocities [rad/s or m/s], or None: they are then derived from the positions.
     """
 
     time: float
@@ -165,7 +165,7 @@ class StreamState:
     """The state of an estimator in the middle of a stream, or at its end.
 
     Attributes:
-        estimate: State of the estimator: parameters, deviations, verdict, torque error, payload.
+        estimate: State of the estimator: parameters, standard deviations, verdict, torque error, payload.
         counters: What became of all that was received.
         source: Where the samples come from.
         time: Stamp of the last sample used [s]; None before the first.

@@ -9,11 +9,10 @@ if TYPE_CHECKING:
     from dynident.payload.drive_gains import DriveGains as DriveGains, identify_drive_gains as identify_drive_gains
     from dynident.payload.identification import PayloadEstimate as PayloadEstimate, identify_payload as identify_payload
     from dynident.payload.known_payload import (
-        Load as Load,
-        LoadComparison as LoadComparison,
-        LoadRow as LoadRow,
-        compare_load as compare_load,
-        load_change as load_change,
+        PayloadComparison as PayloadComparison,
+        PayloadRow as PayloadRow,
+        compare_payload as compare_payload,
+        payload_change as payload_change,
     )
     from dynident.payload.quantities import PayloadNumber as PayloadNumber
 else:
@@ -23,7 +22,14 @@ else:
             "dynident.payload.body": "Payload",
             "dynident.payload.drive_gains": "DriveGains identify_drive_gains",
             "dynident.payload.identification": "PayloadEstimate identify_payload",
-            "dynident.payload.known_payload": "Load LoadComparison LoadRow compare_load load_change",
+            "dynident.payload.known_payload": "PayloadComparison PayloadRow compare_payload payload_change",
             "dynident.payload.quantities": "PayloadNumber",
+        },
+        renamed={
+            "Load": "Payload",
+            "LoadComparison": "PayloadComparison",
+            "LoadRow": "PayloadRow",
+            "compare_load": "compare_payload",
+            "load_change": "payload_change",
         },
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass
 
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.errors import InputError
-from dynident.robot.model import Robot
-from dynident.robot.parameters import from_classical, in_frame
+from dynident.errors import InputError, UnknownNameError
+from dynident.robot.model import Robot, Transform
+from dynident.robot.parameters import LINK_SYMBOLS, from_classical, in_frame, to_classical
 from dynident.robot.physicality import violations
 
 
@@ -19,33 +20,70 @@ class Payload:
 
     Attributes:
         mass: [kg].
-        com: Centre of mass [m].
-        inertia: XX XY XZ YY YZ ZZ about the centre of mass, axes parallel to the tool's [kg·m²].
+        com: Center of mass [m].
+        inertia: XX XY XZ YY YZ ZZ about the center of mass, axes parallel to the tool's [kg·m²].
+        strict: Whether inertia that belongs to no body is refused.
     """
 
     mass: float
-    com: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    inertia: tuple[float, float, float, float, float, float] = (0.0,) * 6
+    com: Sequence[float] | Array = (0.0, 0.0, 0.0)
+    inertia: Sequence[float] | Array = (0.0,) * 6
+    strict: InitVar[bool] = True
 
-    def __post_init__(self) -> None:
-        numbers = (self.mass, *self.com, *self.inertia)
-        if len(self.com) != 3 or len(self.inertia) != 6 or not np.all(np.isfinite(numbers)):
-            raise InputError(f"payload {numbers}: expected a mass, three and six finite numbers")
-        broken = violations(self.parameters, "payload")
-        if broken or not self.mass > 0.0:
-            raise InputError(f"{broken[0] if broken else f'payload: mass is {self.mass}'}; give a body that can exist")
+    def __post_init__(self, strict: bool) -> None:
+        for name, shape in (("mass", ()), ("com", (3,)), ("inertia", (6,))):
+            given = getattr(self, name)
+            value = np.asarray(given, dtype=np.float64)
+            if value.shape != shape or not np.isfinite(value).all():
+                raise InputError(f"{name} of the payload must be finite, with shape {shape}; got {given!r}")
+            object.__setattr__(self, name, tuple(value.tolist()) if shape else float(value))
+        if not self.mass > 0.0:
+            raise InputError(f"mass of the payload is {self.mass:g} kg; expected more than zero")
+        broken = violations(from_classical(self.mass, np.zeros(3), self._matrix), "payload") if strict else []
+        if broken:
+            raise InputError(
+                f"inertia of the payload belongs to no body: {broken[0].condition} ({broken[0].value:.4g} kg·m²); "
+                "expected XX XY XZ YY YZ ZZ about the center of mass (Payload.from_standard takes those about the tool)"
+            )
+
+    @staticmethod
+    def from_standard(values: Mapping[str, float]) -> Payload:
+        """A payload from its standard parameters (XX, .. MX, .. M) about the origin of the tool frame, as in papers.
+
+        Rounding of printed numbers may leave inertia about the center of mass that belongs to no body; that is allowed.
+        """
+        for name in values:
+            if name not in LINK_SYMBOLS:
+                raise UnknownNameError("standard parameter of a payload", name, LINK_SYMBOLS)
+        mass, center, inertia = to_classical([values.get(symbol, 0.0) for symbol in LINK_SYMBOLS])
+        return Payload(float(mass), center, inertia[(0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)], strict=False)
 
     @property
-    def parameters(self) -> Array:
-        """Standard parameters (10,) in the tool frame."""
-        xx, xy, xz, yy, yz, zz = self.inertia
-        return from_classical(self.mass, self.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    def _matrix(self) -> Array:
+        """(3, 3) inertia about the center of mass."""
+        return np.array(self.inertia)[[[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
+
+    @property
+    def standard(self) -> Array:
+        """(10,) standard parameters about the origin of the tool frame."""
+        return from_classical(self.mass, self.com, self._matrix)
 
     def on(self, robot: Robot) -> tuple[int, Array]:
         """The link that carries it and what it adds to that link's standard parameters (10,)."""
-        if robot.tool is None:
-            raise InputError(
-                f"robot {robot.name} has several branches; say in its file which link carries the tool (tool:)"
-            )
-        link, frame = robot.tool
-        return link, in_frame(self.parameters, frame.rotation, frame.translation)
+        link, frame = tool_link(robot)
+        return link, in_frame(self.standard, frame.rotation, frame.translation)
+
+    def at(self, robot: Robot) -> dict[str, float]:
+        """What it adds to the standard parameters of the robot's tool link, by name."""
+        link, chi = self.on(robot)
+        number = robot.joints[link].number
+        return {f"{symbol}{number}": float(x) for symbol, x in zip(LINK_SYMBOLS, chi, strict=True)}
+
+
+def tool_link(robot: Robot) -> tuple[int, Transform]:
+    """Index of the link that carries the tool, and the tool frame in it."""
+    if robot.tool is None:
+        raise InputError(
+            f"robot {robot.name} has several branches; say in its file which link carries the tool (tool:)"
+        )
+    return robot.tool

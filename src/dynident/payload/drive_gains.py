@@ -1,12 +1,12 @@
-r"""Drive gains from runs without and with a load of which one mass is known, by total least squares.
+r"""Drive gains from runs without and with a payload of which one mass is known, by total least squares.
 
 Torque is a gain times what was logged, so runs alone tell parameters and gains only up to one common factor; a known
-mass fixes that. With the torque y_j that nominal gains give, the factors k_j that correct them, and the load's unknown
-standard parameters chi_u beside the known ones,
+mass fixes that. With the torque y_j that nominal gains give, the factors k_j that correct them, and the payload's
+unknown standard parameters chi_u beside the known ones,
 
 .. math:: W_j \beta - k_j y_j = 0, \qquad W_j (\beta + K_u \chi_u) + W_j K_k \chi_k - k_j y_j = 0
 
-without and with the load. The noise is in y, which stands on the side of the unknowns: least squares would draw the
+without and with the payload. The noise is in y, which stands on the side of the unknowns: least squares would draw the
 gains to zero. Total least squares looks for the smallest change of y, beside its noise, that makes the equations agree,
 
 .. math:: \min \sum_j \| y_j - (W_j \beta_j + b_j) / k_j \|^2 / s_j^2
@@ -23,19 +23,20 @@ through instruments (`instruments.py`), which such noise does not reach.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, on_one_thread, record
 from dynident.errors import InputError, SingularError, UnknownNameError
 from dynident.estimate.stages import StageData, shared_inflation
 from dynident.information.factor import triangular
 from dynident.information.information import Information
-from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord, text_table
 from dynident.information.solution import RANK_SHARE
-from dynident.payload.instruments import InstrumentedChannel, instrumented
-from dynident.payload.known_payload import Load, tool_link
+from dynident.payload.body import Payload, tool_link
+from dynident.payload.instruments import InstrumentedChannel, instrument_channels
+from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 
@@ -43,61 +44,50 @@ _ROUNDS = 500
 _SETTLED = 1e-9
 _REWEIGHTED = 4  # rounds in which the noise of each channel is measured anew
 _MOST_DAMPING = 1e6  # beyond it, a step that does not help is as good as none
-_WORST = 0.5  # relative deviation of a gain from which it is not found at all
 _LEAST_NOISE = 1e-10  # share of a channel's torque below which its noise is rounding
 _POSITIVE = ("ZZ", "Ia", "Fv", "Fc")  # no body or drive has these negative, regrouped or not
-_TOLD_APART = 1e-9  # share of the load's known part that its unknown part must not explain
+_TOLD_APART = 1e-9  # share of the payload's known part that its unknown part must not explain
 
 
-@dataclass(frozen=True, eq=False)
-class DriveGains:
-    """Drive gains, and what else had to be found with them.
+@record
+class DriveGains(ParameterEstimate):
+    """Drive gains by joint, and what else had to be found with them.
+
+    The residual standard deviations are the noise of each channel on the corrected scale [N·m or N], the condition is
+    that of all unknown columns, scaled to unit norm.
 
     Attributes:
-        joints: Joints in the order of the gains.
-        factors: (n_joints,) by which the torques used must be multiplied.
-        covariance: (n_joints, n_joints) of the factors.
         nominal: (n_joints,) gains that the torques used were made with; ones where they were raw signals.
-        parameters: Base parameters without the load, on the corrected scale.
-        load: Load parameters that were not known, and those that were, by name.
-        sigma: (n_joints,) noise of each channel on the corrected scale [N·m or N].
-        condition: Condition of all unknown columns, scaled to unit norm.
-        iterations: Rounds of weighting.
+        parameters: Base parameters without the payload, on the corrected scale.
+        payload: Payload parameters that were not known, and those that were, by name.
         warnings: What a reader should know.
     """
 
-    joints: tuple[str, ...]
-    factors: Array
-    covariance: Array
-    nominal: Array
-    parameters: ParameterEstimate
-    load: Mapping[str, float]
-    sigma: Array
-    condition: float
-    iterations: int
+    nominal: Array = field(default_factory=lambda: np.zeros(0))
+    parameters: ParameterEstimate | None = None
+    payload: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        for name in ("factors", "covariance", "nominal", "sigma"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joints in the order of the gains."""
+        return self.names
 
     @property
     def gains(self) -> Array:
         """(n_joints,) drive gains."""
-        return self.factors * self.nominal
+        return self.values
 
     @property
-    def std(self) -> Array:
-        """(n_joints,) their deviations."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0)) * np.abs(self.nominal)
+    def factors(self) -> Array:
+        """(n_joints,) by which the torques used must be multiplied."""
+        return self.values / self.nominal
 
     def table(self) -> str:
-        """Joint, gain, deviation and the factor on the nominal gain."""
-        lines = [("joint", "gain", "std", "factor")]
-        for joint, gain, std, factor in zip(self.joints, self.gains, self.std, self.factors, strict=True):
-            lines.append((joint, f"{gain:.5g}", f"{std:.2g}", f"{factor:.4f}"))
-        widths = [max(len(line[i]) for line in lines) for i in range(4)]
-        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        """Joint, gain, standard deviation and the factor on the nominal gain."""
+        each = zip(self.names, self.values, self.std, self.factors, strict=True)
+        lines = [(joint, f"{gain:.5g}", f"{std:.2g}", f"{factor:.4f}") for joint, gain, std, factor in each]
+        return text_table(("joint", "gain", "std", "factor"), lines, ())
 
 
 @on_one_thread
@@ -105,7 +95,7 @@ def identify_drive_gains(
     robot: Robot,
     unloaded: Information | StageData,
     loaded: Information | StageData,
-    known: Load | Mapping[str, float],
+    known: Payload | Mapping[str, float],
     *,
     nominal: Sequence[float] | Array | None = None,
     known_std: float = 0.0,
@@ -114,19 +104,19 @@ def identify_drive_gains(
     """Drive gains from unloaded and loaded runs.
 
     Args:
-        robot: The robot; its tool link carries the load.
-        unloaded: Data without the load, with torque by nominal gains (as logs with currents have it) or raw signals.
+        robot: The robot; its tool link carries the payload.
+        unloaded: Data without the payload, with torque by nominal gains (as logs with currents have it) or raw signals.
             Give the experiment of `di.experiment` where the data comes from logs; information alone takes positions,
             velocities and accelerations for exact.
-        loaded: Data with the load, torque made in the same way.
-        known: The load if all of it is known, else what is known of its standard parameters in the frame of the tool
+        loaded: Data with the payload, torque made in the same way.
+        known: The payload if all of it is known, else what is known of its standard parameters in the frame of the tool
             link, such as {"M": 10.9}.
         nominal: (n_joints,) gains that the torque was made with; default one.
         known_std: Deviation of the known values as a share of them, all off by the same share.
         inflation: (n_joints,) rows that weigh as much as one independent row; default that of experiments, else one.
 
     Raises:
-        SingularError: When the known part of the load does not fix the scale.
+        SingularError: When the known part of the payload does not fix the scale.
     """
     runs = [one if isinstance(one, StageData) else StageData("", one) for one in (unloaded, loaded)]
     unloaded, loaded = (one.information for one in runs)
@@ -144,23 +134,35 @@ def identify_drive_gains(
     spread = _vector(shared_inflation(runs, unloaded.channels) if inflation is None else inflation, m, "inflation")
     instruments = _instruments(runs)
     loaded = loaded.over(unloaded)
-    columns = _Columns.of(robot, unloaded, known)
-    problem = _Problem(unloaded, loaded, columns, instruments)
+    columns = _PayloadColumns.of(robot, unloaded, known)
+    problem = _GainProblem(unloaded, loaded, columns, instruments)
     theta, covariance, sigma, condition, rounds = problem.solve(spread)
     n, u = unloaded.coordinates.n, columns.free.shape[1]
     covariance = covariance + known_std**2 * np.outer(theta, theta)
     factors = theta[n + u :]
+    solved = SolveRecord(
+        rank=len(theta),
+        singular_values=np.zeros(0),
+        condition=condition,
+        gap=(np.nan, np.nan),
+        channels=unloaded.channels,
+        residual_std=sigma,
+        channel_weights=sigma**-2.0,
+        determined=np.ones(m, dtype=bool),
+        n_rows=float(problem.rows.sum()),
+        iterations=rounds,
+    )
     return DriveGains(
-        joints=unloaded.channels,
-        factors=factors,
-        covariance=covariance[n + u :, n + u :],
+        names=unloaded.channels,
+        units=("",) * m,
+        values=factors * scale,
+        covariance=covariance[n + u :, n + u :] * np.outer(scale, scale),
+        determined=np.ones(m, dtype=bool),
+        solve=solved,
         nominal=scale,
         parameters=ParameterEstimate.of(unloaded.coordinates, theta[:n], covariance[:n, :n], np.ones(n, dtype=bool)),
-        load=columns.load(theta[n : n + u]),
-        sigma=sigma,
-        condition=condition,
-        iterations=rounds,
-        warnings=_swapped(unloaded.names, theta[:n], factors if nominal is not None else None),
+        payload=columns.payload(theta[n : n + u]),
+        warnings=_swap_warning(unloaded.names, theta[:n], factors if nominal is not None else None),
     )
 
 
@@ -171,10 +173,10 @@ def _instruments(runs: Sequence[StageData]) -> list[list[InstrumentedChannel]] |
         return None
     if rows[0].coordinates.names != rows[1].coordinates.names:
         raise InputError(
-            "the experiments without and with the load have other base parameters; lock the same joints and use the "
+            "the experiments without and with the payload have other base parameters; lock the same joints and use the "
             "same terms in both"
         )
-    found = [instrumented(one) for one in rows]
+    found = [instrument_channels(one) for one in rows]
     return [[seen[name] for name in run.information.channels] for seen, run in zip(found, runs, strict=True)]
 
 
@@ -195,8 +197,8 @@ def _check_data(robot: Robot, data: Information, label: str) -> None:
             )
 
 
-def _swapped(names: Sequence[str], values: Array, factors: Array | None) -> tuple[str, ...]:
-    """Words for a load that was taken off, not put on: everything is found with its sign turned.
+def _swap_warning(names: Sequence[str], values: Array, factors: Array | None) -> tuple[str, ...]:
+    """Words for a payload that was taken off, not put on: everything is found with its sign turned.
 
     Gains of raw signals may have either sign; what a body or friction cannot have negative tells then.
     """
@@ -216,8 +218,8 @@ def _vector(given: Sequence[float] | Array | None, m: int, name: str) -> Array:
 
 
 @dataclass(frozen=True)
-class _Columns:
-    """What a load adds to the base parameters.
+class _PayloadColumns:
+    """What a payload adds to the base parameters.
 
     Attributes:
         free: (n, u) independent directions of its unknown part.
@@ -234,18 +236,18 @@ class _Columns:
     known: Mapping[str, float]
 
     @staticmethod
-    def of(robot: Robot, information: Information, given: Load | Mapping[str, float]) -> _Columns:
-        number, _ = tool_link(robot)
-        if isinstance(given, Load):
+    def of(robot: Robot, information: Information, given: Payload | Mapping[str, float]) -> _PayloadColumns:
+        number = robot.joints[tool_link(robot)[0]].number
+        if isinstance(given, Payload):
             known = given.at(robot)
         else:
             for name in given:
                 if name not in LINK_SYMBOLS:
-                    raise UnknownNameError("standard parameter of a load", name, LINK_SYMBOLS)
+                    raise UnknownNameError("standard parameter of a payload", name, LINK_SYMBOLS)
                 if isinstance(given[name], str | bool) or not np.isfinite(given[name]):
-                    raise InputError(f"{name} of the load is {given[name]!r}; expected a finite number")
+                    raise InputError(f"{name} of the payload is {given[name]!r}; expected a finite number")
             if given.get("M", 1.0) <= 0.0:
-                raise InputError(f"mass of the load is {given['M']:g} kg; expected more than zero")
+                raise InputError(f"mass of the payload is {given['M']:g} kg; expected more than zero")
             known = {f"{name}{number}": float(value) for name, value in given.items()}
         K, standard = information.coordinates.K, [column.name for column in information.coordinates.columns]
         place = {name: j for j, name in enumerate(standard)}
@@ -262,19 +264,19 @@ class _Columns:
         rest = fixed - left[:, :rank] @ (left[:, :rank].T @ fixed)
         if np.linalg.norm(rest) <= _TOLD_APART * max(float(np.linalg.norm(fixed)), 1e-300):
             raise SingularError(
-                "the known part of the load changes nothing that its unknown part could not change as well; the mass "
-                "must be known"
+                "the known part of the payload changes nothing that its unknown part could not change as well; the "
+                "mass must be known"
             )
         back = (right[:rank].T / singular[:rank]) / size[:, None]
-        return _Columns(left[:, :rank], fixed, back, names, known)
+        return _PayloadColumns(left[:, :rank], fixed, back, names, known)
 
-    def load(self, directions: Array) -> dict[str, float]:
-        """All parameters of the load that have an effect, by name."""
+    def payload(self, directions: Array) -> dict[str, float]:
+        """All parameters of the payload that have an effect, by name."""
         return {**dict(zip(self.names, (self.back @ directions).tolist(), strict=True)), **self.known}
 
 
-class _Problem:
-    """Rows over base parameters, load directions, the known load and the factors, channel by channel.
+class _GainProblem:
+    """Rows over base parameters, payload directions, the known payload and the factors, channel by channel.
 
     Attributes:
         channels: Of each channel all rows, compressed: what they leave is its noise.
@@ -286,7 +288,7 @@ class _Problem:
         self,
         unloaded: Information,
         loaded: Information,
-        columns: _Columns,
+        columns: _PayloadColumns,
         instruments: Sequence[Sequence[InstrumentedChannel]] | None = None,
     ) -> None:
         n, u, m = unloaded.coordinates.n, columns.free.shape[1], len(unloaded.channels)
@@ -294,12 +296,12 @@ class _Problem:
 
         def stacked(j: int, empty: Array, full: Array) -> Array:
             parts = []
-            for dense, has_load in ((empty, 0.0), (full, 1.0)):
+            for dense, has_payload in ((empty, 0.0), (full, 1.0)):
                 W = dense[:, :n]
                 signals = np.zeros((len(dense), m))
                 signals[:, j] = -dense[:, n]
-                known = has_load * W @ columns.fixed
-                parts.append(np.column_stack([W, has_load * W @ columns.free, known, signals]))
+                known = has_payload * W @ columns.fixed
+                parts.append(np.column_stack([W, has_payload * W @ columns.free, known, signals]))
             return np.vstack(parts)
 
         if instruments is None:
@@ -317,23 +319,22 @@ class _Problem:
                 raise InputError(f"channel {unloaded.channels[j]} has no torque at all; leave it out with `outputs`")
 
     def solve(self, inflation: Array) -> tuple[Array, Array, Array, float, int]:
-        """Unknowns (base, load directions, factors), covariance, noise per channel, condition and rounds."""
+        """Unknowns (base, payload directions, factors), covariance, noise per channel, condition and rounds."""
         e = self.n_exact
         signal = np.array([np.linalg.norm(part[:, e + 1 + j]) for j, part in enumerate(self.channels)])
         floors = _LEAST_NOISE * signal
         x, c = self._start(signal)
         if not self.instruments:
             x, c, found, rounds, settled = self._settle(x, c, floors)
-        for _ in range(
-            _REWEIGHTED if self.instruments else 0
-        ):  # the noise is that of the rows, not of their projection
+        # The noise is that of the rows, not of their projection.
+        for _ in range(_REWEIGHTED if self.instruments else 0):
             x, c, found, rounds, settled = self._settle(x, c, floors, self._noise(x, c, floors))
         covariance, condition = found.spread(inflation)
         relative = np.sqrt(np.diag(covariance)[e:]) / np.abs(c)
-        if not settled or not relative.max() < _WORST:
+        if not settled or not relative.max() < THRESHOLDS.max_gain_std:
             raise SingularError(
                 "the runs do not tell the gains: in some channel there is more noise than torque, or no other channel "
-                "feels its parameters; lower the band of the signals, record livelier motion, or use a heavier load"
+                "feels its parameters; lower the band of the signals, record livelier motion, or use a heavier payload"
             )
         back = np.concatenate([np.ones(e), -1.0 / c**2])  # factors are the inverse of c
         covariance = covariance * np.outer(back, back)
@@ -341,14 +342,14 @@ class _Problem:
 
     def _settle(
         self, x: Array, c: Array, floors: Array, noise: Array | None = None
-    ) -> tuple[Array, Array, _Look, int, bool]:
+    ) -> tuple[Array, Array, _GaussNewtonPoint, int, bool]:
         """Gauss-Newton to where the merit is least: the unknowns, the last look, rounds, whether it settled."""
-        e, found = self.n_exact, self._look(x, c, floors, noise)
+        e, found = self.n_exact, self._point(x, c, floors, noise)
         damping, rounds, settled = 1e-3, 0, False
         while not settled and rounds < _ROUNDS:
             rounds += 1
             step, size = found.step(damping)
-            after = self._look(x + step[:e], c + step[e:], floors, noise)
+            after = self._point(x + step[:e], c + step[e:], floors, noise)
             small = float(np.abs(step[e:] / c).max()) < _SETTLED or size < _SETTLED
             if np.isfinite(after.merit) and after.merit <= found.merit + 1e-9 * max(abs(found.merit), 1.0):
                 x, c, found, damping = x + step[:e], c + step[e:], after, max(damping / 10.0, 1e-12)
@@ -369,13 +370,13 @@ class _Problem:
         exact, mixed, rest = R[: e + 1, : e + 1], R[: e + 1, e + 1 :], R[e + 1 :, e + 1 :]
         if np.abs(np.diag(exact)).min() < RANK_SHARE * (e + 1) * np.abs(np.diag(exact)).max():
             raise SingularError(
-                "the runs do not tell the load from the robot; move all joints in both, with and without the load"
+                "the runs do not tell the payload from the robot; move all joints in both, with and without the payload"
             )
         k = np.linalg.svd(rest)[2][-1]
         others = -np.linalg.solve(exact, mixed @ k)
         if abs(others[-1]) < 1e-9 * float(np.abs(others).max()) or not k.all():
             raise SingularError(
-                "the loaded runs do not show the known load; were they made with it, is it heavy enough?"
+                "the loaded runs do not show the known payload; were they made with it, is it heavy enough?"
             )
         whole = np.concatenate([others, k]) / size
         whole = whole / whole[e]
@@ -387,7 +388,7 @@ class _Problem:
         left = [part[:, e + 1 + j] + c[j] * (part[:, :e] @ x + part[:, e]) for j, part in enumerate(self.channels)]
         return np.asarray(np.maximum([np.linalg.norm(one) for one in left], floors) / np.sqrt(self.rows))
 
-    def _look(self, x: Array, c: Array, floors: Array, given: Array | None) -> _Look:
+    def _point(self, x: Array, c: Array, floors: Array, given: Array | None) -> _GaussNewtonPoint:
         """Residuals y_j - c_j (E_j x + b_j) and their derivatives, each channel over its own noise, or a given one."""
         e, noise = self.n_exact, self._noise(x, c, floors) if given is None else given
         residuals, slopes = [], []
@@ -400,11 +401,11 @@ class _Problem:
             residuals.append(residual / noise[j])
             slopes.append(slope / noise[j])
         merit = self.rows @ np.log(noise) if given is None else sum(float(one @ one) for one in residuals)
-        return _Look(residuals, slopes, noise, float(merit))
+        return _GaussNewtonPoint(residuals, slopes, noise, float(merit))
 
 
 @dataclass(frozen=True)
-class _Look:
+class _GaussNewtonPoint:
     """A point on the way: weighted residuals and derivatives of each channel, its noise, and what is to be small.
 
     Attributes:

@@ -24,7 +24,7 @@ from dynident.information.parameter_estimate import text_table
 from dynident.information.solution import dense_channels, solve_weighted
 from dynident.logs.log import LogSource, as_logs, log_warnings, torque_kind
 from dynident.options import keywords
-from dynident.payload.known_payload import Load
+from dynident.payload.body import Payload
 from dynident.payload.options import PayloadOptions
 from dynident.payload.problem import (
     SESSIONS,
@@ -37,10 +37,10 @@ from dynident.payload.problem import (
     tool_matrix,
 )
 from dynident.payload.quantities import NUMBER_NAMES, PayloadNumber, payload_advice, payload_numbers
+from dynident.payload.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 
 FOLDS = 5
-LEAST_GAIN = 0.01  # share of the squared error; less is not worth the certainty that it costs
 _WORDS = {
     "none": "friction is that of the robot without payload",
     "load": "how friction grows with load is estimated anew in the loaded runs",
@@ -48,23 +48,8 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class SessionChoice:
-    """What was decided.
-
-    Attributes:
-        session: A key of `SESSIONS`.
-        errors: Squared error on the parts left out of each candidate, in variances of the noise, mean per equation.
-        reason: In words.
-    """
-
-    session: str
-    errors: dict[str, float]
-    reason: str
-
-
-def chosen_session(problem: PayloadProblem, wanted: str = "auto") -> SessionChoice:
-    """The friction that the loaded runs have of their own.
+def choose_session(problem: PayloadProblem, wanted: str = "auto") -> tuple[str, str]:
+    """The friction that the loaded runs have of their own, a key of `SESSIONS`, and why in words.
 
     Args:
         problem: The problem.
@@ -76,9 +61,9 @@ def chosen_session(problem: PayloadProblem, wanted: str = "auto") -> SessionChoi
     if wanted != "auto":
         if wanted not in SESSIONS:
             raise UnknownNameError("session friction", wanted, ("auto", *SESSIONS))
-        return SessionChoice(wanted, {}, f"{_WORDS[wanted]}, as asked for")
+        return wanted, (f"{_WORDS[wanted]}, as asked for")
     if len(problem.loaded.segments) < 2:
-        return SessionChoice("none", {}, f"{_WORDS['none']}; the loaded runs are too short to ask them")
+        return "none", (f"{_WORDS['none']}; the loaded runs are too short to ask them")
     candidates = _different(problem)
     sigma = np.maximum(candidates[-1].solve().sigma_, 1e-150)
     errors = {one.session: _left_out(one, sigma) for one in candidates}
@@ -86,11 +71,11 @@ def chosen_session(problem: PayloadProblem, wanted: str = "auto") -> SessionChoi
     for one in candidates[1:]:
         gain = errors[chosen] - errors[one.session]
         doubt = float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
-        if gain.mean() > max(doubt, LEAST_GAIN * errors[chosen].mean()):
+        if gain.mean() > max(doubt, THRESHOLDS.min_session_gain * errors[chosen].mean()):
             chosen = one.session
     means = {name: float(error.mean()) for name, error in errors.items()}
     shown = ", ".join(f"{name} {100.0 * mean / means['none']:.0f} %" for name, mean in means.items())
-    return SessionChoice(chosen, means, f"{_WORDS[chosen]} (squared error on parts left out: {shown})")
+    return chosen, (f"{_WORDS[chosen]} (squared error on parts left out: {shown})")
 
 
 def _different(problem: PayloadProblem) -> list[PayloadProblem]:
@@ -126,7 +111,6 @@ def _error(data: Information, values: Array, sigma: Sequence[float] | Array) -> 
 # From loaded runs and the identified robot, or from loaded and unloaded runs together; see `payload_fit` for the model.
 
 PASSES = 12  # with load-dependent friction re-evaluated; two or three usually do
-_SETTLED = 0.01  # deviations that a pass may still move the payload by
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +156,8 @@ class PayloadEstimate:
         return tuple(one.name for one in self.numbers if one.value is None)
 
     @property
-    def load(self) -> Load:
-        """The body, for `compare_load` and `Load.at`.
+    def payload(self) -> Payload:
+        """The body, for `compare_payload` and `Payload.at`.
 
         Raises:
             InputError: When a number is withheld; zero in its place would be an answer.
@@ -182,7 +166,8 @@ class PayloadEstimate:
             raise InputError(f"{', '.join(self.withheld)} of the payload are withheld, so it is no whole body")
         mass, cx, cy, cz, xx, yy, zz, xy, xz, yz = (one.value for one in self.numbers)
         assert mass is not None
-        return Load(mass, (cx, cy, cz), (xx, xy, xz, yy, yz, zz), strict=False)
+        center, inertia = np.array([cx, cy, cz], dtype=float), np.array([xx, xy, xz, yy, yz, zz], dtype=float)
+        return Payload(mass, center, inertia, strict=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; what is withheld is None."""
@@ -213,11 +198,11 @@ def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options:
         LogError: When a log has no torque.
     """
     tool_matrix(fit.base)  # a robot without a tool is refused before any log is looked at
-    data = _observed(fit, as_logs(loaded), as_logs(options.unloaded), options.band)
+    data = _observe(fit, as_logs(loaded), as_logs(options.unloaded), options.band)
     problem = problem_of(data)
-    choice = chosen_session(_with_load(problem), options.session)
-    problem = replace(problem, session=choice.session)
-    problem, fitted, passes, moved = _settled(problem)
+    session, reason = choose_session(_with_load(problem), options.session)
+    problem = replace(problem, session=session)
+    problem, fitted, passes, moved = _solve_relinearized(problem)
     inflation = _inflation(problem, fitted)
     robot = _robot_part(problem, fitted)
     covariance = correlated_covariance(fitted, inflation) + robot + _gain_part(problem, fitted)
@@ -236,23 +221,23 @@ def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options:
         covariance=frozen(covariance[:10, :10]),
         robot_std=frozen(np.sqrt(np.maximum(np.diag(robot)[:10], 0.0))),
         method="joint" if data.joint else "loaded",
-        session=choice.session,
+        session=session,
         channels=fitted.channels_,
         sigma=fitted.sigma_,
         inflation=frozen(inflation),
         passes=passes,
-        notes=(choice.reason, *_gain_note(data)),
+        notes=(reason, *_gain_note(data)),
         warnings=(*log_warnings(logs), *_remarks(problem, moved), *warnings),
     )
 
 
-def _observed(fit: Fit, loaded: Sequence[LogSource], unloaded: Sequence[LogSource], band: float | None) -> PayloadData:
+def _observe(fit: Fit, loaded: Sequence[LogSource], unloaded: Sequence[LogSource], band: float | None) -> PayloadData:
     """A first look at every log; what cannot serve is refused."""
     if not loaded:
         raise InputError("there is no loaded log; give at least one run with the payload")
     for log in (*loaded, *unloaded):
         torque_kind(next(iter(log.blocks())), fit.robot)  # a log without torque is refused before anything is done
-    found = [_filtered(fit, log, band) for log in (*loaded, *unloaded)]
+    found = [_observe_as_fit(fit, log, band) for log in (*loaded, *unloaded)]
     own, bare = found[: len(loaded)], found[len(loaded) :]
     for one in own:
         if any(record.overlaps(one) for record in fit.data):
@@ -269,7 +254,7 @@ def _observed(fit: Fit, loaded: Sequence[LogSource], unloaded: Sequence[LogSourc
     return PayloadData(fit, tuple(own), tuple(bare))
 
 
-def _filtered(fit: Fit, log: LogSource, band: float | None) -> Observations:
+def _observe_as_fit(fit: Fit, log: LogSource, band: float | None) -> Observations:
     return fit.observe(log).with_options(band=fit.band) if band is None else fit.observe(log, band)
 
 
@@ -281,7 +266,7 @@ def _with_load(problem: PayloadProblem) -> PayloadProblem:
     return problem.around(first.values_[:10])
 
 
-def _settled(problem: PayloadProblem) -> tuple[PayloadProblem, Estimator, int, float]:
+def _solve_relinearized(problem: PayloadProblem) -> tuple[PayloadProblem, Estimator, int, float]:
     """The solution with load-dependent terms evaluated around itself; passes, and what the last one moved.
 
     How far a pass moves the payload is measured in its deviations, over all ten at once.
@@ -290,7 +275,7 @@ def _settled(problem: PayloadProblem) -> tuple[PayloadProblem, Estimator, int, f
     if not needs_linearization(problem.data.fit.base.terms):
         return problem, fitted, 0, moved
     passes = 0
-    while passes < PASSES and (passes == 0 or moved >= _SETTLED):
+    while passes < PASSES and (passes == 0 or moved >= THRESHOLDS.settled_std):
         passes += 1
         before = fitted.values_[:10]
         problem = problem.around(before)

@@ -21,10 +21,9 @@ from dynident.arrays import Array, on_one_thread
 from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.factor import absorb
 from dynident.information.solution import RANK_SHARE
+from dynident.payload.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ROWS_PER_BAND, ObservedRows, row_blocks
-
-LAG = 1.0  # periods of the band, over which filtered noise forgets itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +42,13 @@ class InstrumentedChannel:
 
 
 @on_one_thread
-def instrumented(data: ObservedRows) -> dict[str, InstrumentedChannel]:
+def instrument_channels(data: ObservedRows) -> dict[str, InstrumentedChannel]:
     """The rows of each channel through instruments, by joint."""
     columns, n = data.regressor.columns, data.coordinates.n
     triangles = [np.zeros((2 * len(own) + 1,) * 2) for own in columns]  # of [Z, W, y]
     counts = np.zeros(len(columns), dtype=int)
     for one in data.observations:
-        lag = max(1, round(LAG * ROWS_PER_BAND))
+        lag = max(1, round(THRESHOLDS.instrument_lag * ROWS_PER_BAND))
         for block in _overlapping(one, data, 2 * lag):
             middle = np.arange(lag, len(block.time) - lag)
             step = np.median(np.diff(block.time))

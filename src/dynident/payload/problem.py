@@ -127,7 +127,7 @@ class PayloadProblem:
     def around(self, payload: Array) -> PayloadProblem:
         """The same with load-dependent terms evaluated with the payload included."""
         rows = self.data.rows(payload)
-        return replace(self, rows=rows, loaded=_gathered(rows))
+        return replace(self, rows=rows, loaded=_accumulate(rows))
 
     @property
     def freed(self) -> list[int]:
@@ -173,7 +173,7 @@ class PayloadProblem:
 def problem_of(data: PayloadData) -> PayloadProblem:
     """The problem before anything is known about the payload."""
     rows = data.rows(None)
-    problem = PayloadProblem(data, rows, _gathered(rows), _gathered(data.bare_rows) if data.joint else None)
+    problem = PayloadProblem(data, rows, _accumulate(rows), _accumulate(data.bare_rows) if data.joint else None)
     for part, unknowns in ((problem.loaded, len(PAYLOAD_NAMES)), (problem.bare, data.fit.rank)):
         if part is not None and part.n_rows < ENOUGH.min_equations * unknowns:
             labels = ", ".join(dict.fromkeys(segment.label for segment in part.segments))
@@ -181,7 +181,7 @@ def problem_of(data: PayloadData) -> PayloadProblem:
     return problem
 
 
-def _gathered(rows: ObservedRows) -> Information:
+def _accumulate(rows: ObservedRows) -> Information:
     """The information of some logs; too little motion is said of the log."""
     labels = [one.log.label for one in rows.observations]
     try:

@@ -11,6 +11,7 @@ from dynident.arrays import Array, Mask, frozen, on_one_thread
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.excitation_quality import Help, helpful_for_each
 from dynident.payload.problem import payload_matrix
+from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.parameters import to_classical
 
 _ROUNDING = 1e-9  # share of the largest singular value below which a direction does not reach the torque
@@ -72,12 +73,6 @@ def _remedy(ways: tuple[Help, ...]) -> str:
 # The ten numbers of a payload that people use, each with its deviation, and which of them the motion supports.
 
 NUMBER_NAMES = ("mass", "cx", "cy", "cz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
-MASS_SHARE = 0.2  # largest deviation of the mass that still supports it, of the mass
-CENTER_SHARE = 0.2  # the same for the centre, of the body's size
-INERTIA_SHARE = 0.3  # the same for the inertia, of its largest moment
-NONE_SHARE = 2.0  # deviations: a mass below this cannot be told from none
-NO_BODY = 2.0  # deviations by which inertia must break physics before it is withheld
-_DENSITY = 1000.0  # [kg/m³] of water, for the size of a body whose centre lies near the tool's origin
 _OPEN = 1e-6  # share of a number that lies in directions which the data leaves open
 _PAYLOAD_NUMBERS_ROUNDING = 1e-9  # share of the inertia by which a thin body may miss physics
 _ROWS, _COLUMNS = np.array([0, 1, 2, 0, 0, 1]), np.array([0, 1, 2, 1, 2, 2])  # of the six inertias
@@ -85,7 +80,7 @@ _SYMBOLS = (0, 3, 5, 1, 2, 4)  # their places among XX XY XZ YY YZ ZZ
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _Quantity:
     """What a number is judged by: its deviation must stay below a share of a scale."""
 
     name: str
@@ -95,9 +90,12 @@ class _Kind:
 
 
 _KINDS = (
-    _Kind("mass", "kg", MASS_SHARE, "the mass"),
-    *(_Kind(name, "m", CENTER_SHARE, "the body's size") for name in NUMBER_NAMES[1:4]),
-    *(_Kind(name, "kg·m²", INERTIA_SHARE, "the largest moment of inertia that is known") for name in NUMBER_NAMES[4:]),
+    _Quantity("mass", "kg", THRESHOLDS.mass_share, "the mass"),
+    *(_Quantity(name, "m", THRESHOLDS.center_share, "the body's size") for name in NUMBER_NAMES[1:4]),
+    *(
+        _Quantity(name, "kg·m²", THRESHOLDS.inertia_share, "the largest moment of inertia that is known")
+        for name in NUMBER_NAMES[4:]
+    ),
 )
 _REMEDY = "move the payload faster and through more poses, or record longer"
 _HIDDEN = "no motion of this robot shows it; take it from a drawing"
@@ -169,7 +167,7 @@ def payload_numbers(
         never = advice is not None and np.abs(advice.hidden[9]).max(initial=0.0) > _OPEN
         why = "no motion of this robot determines it" if never else f"the motion does not determine it; {remedies[0]}"
         return _nothing(f"they depend on the mass, and {why}")
-    if mass <= max(NONE_SHARE * spread, 0.0):
+    if mass <= max(THRESHOLDS.min_mass_std * spread, 0.0):
         found = f"mass is {mass:.3g} kg with a deviation of {spread:.2g} kg"
         return _nothing(f"{found}, which cannot be told from no payload; are these logs of the loaded robot?")
     values, J = classical_numbers(standard), classical_jacobian(standard)
@@ -180,7 +178,7 @@ def payload_numbers(
         std[never] = np.inf
         remedies = [_HIDDEN if hidden else words for hidden, words in zip(never, remedies, strict=True)]
     judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values, std), remedies, strict=True)
-    numbers = [_judged(*one) for one in judged]
+    numbers = [_judge(*one) for one in judged]
     numbers, warnings = _physical(numbers, J @ covariance @ J.T)
     return tuple(numbers), (*_withheld(numbers), *warnings)
 
@@ -198,12 +196,12 @@ def _nothing(reason: str) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
 
 def _scales(values: Array, std: Array) -> list[float]:
     """What a deviation is a share of: the mass, the size of the body, its largest moment that is known; ten."""
-    size = max(float(np.linalg.norm(values[1:4])), float(np.cbrt(values[0] / _DENSITY)))
-    known = std[4:7] <= INERTIA_SHARE * values[4:7]  # one that is noise would make the others look certain
+    size = max(float(np.linalg.norm(values[1:4])), float(np.cbrt(values[0] / THRESHOLDS.body_density)))
+    known = std[4:7] <= THRESHOLDS.inertia_share * values[4:7]  # one that is noise would make the others look certain
     return [float(values[0]), *(size,) * 3, *(float(values[4:7][known].max(initial=0.0)),) * 6]
 
 
-def _judged(kind: _Kind, value: float, std: float, scale: float, remedy: str) -> PayloadNumber:
+def _judge(kind: _Quantity, value: float, std: float, scale: float, remedy: str) -> PayloadNumber:
     if std <= kind.share * scale:
         return PayloadNumber(kind.name, value, std, kind.unit)
     if not np.isfinite(std):
@@ -226,7 +224,7 @@ def _physical(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[list
     short, spread, words = _shortfall(numbers, covariance)
     if short <= 0.0:
         return list(numbers), []
-    if short <= NO_BODY * spread:
+    if short <= THRESHOLDS.max_inconsistency_std * spread:
         return list(numbers), [f"inertia: {words}, which its deviations allow; no body has exactly these numbers"]
     times = f", {short / spread:.1f} deviations" if spread > 0.0 else ""
     reason = f"no body has such inertia: {words}{times}; the model misses something"

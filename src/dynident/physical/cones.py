@@ -8,7 +8,6 @@ the stacked upper triangle, columns after each other, off-diagonal entries times
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array
-from dynident.errors import DynidentError
+from dynident.errors import DynidentError, InfeasibleError
 
 Kind = Literal["zero", "nonnegative", "second order", "semidefinite", "exponential"]
 Indices = NDArray[np.intp]
@@ -31,12 +30,8 @@ class SolveError(DynidentError):
     """A convex problem that was not solved."""
 
 
-class InfeasibleError(SolveError):
-    """No point fulfils all constraints."""
-
-
 @dataclass(frozen=True)
-class Block:
+class Cone:
     """One cone: b + A x lies in it.
 
     Attributes:
@@ -64,23 +59,6 @@ class Block:
         return A
 
 
-@dataclass(frozen=True)
-class Optimum:
-    """A solution.
-
-    Attributes:
-        x: (n,) variables.
-        multipliers: The dual variable of each block, by label.
-        iterations: Of the solver.
-        seconds: Of the solver [s].
-    """
-
-    x: Array
-    multipliers: Mapping[str, Array]
-    iterations: int
-    seconds: float
-
-
 @dataclass
 class ConeProblem:
     """A convex problem under construction.
@@ -95,7 +73,7 @@ class ConeProblem:
     n: int = 0
     squares: dict[int, float] = field(default_factory=dict)
     linear: dict[int, float] = field(default_factory=dict)
-    blocks: dict[str, Block] = field(default_factory=dict)
+    blocks: dict[str, Cone] = field(default_factory=dict)
 
     def variables(self, count: int) -> Indices:
         """So many new variables: their indices."""
@@ -115,10 +93,10 @@ class ConeProblem:
         rows = np.concatenate([row for row, _, _, _ in found])
         columns = np.concatenate([np.asarray(where)[column] for _, column, where, _ in found])
         data = np.concatenate([matrix[row, column] for row, column, _, matrix in found])
-        self.blocks[label] = Block(kind, rows, columns, data, np.asarray(constant, dtype=np.float64))
+        self.blocks[label] = Cone(kind, rows, columns, data, np.asarray(constant, dtype=np.float64))
 
-    def solve(self) -> Optimum:
-        """The minimum.
+    def solve(self) -> tuple[Array, dict[str, Array], float]:
+        """The minimum: variables (n,), the dual variable of each cone by label, and the solver's time [s].
 
         Raises:
             InfeasibleError: When the constraints contradict each other.
@@ -145,9 +123,7 @@ class ConeProblem:
         z = np.asarray(found.z)
         ends = np.cumsum([len(block.b) for block in self.blocks.values()])
         parts = np.split(z, ends[:-1])
-        return Optimum(
-            np.asarray(found.x), dict(zip(self.blocks, parts, strict=True)), found.iterations, found.solve_time
-        )
+        return np.asarray(found.x), dict(zip(self.blocks, parts, strict=True)), found.solve_time
 
     def _stacked(self) -> tuple[Any, Array]:
         """All blocks as the solver wants them: s = b - A x."""
@@ -167,7 +143,7 @@ def _close(found: Any) -> bool:
     return bool(found.r_prim < _ENOUGH and found.r_dual < 1e3 * _ENOUGH)
 
 
-def _cones(clarabel: Any, block: Block) -> list[Any]:
+def _cones(clarabel: Any, block: Cone) -> list[Any]:
     """The solver's own names for a block's cones."""
     m = len(block.b)
     if block.kind == "exponential":

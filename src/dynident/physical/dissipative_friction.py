@@ -57,7 +57,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _CoupledElements:
     """Elements that share joints.
 
     Attributes:
@@ -97,7 +97,7 @@ def dissipation(robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) 
     return found
 
 
-def _parts(robot: Robot) -> list[_Part]:
+def _parts(robot: Robot) -> list[_CoupledElements]:
     """Elements with friction, those together that share joints.
 
     A joint that a loop is solved for moves as the pose wants; it counts as a direction of its own.
@@ -125,7 +125,9 @@ def _parts(robot: Robot) -> list[_Part]:
             joints = joints | touched[more].any(0)
         group.sort()
         shared = np.flatnonzero(joints)
-        result.append(_Part(tuple(elements[k] for k in group), speed[group][:, shared], torque[group][:, shared]))
+        result.append(
+            _CoupledElements(tuple(elements[k] for k in group), speed[group][:, shared], torque[group][:, shared])
+        )
     return result
 
 
@@ -135,7 +137,7 @@ def _index(columns: Sequence[Column], symbol: str, element: Element) -> int | No
     return next((i for i, column in enumerate(columns) if column.name == name and column.term == symbol), None)
 
 
-def _curves(part: _Part, robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) -> list[Condition]:
+def _curves(part: _CoupledElements, robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) -> list[Condition]:
     """Dry friction, and friction that grows with powers of the speed, along the lines where planes meet."""
     places = {(c.term, c.place): [] for c in columns}  # type: dict[tuple[str, str], list[int]]
     for i, column in enumerate(columns):
@@ -231,7 +233,7 @@ def meeting_lines(planes: Array) -> list[Array]:
     return lines
 
 
-def _loads(part: _Part, columns: Sequence[Column]) -> list[Condition]:
+def _loads(part: _CoupledElements, columns: Sequence[Column]) -> list[Condition]:
     """Friction per load: the sign with which an element takes energy."""
     result = []
     for k, element in enumerate(part.elements):

@@ -24,16 +24,15 @@ from dynident.physical.bounds import Bound
 from dynident.physical.cones import from_triangle
 from dynident.physical.dissipative_friction import dissipation
 from dynident.physical.fitting import bodies_of, smallest_share
-from dynident.physical.prior import PLAUSIBLE, PriorLike, lean_towards, plausible_bodies
-from dynident.physical.problem import FLOOR, PhysicalProblem, body_axes, link_columns
+from dynident.physical.prior import PLAUSIBLE, PriorLike, physical_prior, plausible_bodies
+from dynident.physical.problem import PhysicalProblem, body_axes, link_columns
 from dynident.physical.result import LinkBody
+from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import Violation, link_label, violations, without_body
 
 SAMPLES = 200  # of random motion
-_STEP = 1e-3  # relative distance that the choice among nearest ones may cost
-_STEP_IN_DEVIATIONS = 0.1  # the same, where a covariance gives the distance
 _TERMS = ("rigid", "rigid,Ia", "rigid,Ia,Fv,Fc", "rigid,Ia,Fv,Fc,Fo")
 _ZERO = 1e-9
 Values = str | Mapping[str, float] | None
@@ -148,7 +147,7 @@ def nearest_physical(
     terms: TermsLike = None,
     prior: PriorLike = PLAUSIBLE,
     bounds: Sequence[Bound] = (),
-    floor: float = FLOOR,
+    floor: float = THRESHOLDS.floor,
 ) -> NearestPhysical:
     """The physical robot nearest to standard or base values, such as those that a paper prints.
 
@@ -159,7 +158,7 @@ def nearest_physical(
         terms: Terms that base values belong to; default the fewest among rigid, Ia, Fv, Fc, Fo that know all names.
         prior: What settles what the values leave open, see `physical_fit`.
         bounds: Bounds on masses and centres of mass.
-        floor: Share of the body it leans towards that each link keeps.
+        floor: Share of its prior body that each link keeps.
     """
     base_set = _base_set(robot, values)
     if base_set is not None:
@@ -207,9 +206,9 @@ def _nearest_base(
     beta = np.array([given.get(name, 0.0) for name in base.names])
     R, metric = _base_metric(base, beta, covariance)
     A, y = R @ base.K, R @ beta
-    lean = lean_towards(robot, base.columns, A, y, prior)
-    step = _STEP if covariance is None else _STEP_IN_DEVIATIONS
-    problem = PhysicalProblem(robot, base.columns, base.terms, A, y, lean, bounds, step, floor)
+    towards = physical_prior(robot, base.columns, A, y, prior)
+    step = THRESHOLDS.prior_shift_relative if covariance is None else THRESHOLDS.prior_shift_of_covariance_std
+    problem = PhysicalProblem(robot, base.columns, base.terms, A, y, towards, bounds, step, floor)
     found = problem.solve()
     distance = float(np.linalg.norm(A @ found.chi - y))
     return NearestPhysical(
@@ -219,7 +218,7 @@ def _nearest_base(
         distances={},
         moved=dict(zip(base.names, (base.K @ found.chi - beta).tolist(), strict=True)),
         links=bodies_of(problem, found),
-        prior=lean.words,
+        prior=towards.words,
         strains=found.strains,
         feasible=found.least < 2.0 * found.give,
     )
@@ -258,8 +257,10 @@ def _nearest_standard(
     known = np.array([column.name in given for column in columns])
     A, complete = _standard_metric(robot, columns, chi, known)
     y = A @ chi
-    lean = lean_towards(robot, columns, A, y, prior)
-    problem = PhysicalProblem(robot, columns, terms, A, y, lean, bounds, 0.1 * _STEP, floor)
+    towards = physical_prior(robot, columns, A, y, prior)
+    problem = PhysicalProblem(
+        robot, columns, terms, A, y, towards, bounds, 0.1 * THRESHOLDS.prior_shift_relative, floor
+    )
     found = problem.solve()
     moved = A @ (found.chi - chi)
     distance = float(np.linalg.norm(moved))
@@ -270,7 +271,7 @@ def _nearest_standard(
         distances={label: float(np.linalg.norm(moved[rows])) for label, rows in complete.items()},
         moved={c.name: float(x) for c, x, own in zip(columns, found.chi - chi, known, strict=True) if own},
         links=bodies_of(problem, found),
-        prior=lean.words,
+        prior=towards.words,
         strains=found.strains,
         feasible=found.least < 2.0 * found.give,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from dynident.estimate.fit import Fit
 from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.information.solution import RANK_SHARE
 from dynident.physical.bounds import Bound
-from dynident.physical.prior import PriorLike, lean_towards
-from dynident.physical.problem import FLOOR, Nearest, PhysicalProblem, link_columns
+from dynident.physical.prior import PriorLike, physical_prior
+from dynident.physical.problem import PhysicalProblem, PhysicalSolution, link_columns
 from dynident.physical.result import Contradiction, LinkBody, PhysicalParameters, link_body
+from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.physicality import link_label, pseudo_inertia
 
 _UNSEEN = 1e-11  # eigenvalue of a correlation, as a share of the largest, that rounding makes of zero
@@ -27,29 +29,25 @@ Evidence = Fit | Estimator | Information
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FitRows:
     """Rows of a fit.
 
     Attributes:
         base: What the base parameters are, over which terms of which robot.
-        beta: (n,) unconstrained values.
-        covariance: (n, n) of them.
+        estimate: Their values and covariance without constraints; what load-dependent terms are linear around.
         R: (m, n): ||R (beta' - beta)|| is how far beta' is from the fit, in deviations.
         rank: Directions that the data determines.
         channels: Names of the output channels; empty where nothing is known about them.
         factors: Dense rows of each channel over base parameters and torque, (k + 1, n + 1) each.
-        reference: What load-dependent terms are linear around, or None.
         notes: What a reader should know.
     """
 
     base: BaseParameters
-    beta: Array
-    covariance: Array
+    estimate: ParameterEstimate
     R: Array
     rank: int
     channels: tuple[str, ...] = ()
     factors: tuple[Array, ...] = ()
-    reference: Array | None = None
     notes: tuple[str, ...] = ()
 
     def relative_errors(self, beta: Array) -> Array:
@@ -64,7 +62,7 @@ def rows_of(
     base: BaseParameters | None = None,
     inflation: Array | None = None,
     reference: Array | None = None,
-) -> Rows:
+) -> FitRows:
     """The rows of a fit.
 
     Args:
@@ -82,10 +80,12 @@ def rows_of(
         fit = WeightedLeastSquares().fit(fit)
     if not isinstance(fit, Estimator):
         raise InputError(f"a {type(fit).__name__} is no fit; expected a Fit, a fitted estimator or an Information")
-    return replace(_of_estimator(fit, base, inflation), reference=reference)
+    return _of_estimator(fit, base, inflation, reference)
 
 
-def _of_estimator(fit: Estimator, base: BaseParameters | None, inflation: Array | None) -> Rows:
+def _of_estimator(
+    fit: Estimator, base: BaseParameters | None, inflation: Array | None, reference: Array | None
+) -> FitRows:
     information = fit.information_
     owner = information.coordinates if base is None else base
     if not isinstance(owner, BaseParameters):
@@ -104,7 +104,8 @@ def _of_estimator(fit: Estimator, base: BaseParameters | None, inflation: Array 
     stacked = np.vstack([rows[:, :n] * weight for rows, weight in zip(factors, weights, strict=True)])
     R, rank = _triangular(stacked)
     covariance = fit.covariance_ if inflation is None else _inverse(R)
-    return Rows(owner, fit.values_, covariance, R, rank, fit.channels_, factors)
+    estimate = fit.estimate_.replace(covariance=covariance, linearization=reference)
+    return FitRows(owner, estimate, R, rank, fit.channels_, factors)
 
 
 def _triangular(stacked: Array) -> tuple[Array, int]:
@@ -122,7 +123,7 @@ def _inverse(R: Array) -> Array:
     return np.asarray(half @ half.T)
 
 
-def _of_estimate(fit: Fit) -> Rows:
+def _of_estimate(fit: Fit) -> FitRows:
     """From values and covariance.
 
     Parameters without a deviation (eliminated, or zero by declaration) tell nothing. Of those that are not determined
@@ -132,7 +133,7 @@ def _of_estimate(fit: Fit) -> Rows:
     if fit.open_directions is not None:
         R = _beside(fit.open_directions, fit.covariance)
         settled = f"the data leaves open {', '.join(fit.undetermined)}; where it does, the prior settled them"
-        return Rows(fit.base, fit.beta, fit.covariance, R, len(R), reference=fit.reference, notes=(settled,))
+        return FitRows(fit.base, fit.estimate, R, len(R), notes=(settled,))
     std = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
     own = np.flatnonzero(std > 0.0)
     if not len(own):
@@ -148,7 +149,7 @@ def _of_estimate(fit: Fit) -> Rows:
             f"the data leaves open {', '.join(fit.undetermined)}; they were kept near the values of the fit, for its "
             "file does not tell along which combinations they are free: identify again to let them go",
         )
-    return Rows(fit.base, fit.beta, fit.covariance, R, min(fit.rank, len(own)), reference=fit.reference, notes=notes)
+    return FitRows(fit.base, fit.estimate, R, min(fit.rank, len(own)), notes=notes)
 
 
 def _beside(directions: Array, covariance: Array) -> Array:
@@ -167,10 +168,7 @@ def _beside(directions: Array, covariance: Array) -> Array:
 # ----------------------------------------------------------------------------------------------------------------------
 # From base parameters to bodies: the physical parameters nearest to a fit.
 
-GIVE = 1.0  # standard deviations of all together that the prior may move; noise moves a fit by the root of its rank
-RARE = 1e-3  # share of fits in which noise alone is farther from physical
 _TOLD = 3  # contradictions that are worked out
-_MATTERS = 0.05  # share of the squared distance below which a condition is not named
 
 
 @on_one_thread
@@ -182,7 +180,7 @@ def physical_fit(
     bounds: Sequence[Bound] = (),
     inflation: Array | None = None,
     reference: Array | None = None,
-    floor: float = FLOOR,
+    floor: float = THRESHOLDS.floor,
 ) -> PhysicalParameters:
     """The physical parameters nearest to a fit.
 
@@ -198,42 +196,41 @@ def physical_fit(
         bounds: Bounds on masses and centres of mass.
         inflation: (n_channels,) rows that weigh as much as one independent row, for a fitted estimator.
         reference: (10 n_links,) what load-dependent terms of a fitted estimator are linear around; for predictions.
-        floor: Share of the body it leans towards that each link keeps.
+        floor: Share of its prior body that each link keeps.
 
     Raises:
         ConflictError: When bounds contradict physics or each other, naming them.
     """
     if not 0.0 < floor < 0.1:
-        raise InputError(f"floor is {floor}; expected a small positive share, such as {FLOOR:g}")
+        raise InputError(f"floor is {floor}; expected a small positive share, such as {THRESHOLDS.floor:g}")
     if isinstance(bounds, Bound) or not all(isinstance(one, Bound) for one in bounds):
         raise InputError("bounds must be a sequence of MassBound, TotalMassBound, CenterBox or CenterEllipsoid")
     rows = rows_of(fit, base, inflation, reference)
-    base, A, y = rows.base, rows.R @ rows.base.K, rows.R @ rows.beta
+    base, A, y = rows.base, rows.R @ rows.base.K, rows.R @ rows.estimate.values
     link_columns(base.robot, base.columns)
-    lean = lean_towards(base.robot, base.columns, A, y, prior)
-    problem = PhysicalProblem(base.robot, base.columns, base.terms, A, y, lean, tuple(bounds), GIVE, floor)
+    towards = physical_prior(base.robot, base.columns, A, y, prior)
+    model = base.robot, base.columns, base.terms
+    problem = PhysicalProblem(*model, A, y, towards, tuple(bounds), THRESHOLDS.prior_shift_std, floor)
     found = problem.solve()
     beta = base.K @ found.chi
     distance = float(np.linalg.norm(A @ found.chi - y))
     usual = usual_distance(rows.rank)
     return PhysicalParameters(
         base=base,
+        estimate=rows.estimate,
         chi=found.chi,
-        unconstrained=rows.beta,
-        covariance=rows.covariance,
         chi_std=standard_deviations(A, found.chi),
         distance=distance,
         usual=usual,
         strains=found.strains,
         contradictions=_contradictions(problem, found) if found.least > usual else (),
-        prior=lean.words,
+        prior=towards.words,
         give=found.give,
         links=bodies_of(problem, found),
         channels=rows.channels,
         errors=rows.relative_errors(beta) if rows.channels else np.zeros(0),
-        errors_unconstrained=rows.relative_errors(rows.beta) if rows.channels else np.zeros(0),
+        errors_unconstrained=rows.relative_errors(rows.estimate.values) if rows.channels else np.zeros(0),
         seconds=found.seconds,
-        reference=rows.reference,
         notes=rows.notes,
     )
 
@@ -246,14 +243,14 @@ def usual_distance(rank: int) -> float:
     """
     from scipy.special import chdtri  # takes a while to load
 
-    return float(np.sqrt(chdtri(rank, RARE)))
+    return float(np.sqrt(chdtri(rank, THRESHOLDS.false_alarm_rate)))
 
 
-def bodies_of(problem: PhysicalProblem, found: Nearest) -> tuple[LinkBody, ...]:
+def bodies_of(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[LinkBody, ...]:
     """The bodies of a solution."""
     places = link_columns(problem.robot, problem.columns)
     result = []
-    for joint, place, body in zip(problem.robot.joints, places, problem.lean.bodies, strict=True):
+    for joint, place, body in zip(problem.robot.joints, places, problem.prior.bodies, strict=True):
         margin = smallest_share(found.chi[place], body)
         result.append(link_body(link_label(joint), found.chi[place], margin, problem.floor))
     return tuple(result)
@@ -281,12 +278,12 @@ def standard_deviations(A: Array, chi: Array) -> Array:
     return np.where(seen, np.linalg.norm(half, axis=1) / scale, np.inf)
 
 
-def _contradictions(problem: PhysicalProblem, found: Nearest) -> tuple[Contradiction, ...]:
+def _contradictions(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[Contradiction, ...]:
     """The conditions that cause most of the distance, and what it would be without each."""
     total = max(sum(max(strain, 0.0) for strain in found.strains.values()), 1e-300)
     worst = sorted(found.strains, key=lambda name: -found.strains[name])[:_TOLD]
     return tuple(
         Contradiction(name, found.strains[name] / total, found.least, problem.distance_without(name))
         for name in worst
-        if found.strains[name] > _MATTERS * total
+        if found.strains[name] > THRESHOLDS.min_contradiction_share * total
     )

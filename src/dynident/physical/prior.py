@@ -1,7 +1,7 @@
 """A plausible body for each link, from geometry alone: what to think of a link before any data.
 
 A cylinder of the density of a geared arm (castings, motors and air) from the link's joint to the next one, as thick as
-arms of that reach are. It gives every link a size, which scales what is compared, and a body to lean towards where
+arms of that reach are. It gives every link a size, which scales what is compared, and a prior body where
 neither data nor nominal values say anything.
 """
 
@@ -14,13 +14,11 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import InputError, UnknownNameError
-from dynident.physical.problem import Lean
+from dynident.physical.problem import PhysicalPrior
+from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot, Transform
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical, in_frame
 from dynident.robot.physicality import link_label, pseudo_inertia, without_body
-
-DENSITY = 1500.0  # [kg/m³] of the whole volume: arms of 17 to 240 kg come out within a factor of three
-SLENDERNESS = 0.05  # radius of a link over the length of the stretched arm
 
 
 def stretched_length(robot: Robot) -> float:
@@ -53,13 +51,13 @@ def link_ends(robot: Robot) -> Array:
 
 def plausible_bodies(robot: Robot) -> Array:
     """Standard parameters of a plausible body for each link, (n_links, 10)."""
-    radius = SLENDERNESS * stretched_length(robot)
+    radius = THRESHOLDS.link_slenderness * stretched_length(robot)
     bodies = []
     for begin, end in link_ends(robot):
         span = float(np.linalg.norm(end - begin))
         axis = (end - begin) / span if span > 1e-9 else np.array([0.0, 0.0, 1.0])
         length = span + 2.0 * radius  # housings reach beyond the axes they hold
-        mass = DENSITY * np.pi * radius**2 * length
+        mass = THRESHOLDS.link_density * np.pi * radius**2 * length
         across = np.eye(3) - np.outer(axis, axis)
         inertia = mass * (0.5 * radius**2 * np.outer(axis, axis) + (radius**2 / 4.0 + length**2 / 12.0) * across)
         bodies.append(from_classical(mass, 0.5 * (begin + end), inertia))
@@ -67,16 +65,16 @@ def plausible_bodies(robot: Robot) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What physical parameters lean towards where data says nothing: nominal values, or a plausible body.
+# The prior of physical parameters where data determines nothing: nominal values, or a plausible body.
 
 PLAUSIBLE = "plausible"
 PriorLike = str | Mapping[str, float] | None
-ROTOR_SHARE = 0.3  # rotor inertia at the joint over the inertia it drives: gears are chosen to come near to one
-_BODY = 1e-6  # smallest share of a plausible body that a nominal one must have in every direction
 
 
-def lean_towards(robot: Robot, columns: Sequence[Column], rows: Array, target: Array, prior: PriorLike) -> Lean:
-    """What to lean towards.
+def physical_prior(
+    robot: Robot, columns: Sequence[Column], rows: Array, target: Array, prior: PriorLike
+) -> PhysicalPrior:
+    """The prior of a robot.
 
     Args:
         robot: The robot.
@@ -85,7 +83,7 @@ def lean_towards(robot: Robot, columns: Sequence[Column], rows: Array, target: A
         target: (m,) of the data.
         prior: None for the robot's own values, the name of one of its value sets, a mapping by parameter name, or
             "plausible" for bodies from geometry alone. A link of which it does not give all ten numbers, or whose
-            numbers belong to no body, leans towards its plausible body.
+            numbers belong to no body, has its plausible body as prior.
     """
     given = _values(robot, prior)
     bodies = plausible_bodies(robot)
@@ -109,7 +107,7 @@ def lean_towards(robot: Robot, columns: Sequence[Column], rows: Array, target: A
     felt = float(np.linalg.norm(target)) / np.where(norms > 0.0, norms, np.inf)
     sizes = np.where(known != 0.0, np.abs(known), np.where(felt > 0.0, felt, 1.0))
     others, scales = np.where(rotors, guess, known), np.where(rotors, guess, sizes)
-    return Lean(frozen(bodies), frozen(others), frozen(scales), _words(robot, prior, nominal, rejected))
+    return PhysicalPrior(frozen(bodies), frozen(others), frozen(scales), _words(robot, prior, nominal, rejected))
 
 
 def _values(robot: Robot, prior: PriorLike) -> Mapping[str, float]:
@@ -130,7 +128,7 @@ def _values(robot: Robot, prior: PriorLike) -> Mapping[str, float]:
 def _is_body(chi: Array, plausible: Array) -> bool:
     """Whether numbers belong to a body, and clearly so beside a plausible one."""
     inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(plausible)))
-    return bool(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0] > _BODY)
+    return bool(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0] > THRESHOLDS.min_body_share)
 
 
 def _rotor_inertias(robot: Robot, columns: Sequence[Column], bodies: Array) -> Array:
@@ -144,7 +142,7 @@ def _rotor_inertias(robot: Robot, columns: Sequence[Column], bodies: Array) -> A
     for j, column in enumerate(columns):
         number = column.place.removeprefix("m")
         if column.term == "Ia" and number.isdigit() and int(number) in numbers:
-            result[j] = ROTOR_SHARE * _carried(robot, numbers.index(int(number)), frames, bodies)
+            result[j] = THRESHOLDS.rotor_share * _carried(robot, numbers.index(int(number)), frames, bodies)
     return result
 
 

@@ -5,7 +5,7 @@ Two solves. The first finds the least distance,
 .. math:: \min \|A \chi - y\|^2 \quad\text{such that}\quad J_j(\chi) \succeq \varphi B_j,\; I_a \ge 0,\;
     \text{friction takes energy},\; \text{bounds hold}
 
-with J_j the pseudo-inertia of link j and B_j that of a body to lean towards. The rows leave directions open; the second
+with J_j the pseudo-inertia of link j and B_j that of a prior body. The rows leave directions open; the second
 settles them by the log-det distance to those bodies, without giving up more than a small share of what was reached,
 
 .. math:: \min \sum_j \operatorname{tr} B_j^{-1} J_j - \log\det B_j^{-1} J_j \quad\text{such that}\quad
@@ -26,12 +26,10 @@ from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask, on_one_thread
 from dynident.dynamics.terms import Column, Term
-from dynident.errors import InputError
+from dynident.errors import InfeasibleError, InputError
 from dynident.physical.bounds import Bound
 from dynident.physical.cones import (
     ConeProblem,
-    InfeasibleError,
-    Optimum,
     Part,
     SolveError,
     from_triangle,
@@ -39,11 +37,11 @@ from dynident.physical.cones import (
     triangle,
 )
 from dynident.physical.dissipative_friction import Condition, dissipation
+from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 
-FLOOR = 1e-4  # share of its body that each link keeps
 _UNIT = 0.1
 _WIDER = 5.0  # times: room for the second solve after it failed
 HOLD = 1e-6  # weight of the size of links, in that of their bodies, in the first solve: keeps open directions finite
@@ -54,8 +52,8 @@ class ConflictError(InputError):
 
 
 @dataclass(frozen=True, eq=False)
-class Lean:
-    """What parameters lean towards where nothing else settles them.
+class PhysicalPrior:
+    """Values that parameters are regularized towards where nothing else settles them.
 
     Attributes:
         bodies: (n_links, 10) standard parameters of physical bodies.
@@ -72,7 +70,7 @@ class Lean:
 
 @dataclass(frozen=True, eq=False)
 class PhysicalProblem:
-    """Rows, conditions and what to lean towards.
+    """Rows, conditions and the prior.
 
     Attributes:
         robot: The robot.
@@ -80,7 +78,7 @@ class PhysicalProblem:
         terms: Terms they belong to.
         rows: (m, n_columns) A.
         target: (m,) y.
-        lean: What open directions lean towards.
+        prior: What open directions are regularized towards.
         bounds: What the user knows.
         give: How far the second solve may move away from the first, in the unit of the rows.
         floor: Share of its body that each link keeps.
@@ -91,15 +89,15 @@ class PhysicalProblem:
     terms: tuple[Term, ...]
     rows: Array
     target: Array
-    lean: Lean
+    prior: PhysicalPrior
     bounds: tuple[Bound, ...] = ()
     give: float = 0.01
-    floor: float = FLOOR
+    floor: float = THRESHOLDS.floor
 
     @functools.cached_property
     def axes(self) -> list[Array]:
         """Of the bodies."""
-        return [body_axes(body) for body in self.lean.bodies]
+        return [body_axes(body) for body in self.prior.bodies]
 
     @functools.cached_property
     def friction(self) -> list[Condition]:
@@ -107,7 +105,7 @@ class PhysicalProblem:
         return dissipation(self.robot, self.columns, self.terms)
 
     @on_one_thread
-    def solve(self) -> Nearest:
+    def solve(self) -> PhysicalSolution:
         """Both solves.
 
         Raises:
@@ -118,17 +116,17 @@ class PhysicalProblem:
         strains = {name: unit**2 * strain for name, strain in found.strains.items()}
         return replace(found, strains=strains, least=unit * found.least, give=unit * found.give)
 
-    def _solve(self) -> Nearest:
+    def _solve(self) -> PhysicalSolution:
         first = _Build(self)
         first.near_rows()
         try:
-            nearest = first.problem.solve()
+            x, multipliers, seconds = first.problem.solve()
         except InfeasibleError:
             raise self._conflict() from None
-        chi = first.chi(nearest.x)
+        chi = first.chi(x)
         least = float(np.linalg.norm(self.rows @ chi - self.target))
-        settled, seconds, give = self._lean_from(chi, max(self.give, 1e-6 * least))
-        return Nearest(self._signed(settled), first.strains(nearest), nearest.seconds + seconds, least, give)
+        settled, more, give = self._regularize(chi, max(self.give, 1e-6 * least))
+        return PhysicalSolution(self._signed(settled), first.strains(x, multipliers), seconds + more, least, give)
 
     def _signed(self, chi: Array) -> Array:
         """Zero where the solver left a rounding error on the wrong side of it: for readers that check signs."""
@@ -140,17 +138,17 @@ class PhysicalProblem:
         chi[wrong] = 0.0
         return chi
 
-    def _lean_from(self, chi: Array, give: float) -> tuple[Array, float, float]:
+    def _regularize(self, chi: Array, give: float) -> tuple[Array, float, float]:
         """The second solve; where rows leave next to no room it is given some more, which the result states."""
         for wider in (1.0, _WIDER, _WIDER**2):
             build = _Build(self, settled=chi)
             build.near_bodies(chi, wider * give)
             try:
-                found = build.problem.solve()
-            except SolveError:
+                x, _, seconds = build.problem.solve()
+            except (SolveError, InfeasibleError):
                 continue
-            if build.margin(found.x) > 0.5 * self.floor:
-                return build.chi(found.x), found.seconds, wider * give
+            if build.margin(x) > 0.5 * self.floor:
+                return build.chi(x), seconds, wider * give
         raise SolveError(
             "no physical parameters were found near the least distance; bound the masses of links, or give a prior"
         )
@@ -160,7 +158,7 @@ class PhysicalProblem:
         """The least distance if one condition did not have to hold."""
         build = _Build(self, without=group)
         build.near_rows()
-        chi = build.chi(build.problem.solve().x)
+        chi = build.chi(build.problem.solve()[0])
         return float(np.linalg.norm(self.rows @ chi - self.target))
 
     def _conflict(self) -> ConflictError:
@@ -169,11 +167,11 @@ class PhysicalProblem:
             return ConflictError("values that the robot file fixes belong to no physical robot; inspect names them")
         build = _Build(self, soft=True)
         build.give_way()
-        found = build.problem.solve()
-        size = max(float(np.abs(found.multipliers[label]).max(initial=0.0)) for label in build.bound_labels)
+        _, multipliers, _ = build.problem.solve()
+        size = max(float(np.abs(multipliers[label]).max(initial=0.0)) for label in build.bound_labels)
         parts = []
         for bound, label in zip(self.bounds, build.bound_labels, strict=True):
-            if np.abs(found.multipliers[label]).max(initial=0.0) > 1e-3 * size:
+            if np.abs(multipliers[label]).max(initial=0.0) > 1e-3 * size:
                 parts.append(str(bound))
         return ConflictError(
             f"no physical robot has {' and '.join(parts)}; widen {'one of them' if len(parts) > 1 else 'it'}"
@@ -181,7 +179,7 @@ class PhysicalProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class Nearest:
+class PhysicalSolution:
     """What solving found.
 
     Attributes:
@@ -242,7 +240,7 @@ class _Build:
         self, given: PhysicalProblem, *, without: str = "", soft: bool = False, settled: Array | None = None
     ) -> None:
         self.given, self.problem = given, ConeProblem()
-        robot, columns, lean = given.robot, given.columns, given.lean
+        robot, columns = given.robot, given.columns
         every = link_columns(robot, columns)
         own = [i for i in range(len(every)) if i not in without_body(robot)]
         self.every, self.links, self.joints = every.ravel(), every[own], [robot.joints[i] for i in own]
@@ -258,7 +256,7 @@ class _Build:
         self.unit = triangle(np.eye(4))
         self.y = [self.problem.variables(10) for _ in self.links]
         self.e = self.problem.variables(len(self.others))
-        self.scales = lean.scales[self.others]
+        self.scales = given.prior.scales[self.others]
         self.groups: dict[str, list[str]] = {}
         self.bound_labels: list[str] = []
         self._fixed()
@@ -350,22 +348,21 @@ class _Build:
                 self.problem.squares[i], self.problem.linear[i] = HOLD, -HOLD * float(x)
 
     def _elsewhere(self) -> Array:
-        """What the variables that are no link lean towards."""
-        return np.asarray(self.given.lean.others[self.others] / self.scales)
+        """The prior of the variables that are no link."""
+        return np.asarray(self.given.prior.others[self.others] / self.scales)
 
-    def strains(self, found: Optimum) -> dict[str, float]:
+    def strains(self, x: Array, multipliers: Mapping[str, Array]) -> dict[str, float]:
         """How much of the squared distance each group of conditions causes; they add up to all of it.
 
         With multipliers z and the step d that would meet the rows exactly, the condition b + A x causes -z · A d.
         """
         rows, size = self.problem.blocks["rows"], self.size
         free = rows.dense(len(self.reach))
-        missed = rows.times(found.x) + rows.b + found.x[self.r]  # the rows themselves, without their residual
+        missed = rows.times(x) + rows.b + x[self.r]  # the rows themselves, without their residual
         step = np.zeros(self.problem.n)
         step[: len(self.reach)] = np.linalg.lstsq(free, -missed, rcond=1e-12)[0]
         return {
-            group: size**2
-            * float(sum(-found.multipliers[one] @ self.problem.blocks[one].times(step) for one in labels))
+            group: size**2 * float(sum(-multipliers[one] @ self.problem.blocks[one].times(step) for one in labels))
             for group, labels in self.groups.items()
         }
 
@@ -413,7 +410,7 @@ class _Build:
         kind, A, b = bound.cone(self.given.robot)
         wide = np.zeros((len(b), len(self.given.columns)))
         wide[:, self.every] = A.reshape(len(b), -1)
-        size = max(float(np.abs(b).max(initial=0.0)), float(self.given.lean.bodies[:, 9].mean()))
+        size = max(float(np.abs(b).max(initial=0.0)), float(self.given.prior.bodies[:, 9].mean()))
         parts = [(where, matrix / size) for where, matrix in self.parts(wide)]
         if len(self.slack):
             # Along the cone's own axis, so that enough slack fulfils any bound.

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.errors import UnknownNameError
 from dynident.estimate.prediction import TorqueModel
 from dynident.identifiability.base import BaseParameters
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.robot.parameters import to_classical
 
 _LABEL = 11  # columns that the numbers of a link leave of 80
@@ -27,7 +28,7 @@ class LinkBody:
         mass: [kg].
         center: Centre of mass in the link frame [m].
         principal: Principal moments of inertia about it, smallest first [kg·m²].
-        margin: Smallest eigenvalue of its pseudo-inertia, as a share of that of the body it leans towards: how far
+        margin: Smallest eigenvalue of its pseudo-inertia, as a share of that of its prior body: how far
             it is from no body at all.
         at_limit: Whether it stands on the least margin allowed, so that physics, not data, settled it.
     """
@@ -65,7 +66,7 @@ class Contradiction:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PhysicalParameters:
     """Standard parameters that belong to physical bodies, as near to a fit as they can be.
 
@@ -74,9 +75,8 @@ class PhysicalParameters:
 
     Attributes:
         base: What the base parameters are; the robot and its terms.
+        estimate: Base parameters of the unconstrained fit, with their covariance and linearization point.
         chi: (n_columns,) standard parameters.
-        unconstrained: (n,) base parameters of the fit.
-        covariance: (n, n) of them.
         chi_std: (n_columns,) standard deviations where the data determines a standard parameter; infinite where the
             prior settled it.
         distance: How far the physical base parameters are from the fit, in standard deviations of all together.
@@ -90,14 +90,12 @@ class PhysicalParameters:
         errors: (n_channels,) relative torque error on the training rows.
         errors_unconstrained: (n_channels,) that of the fit.
         seconds: What solving took [s].
-        reference: What load-dependent terms are linear around, or None.
         notes: What else a reader should know.
     """
 
     base: BaseParameters
+    estimate: ParameterEstimate
     chi: Array
-    unconstrained: Array
-    covariance: Array
     chi_std: Array
     distance: float
     usual: float
@@ -110,12 +108,7 @@ class PhysicalParameters:
     errors: Array
     errors_unconstrained: Array
     seconds: float
-    reference: Array | None = None
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in ("chi", "unconstrained", "covariance", "chi_std", "errors", "errors_unconstrained"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __repr__(self) -> str:
         """A line, not the numbers."""
@@ -153,13 +146,13 @@ class PhysicalParameters:
     @property
     def model(self) -> TorqueModel:
         """What predicts torque with these values."""
-        return TorqueModel(self.base.robot, self.base.terms, self.chi, self.reference)
+        return TorqueModel(self.base.robot, self.base.terms, self.chi, self.estimate.linearization)
 
     @property
     def deviations(self) -> Array:
         """(n,) how far each base parameter moved, in its own standard deviations; zero where it has none."""
-        std = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        moved = self.beta - self.unconstrained
+        std = np.sqrt(np.maximum(np.diag(self.estimate.covariance), 0.0))
+        moved = self.beta - self.estimate.values
         return np.where(std > 0.0, moved / np.where(std > 0.0, std, 1.0), 0.0)
 
     @property

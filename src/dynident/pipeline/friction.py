@@ -13,7 +13,7 @@ from dynident.dynamics.terms.friction import FrictionTerm, elements_with_frictio
 from dynident.errors import InputError
 from dynident.estimate.candidates import (
     GROUPS,
-    Group,
+    CandidateGroup,
     Side,
     find_ripple,
     looks_for_ripple,
@@ -114,7 +114,7 @@ def _with_ripple(choice: FrictionChoice, data: TrainingData, judged: bool) -> Fr
     shown = ", ".join(f"{one.waves:.1f} waves per turn on {one.label}" for one in found)
     term = FrictionTerm("ripple", *waves, only=labels)
     if judged:
-        group = Group("ripple", waves)
+        group = CandidateGroup("ripple", waves)
         selection = Selection(base, data.rows, views(train), [group], labels)
         worth = "added" if selection.able and selection.worth_it([], [group]) else "not added"
         verdict = TermVerdict(term.key, *selection.gain([], [group]), worth)
@@ -164,7 +164,7 @@ def _same_experiment(one: Observations, other: Observations) -> bool:
     return bool((apart < 1e-3).all())
 
 
-def _possible(group: Group, robot: Robot) -> bool:
+def _possible(group: CandidateGroup, robot: Robot) -> bool:
     return group.name != "tilt" or bool(robot.gravity.any())
 
 

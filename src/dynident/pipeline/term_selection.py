@@ -14,7 +14,7 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Column, Term
-from dynident.estimate.candidates import GROUPS, Group, Side, replace_only, terms_of
+from dynident.estimate.candidates import GROUPS, CandidateGroup, Side, replace_only, terms_of
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import (
@@ -83,7 +83,7 @@ class Selection:
         basic: BaseParameters,
         data: TrainingRows,
         views: Mapping[str, str],
-        candidates: Sequence[Group] = GROUPS,
+        candidates: Sequence[CandidateGroup] = GROUPS,
         only: Sequence[str] | None = None,
         side: Side = "sensor",
     ) -> None:
@@ -110,17 +110,17 @@ class Selection:
             for own, fold, sigma in zip(kept, self.folds, sigmas, strict=True)
         ]
         self._always = [i for i in range(self.base.n) if self._column(i).term in {term.name for term in basic.terms}]
-        self._known: dict[frozenset[Group], Array] = {}
+        self._known: dict[frozenset[CandidateGroup], Array] = {}
         self.told: dict[str, tuple[str, ...]] = {}
         self.told = self._told_elements(candidates)
         self._own = {group: self._columns(group) for group in candidates}
         self.able = [group for group in candidates if self._own[group] and self._is_new(self._own[group])]
 
-    def terms_of(self, groups: Iterable[Group]) -> tuple[Term, ...]:
+    def terms_of(self, groups: Iterable[CandidateGroup]) -> tuple[Term, ...]:
         """Terms for some groups, each on the elements on which the data tells it."""
         return tuple(replace_only(term, self.told.get(term.name)) for term in terms_of(groups, self.only))
 
-    def errors(self, groups: Iterable[Group]) -> Array:
+    def errors(self, groups: Iterable[CandidateGroup]) -> Array:
         """(n_folds,) relative error on what was left out, for a model with these groups."""
         chosen = frozenset(groups)
         if chosen not in self._known:
@@ -128,7 +128,7 @@ class Selection:
             self._known[chosen] = np.array([part.error(columns) for part in self._parts])
         return self._known[chosen]
 
-    def choose(self, start: Sequence[Group]) -> tuple[list[Group], list[TermVerdict]]:
+    def choose(self, start: Sequence[CandidateGroup]) -> tuple[list[CandidateGroup], list[TermVerdict]]:
         """Drop what is not worth its columns, then add what is; the groups and a verdict on each."""
         groups = self._prune(self._grow(self._prune(list(start))))
         verdicts = []
@@ -140,7 +140,7 @@ class Selection:
             verdicts.append(TermVerdict(group.key, gain, deviation, words[int(group in start), int(inside)]))
         return groups, verdicts
 
-    def _prune(self, groups: list[Group]) -> list[Group]:
+    def _prune(self, groups: list[CandidateGroup]) -> list[CandidateGroup]:
         while groups:
             without = {g: [other for other in groups if other is not g] for g in groups}
             worth = {g: self.gain(without[g], groups) for g in groups}
@@ -150,7 +150,7 @@ class Selection:
             groups = [g for g in groups if g is not least]
         return groups
 
-    def _grow(self, groups: list[Group]) -> list[Group]:
+    def _grow(self, groups: list[CandidateGroup]) -> list[CandidateGroup]:
         while True:
             free = [g for g in self.able if g not in groups]
             worth = {g: self.gain(groups, [*groups, g]) for g in free}
@@ -159,19 +159,19 @@ class Selection:
                 return groups
             groups = [*groups, max(able, key=lambda g: worth[g][0])]
 
-    def worth_it(self, without: Sequence[Group], with_it: Sequence[Group]) -> bool:
+    def worth_it(self, without: Sequence[CandidateGroup], with_it: Sequence[CandidateGroup]) -> bool:
         """Whether a gain is more than its standard error, than a share of the error and than a share of the torque."""
         gain, deviation = self.gain(without, with_it)
         least = THRESHOLDS.min_torque_gain / max(float(self.errors(without).mean()), 1e-300)
         return gain > max(deviation, THRESHOLDS.min_term_gain, least)
 
-    def gain(self, without: Sequence[Group], with_it: Sequence[Group]) -> tuple[float, float]:
+    def gain(self, without: Sequence[CandidateGroup], with_it: Sequence[CandidateGroup]) -> tuple[float, float]:
         """Share of the error that goes away, and its standard error over the folds."""
         before, after = self.errors(without), self.errors(with_it)
         share = (before - after) / max(float(before.mean()), 1e-300)
         return float(share.mean()), float(share.std(ddof=1) / np.sqrt(len(share))) if len(share) > 1 else np.inf
 
-    def _told_elements(self, candidates: Sequence[Group]) -> dict[str, tuple[str, ...]]:
+    def _told_elements(self, candidates: Sequence[CandidateGroup]) -> dict[str, tuple[str, ...]]:
         """For terms that some elements cannot tell: weight is a wave of the joint that carries it, and the last link
         takes up whatever the zero of the last joint does. What they cannot tell, the others still can."""
         told: dict[str, tuple[str, ...]] = {}
@@ -202,7 +202,7 @@ class Selection:
     def _column(self, base_column: int) -> Column:
         return self.base.columns[self.base.independent[base_column]]
 
-    def _columns(self, group: Group) -> list[int]:
+    def _columns(self, group: CandidateGroup) -> list[int]:
         """Base columns of a group, on the elements that tell it."""
         if self.told.get(group.name) == ():
             return []
@@ -248,7 +248,7 @@ def choose_friction(
     seconds: float,
     side: Side | None,
     only: Sequence[str] | None = None,
-    candidates: Sequence[Group] = GROUPS,
+    candidates: Sequence[CandidateGroup] = GROUPS,
     generic: bool = False,
 ) -> FrictionChoice:
     """The friction that training data supports.
@@ -284,7 +284,7 @@ def choose_friction(
         return as_a_whole(side, said)
     start = [group for group in selection.able if side in group.sides]
     groups, verdicts = selection.choose(start)
-    models: dict[str, Sequence[Group]] = {"basic": [], "generic": start, "chosen": groups}
+    models: dict[str, Sequence[CandidateGroup]] = {"basic": [], "generic": start, "chosen": groups}
     errors = {name: float(selection.errors(own).mean()) for name, own in models.items()}
     shown = ", ".join(f"{name} {100.0 * error:.2f} %" for name, error in errors.items())
     reason = f"friction chosen by leaving out {len(selection.folds)} parts of the data in turn ({shown}){said}"
@@ -295,7 +295,7 @@ def choose_friction(
 def _all_or_none(
     basic: BaseParameters,
     data: TrainingRows,
-    groups: Sequence[Group],
+    groups: Sequence[CandidateGroup],
     only: Sequence[str] | None,
     side: Side,
     why: str,

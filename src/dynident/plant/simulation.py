@@ -261,7 +261,7 @@ def parse_payload(text: str) -> Payload:
     if len(numbers) not in (1, 4, 10):
         raise InputError(f"--payload {text}: expected MASS, MASS,CX,CY,CZ or those and six inertias")
     padded = [*numbers, *([0.0] * (10 - len(numbers)))]
-    return Payload(padded[0], tuple(padded[1:4]), tuple(padded[4:]))  # type: ignore[arg-type]
+    return Payload(padded[0], padded[1:4], padded[4:])
 
 
 def parse_effects(text: str) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""`ChannelMap`: a robot's positions, torques and speeds as linear functions of the columns that a sender gives."""
+"""`ChannelMap`: a robot's positions, torques and velocities as linear functions of the columns that a sender gives."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ChannelMap:
 # {"t": 0.01, "joints": {"elbow": {"q": 0.3, "tau": 1.2}, ..}}             by joint name
 # {"header": {"stamp": {"sec": 1, "nanosec": 0}}, "name": ["elbow", ..], "position": [..], "effort": [..]}
 #
-# Speeds (dq, velocity), motor-side channels (qm, dqm, taum) and currents (i) stand where a log would have them, and
+# Velocities (dq, velocity), motor-side channels (qm, dqm, taum) and currents (i) stand where a log would have them, and
 # "seq" may number the packets. What a packet says is understood as the columns of a log are, once for each layout.
 
 LONGEST = 1 << 14  # bytes of a packet: forty joints with every channel

@@ -58,7 +58,7 @@ class PlantSource(Paced):
                 plant.apply_torque(controller.command(plant.time, reading))
                 plant.step()
             if len(kept) == _TOGETHER or (kept and k == count):
-                # A controller has measured speeds only where it has such sensors; positions are always there.
+                # A controller has measured velocities only where it has such sensors; positions are always there.
                 yield Samples(*(np.array([one[i] for one in kept]) for i in range(3)))
                 kept = []
 
@@ -82,7 +82,7 @@ def simulated_source(
         motion: What to follow, for the robot's moving joints.
         values: What the machine really is; None for the robot's own.
         rate: Samples per second [Hz]; the controller runs at 1 kHz at least.
-        noise: Deviation of the torque noise, as a share of each joint's effective (RMS) torque in the motion.
+        noise: Standard deviation of the torque noise, as a share of each joint's effective (RMS) torque in the motion.
         payload: Body on the tool.
         payload_at: Time at which it is attached [s].
         seed: Of the noise.

@@ -39,7 +39,7 @@ class Samples:
         time: (n_samples,) stamps [s], in the order of arrival.
         q: (n_samples, n_joints) positions of the moving joints [rad or m].
         tau: (n_samples, n_joints) torque at the actuated coordinates, referred to the joint side [N·m or N].
-        dq: (n_samples, n_joints) measured speeds, None if any of the samples has none.
+        dq: (n_samples, n_joints) measured velocities, None if any of the samples has none.
         sequence: (n_samples,) numbers by the sender, -1 where it gives none; None if there is no such thing.
         arrived: (n_samples,) when each was received, on the clock of `time.perf_counter` [s]; None if it was at hand.
     """
