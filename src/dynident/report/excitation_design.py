@@ -101,7 +101,7 @@ def _limits(motion: ExcitingMotion, robot: Robot, states: _States) -> list[Part]
         used["acceleration"] = np.abs(ddq).max(0) / limits.acceleration
     if torque is not None and np.isfinite(limits.effort).any():
         used["torque"] = np.abs(torque).max(0) / limits.effort
-    heads = [Head("joint"), *(Head(text, True) for text in (*used, "torque noise assumed"))]
+    heads = [Head("Joint"), *(Head(text.capitalize(), True) for text in (*used, "torque noise assumed"))]
     units = torque_units(robot)
     noise = motion.noise if len(motion.noise) == len(units) else np.full(len(units), np.nan)
     assumed = [f"{number(x, 3)} {unit}" if np.isfinite(x) else "" for x, unit in zip(noise, units, strict=True)]
@@ -191,7 +191,7 @@ def _std_table(motion: ExcitingMotion, order: NDArray[np.intp]) -> Table:
     }
     if motion.before is not None:
         columns["before"] = [shown(x) for x in motion.before]
-    heads = [Head("parameter"), *(Head(text, numeric=True) for text in columns)]
+    heads = [Head("Parameter"), *(Head(text.capitalize(), True) for text in columns)]
     rows = [[motion.names[i], *(cells[i] for cells in columns.values())] for i in order]
     return Table("Predicted standard deviations of the base parameters, in their units", heads, rows)
 

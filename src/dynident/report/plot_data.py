@@ -33,7 +33,7 @@ class MotionView:
 
     Attributes:
         raw_time: Stamps of the log [s].
-        raw_velocity: Differences of neighbouring positions.
+        raw_velocity: Differences of neighboring positions.
         raw_acceleration: Differences of those.
         time: Stamps of the filtered motion [s].
         velocity: As the equations have it.

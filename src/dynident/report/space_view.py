@@ -7,14 +7,14 @@ can draw it from another side; without one the picture stays as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from dynident.arrays import Array
 from dynident.motion.geometry import LinkPoints, link_capsules
 from dynident.motion.trajectory import Trajectory
-from dynident.report.charts import WIDTH, picture
+from dynident.report.charts import WIDTH, picture, round_below
 from dynident.report.html import Html, element
 from dynident.robot.model import BASE, Robot
 from dynident.robot.parameters import to_classical
@@ -93,7 +93,7 @@ def bodies(robot: Robot, links: Array, settled: Sequence[bool], q: Array) -> lis
         return []
     indices = [i for i, _ in found for _ in range(4)]
     places = np.concatenate([[center, *(center + axes.T)] for _, (center, axes) in found])
-    points = _points(robot, indices, places, q).reshape(-1, 4, 3)
+    points = _points(robot, list(zip(indices, places, strict=True)), q).reshape(-1, 4, 3)
     result = []
     for (i, _), (center, *ends) in zip(found, points, strict=True):
         joint = robot.joints[i]
@@ -105,7 +105,7 @@ def bodies(robot: Robot, links: Array, settled: Sequence[bool], q: Array) -> lis
 def robot_view(robot: Robot, shown: Sequence[Body], key: str) -> Html:
     """The robot in a bent pose."""
     q = pose(robot)
-    joints = _points(robot, list(range(len(robot.joints))), np.zeros((len(robot.joints), 3)), q)
+    joints = _points(robot, [(i, np.zeros(3)) for i in range(len(robot.joints))], q)
     ends = np.concatenate([_segments(robot, q), _last_segments(robot, shown, joints)])
     every = np.concatenate([ends.reshape(-1, 3), joints, np.zeros((1, 3)), *(body.center[None] for body in shown)])
     middle = 0.5 * (every.min(0) + every.max(0))
@@ -125,13 +125,20 @@ def robot_view(robot: Robot, shown: Sequence[Body], key: str) -> Html:
     parts += [_path(view, segment, "link") for segment in ends]
     parts += [_dot(view, place) for place in joints]
     parts += [_text(view, place, text) for place, text in _labels(robot, joints, size)]
-    told = f"{robot.name} with {len(robot.joints)} joints; " + "; ".join(
+    described = f"{robot.name} with {len(robot.joints)} joints; " + "; ".join(
         f"{body.label} {body.mass:.3g} kg at {', '.join(f'{x:.2f}' for x in body.center)} m" for body in shown
     )
-    drawn = picture(f"{robot.name} in space", f"{told}.", parts, HEIGHT, key)
+    drawn = picture(f"{robot.name} in space", f"{described}.", parts, HEIGHT, key)
     about = f"{middle[0]:.4f},{middle[1]:.4f},{middle[2]:.4f},{scale:.3f},{YAW},{PITCH}"
     names = ", ".join(f"{joint.number} {joint.name}" for joint in robot.joints)
     return element("figure", drawn, element("figcaption", f"Joints: {names}."), class_="robot", data_view=about)
+
+
+def projection(yaw: float, pitch: float) -> Array:
+    """(2, 3) right and up of a picture in the base frame, seen from two angles [deg]."""
+    yaw, pitch = np.radians(yaw), np.radians(pitch)
+    up = [-np.sin(pitch) * np.cos(yaw), -np.sin(pitch) * np.sin(yaw), np.cos(pitch)]
+    return np.array([[-np.sin(yaw), np.cos(yaw), 0.0], up])
 
 
 @dataclass(frozen=True)
@@ -139,28 +146,21 @@ class View:
     """Where places of the base frame lie in the picture.
 
     Attributes:
-        middle: (3,) what the robot turns about [m].
+        middle: (3,) what lies in the middle [m].
         scale: Units of the view box per meter.
+        onto: (2, 3) right and up of the picture.
+        height: Of the picture.
     """
 
     middle: Array
     scale: float
-
-    @property
-    def onto(self) -> Array:
-        """(2, 3) right and up of the picture."""
-        yaw, pitch = np.radians(YAW), np.radians(PITCH)
-        return np.array(
-            [
-                [-np.sin(yaw), np.cos(yaw), 0.0],
-                [-np.sin(pitch) * np.cos(yaw), -np.sin(pitch) * np.sin(yaw), np.cos(pitch)],
-            ]
-        )
+    onto: Array = field(default_factory=lambda: projection(YAW, PITCH))
+    height: int = HEIGHT
 
     def place(self, points: Array) -> Array:
         """(..., 2) in the view box."""
         away = (points - self.middle) @ self.onto.T * self.scale
-        return np.asarray(np.array([WIDTH / 2, HEIGHT / 2]) + away * np.array([1.0, -1.0]))
+        return np.asarray(np.array([WIDTH / 2, self.height / 2]) + away * np.array([1.0, -1.0]))
 
     def outline(self, axes: Array) -> tuple[float, float, float]:
         """Half axes [view box] and turn [deg] of the ellipse that an ellipsoid's outline is: that of (P A)(P A)'."""
@@ -170,9 +170,10 @@ class View:
         return float(large), float(small), float(np.degrees(np.arctan2(turned[1, 1], turned[0, 1])))
 
 
-def _points(robot: Robot, links: Sequence[int], places: Array, q: Array) -> Array:
-    """(n_points, 3) in the base frame."""
-    return np.asarray(LinkPoints(robot, links, places).at(q[None])[:, 0])
+def _points(robot: Robot, places: Sequence[tuple[int, Array]], q: Array) -> Array:
+    """(n_points, 3) in the base frame, of places on links; (n_points, n_samples, 3) for several poses."""
+    points = LinkPoints(robot, [link for link, _ in places], np.array([place for _, place in places]))
+    return np.asarray(points.at(q) if q.ndim > 1 else points.at(q[None])[:, 0])
 
 
 def _segments(robot: Robot, q: Array) -> Array:
@@ -185,7 +186,7 @@ def _segments(robot: Robot, q: Array) -> Array:
         for link, frame in zip(loop.links, loop.frames, strict=True):
             own = np.zeros(3) if link == BASE else robot.joints[link].after.inverse().translation
             ends += [(link, own), (link, frame.translation)]
-    return _points(robot, [link for link, _ in ends], np.array([end for _, end in ends]), q).reshape(-1, 2, 3)
+    return _points(robot, ends, q).reshape(-1, 2, 3)
 
 
 def _last_segments(robot: Robot, shown: Sequence[Body], joints: Array) -> Array:
@@ -261,14 +262,8 @@ _VIEWS_EDGE = 50
 _ROOM = 0.3  # beside the largest extent, within which boxes are drawn
 _SHADOWS = 7  # moments at which the links are drawn faintly
 _PATH_POINTS = 400
-_TURN, _TILT = np.radians(-55.0), np.radians(24.0)  # of the oblique view
 VIEWS: dict[str, Array] = {  # (2, 3): right and up of the picture in the base frame
-    "from an angle": np.array(
-        [
-            [np.cos(_TURN + np.pi / 2), np.sin(_TURN + np.pi / 2), 0.0],
-            [-np.sin(_TILT) * np.cos(_TURN), -np.sin(_TILT) * np.sin(_TURN), np.cos(_TILT)],
-        ]
-    ),
+    "from an angle": projection(-55.0, 24.0),
     "from the front": np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
     "from the side": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]),
     "from above": np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0]]),
@@ -332,13 +327,9 @@ def scene(robot: Robot, motion: Trajectory, floor: float | None, boxes: Array) -
         tips = [(robot.tool[0], robot.tool[1].translation)]
     along = motion.sample(np.linspace(0.0, motion.duration, _PATH_POINTS))[0]
     moments = motion.sample(np.linspace(0.0, motion.duration, _SHADOWS + 2)[:-1])[0]
-    ends = _views_points(robot, segments, moments)  # (2 n_segments, n_moments, 3)
+    ends = _points(robot, segments, moments)  # (2 n_segments, n_moments, 3)
     links = np.moveaxis(ends, 1, 0).reshape(len(moments), len(capsules), 2, 3)
-    return Scene(_views_points(robot, tips, along), links, floor, boxes)
-
-
-def _views_points(robot: Robot, places: Sequence[tuple[int, Array]], q: Array) -> Array:
-    return LinkPoints(robot, [link for link, _ in places], np.array([place for _, place in places])).at(q)
+    return Scene(_points(robot, tips, along), links, floor, boxes)
 
 
 def view(seen: Scene, name: str, key: str) -> Html:
@@ -349,10 +340,11 @@ def view(seen: Scene, name: str, key: str) -> Html:
     middle, size = 0.5 * (flat.min(0) + flat.max(0)), np.ptp(flat, axis=0)
     scale = min((WIDTH - 2 * _VIEWS_EDGE) / max(size[0], 1e-6), (_HEIGHT - 2 * _VIEWS_EDGE) / max(size[1], 1e-6))
 
+    own = View(onto.T @ middle, scale, onto, _HEIGHT)
+
     def place(points: Array) -> Array:
         """Whole places in the view box, (..., 2)."""
-        away = (points @ onto.T - middle) * scale
-        return np.asarray(np.rint(np.array([WIDTH / 2, _HEIGHT / 2]) + away * np.array([1.0, -1.0]))).astype(int)
+        return np.rint(own.place(points)).astype(int)
 
     parts = [_line(place(edge), "ground") for edge in seen.ground]
     parts += [_line(place(edge), "box") for edge in edges]
@@ -364,8 +356,8 @@ def view(seen: Scene, name: str, key: str) -> Html:
         parts.append(element("circle", cx=x, cy=y, r=9, class_="dot"))
     parts += _ruler(scale)
     low, high = seen.extent
-    told = ", ".join(f"{axis} {a:.2f} to {b:.2f} m" for axis, a, b in zip("xyz", low, high, strict=True))
-    return picture(f"The motion {name}", f"Everything that moves lies in {told}.", parts, _HEIGHT, key)
+    described = ", ".join(f"{axis} {a:.2f} to {b:.2f} m" for axis, a, b in zip("xyz", low, high, strict=True))
+    return picture(f"The motion {name}", f"Everything that moves lies in {described}.", parts, _HEIGHT, key)
 
 
 def _line(places: Array, kind: str) -> Html:
@@ -383,9 +375,7 @@ def _edges(box: Array) -> list[Array]:
 
 def _ruler(scale: float) -> list[Html]:
     """A length to compare with: the largest of 1, 2, 5 times a power of ten that is short enough."""
-    longest = 0.3 * WIDTH / scale
-    power = 10.0 ** np.floor(np.log10(longest))
-    length = power * max(factor for factor in (1, 2, 5) if factor * power <= longest)
+    length = round_below(0.3 * WIDTH / scale, (1, 2, 5))
     wide, y = round(length * scale), _HEIGHT - 16
     bar = element("path", d=f"M20 {y - 8}v8h{wide}v-8", class_="zero")
     return [bar, element("text", f"{length:g} m", x=20 + wide + 12, y=y + 2)]

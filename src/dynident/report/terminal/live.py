@@ -16,7 +16,7 @@ from dynident.report.text import UNKNOWN, number, percent, printable, whole
 
 WIDTH = 80  # columns that every page fits into
 _BAR = 16  # characters of a full bar
-_DECADES = 3.0  # a deviation as large as the value fills the bar, one of 0.1 % empties it
+_DECADES = 3.0  # a standard deviation as large as the value fills the bar, one of 0.1 % empties it
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST_ROWS = 4  # parameters that are shown however low the terminal is
 _POSITIONS = {"jumps": "jumps of position", "glitches": "glitches left out"}
@@ -60,7 +60,7 @@ def print_summary(state: StreamState, console: Console) -> None:
 
 
 def interval_bar(share: float) -> str:
-    """A bar for a relative deviation: full at 100 %, empty at 0.1 %, a third shorter with every factor of ten."""
+    """A bar for a relative standard deviation: full at 100 %, empty at 0.1 %, a third shorter per factor of ten."""
     if math.isnan(share):
         share = math.inf
     part = 1.0 if share >= 1.0 else max(0.0, 1.0 + math.log10(max(share, 1e-12)) / _DECADES)
@@ -100,9 +100,9 @@ def _parameters(state: StreamState, rows: int) -> Table:
         share = std / scales[k] if scales[k] else math.inf
         sure = bool(estimate.determined[k])
         style = "default" if sure else "dim"
-        deviation = number(std, 2) if math.isfinite(std) else "open"
-        bar = Text(interval_bar(share if sure else math.inf), style=_colour(share) if sure else "dim")
-        cells = (printable(estimate.names[k])[:28], number(value, 4), deviation, printable(estimate.units[k]))
+        spread = number(std, 2) if math.isfinite(std) else "open"
+        bar = Text(interval_bar(share if sure else math.inf), style=_color(share) if sure else "dim")
+        cells = (printable(estimate.names[k])[:28], number(value, 4), spread, printable(estimate.units[k]))
         table.add_row(*(Text(cell, style=style) for cell in cells), bar)
     if shown < count:
         table.add_row(Text(f"and {count - shown} more", style="dim"))
@@ -110,7 +110,7 @@ def _parameters(state: StreamState, rows: int) -> Table:
 
 
 def _scales(state: StreamState) -> list[float]:
-    """What deviations are compared with: a value, or the usual size of its kind where it is smaller than that.
+    """What standard deviations are compared with: a value, or the usual size of its kind where it is smaller than that.
 
     Many products of inertia are zero; against themselves their intervals would never shrink.
     """
@@ -123,7 +123,7 @@ def _scales(state: StreamState) -> list[float]:
     return [max(size, usual[unit]) for size, unit in zip(sizes, estimate.units, strict=True)]
 
 
-def _colour(share: float) -> str:
+def _color(share: float) -> str:
     return "green" if share < 0.05 else "cyan" if share < 0.3 else "yellow"
 
 
@@ -160,9 +160,9 @@ def _payload(state: StreamState) -> list[Text]:
     if estimate.payload is None:
         return []
     words = _mass(state)
-    centre = [one for one in estimate.payload.numbers if one.name in ("cx", "cy", "cz")]
-    if estimate.payload.present and all(one.value is not None for one in centre):
-        words += ", centre " + " ".join(number(one.value, 3) for one in centre) + " m"
+    center = [one for one in estimate.payload.numbers if one.name in ("cx", "cy", "cz")]
+    if estimate.payload.present and all(one.value is not None for one in center):
+        words += ", center " + " ".join(number(one.value, 3) for one in center) + " m"
     lines = [Text(f"{words[:1].upper()}{words[1:]}", style="bold")]
     return lines + [
         Text(_change(change), style="dim" if change.provisional else "") for change in estimate.changes[-2:]
