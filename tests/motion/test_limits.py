@@ -49,7 +49,7 @@ def test_a_robot_from_mjcf_goes_through(arm, capsys):
     assert (fastest > [0.5, 0.5]).any()
     assert np.abs(di.inverse_dynamics(arm, q, dq, ddq, "rigid,Ia,Fv,Fc,Fo")).max() <= 9.0
     page = Path("m.html").read_text()
-    assert "--position-range=pan=-1:0.5" in page
+    assert "--position-range pan=-1:0.5" in page
     assert "--max-velocity pan=2,q2=pi/2" in page
 
 
