@@ -89,7 +89,7 @@ def test_measured_speeds_tell_the_unit_of_a_plausible_rate(tmp_path, robot):
             columns[name] = columns[name] * 50
     item = only(opened(tmp_path, columns), None, "time")
     assert item.fix == {"columns": {"t": {"column": "t", "unit": "ms"}}}
-    assert "gives 10 Hz, in ms 1e+04 Hz and measured speeds" in item.message
+    assert "gives 10 Hz, in ms 1e+04 Hz and measured velocities" in item.message
     assert not unusual(stream_log(tmp_path / "log.csv", robot, columns=item.fix["columns"]), None)
 
 
@@ -168,7 +168,7 @@ def test_dead_channels(robot):
     columns["q2"][:] = 0.5
     item = only(in_memory(columns), robot, "channels")
     assert item.severity == "stop"
-    assert "'q2' never changes, but the measured speed reaches" in item.message
+    assert "'q2' never changes, but the measured velocity reaches" in item.message
 
 
 def test_a_joint_that_never_moves(robot):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynident.information.factor import absorb, merged, triangular
+from dynident.information.factor import absorb, merge_factors, triangular
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 42])
@@ -44,7 +44,7 @@ def test_merging_aligns_columns():
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(20, 4)), rng.normal(size=(30, 4))
     a[:, 1], b[:, 0] = 0.0, 0.0
-    both = merged([factor_of(a, (0, 2), 20), factor_of(b, (1, 2), 30)])
+    both = merge_factors([factor_of(a, (0, 2), 20), factor_of(b, (1, 2), 30)])
     assert both.columns == (0, 1, 2)
     assert both.n_rows == 50
     rows = np.vstack([a, b])

@@ -8,7 +8,7 @@ import pytest
 
 import dynident as di
 from dynident.logs import open_log, parquet, stream_log, text, text as kept
-from dynident.logs.text import Kept
+from dynident.logs.text import KeptNumbers
 
 N = 3000
 
@@ -122,12 +122,12 @@ def test_faults_are_found_in_every_pass(path):
 
 def test_other_columns_of_the_same_table(path):
     table = stream_log(path).table
-    store = Kept()
+    store = KeptNumbers()
     all_parts = list(store.parts(table, (0, 1, 2, 3)))
     for places in ((2, 0), (3,), (0, 1, 2, 3)):
         found = list(store.parts(table, places))
         assert_same([np.ascontiguousarray(part) for part in found], [part[list(places)] for part in all_parts])
-    store = Kept()
+    store = KeptNumbers()
     list(store.parts(table, (0, 2)))
     found = list(store.parts(table, (0, 1)))  # which were not kept
     assert_same([np.ascontiguousarray(part) for part in found], [part[:2].copy() for part in all_parts])

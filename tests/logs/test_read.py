@@ -179,3 +179,19 @@ def test_bad_column_files_are_named(tmp_path, robot, text, words):
     rules = write(tmp_path, text, "columns.yaml")
     with pytest.raises(di.LogError, match=rf"columns\.yaml: .*{words}"):
         di.read_log(write(tmp_path, PLANAR), robot, columns=rules)
+
+
+def test_formats_are_told_by_ending_and_else_by_content(tmp_path):
+    import numpy as np
+
+    from dynident.logs.read import FORMATS, format_of
+
+    assert {format_of(tmp_path / f"run{ending}").name for ending in (".csv", ".CSV.gz", ".dat", "")} == {"text"}
+    named = {ending: format_of(tmp_path / f"run{ending}").name for one in FORMATS for ending in one.endings}
+    assert named[".parquet"] == "Parquet"  # no dataset around it
+    assert named[".mcap"] == named[".db3"] == "ROS 2 bag"
+    assert named[".xml.gz"] == "KUKA RSI"
+    np.savez(tmp_path / "run.npz", t=np.arange(5.0), q=np.zeros((5, 2)))
+    (tmp_path / "run.npz").rename(tmp_path / "run.recorded")
+    assert format_of(tmp_path / "run.recorded").name == "NumPy archive"
+    assert list(di.read_log(tmp_path / "run.recorded").channels) == ["q1", "q2"]

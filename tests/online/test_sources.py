@@ -191,7 +191,7 @@ def test_joint_states_of_an_mcap_file_are_a_stream(tmp_path):
     found = [block for block in source.blocks() if block is not None]
     np.testing.assert_array_equal(joined(found, "tau"), [p["tau"] for p in given])
     np.testing.assert_allclose(joined(found, "time"), np.arange(200) / 100)
-    assert source._logs[0].table._bag._kept is None, "a stream keeps nothing of a bag in memory"
+    assert source._logs[0].table._kept is None, "a stream keeps nothing of a bag in memory"
 
 
 def test_the_plant_is_a_source_and_can_be_gone_through_again():

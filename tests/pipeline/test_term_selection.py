@@ -15,10 +15,12 @@ from dynident.estimate.candidates import GROUPS, CandidateGroup
 from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
 from dynident.pipeline.factor_cache import FactorCache
-from dynident.pipeline.term_selection import LEAST_SECONDS, Selection
+from dynident.pipeline.term_selection import Selection
+from dynident.pipeline.thresholds import THRESHOLDS as PIPELINE
 from dynident.pipeline.training_rows import TrainingRows
 from dynident.signals import ObservedRows, SignalOptions, observe
-from dynident.validation.cross_validation import SELECTION_BLOCKS as BLOCKS, selection_folds
+from dynident.validation.cross_validation import selection_folds
+from dynident.validation.thresholds import THRESHOLDS
 from tests.signals.made import Fourier, exact_torque, make_log, stamps
 
 BASIC = "rigid,Ia,Fv,Fc(0.02),Fo"
@@ -125,7 +127,7 @@ class TestFolds:
         log = made(robot, {}, 1, 40.0)
         data = self.information(robot, log)
         folds = selection_folds(data, {log.label: log.label})
-        assert len(folds) == BLOCKS
+        assert len(folds) == THRESHOLDS.selection_blocks
         assert sorted(i for fold in folds for i in fold.left_out) == list(range(len(data.segments)))
         for fold in folds:
             for i in fold.unused:
@@ -146,7 +148,7 @@ class TestThroughIdentify:
         assert fit.selection.verdicts == ()
 
     def test_validation_logs_change_nothing(self, robot):
-        train = made(robot, {"stop3_1": 2.0, "stop3_2": 2.0}, 1, 1.2 * LEAST_SECONDS)
+        train = made(robot, {"stop3_1": 2.0, "stop3_2": 2.0}, 1, 1.2 * PIPELINE.min_selection_s)
         other = dataclasses.replace(made(robot, {"quadratic_1": 9.0}, 2, 20.0), role="validation")
         alone, judged = di.identify(robot, train), di.identify(robot, [train, other])
         assert alone.selection.terms == judged.selection.terms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +72,7 @@ class TestPasses:
         assert sum(rows.n_passes for rows in counted) <= most
 
     def test_long_logs_select_on_their_first_part(self, robot, logs, counted, monkeypatch):
-        monkeypatch.setattr(training_rows, "SELECTION_SECONDS", 6.0)
+        monkeypatch.setattr(training_rows, "THRESHOLDS", replace(training_rows.THRESHOLDS, selection_s=6.0))
         di.identify(robot, logs, check="off", friction="generic")
         (rows,) = [one for one in counted if one.n_passes]
         assert rows.n_passes <= 4

@@ -10,7 +10,8 @@ from dynident.estimate import TorqueErrors, TorqueModel
 from dynident.estimate.torque_errors import together
 from dynident.signals import SignalOptions, observe
 from dynident.validation import compare
-from dynident.validation.residuals import END_SECONDS, MOST_POINTS, row_rate
+from dynident.validation.residuals import MOST_POINTS, row_rate
+from dynident.validation.thresholds import THRESHOLDS
 from tests.signals.made import TERMS, Fourier, Pieces, exact_log, exact_torque, make_log, stamps
 
 RATE = 200.0
@@ -124,9 +125,9 @@ class TestRows:
         log = exact_log(pendulum, motion_of(pendulum), t)
         found = compare([model_of(pendulum)], observe(log, pendulum, SignalOptions(band=5.0)))
         times = found.trace.time
-        assert times[0] >= END_SECONDS - 1e-9
-        assert times[-1] <= T[-1] - END_SECONDS + 1e-9
-        assert not ((times > 8.0 - END_SECONDS) & (times < 9.0 + END_SECONDS - 1e-9)).any()
+        assert times[0] >= THRESHOLDS.stretch_end_s - 1e-9
+        assert times[-1] <= T[-1] - THRESHOLDS.stretch_end_s + 1e-9
+        assert not ((times > 8.0 - THRESHOLDS.stretch_end_s) & (times < 9.0 + THRESHOLDS.stretch_end_s - 1e-9)).any()
         assert (np.diff(times) > 0).all()
 
     def test_trace_shows_measured_and_predicted(self, robot):

@@ -7,7 +7,8 @@ import dynident as di
 from dynident.estimate.estimators import OrdinaryLeastSquares, WeightedLeastSquares
 from dynident.information.row_source import GivenRows, accumulate_source
 from dynident.validation import cross_validate
-from dynident.validation.cross_validation import MOST_BLOCKS, folds_of
+from dynident.validation.cross_validation import folds_of
+from dynident.validation.thresholds import THRESHOLDS
 from tests.estimate.test_estimators import SIGMA, TRUTH, arrays, coordinates
 
 ONE = np.ones(3)
@@ -29,7 +30,7 @@ class TestFolds:
     @pytest.mark.parametrize("segments", [4, 5, 9, 10, 32])
     def test_blocks_of_one_log_with_gaps_beside_them(self, segments):
         folds = folds_of(info(n=20 * segments, segment=20))
-        assert len(folds) == min(MOST_BLOCKS, segments // 2)
+        assert len(folds) == min(THRESHOLDS.max_blocks, segments // 2)
         assert [i for fold in folds for i in fold.left_out] == list(range(segments))
         for fold in folds:
             own = (fold.left_out[0] - 1, fold.left_out[-1] + 1)

@@ -129,7 +129,7 @@ def overlay_text(robot: str, target: str, found: Diagnosis) -> str:
     Args:
         robot: Robot file or bundled name.
         target: Where the overlay will stand; a robot file in the same folder is named without it.
-        found: The check-up.
+        found: The diagnosis.
     """
     from dynident.robot.load import bundled_names
     from dynident.robot.storage import yaml_text

@@ -87,13 +87,13 @@ def _dead_torques(survey: Survey, joints: Sequence[int]) -> Iterator[Diagnostic]
 def _still_positions(survey: Survey, robot: Robot | None, joints: Sequence[int]) -> Iterator[Diagnostic]:
     still = [j for j in joints if never_moves(survey, robot, j)]
     if len(still) == len(joints):
-        return  # the finding "rest" says so
+        return  # the diagnostic "rest" says so
     held = {}
     for j in still:
         speed = survey.joints.max_measured_speed.get(j, 0.0)
         name = f"{survey.joints.kind}{j}"
         if speed > THRESHOLDS.min_velocity * radian_of(survey, robot, j):
-            words = f"'{survey.raw.origins[name].header}' never changes, but the measured speed reaches {speed:.3g}"
+            words = f"'{survey.raw.origins[name].header}' never changes, but the measured velocity reaches {speed:.3g}"
             yield Diagnostic("channels", "stop", f"{words}: the position of joint {j} is dead; log it")
         else:
             values = survey.channels[name]
@@ -103,7 +103,9 @@ def _still_positions(survey: Survey, robot: Robot | None, joints: Sequence[int])
         words = f"joint {numbers} never moves" if len(held) == 1 else f"joints {numbers} never move"
         it = "it" if len(held) == 1 else "them"
         if survey.joints.kind != "q":  # a motor-side log cannot be used with locked joints
-            yield Diagnostic("channels", "warn", f"{words}; nothing is learnt about {it} unless another log moves {it}")
+            yield Diagnostic(
+                "channels", "warn", f"{words}; nothing is identified of {it} unless another log moves {it}"
+            )
             return
         lock = ",".join(f"{name}={value:g}" for name, value in held.items())
         remedy = f"move {it} in another log, or hold {it}: --locked {lock}"
@@ -151,7 +153,9 @@ def diagnose_quantization(survey: Survey, robot: Robot | None) -> Diagnostic:
         if rounded and values.step > coarse_step * values.std > 0.0:
             share = values.step / values.std
             step = f"{values.step:.3g} {survey.raw.unit(name)}"
-            coarse.append(f"'{survey.raw.origins[name].header}' (steps of {step}, {share:.2g} of its deviation)")
+            coarse.append(
+                f"'{survey.raw.origins[name].header}' (steps of {step}, {share:.2g} of its standard deviation)"
+            )
     if not coarse:
         return Diagnostic("quantisation", "ok", "steps of positions and torques are fine enough")
     words = f"coarse steps in {', '.join(coarse)}"
@@ -159,14 +163,14 @@ def diagnose_quantization(survey: Survey, robot: Robot | None) -> Diagnostic:
 
 
 def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
-    """Whether positions and speeds keep to the robot's limits."""
+    """Whether positions and velocities keep to the robot's limits."""
     if survey.joints.kind != "q":
         return Diagnostic("limits", "ok", "not judged: the log has positions of motor shafts")
     numbers = judged_joints(survey, robot)
     joints = [joint for joint in robot.joints if joint.number in numbers]
     beyond = [words for joint in joints for words in _beyond(survey, joint)]
     if not beyond:
-        return Diagnostic("limits", "ok", "positions and speeds keep to the robot's limits")
+        return Diagnostic("limits", "ok", "positions and velocities keep to the robot's limits")
     far = [joint for joint in joints if _far(survey, joint)]
     words = f"beyond the limits of {robot.name}: {', '.join(beyond[:6])}{', ..' if len(beyond) > 6 else ''}"
     if not far:
@@ -203,29 +207,29 @@ def _far(survey: Survey, joint: Joint) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What the motion says: measured speeds against positions, and how much of the log is standstill.
+# What the motion says: measured velocities against positions, and how much of the log is standstill.
 
 _UNITS = {"deg/s": 180.0 / math.pi, "rpm": 30.0 / math.pi}
 
 
 def diagnose_velocity(survey: Survey, robot: Robot | None) -> Diagnostic:
-    """Whether measured speeds are those of the positions; positions are what is used."""
+    """Whether measured velocities are those of the positions; positions are what is used."""
     speeds = list(_velocity_slopes(survey, robot))
     if not speeds:
-        return Diagnostic("velocity", "ok", "no measured speeds to compare; positions are differentiated")
+        return Diagnostic("velocity", "ok", "no measured velocities to compare; positions are differentiated")
     if (factor := _common_factor(speeds)) != 1.0:
-        words = f"all measured speeds are {factor:.3g} times those of the positions, as if the clock ran wrong"
+        words = f"all measured velocities are {factor:.3g} times those of the positions, as if the clock ran wrong"
         fix = {"columns": survey.raw.origins["t"].rule("t", factor=float(f"{1.0 / factor:.3g}"))}
         return Diagnostic("velocity", "warn", f"{words}: check the stamps, or the scale of the speeds", fix)
     wrong = [found for joint, own, slope in speeds if (found := _wrong_velocity(survey, joint, own, slope))]
     if not wrong:
         slopes = [slope for _, _, slope in speeds]
         span = f"{min(slopes):.3f} to {max(slopes):.3f}"
-        return Diagnostic("velocity", "ok", f"measured speeds are {span} times those of the positions")
-    words = f"measured speeds are not those of the positions: {'; '.join(words for words, _ in wrong)}"
+        return Diagnostic("velocity", "ok", f"measured velocities are {span} times those of the positions")
+    words = f"measured velocities are not those of the positions: {'; '.join(words for words, _ in wrong)}"
     columns = {column: rule for _, rules in wrong for column, rule in rules.items()}
     fix = {"columns": columns} if columns else {}
-    return Diagnostic("velocity", "warn", f"{words}; positions are used unless measured speeds are asked for", fix)
+    return Diagnostic("velocity", "warn", f"{words}; positions are used unless measured velocities are asked for", fix)
 
 
 def _velocity_slopes(survey: Survey, robot: Robot | None) -> Iterator[tuple[int, float, float]]:
@@ -285,7 +289,7 @@ def diagnose_rest(survey: Survey, robot: Robot | None) -> Diagnostic:
     if not joints:
         return Diagnostic("rest", "ok", "not judged: the log has no positions")
     if all(never_moves(survey, robot, j) for j in joints):
-        return Diagnostic("rest", "stop", "no joint moves in this log; nothing can be learnt from it")
+        return Diagnostic("rest", "stop", "no joint moves in this log; nothing can be identified from it")
     share = survey.joints.rest_share
     if share > THRESHOLDS.max_rest_share:
         words = f"all joints rest in {percent(share)} of the samples"

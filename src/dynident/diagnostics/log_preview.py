@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dynident.arrays import ReadOnlyDict
-from dynident.logs.columns import KINDS
+from dynident.logs.columns import KINDS, kind_of, number_of
 from dynident.logs.log import LogSource
-from dynident.logs.raw_log import kind_of, number_of
 from dynident.signals.clock import TIME_UNITS
 from dynident.signals.log_survey import Survey, survey_log
 
@@ -123,13 +122,13 @@ def preview(log: LogSource, *, survey: Survey | None = None) -> Preview:
     return Preview(
         source=log.source,
         samples=clock.n_samples,
-        start=_known(clock.first),
-        duration=_known(clock.duration),
-        rate=_known(clock.rate),
-        step=_known(clock.step),
-        shortest_step=_known(clock.shortest),
-        longest_step=_known(clock.longest),
-        step_spread=_known(clock.spread),
+        start=_finite_or_none(clock.first),
+        duration=_finite_or_none(clock.duration),
+        rate=_finite_or_none(clock.rate),
+        step=_finite_or_none(clock.step),
+        shortest_step=_finite_or_none(clock.shortest),
+        longest_step=_finite_or_none(clock.longest),
+        step_spread=_finite_or_none(clock.spread),
         gaps=clock.n_gaps,
         longest_gap=clock.longest if clock.n_gaps else 0.0,
         gap_times=clock.gap_times,
@@ -151,9 +150,9 @@ def _channel(survey: Survey, name: str) -> ChannelPreview:
         name=name,
         header=survey.raw.origins[name].header,
         unit=survey.raw.unit(name),
-        lowest=_known(values.lowest),
-        highest=_known(values.highest),
-        rms=_known(values.rms),
+        lowest=_finite_or_none(values.lowest),
+        highest=_finite_or_none(values.highest),
+        rms=_finite_or_none(values.rms),
         step=values.step,
         repeated=values.repeated_share,
         constant=values.constant,
@@ -168,5 +167,5 @@ def _kinds(names: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     return {kind: joints for kind, joints in found.items() if joints}
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None

@@ -43,13 +43,13 @@ def _wrong_unit(survey: Survey, unit: str) -> Diagnostic:
     rate = survey.clock.rate * TIME_UNITS.get(survey.clock.unit, 1.0)
     better = rate * said / size_in_si("t", unit)
     words = f"time read in {origin.unit or 's'} gives {rate:.4g} Hz, in {unit} {better:.4g} Hz"
-    reason = " and measured speeds that are those of the positions" if clock_factor(survey) != 1.0 else ""
+    reason = " and measured velocities that are those of the positions" if clock_factor(survey) != 1.0 else ""
     fix = {"columns": origin.rule("t", unit=unit)}
     return Diagnostic("time", "stop", f"{words}{reason}; give column '{origin.header}' the unit {unit}", fix)
 
 
 def true_unit(survey: Survey) -> str:
-    """The unit of the stamps by what the rate and the measured speeds say; the one that was given if that fits."""
+    """The unit of the stamps by what the rate and the measured velocities say; the one that was given if that fits."""
     given = survey.raw.origins["t"].unit or "s"
     size = size_in_si("t", given) * TIME_UNITS.get(survey.clock.unit, 1.0) / clock_factor(survey)
     if math.isclose(size, size_in_si("t", given), rel_tol=1e-6):
@@ -60,7 +60,7 @@ def true_unit(survey: Survey) -> str:
 
 
 def clock_factor(survey: Survey) -> float:
-    """How many times too long all steps of time are by the measured speeds: a power of 1000, 1 if they do not say."""
+    """How many times too long all steps of time are by the measured velocities: a power of 1000, else 1."""
     joints = survey.joints
     slopes = [
         abs(slope)

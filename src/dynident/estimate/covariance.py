@@ -110,14 +110,16 @@ def correlated_covariance(estimator: Estimator, inflation: Array, noise: Array |
         inflation: (n_channels,) rows that weigh as much as one independent row.
         noise: (n_channels,) standard deviation of the noise, where it is not that of the residual.
     """
-    C, n = estimator.inverse_, len(estimator.names_)
-    variance = estimator.sigma_**2
-    added = variance * np.maximum(inflation - 1.0, 0.0) if noise is None else inflation * noise**2 - variance
+    C, n, factors = estimator.inverse_, len(estimator.names_), estimator.information_.channel_factors()
     middle = np.zeros((n, n))  # what correlation adds to the white-noise covariance, which knows of priors too
-    factors = estimator.information_.channel_factors()
-    for factor, weight, more in zip(factors, estimator.channel_weights_, added, strict=True):
-        rows = factor.dense(n)[:, :n] * weight
-        middle += more * (rows.T @ rows)
+    parts = zip(estimator.channel_weights_, estimator.sigma_, inflation, strict=True)
+    for channel, (weight, sigma, rows_per_fact) in enumerate(parts):
+        if noise is None:
+            scale, share = weight * sigma * np.sqrt(max(rows_per_fact - 1.0, 0.0)), 1.0
+        else:  # less than the residual, where that holds errors of what is known
+            scale, share = weight, rows_per_fact * noise[channel] ** 2 - sigma**2
+        rows = factors[channel].dense(n)[:, :n] * scale
+        middle += share * (rows.T @ rows)
     return np.asarray(estimator.covariance_ + C @ middle @ C)
 
 

@@ -552,10 +552,10 @@ def usefulness(errors: FitErrors, bands: Sequence[tuple[float, str]]) -> Usefuln
         reasons.append(f"a constant for each joint misses {100.0 * constant:.0f} %")
     if not reasons:
         return Usefulness(True, error, constant, "")
-    tried = dict.fromkeys(_tried(one) for one in bands)
+    tried = dict.fromkeys(_band_words(one) for one in bands)
     return Usefulness(False, error, constant, f"{', '.join(reasons)}; tried: {', '.join(tried) or 'one band'}")
 
 
-def _tried(band: tuple[float, str]) -> str:
+def _band_words(band: tuple[float, str]) -> str:
     width, reason = band
     return f"band {width:.3g} Hz ({reason})" if reason else f"band {width:.3g} Hz"

@@ -361,7 +361,9 @@ def solve_stage(
     elif isinstance(method, TotalLeastSquares):  # its covariance is not that of the torque's noise alone
         own = fitted.covariance_
     else:
-        own = correlated_covariance(fitted, data.white_inflation, _unexplained(information, held, free, fitted.sigma_))
+        own = correlated_covariance(
+            fitted, data.white_inflation, _unexplained_std(information, held, free, fitted.sigma_)
+        )
     sensitivity = _sensitivity(information, held, free, last, [texts.index(name) for name in last.names_])
     determined = found.determined if new.condition is None else np.ones(len(texts), dtype=bool)
     after = known.joined(new, found.values, own, sensitivity, determined)
@@ -407,7 +409,7 @@ def _sensitivity(information: Information, held: Array, free: Array, fitted: Est
     return J
 
 
-def _unexplained(information: Information, held: Array, free: Array, otherwise: Array) -> Array:
+def _unexplained_std(information: Information, held: Array, free: Array, otherwise: Array) -> Array:
     """(n_channels,) standard deviation of each channel's torque about the best fit of all it depends on, known or not.
 
     Args:

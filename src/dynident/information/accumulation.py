@@ -23,7 +23,7 @@ from dynident.dynamics.terms import Column, TermsLike, resolve_terms
 from dynident.errors import DynidentError, InputError
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.identifiability.regrouping import Regrouping
-from dynident.information.factor import Factor, absorb, merged
+from dynident.information.factor import Factor, absorb, merge_factors
 from dynident.information.information import Information, Segment
 from dynident.information.numpy_stream import NumpyStream, split_triangles
 from dynident.logs.log import LogError
@@ -141,17 +141,17 @@ def _accumulate_own_blocks(
     base = BaseRegressor.of(robot, resolve_terms(terms), columns)
     segments: list[Segment] = []
     done = 0
-    for segment, count in _streamed(base, blocks, threads, label):
+    for segment, count in _stream_segments(base, blocks, threads, label):
         segments.append(segment)
         if len(segments) > 2 * MOST_SEGMENTS:
-            segments = _halved(segments)
+            segments = _halve_segments(segments)
         done += count
         if progress is not None:
             progress(done, total)
     if not segments:
         raise InputError("there are no samples")
     while len(segments) > MOST_SEGMENTS:
-        segments = _halved(segments)
+        segments = _halve_segments(segments)
     return _information(base, segments)
 
 
@@ -243,7 +243,7 @@ def _in_threads(work: Callable[[int], Segment], starts: Iterable[int], threads: 
         yield from pool.map(work, todo)
 
 
-def _streamed(
+def _stream_segments(
     base: BaseRegressor, blocks: Iterable[tuple[ArrayLike, ...]], threads: int | None, label: str
 ) -> Iterator[tuple[Segment, int]]:
     """Segment and length of every block, in order."""
@@ -264,12 +264,12 @@ def _streamed(
             yield future.result(), count
 
 
-def _halved(segments: list[Segment]) -> list[Segment]:
+def _halve_segments(segments: list[Segment]) -> list[Segment]:
     """Neighbouring segments joined in pairs."""
     result = []
     for i in range(0, len(segments), 2):
         pair = segments[i : i + 2]
-        factors = tuple(merged(factors) for factors in zip(*(s.factors for s in pair), strict=True))
+        factors = tuple(merge_factors(factors) for factors in zip(*(s.factors for s in pair), strict=True))
         result.append(Segment(pair[0].label, factors))
     return result
 
@@ -336,7 +336,7 @@ def _segment(base: BaseRegressor, arrays: list[Array], roots: Array | None, labe
     fine = _stream(base).absorb(inputs, list(arrays[3].T), weights, factors)
     if not fine or not np.isfinite(factors).all():
         raise _not_finite(base.robot, arrays, offset)
-    return _made(label, base.columns, split_triangles(factors, widths), roots, len(arrays[0]))
+    return _information_of(label, base.columns, split_triangles(factors, widths), roots, len(arrays[0]))
 
 
 def _segment_beside(
@@ -362,10 +362,10 @@ def _segment_beside(
             if not np.isfinite(rows).all():
                 raise _not_finite(base.robot, arrays, offset)
             absorb(factors[output], rows)
-    return _made(label, columns, factors, roots, len(arrays[0]))
+    return _information_of(label, columns, factors, roots, len(arrays[0]))
 
 
-def _made(
+def _information_of(
     label: str, columns: Sequence[tuple[int, ...]], triangles: list[Array], roots: Array | None, n: int
 ) -> Segment:
     """The record of the factors; rows without weight do not count."""

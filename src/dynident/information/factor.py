@@ -80,7 +80,7 @@ def factor_of(rows: Array, columns: Iterable[int], n_rows: float) -> Factor:
     return Factor(kept, triangular(rows[:, [*kept, rows.shape[1] - 1]]), n_rows)
 
 
-def merged(factors: Iterable[Factor]) -> Factor:
+def merge_factors(factors: Iterable[Factor]) -> Factor:
     """One factor for the rows of several, in their order."""
     items = list(factors)
     columns = tuple(sorted({column for factor in items for column in factor.columns}))

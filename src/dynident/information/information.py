@@ -14,7 +14,7 @@ from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.identifiability.regrouping import Regrouping, select_columns, without_rounding
-from dynident.information.factor import Factor, factor_of, merged, triangular
+from dynident.information.factor import Factor, factor_of, merge_factors, triangular
 
 if TYPE_CHECKING:
     from dynident.information.parameter_estimate import ParameterEstimate
@@ -67,7 +67,7 @@ class Information:
     def channel_factors(self) -> tuple[Factor, ...]:
         """One factor per channel over all segments."""
         stacked = zip(*(segment.factors for segment in self.segments), strict=True)
-        return tuple(merged(factors) for factors in stacked)
+        return tuple(merge_factors(factors) for factors in stacked)
 
     def solve(self, **options: Any) -> ParameterEstimate:
         """Least-squares solution with standard deviations; see `solution.solve` for the options."""
@@ -219,7 +219,7 @@ class Information:
         given = np.array([values.get(name, 0.0) for name in standard])
         shift = self.coordinates.K @ given
         rest = [j for j, name in enumerate(standard) if name not in values]
-        moved = self._each(lambda factor: _shifted(factor, shift))
+        moved = self._each(lambda factor: _shift_factor(factor, shift))
         columns = tuple(self.coordinates.columns[j] for j in rest)
         definitions = tuple(self.definitions[j] for j in rest)
         return moved._rebased(self.coordinates.K[:, rest], columns, definitions)
@@ -229,7 +229,7 @@ class Information:
         shift = np.asarray(beta, dtype=np.float64)
         if shift.shape != (self.coordinates.n,) or not np.isfinite(shift).all():
             raise InputError(f"beta must be {self.coordinates.n} finite values, one per base parameter")
-        return self._each(lambda factor: _shifted(factor, shift))
+        return self._each(lambda factor: _shift_factor(factor, shift))
 
     def settled(self, values: Mapping[str, float]) -> Information:
         """Base parameters with known values, moved to the right-hand side and no longer unknown."""
@@ -240,7 +240,7 @@ class Information:
                 raise InputError(f"the known value of {name} is {value!r}; expected a finite number")
         shift = np.array([values.get(name, 0.0) for name in self.names])
         rest = [name for name in self.names if name not in values]
-        return self._each(lambda factor: _shifted(factor, shift)).restrict(rest)
+        return self._each(lambda factor: _shift_factor(factor, shift)).restrict(rest)
 
     def over(self, target: Information) -> Information:
         """The same data over the base parameters of `target`, which must tell all that this data can see.
@@ -375,7 +375,7 @@ def _for_channels(segment: Segment, own: tuple[str, ...], wanted: tuple[str, ...
         yield segment.factors[own.index(name)] if name in own else Factor((), np.zeros((1, 1)), 0.0)
 
 
-def _shifted(factor: Factor, beta: Array) -> Factor:
+def _shift_factor(factor: Factor, beta: Array) -> Factor:
     """y - W beta instead of y."""
     R = factor.R.copy()
     R[:, -1] = R[:, -1] - R[:, :-1] @ beta[list(factor.columns)]

@@ -1,4 +1,4 @@
-"""The joint states of an MCAP file, chunk by chunk, as far as it can be read."""
+"""Logs as ROS 2 bags: the joint states of MCAP and SQLite files, as far as they can be read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from dynident.arrays import Array
 from dynident.errors import InputError, RobotFileError
 from dynident.logs.joint_state import JOINT_STATE, Message
 from dynident.logs.log import LogError
-from dynident.logs.publishers import Block, Key, Publisher, Share, Sorter, concatenated, fullest, merged, spread_joints
+from dynident.logs.publishers import (
+    JointStates,
+    Key,
+    MessageSorter,
+    Publisher,
+    concatenate_states,
+    fullest,
+    merge_publishers,
+    spread_joints,
+)
 from dynident.logs.tables import LARGEST_RATIO, MemoryTable, Table, file_digest, file_stamp, refuse_size
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
@@ -55,7 +64,7 @@ def mcap_messages(file: Path, topics: dict[str, str]) -> Iterator[list[Message]]
             channel = Channel.read(_stream(body))
             topics[channel.topic] = kinds.get(channel.schema_id, "no type")
             if topics[channel.topic] in JOINT_STATE:
-                wanted[channel.id] = checked_topic(file, channel.topic, channel.message_encoding)
+                wanted[channel.id] = check_topic(file, channel.topic, channel.message_encoding)
 
     def messages(records: bytes) -> list[Message]:
         """Those of successive records; written out, as there are millions of them."""
@@ -92,7 +101,7 @@ def mcap_messages(file: Path, topics: dict[str, str]) -> Iterator[list[Message]]
                 yield found
 
 
-def checked_topic(file: Path, topic: str, encoding: str) -> str:
+def check_topic(file: Path, topic: str, encoding: str) -> str:
     """The topic, whose messages must be encoded as ROS 2 does.
 
     Raises:
@@ -153,7 +162,7 @@ _TOGETHER = 4096  # messages that are decoded together
 _FETCHED = 1 << 23  # bytes that are
 
 
-def bag_table(path: Path, robot: Robot | None, mapped: Collection[str] = (), *, keep: bool = True) -> Table:
+def bag_table(path: Path, robot: Robot | None, names: Sequence[str] = (), keep: bool = True) -> Table:
     """The joint states of a bag: `t` since the first of them, `NAME.position`, `NAME.velocity` and `NAME.effort`.
 
     Of several topics, or of messages about different joints, those that know most of the robot's joints are taken.
@@ -163,13 +172,14 @@ def bag_table(path: Path, robot: Robot | None, mapped: Collection[str] = (), *, 
     Args:
         path: The bag.
         robot: The robot, or None.
-        mapped: Names in the bag that a column file gives a meaning.
+        names: Names such as `shoulder.position` that a column file gives a meaning.
         keep: Whether to keep the numbers of a bag that is not large, so that it need not be unpacked again.
 
     Raises:
         LogError: If there is no bag, or no joint state in it.
     """
-    bag = _Bag(path, keep)
+    mapped = list(dict.fromkeys(name for name, dot, _ in (own.rpartition(".") for own in names) if dot))
+    bag = BagTable(path, keep)
     found = list(bag.found.values())
     if not found:
         held = ", ".join(f"{name} ({kind})" for name, kind in sorted(bag.topics.items())[:20])
@@ -180,52 +190,38 @@ def bag_table(path: Path, robot: Robot | None, mapped: Collection[str] = (), *, 
     taken = spread_joints(found, chosen, wanted)
     others = [f"{name} (topic {one.topic})" for one in found if one.key not in taken for name in one.names]
     if len(taken) == 1:
-        return BagTable(bag, chosen, others)
-    blocks = bag.gathered(taken)
-    headers, columns, words = merged(str(path), [Share(bag.found[key], taken[key], blocks[key]) for key in taken])
+        bag.choose(chosen, others)
+        return bag
+    states = bag.gather(taken)
+    headers, columns, words = merge_publishers(str(path), [(bag.found[key], taken[key], states[key]) for key in taken])
     return MemoryTable(headers, columns, others, bag.digest, [*bag.warnings, words])
 
 
 class BagTable:
-    """The messages of one publisher as columns.
+    """The files of a bag, read once to know what is in them, and the messages of one publisher as columns.
 
     Args:
-        bag: The bag.
-        publisher: Whose messages.
-        others: What else the bag holds.
+        path: The bag.
+        keep: Whether to keep the numbers of a bag that is not large.
+
+    Attributes:
+        found: Its publishers.
+        topics: Kind of message by topic.
     """
 
-    def __init__(self, bag: _Bag, publisher: Publisher, others: Sequence[str]) -> None:
-        self.headers = publisher.headers
-        self.units: list[str] = []
-        self.others = list(others)
-        self.warnings = tuple(bag.warnings)
-        self.digest = bag.digest
-        self._bag, self._publisher = bag, publisher
-        bag.forget(publisher.key)
-
-    def fits(self, n_columns: int) -> bool:
-        """Whether so many columns are small enough for a log in memory."""
-        return self._publisher.count * n_columns * 8 <= SMALL_BAG
-
-    def parts(self, places: Sequence[int]) -> Iterator[Array]:
-        """The columns at these places, (n_places, n) each."""
-        for _, block in self._bag.blocks([self._publisher.key]):
-            yield self._publisher.columns(block, places)
-
-
-class _Bag:
-    """The files of a bag, read once to know what is in them."""
+    headers: list[str]
+    others: list[str]
 
     def __init__(self, path: Path, keep: bool) -> None:
         self.path, self.files = path, _files(path)
+        self.units: list[str] = []
         self.topics: dict[str, str] = {}
-        self.warnings: list[str] = []
+        said: list[str] = []
         self._stamps = [file_stamp(file) for file in self.files]
-        self._kept: dict[Key, list[Block]] | None = {} if keep else None
-        sorter, size = Sorter(), 0
+        self._kept: dict[Key, list[JointStates]] | None = {} if keep else None
+        sorter, size = MessageSorter(), 0
         with self._reading():
-            for messages in _batches(self.files, self.topics, self.warnings):
+            for messages in _batches(self.files, self.topics, said):
                 for key, block in sorter.feed(messages).items():
                     size += block.n_bytes
                     if size > KEPT_BAG:
@@ -234,34 +230,45 @@ class _Bag:
                         self._kept.setdefault(key, []).append(block)
             digests = [file_digest(file) for file in self.files]
         self.found = sorter.found
+        self.warnings = tuple(said)
         self.digest = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
-    def forget(self, but: Key) -> None:
-        """Let go of the numbers of all publishers but one."""
+    def choose(self, publisher: Publisher, others: Sequence[str]) -> None:
+        """Give the columns of one publisher, and let go of the numbers of all others."""
+        self.headers, self.others, self._publisher = publisher.headers, list(others), publisher
         if self._kept is not None:
-            self._kept = {but: self._kept[but]}
+            self._kept = {publisher.key: self._kept[publisher.key]}
 
-    def blocks(self, keys: Collection[Key]) -> Iterator[tuple[Key, Block]]:
+    def fits(self, n_columns: int) -> bool:
+        """Whether so many columns are small enough for a log in memory."""
+        return self._publisher.count * n_columns * 8 <= SMALL_BAG
+
+    def parts(self, places: Sequence[int]) -> Iterator[Array]:
+        """The columns at these places, (n_places, n) each."""
+        for _, block in self.blocks([self._publisher.key]):
+            yield self._publisher.columns(block, places)
+
+    def blocks(self, keys: Collection[Key]) -> Iterator[tuple[Key, JointStates]]:
         """The messages of some publishers, from memory or from the files."""
         if self._kept is not None:
             yield from ((key, block) for key in keys for block in self._kept[key])
             return
         if [file_stamp(file) for file in self.files] != self._stamps:
             raise LogError(str(self.path), "has changed since it was opened; open it again")
-        sorter = Sorter()
+        sorter = MessageSorter()
         with self._reading():
             for messages in _batches(self.files, {}, []):  # what there is to say of the files was said
                 yield from ((key, block) for key, block in sorter.feed(messages).items() if key in keys)
 
-    def gathered(self, keys: Collection[Key]) -> dict[Key, Block]:
+    def gather(self, keys: Collection[Key]) -> dict[Key, JointStates]:
         """All messages of some publishers in memory."""
-        own: dict[Key, list[Block]] = {key: [] for key in keys}
+        own: dict[Key, list[JointStates]] = {key: [] for key in keys}
         size = 0
         for key, block in self.blocks(keys):
             own[key].append(block)
             size += block.n_bytes
             refuse_size(self.path, size)
-        return {key: concatenated(blocks) for key, blocks in own.items()}
+        return {key: concatenate_states(blocks) for key, blocks in own.items()}
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -280,7 +287,7 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     metadata = path / "metadata.yaml"
-    names = _listed(metadata) if metadata.exists() else []
+    names = _file_names(metadata) if metadata.exists() else []
     files = [path / Path(name).name for name in names]
     files = files or sorted(file for file in path.iterdir() if file.suffix in (".mcap", ".db3"))
     if not files:
@@ -293,7 +300,7 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _listed(metadata: Path) -> list[str]:
+def _file_names(metadata: Path) -> list[str]:
     """The files that a metadata.yaml names."""
     try:
         given: Any = parse_yaml(read_text(metadata), str(metadata))
@@ -346,7 +353,7 @@ def _sqlite_messages(file: Path, topics: dict[str, str]) -> Iterator[list[Messag
         for key, name, kind, encoding in base.execute("SELECT id, name, type, serialization_format FROM topics"):
             topics[name] = kind
             if kind in JOINT_STATE:
-                names[key] = checked_topic(file, name, encoding)
+                names[key] = check_topic(file, name, encoding)
         rows = base.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp, id")
         messages: list[Message] = []
         try:

@@ -1,4 +1,4 @@
-"""Units of logged channels and their size in SI."""
+"""The columns of log files: units, names, unit rows, column files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from dynident.errors import DynidentError, RobotFileError, UnknownNameError
 from dynident.logs.log import LogError
@@ -38,13 +39,13 @@ def _rates(sizes: dict[str, float], power: int) -> dict[str, float]:
 
 
 _POSITION = _ANGLE | _LENGTH
-_SPEED = _rates(_POSITION, 1) | {"rpm": 2.0 * math.pi / 60.0}
+_VELOCITY = _rates(_POSITION, 1) | {"rpm": 2.0 * math.pi / 60.0}
 SIZES = {
     "t": _TIME,
     "q": _POSITION,
     "qm": _POSITION,
-    "dq": _SPEED,
-    "dqm": _SPEED,
+    "dq": _VELOCITY,
+    "dqm": _VELOCITY,
     "ddq": _rates(_POSITION, 2),
     "tau": _TORQUE,
     "taum": _TORQUE,
@@ -86,18 +87,55 @@ class ColumnRule:
 
 
 @dataclass(frozen=True)
-class Understood:
-    """A column that dynident knows: place in the file, channel name, size in SI and unit as given."""
+class LogColumn:
+    """A column of a log file that is a channel.
 
-    place: int
+    Attributes:
+        channel: Name of the channel, such as q1.
+        header: Name of the column as written in the file.
+        place: In the file.
+        unit: Unit as given; empty if none was.
+        scale: What the numbers are multiplied by besides their unit.
+    """
+
     channel: str
-    size: float
+    header: str
+    place: int = -1
     unit: str = ""
+    scale: float = 1.0
+
+    @property
+    def size(self) -> float:
+        """One of its numbers in SI.
+
+        Raises:
+            UnknownNameError: Listing the units that the channel may have.
+        """
+        return self.scale * size_in_si(kind_of(self.channel), self.unit)
+
+    def rule(self, channel: str, *, unit: str = "", factor: float = 1.0) -> dict[str, Any]:
+        """An entry of a column file that reads this column as `channel`, in `unit` or `factor` times as large."""
+        entry: dict[str, Any] = {"column": channel}
+        if unit or self.unit:
+            entry["unit"] = unit or self.unit
+        if self.scale * factor != 1.0:
+            entry["scale"] = float(f"{self.scale * factor:.6g}")
+        return {self.header: entry}
 
 
-def understand(
+def kind_of(channel: str) -> str:
+    """The kind of a channel: tau for tau3."""
+    return channel.rstrip("0123456789")
+
+
+def number_of(channel: str) -> int:
+    """The joint of a channel: 3 for tau3."""
+    return int(channel.removeprefix(kind_of(channel)))
+
+
+def read_headers(
     headers: Sequence[str], units: Sequence[str], rules: Mapping[str, ColumnRule], robot: Robot | None, source: str
-) -> tuple[list[Understood], list[str], list[int]]:
+) -> tuple[list[LogColumn], list[str], list[int]]:
     """Known columns, the names of the others, and the places of those among the others that a rule leaves out.
 
     Args:
@@ -108,7 +146,7 @@ def understand(
         source: File, for messages.
     """
     own = column_rules(robot.columns, robot.source) if robot is not None else {}
-    known: list[Understood] = []
+    known: list[LogColumn] = []
     spare: list[str] = []
     left_out: list[int] = []
     for place, header in enumerate(headers):
@@ -125,25 +163,27 @@ def understand(
             spare.append(header.strip())
             left_out += [place] if name == UNUSED else []
             continue
-        if twin := next((headers[column.place].strip() for column in known if column.channel == channel), None):
+        if twin := next((column.header for column in known if column.channel == channel), None):
             both = f" ('{twin}' and '{header.strip()}')" if {twin, header.strip()} != {channel} else ""
             hint = f"remove, rename or leave out one (in a column file, '{twin}: {UNUSED}')"
             raise LogError(source, f"column '{channel}' appears twice{both}; {hint}")
         _check_joint(channel, kind, robot, source, header.strip())
+        column = LogColumn(channel, header.strip(), place, unit, scale)
         try:
-            known.append(Understood(place, channel, scale * size_in_si(kind, unit), unit))
+            _ = column.size
         except DynidentError as error:
-            raise LogError(source, f"column '{header.strip()}': {error}") from None
+            raise LogError(source, f"column '{column.header}': {error}") from None
+        known.append(column)
     return known, spare, left_out
 
 
 def positions_left_out(
     headers: Sequence[str], units: Sequence[str], rules: Mapping[str, ColumnRule], left_out: Sequence[int], source: str
-) -> list[Understood]:
+) -> list[LogColumn]:
     """Those of the columns left out that hold positions by their names or by the format's own rules."""
     names = [headers[place] for place in left_out]
     own = [units[place] if place < len(units) else "" for place in left_out]
-    known, _, _ = understand(names, own, rules, None, source)
+    known, _, _ = read_headers(names, own, rules, None, source)
     return [replace(column, place=left_out[column.place]) for column in known if column.channel[0] == "q"]
 
 

@@ -1,4 +1,4 @@
-"""`Soundness`: whether the numbers of a log can be used, found out block by block."""
+"""`LogFile`: a log that stays on disk and hands out its samples block by block, checked as they go by."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.logs.columns import Understood
+from dynident.logs.columns import LogColumn
 from dynident.logs.log import BLOCK, Log, LogError, Role, empty_window
 from dynident.logs.tables import Table, file_stamp, regroup
-from dynident.logs.text import Kept
+from dynident.logs.text import KeptNumbers
 
 
 class Soundness:
     """Numbers must be finite and time must advance, never back.
 
-    The answer is the same however the rows are cut into blocks: a fault is told only by `finish`, when all of its kind
-    have been counted.
+    The answer is the same however the rows are cut into blocks: a fault is raised only by `finish`, when all of its
+    kind have been counted.
 
     Args:
         source: File, for messages.
@@ -84,12 +84,12 @@ class Soundness:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# `LogFile`: a log that stays on disk and hands out its samples block by block.
+# The log itself.
 
 
 @dataclass(frozen=True, eq=False)
 class LogFile:
-    """A recording read anew at each pass, in memory that does not grow with the file; made by `stream_log`.
+    """A recording read again at each pass, in memory that does not grow with the file; made by `stream_log`.
 
     A text is parsed once: the first complete pass leaves its numbers in a temporary file, which later passes read.
 
@@ -111,7 +111,7 @@ class LogFile:
 
     source: str
     table: Table
-    columns: tuple[Understood, ...]
+    columns: tuple[LogColumn, ...]
     stamp: tuple[int, int] | None
     unused: tuple[str, ...] = ()
     start: float | None = None
@@ -119,7 +119,7 @@ class LogFile:
     role: Role = "train"
     label: str = ""
     doubts: tuple[str, ...] = ()
-    kept: Kept | None = field(default=None, repr=False)
+    kept: KeptNumbers | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.source)
@@ -146,9 +146,9 @@ class LogFile:
             LogError: For rows that cannot be used, when the pass reaches them.
             InputError: If the window has no sample.
         """
-        return self.checked(self.rows())
+        return self.check_rows(self.rows())
 
-    def checked(self, rows: Iterable[Array]) -> Iterator[Log]:
+    def check_rows(self, rows: Iterable[Array]) -> Iterator[Log]:
         """`blocks` from `rows`, which are read no further than to the end of the window, unless one is unusable."""
         soundness = Soundness(self.source, ("t", *self.names))
         some = False
@@ -169,8 +169,8 @@ class LogFile:
     def whole(self) -> Log:
         """All samples of the window in memory, once the whole file has been checked, also outside the window."""
         blocks = list(replace(self, start=None, stop=None, kept=None).blocks())
-        time = _joined([block.time for block in blocks])
-        channels = {name: _joined([block.channels[name] for block in blocks]) for name in self.names}
+        time = _join([block.time for block in blocks])
+        channels = {name: _join([block.channels[name] for block in blocks]) for name in self.names}
         log = Log(self.source, self.digest, time, channels, self.unused, self.role, self.label, self.warnings)
         return log if self.start is None and self.stop is None else log.window(self.start, self.stop)
 
@@ -204,7 +204,7 @@ class LogFile:
         return Log(self.source, self.digest, block[0], channels, self.unused, self.role, self.label, self.warnings)
 
 
-def _joined(parts: list[Array]) -> Array:
+def _join(parts: list[Array]) -> Array:
     joined = np.concatenate(parts)
     _close(joined)
     return joined

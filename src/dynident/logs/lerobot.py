@@ -33,7 +33,7 @@ def dataset_of(path: Path) -> Path | None:
     return next((folder for folder in folders if (folder / "meta" / "info.json").is_file()), None)
 
 
-def lerobot_table(path: Path, dataset: Path) -> MemoryTable:
+def lerobot_table(path: Path) -> MemoryTable:
     """One data file of a dataset, or all of them: `t` [s], `NAME.position`, `NAME.effort` and so on.
 
     Each episode starts at time zero; they follow one another with a second between them.
@@ -41,7 +41,9 @@ def lerobot_table(path: Path, dataset: Path) -> MemoryTable:
     Raises:
         LogError: If it is no dataset, a file cannot be read, or a vector has no fixed length.
     """
-    source = str(path)
+    source, dataset = str(path), dataset_of(path)
+    if dataset is None:
+        raise LogError(source, "is no LeRobot dataset; it has no meta/info.json")
     features, rate = _features(dataset)
     files = sorted((dataset / "data").rglob("*.parquet")) if path.is_dir() else [path]
     if not files:
@@ -53,13 +55,13 @@ def lerobot_table(path: Path, dataset: Path) -> MemoryTable:
     together = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if "timestamp" not in together:
         raise LogError(source, f"has no column 'timestamp' [s] (columns: {', '.join(list(together)[:20])})")
-    together["timestamp"] = _joined(together, rate)
+    together["timestamp"] = _episode_times(together, rate)
     digest = hashlib.sha256("".join(map(file_digest, files)).encode()).hexdigest()
     return MemoryTable(list(together), list(together.values()), [], digest)
 
 
 def _features(dataset: Path) -> tuple[dict[str, list[str]], float]:
-    """Headers of the elements of each vector, and the frames per second (0 if not told)."""
+    """Headers of the elements of each vector, and the frames per second (0 if not given)."""
     file = dataset / "meta" / "info.json"
     try:
         info = json.loads(file.read_text(encoding="utf-8"))
@@ -136,7 +138,7 @@ def _is_numeric(arrow: Any, kind: Any) -> bool:
     return bool(types.is_floating(kind) or types.is_integer(kind))
 
 
-def _joined(columns: Mapping[str, Array], rate: float) -> Array:
+def _episode_times(columns: Mapping[str, Array], rate: float) -> Array:
     """Time that goes on from episode to episode [s]."""
     stamps = columns["timestamp"]
     time = stamps.astype(np.float64)

@@ -58,8 +58,8 @@ class Log:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "time", _kept(self.time))
-        object.__setattr__(self, "channels", ReadOnlyDict({k: _kept(v) for k, v in self.channels.items()}))
+        object.__setattr__(self, "time", _read_only(self.time))
+        object.__setattr__(self, "channels", ReadOnlyDict({k: _read_only(v) for k, v in self.channels.items()}))
         object.__setattr__(self, "label", self.label or self.source)
 
     def __len__(self) -> int:
@@ -127,7 +127,7 @@ def empty_window(source: str, start: float | None, stop: float | None, first: fl
     )
 
 
-def _kept(values: Array) -> Array:
+def _read_only(values: Array) -> Array:
     """The array itself if nobody can write to its memory, else a read-only copy."""
     part = values
     while isinstance(part, np.ndarray) and part.dtype == np.float64 and not part.flags.writeable:
@@ -166,7 +166,7 @@ def joint_positions(log: Log, robot: Robot) -> Array:
 
 
 def joint_velocities(log: Log, robot: Robot) -> Array | None:
-    """Measured joint speeds, from dq or (of a robot without locked joints) dqm; None if the log has neither."""
+    """Measured joint velocities, from dq or (of a robot without locked joints) dqm; None if the log has neither."""
     if log.has("dq", robot):
         return log.array("dq", robot)
     if robot.locked or not log.has("dqm", robot):
@@ -175,7 +175,7 @@ def joint_velocities(log: Log, robot: Robot) -> Array | None:
 
 
 def torque_kind(log: Log, robot: Robot) -> TorqueKind:
-    """What tells the torque in a log: tau at the joints, taum at the motor shafts, or the current i.
+    """Which channel has the torque in a log: tau at the joints, taum at the motor shafts, or the current i.
 
     Raises:
         LogError: Naming the columns that are missing, when there is none for every joint.
@@ -247,7 +247,7 @@ class LogSource(Protocol):
     def blocks(self) -> Iterator[Log]:
         """Successive parts of at most `BLOCK` samples in the order of time; together they are the whole log.
 
-        Every call starts anew. A streamed log checks its numbers as it goes, so an error may come after the first
+        Every call starts again. A streamed log checks its numbers as it goes, so an error may come after the first
         blocks: use no result before the iteration has ended.
 
         Raises:

@@ -33,7 +33,7 @@ def hdf_variables(path: Path) -> tuple[dict[str, Array], list[str]]:
     others: list[str] = []
     try:
         with h5py.File(path, "r") as file:
-            _sort_in(h5py, file, "", found, others)
+            _sort_in_group(h5py, file, "", found, others)
             # Before a number is read: HDF5 may claim any size without storing a byte of it.
             refuse_bomb(path, sum(data.size * data.dtype.itemsize for data in found.values()))
             # HDF5 has the last axis of MATLAB first.
@@ -42,7 +42,7 @@ def hdf_variables(path: Path) -> tuple[dict[str, Array], list[str]]:
         raise LogError(str(path), f"cannot be read as .mat v7.3 ({error})") from None
 
 
-def _sort_in(h5py: Any, group: Any, prefix: str, found: dict[str, Any], others: list[str]) -> None:
+def _sort_in_group(h5py: Any, group: Any, prefix: str, found: dict[str, Any], others: list[str]) -> None:
     """Gather the arrays of numbers of a group and of the structs in it; links to elsewhere are not followed."""
     for key in group:
         name = f"{prefix}{key}"
@@ -55,7 +55,7 @@ def _sort_in(h5py: Any, group: Any, prefix: str, found: dict[str, Any], others: 
             others.append(f"{name} (MATLAB object {kind})")
         elif isinstance(value, h5py.Group):
             if prefix.count(".") < 8:
-                _sort_in(h5py, value, f"{name}.", found, others)
+                _sort_in_group(h5py, value, f"{name}.", found, others)
         elif kind in _NUMBERS and value.dtype.kind in "fiu" and value.ndim == 2 and not value.attrs.get("MATLAB_empty"):
             found[name] = value
         else:
@@ -84,7 +84,7 @@ def mat_table(path: Path) -> MemoryTable:
     n_samples = _length(variables)
     headers: list[str] = []
     columns: list[Array] = []
-    for name, array in _named(variables):
+    for name, array in _short_names(variables):
         if n_samples < 2 or n_samples not in array.shape:
             if name in KINDS and n_samples >= 2:
                 shape = "x".join(map(str, array.shape))
@@ -111,14 +111,14 @@ def _variables(path: Path) -> tuple[dict[str, Array], list[str]]:
                 return hdf_variables(path)
             if head[:6] == b"MATLAB":
                 _refuse_bomb(path, file, head)
-        return _loaded(path)
+        return _load_v5(path)
     except FileNotFoundError:
         raise LogError(str(path), "no such file; check the path") from None
     except OSError as error:
         raise LogError(str(path), f"cannot be read ({error.strerror or error})") from None
 
 
-def _loaded(path: Path) -> tuple[dict[str, Array], list[str]]:
+def _load_v5(path: Path) -> tuple[dict[str, Array], list[str]]:
     from scipy.io import loadmat
 
     try:
@@ -132,11 +132,11 @@ def _loaded(path: Path) -> tuple[dict[str, Array], list[str]]:
     for name, value in stored.items():
         if name == "__function_workspace__" or (name.startswith("__") and not isinstance(value, np.ndarray)):
             continue
-        _mat_sort_in(name, value, arrays, others)
+        _sort_in_variable(name, value, arrays, others)
     return arrays, others
 
 
-def _mat_sort_in(name: str, value: Any, arrays: dict[str, Array], others: list[str]) -> None:
+def _sort_in_variable(name: str, value: Any, arrays: dict[str, Array], others: list[str]) -> None:
     """Put a variable among the arrays, one by one if it is a struct, or among the others."""
     from scipy.io.matlab import MatlabFunction, MatlabObject, MatlabOpaque
 
@@ -148,7 +148,7 @@ def _mat_sort_in(name: str, value: Any, arrays: dict[str, Array], others: list[s
         others.append(f"{name} (MATLAB object)")
     elif value.dtype.names and value.size == 1:
         for field in value.dtype.names:
-            _mat_sort_in(f"{name}.{field}", value[field].item(), arrays, others)
+            _sort_in_variable(f"{name}.{field}", value[field].item(), arrays, others)
     elif value.dtype.kind in "fiu" and value.ndim == 2:
         arrays[name] = value
     else:
@@ -165,7 +165,7 @@ def _length(variables: dict[str, Array]) -> int:
     return max(lengths, key=lambda n: (lengths[n], n), default=0)
 
 
-def _named(variables: dict[str, Array]) -> Iterator[tuple[str, Array]]:
+def _short_names(variables: dict[str, Array]) -> Iterator[tuple[str, Array]]:
     """The arrays by their own names, by the whole path where those would clash."""
     times = Counter(path.rpartition(".")[2] for path in variables)
     for path, array in variables.items():
@@ -184,12 +184,12 @@ def _refuse_bomb(path: Path, file: BinaryIO, head: bytes) -> None:
             file.seek(n_bytes, 1)
             size += n_bytes
             continue
-        for piece in _unpacked(path, file, n_bytes):
+        for piece in _unpacked_sizes(path, file, n_bytes):
             size += piece
             refuse_bomb(path, size)
 
 
-def _unpacked(path: Path, file: BinaryIO, n_bytes: int) -> Iterator[int]:
+def _unpacked_sizes(path: Path, file: BinaryIO, n_bytes: int) -> Iterator[int]:
     """Sizes of the pieces that a zlib stream of `n_bytes` unpacks to."""
     unpacker = zlib.decompressobj()
     while n_bytes > 0 and (packed := file.read(min(n_bytes, PART))):

@@ -1,43 +1,18 @@
-"""`RawLog`: the channels of a log as they came, usable or not, and the column that each of them was read from."""
+"""`RawLog`: the channels of a log as they came, usable or not, and the columns they were read from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array, ReadOnlyDict
-from dynident.logs.columns import KINDS, size_in_si
+from dynident.logs.columns import KINDS, LogColumn, kind_of
 from dynident.logs.file import LogFile
 from dynident.logs.log import Log, LogSource
 
 _LENGTHS = ("m", "mm", "cm")
-
-
-@dataclass(frozen=True)
-class ChannelOrigin:
-    """The column that a channel was read from.
-
-    Attributes:
-        header: Name of the column as written in the file.
-        unit: Unit as given; empty if none was.
-        scale: What the numbers were multiplied by besides their unit.
-    """
-
-    header: str
-    unit: str = ""
-    scale: float = 1.0
-
-    def rule(self, channel: str, *, unit: str = "", factor: float = 1.0) -> dict[str, Any]:
-        """An entry of a column file that reads this column as `channel`, in `unit` or `factor` times as large."""
-        entry: dict[str, Any] = {"column": channel}
-        if unit or self.unit:
-            entry["unit"] = unit or self.unit
-        if self.scale * factor != 1.0:
-            entry["scale"] = float(f"{self.scale * factor:.6g}")
-        return {self.header: entry}
 
 
 @dataclass(frozen=True)
@@ -53,7 +28,7 @@ class RawLog:
 
     log: LogSource
     names: tuple[str, ...]
-    origins: Mapping[str, ChannelOrigin]
+    origins: Mapping[str, LogColumn]
     unused: tuple[str, ...]
 
     @classmethod
@@ -66,18 +41,11 @@ class RawLog:
                 None for a log without any sample.
         """
         if isinstance(log, LogFile):
-            origins = {
-                column.channel: ChannelOrigin(
-                    log.table.headers[column.place].strip(),
-                    column.unit,
-                    column.size / size_in_si(kind_of(column.channel), column.unit),
-                )
-                for column in log.columns
-            }
+            origins = {column.channel: column for column in log.columns}
             return cls(log, tuple(origins), ReadOnlyDict(origins), log.unused)
         some = log if isinstance(log, Log) else first
         names = ("t",) if some is None else ("t", *some.channels)
-        origins = {name: ChannelOrigin(name) for name in names}
+        origins = {name: LogColumn(name, name) for name in names}
         return cls(log, names, ReadOnlyDict(origins), () if some is None else some.unused)
 
     def unit(self, channel: str) -> str:
@@ -104,13 +72,3 @@ def rows_in_window(log: LogFile, rows: Array) -> Array:
     if log.stop is not None:
         outside |= rows[0] > log.stop
     return rows[:, ~outside] if outside.any() else rows
-
-
-def kind_of(channel: str) -> str:
-    """The kind of a channel: tau for tau3."""
-    return channel.rstrip("0123456789")
-
-
-def number_of(channel: str) -> int:
-    """The joint of a channel: 3 for tau3."""
-    return int(channel.removeprefix(kind_of(channel)))

@@ -1,26 +1,27 @@
-"""Names of logs for tables: the shortest end of each path that no other log shares."""
+"""`read_log`, `stream_log` and `open_log`: one entry for every format of log file, and the table of formats."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path, PurePath
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from dynident.logs.bag import bag_table
 from dynident.logs.columns import (
     UNUSED,
-    Understood,
+    ColumnRule,
+    LogColumn,
     column_rules,
     joint_rules,
     positions_left_out,
+    read_headers,
     read_rules,
-    understand,
 )
 from dynident.logs.file import LogFile
 from dynident.logs.lerobot import dataset_of, lerobot_table
@@ -29,60 +30,14 @@ from dynident.logs.mat import mat_table
 from dynident.logs.parquet import ParquetTable
 from dynident.logs.rsi import rsi_rules, rsi_table
 from dynident.logs.tables import LogWarning, Table, file_stamp, npz_table
-from dynident.logs.text import Kept, TextTable
+from dynident.logs.text import KeptNumbers, TextTable
 from dynident.robot.model import Robot
-
-_NUMBER = re.compile(r"( \(\d+\))?")
-
-
-class Labelled(Protocol):
-    """Something about a log that knows its label and its file: a log, a record or a comparison."""
-
-    @property
-    def label(self) -> str:
-        """Name in reports; the source where nobody gave one."""
-
-    @property
-    def source(self) -> str:
-        """File it came from."""
-
-
-def short_names(logs: Iterable[Labelled]) -> dict[str, str]:
-    """A short name by label: `run.csv` for `day 1/run.csv`, or both in full where another log is called `run.csv` too.
-
-    Names that a user gave stay as they are, and so does a number behind a path that was given more than once.
-    """
-    given = {log.label: log.source for log in logs}
-    behind = {label: _behind(label, source) for label, source in given.items()}
-    taken = {label for label, number in behind.items() if number is None}
-    # By file, so that two windows of one, `run.csv` and `run.csv (2)`, do not part over its name.
-    paths = {source: PurePath(source).parts for label, source in given.items() if label not in taken}
-    ends = {
-        source: _end(parts, [own for own in paths.values() if own != parts], taken) for source, parts in paths.items()
-    }
-    return {label: label if number is None else ends[given[label]] + number for label, number in behind.items()}
-
-
-def _behind(label: str, source: str) -> str | None:
-    """What stands behind the path in a label that is one, such as ` (2)`; None for another label."""
-    match = _NUMBER.fullmatch(label.removeprefix(source)) if source and label.startswith(source) else None
-    return None if match is None else match[0]
-
-
-def _end(parts: tuple[str, ...], others: list[tuple[str, ...]], taken: set[str]) -> str:
-    """The shortest end of a path that is neither the same end of another nor a name that was given."""
-    for n in range(1, len(parts)):
-        name = str(PurePath(*parts[-n:]))
-        if name not in taken and all(own[-n:] != parts[-n:] for own in others):
-            return name
-    return str(PurePath(*parts)) if parts else "."
-
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Axes of a machine that the robot has no joint for: its equations hold while they are at rest.
 
 
-def moving_axes(log: LogFile, axes: Sequence[Understood]) -> Iterator[str]:
+def moving_axes(log: LogFile, axes: Sequence[LogColumn]) -> Iterator[str]:
     """What to say of axes that were left out and move, within the window of the log.
 
     Args:
@@ -121,7 +76,72 @@ def _or(value: float | None, otherwise: float) -> float:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# `read_log`, `stream_log` and `open_log`: one entry for every kind of log file.
+# The formats of log files. A new one is a reader in this room and its line in this table.
+
+Read = Callable[[Path, Robot | None, Sequence[str], bool], Table]  # file, robot, names that rules map, whether to keep
+
+
+@dataclass(frozen=True)
+class LogFormat:
+    """A format of log files.
+
+    Attributes:
+        name: In words.
+        read: Opens a file; the names that a column file maps say what to look for, and a small file may be kept.
+        endings: Of its files, in small letters.
+        magic: What its files begin with, for those with an ending that no format has.
+        folder: Whether a folder may be one.
+        accepts: Whether a file or folder is of this format, beyond its ending.
+        rules: What headers of this format stand for.
+    """
+
+    name: str
+    read: Read
+    endings: tuple[str, ...] = ()
+    magic: bytes = b""
+    folder: bool = False
+    accepts: Callable[[Path], bool] = lambda path: True
+    rules: Callable[[Sequence[str]], dict[str, ColumnRule]] = lambda headers: {}
+
+
+TEXT = LogFormat(
+    "text", lambda path, robot, mapped, keep: TextTable(path, keep=keep), (".csv", ".csv.gz", ".tsv", ".txt")
+)
+FORMATS = (  # the first that knows a file reads it
+    LogFormat(
+        "LeRobot dataset",
+        lambda path, robot, mapped, keep: lerobot_table(path),
+        (".parquet",),
+        folder=True,
+        accepts=lambda path: dataset_of(path) is not None,
+    ),
+    LogFormat("ROS 2 bag", bag_table, (".mcap", ".db3"), b"\x89MCAP0", folder=True),
+    LogFormat("Parquet", lambda path, robot, mapped, keep: ParquetTable(path), (".parquet",), b"PAR1"),
+    LogFormat(
+        "KUKA RSI", lambda path, robot, mapped, keep: rsi_table(path), (".xml", ".xml.gz"), b"<Rob", rules=rsi_rules
+    ),
+    LogFormat("NumPy archive", lambda path, robot, mapped, keep: npz_table(path), (".npz",), b"PK\x03\x04"),
+    LogFormat("MATLAB", lambda path, robot, mapped, keep: mat_table(path), (".mat",), b"MATLAB"),
+    TEXT,
+)
+
+
+def format_of(file: Path) -> LogFormat:
+    """The format of a log file, by its ending or, where no format has that, by what it begins with; else text."""
+    is_folder = file.is_dir()
+    for one in FORMATS:
+        if (one.folder if is_folder else file.name.lower().endswith(one.endings)) and one.accepts(file):
+            return one
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(16)
+    except (OSError, ValueError):  # the reader says what is wrong
+        return TEXT
+    return next((one for one in FORMATS if one.magic and head.startswith(one.magic)), TEXT)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `read_log`, `stream_log` and `open_log`.
 
 Columns = str | PathLike[str] | Mapping[str, str] | None
 
@@ -212,15 +232,17 @@ def _open(
         rules = column_rules(columns, "columns")
     else:
         rules = {} if columns is None else read_rules(columns)
-    table = _table(file, robot, [name for name, rule in rules.items() if rule.column != UNUSED], keep)
+    table = format_of(file).read(file, robot, [name for name, rule in rules.items() if rule.column != UNUSED], keep)
     _warn(table.warnings)
-    defaults = joint_rules(table.headers, robot) | rsi_rules(table.headers)
-    known, spare, left_out = understand(table.headers, table.units, defaults | rules, robot, source)
+    defaults = joint_rules(table.headers, robot)
+    for one in FORMATS:
+        defaults |= one.rules(table.headers)
+    known, spare, left_out = read_headers(table.headers, table.units, defaults | rules, robot, source)
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
         raise LogError(source, f"has no time column 't' [s] (columns: {', '.join(table.headers[:20])}{other})")
     known.sort(key=lambda column: column.channel != "t")
-    kept = Kept() if isinstance(table, TextTable) else None
+    kept = KeptNumbers() if isinstance(table, TextTable) else None
     log = LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label, kept=kept)
     axes = positions_left_out(table.headers, table.units, defaults, left_out, source)
     log = replace(log, doubts=tuple(moving_axes(log, axes)))
@@ -233,17 +255,41 @@ def _warn(sentences: Iterable[str]) -> None:
         warnings.warn(words, LogWarning, stacklevel=4)  # at the caller of read_log, stream_log or open_log
 
 
-def _table(file: Path, robot: Robot | None, rules: Collection[str], keep: bool) -> Table:
-    kind = file.suffix.lower()
-    if (kind == ".parquet" or file.is_dir()) and (dataset := dataset_of(file)):
-        return lerobot_table(file, dataset)
-    if kind in (".mcap", ".db3") or file.is_dir():
-        mapped = dict.fromkeys(name for name, dot, _ in (rule.rpartition(".") for rule in rules) if dot)
-        return bag_table(file, robot, list(mapped), keep=keep)
-    if kind == ".parquet":
-        return ParquetTable(file)
-    if file.name.lower().endswith((".xml", ".xml.gz")):
-        return rsi_table(file)
-    if kind == ".npz":
-        return npz_table(file)
-    return mat_table(file) if kind == ".mat" else TextTable(file, keep=keep)
+# ----------------------------------------------------------------------------------------------------------------------
+# Names of logs for tables: the shortest end of each path that no other log shares.
+
+_NUMBER = re.compile(r"( \(\d+\))?")
+
+
+def short_names(logs: Iterable[Any]) -> dict[str, str]:
+    """A short name by label: `run.csv` for `day 1/run.csv`, or both in full where another log is called `run.csv` too.
+
+    Names that a user gave stay as they are, and so does a number behind a path that was given more than once.
+
+    Args:
+        logs: Logs, or records about logs: all that has a `label` and a `source`.
+    """
+    given = {log.label: log.source for log in logs}
+    behind = {label: _behind(label, source) for label, source in given.items()}
+    taken = {label for label, number in behind.items() if number is None}
+    # By file, so that two windows of one, `run.csv` and `run.csv (2)`, do not part over its name.
+    paths = {source: PurePath(source).parts for label, source in given.items() if label not in taken}
+    ends = {
+        source: _end(parts, [own for own in paths.values() if own != parts], taken) for source, parts in paths.items()
+    }
+    return {label: label if number is None else ends[given[label]] + number for label, number in behind.items()}
+
+
+def _behind(label: str, source: str) -> str | None:
+    """What stands behind the path in a label that is one, such as ` (2)`; None for another label."""
+    match = _NUMBER.fullmatch(label.removeprefix(source)) if source and label.startswith(source) else None
+    return None if match is None else match[0]
+
+
+def _end(parts: tuple[str, ...], others: list[tuple[str, ...]], taken: set[str]) -> str:
+    """The shortest end of a path that is neither the same end of another nor a name that was given."""
+    for n in range(1, len(parts)):
+        name = str(PurePath(*parts[-n:]))
+        if name not in taken and all(own[-n:] != parts[-n:] for own in others):
+            return name
+    return str(PurePath(*parts)) if parts else "."

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import re
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError
 
@@ -24,7 +25,7 @@ _AXIS = re.compile(r"(AIPos|MACur)\.A(\d+)")
 _UNITS = {"AIPos": " [deg]", "ASPos": " [deg]"}
 
 
-def rsi_rules(headers: list[str]) -> dict[str, ColumnRule]:
+def rsi_rules(headers: Sequence[str]) -> dict[str, ColumnRule]:
     """What the axes of a record stand for: AIPos the joint positions, MACur the motor currents."""
     rules: dict[str, ColumnRule] = {}
     for header in headers:

@@ -142,11 +142,11 @@ def _rotor_inertias(robot: Robot, columns: Sequence[Column], bodies: Array) -> A
     for j, column in enumerate(columns):
         number = column.place.removeprefix("m")
         if column.term == "Ia" and number.isdigit() and int(number) in numbers:
-            result[j] = THRESHOLDS.rotor_share * _carried(robot, numbers.index(int(number)), frames, bodies)
+            result[j] = THRESHOLDS.rotor_share * _driven_inertia(robot, numbers.index(int(number)), frames, bodies)
     return result
 
 
-def _carried(robot: Robot, i: int, frames: Sequence[Transform], bodies: Array) -> float:
+def _driven_inertia(robot: Robot, i: int, frames: Sequence[Transform], bodies: Array) -> float:
     """Inertia about a joint's axis of its link and all beyond [kg·m²], or their mass [kg] on one that slides."""
     joint, total = robot.joints[i], 0.0
     to_joint = joint.after @ frames[i].inverse()

@@ -20,12 +20,11 @@ from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
 from dynident.information.solution import dense_channels, residual_square
+from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows, row_blocks
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
-TRIAL_SECONDS = 300.0  # of each log that bands are tried on
-BLOCKS = 5  # parts that are left out in turn, the same part of every log
 Progress = Callable[[int, int], None]  # steps done, steps in all
 
 
@@ -50,13 +49,13 @@ def choose_bands(
     for number in range(most):
         tell(number, most)
         trial = tuple(_with_candidate(one, number) if one.log.label in waiting else one for one in observations)
-        errors.append(_left_out(_Parts(trial, base, seconds=TRIAL_SECONDS), common))
+        errors.append(_left_out(_Parts(trial, base, seconds=THRESHOLDS.selection_s), common))
     tell(most, most)
     found = np.array(errors)  # (n_candidates, n_blocks)
     if not np.isfinite(found).all(1).any():
         return list(observations)  # too short to leave anything out
     place = lowest_within_a_standard_error(found)
-    return [_decided(one, place, found.mean(1)) if one.log.label in waiting else one for one in observations]
+    return [_decide_band(one, place, found.mean(1)) if one.log.label in waiting else one for one in observations]
 
 
 def band_notes(observations: Sequence[Observations]) -> list[str]:
@@ -89,7 +88,7 @@ def _with_candidate(one: Observations, number: int) -> Observations:
     return one.with_options(band=candidates[min(number, len(candidates) - 1)])
 
 
-def _decided(one: Observations, place: int, errors: Array) -> Observations:
+def _decide_band(one: Observations, place: int, errors: Array) -> Observations:
     """The log with its chosen band; the options still say that nobody asked for it."""
     candidates = one.choice.candidates
     band = candidates[min(place, len(candidates) - 1)]
@@ -113,12 +112,12 @@ class _Parts(ObservedRows):
         for one in self.observations:
             band = one.band if self.bands is None else self.bands[one.log.label]
             length = max(min(one.survey.duration, self.seconds), 1e-12)
-            reach = 0.5 * SIGNALS.filter_end_periods / band / length * BLOCKS
+            reach = 0.5 * SIGNALS.filter_end_periods / band / length * THRESHOLDS.band_blocks
             for block in row_blocks(one, self.regressor, band=band):
-                place = (block.time - one.survey.start) / length * BLOCKS
-                if place[0] >= BLOCKS:
+                place = (block.time - one.survey.start) / length * THRESHOLDS.band_blocks
+                if place[0] >= THRESHOLDS.band_blocks:
                     break
-                part = np.clip(place.astype(int), 0, BLOCKS - 1)
+                part = np.clip(place.astype(int), 0, THRESHOLDS.band_blocks - 1)
                 number = 3 * part + np.where(place - part < reach, 1, np.where(part + 1 - place < reach, 2, 0))
                 for own in block.segments(number):
                     yield replace(own, log=str(own.segment), segment=0)
@@ -131,8 +130,8 @@ def _left_out(rows: _Parts, common: Mapping[str, float]) -> Array:
         same = all(one.band == common[one.log.label] for one in rows.observations)
         judge = own if same else accumulate_source(replace(rows, bands=common))
     except InputError:  # no stretch is long enough for this band
-        return np.full(BLOCKS, np.inf)
-    return np.array([_error(own, judge, part) for part in range(BLOCKS)])
+        return np.full(THRESHOLDS.band_blocks, np.inf)
+    return np.array([_error(own, judge, part) for part in range(THRESHOLDS.band_blocks)])
 
 
 def _error(own: Information, judge: Information, part: int) -> float:

@@ -30,7 +30,7 @@ from dynident.pipeline.preprocessing import TrainingData
 from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
-from dynident.validation.residuals import Comparison, compare_all
+from dynident.validation.residuals import LogErrors, compare_all
 
 
 def open_directions(fit: Estimator) -> Array:
@@ -76,7 +76,7 @@ class FittedModel:
     estimate: ParameterEstimate
     model: TorqueModel
     fitted: Estimator
-    training: tuple[Comparison, ...]
+    training: tuple[LogErrors, ...]
     has_nominal: bool
     eliminated: tuple[Elimination, ...]
     notes: tuple[str, ...]

@@ -30,7 +30,8 @@ from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.logs.log import torque_kind
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.term_selection import FrictionChoice, Selection, choose_friction
-from dynident.pipeline.training_rows import SELECTION_SECONDS, FirstMinutes
+from dynident.pipeline.thresholds import THRESHOLDS
+from dynident.pipeline.training_rows import FirstMinutes
 from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
@@ -38,7 +39,7 @@ from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 _SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ
 
 
-def chosen_friction(
+def select_friction(
     friction: str | Sequence[str | Term], data: TrainingData, progress: Callable[[int, int], None]
 ) -> FrictionChoice:
     """The friction terms beside the basic ones.
@@ -52,14 +53,14 @@ def chosen_friction(
         InputError: For terms that this robot or these logs cannot have.
     """
     wanted = parse_friction(friction)
-    choice = _chosen(wanted, data, progress)
+    choice = _select(wanted, data, progress)
     if looks_for_ripple(friction):
         return _with_ripple(choice, data, judged=False)
     enough = wanted == "auto" and choice.verdicts
     return _with_ripple(choice, data, judged=True) if enough else choice
 
 
-def _chosen(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callable[[int, int], None]) -> FrictionChoice:
+def _select(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callable[[int, int], None]) -> FrictionChoice:
     train, basic = data.train, data.basic
     side, only = measured_side(basic.robot, train), moving_elements(basic.robot, train)
     taken = {term.name for term in basic.terms}
@@ -69,7 +70,7 @@ def _chosen(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callab
     if not isinstance(wanted, str):
         terms = _beside(wanted, basic.terms)
         check_terms(terms, train, only)
-        return FrictionChoice(_restricted(terms, only), side or "sensor", "friction terms as given")
+        return FrictionChoice(_restrict_terms(terms, only), side or "sensor", "friction terms as given")
     if wanted == "full":
         return FrictionChoice(terms_of(groups, only), side or "sensor", "all friction terms, as asked for")
     if wanted == "generic" and side is not None:
@@ -80,7 +81,7 @@ def _chosen(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callab
     # One pass over all candidates that need no linearization point; everything else is restricted from it.
     candidates = (*basic.terms, *terms_of(groups, only))
     first = base_parameters(basic.robot, without_linearized(candidates))
-    rows = data.rows.information(first, seconds=SELECTION_SECONDS).n_rows
+    rows = data.rows.information(first, seconds=THRESHOLDS.selection_s).n_rows
     seconds = sum(one.survey.duration for one in _experiments(train))
     most = basic.n + sum(len(term.columns(basic.robot)) for term in terms_of(generic, only))
     if rows < ENOUGH.min_equations_to_add_terms * most and wanted == "auto":
@@ -178,7 +179,7 @@ def _beside(wanted: Sequence[Term], basic: Sequence[Term]) -> tuple[Term, ...]:
     return tuple(term for term in wanted if term.name not in there)
 
 
-def _restricted(terms: Sequence[Term], only: tuple[str, ...] | None) -> tuple[Term, ...]:
+def _restrict_terms(terms: Sequence[Term], only: tuple[str, ...] | None) -> tuple[Term, ...]:
     return tuple(terms) if only is None else tuple(on_elements(term, only) for term in terms)
 
 
@@ -203,7 +204,7 @@ def _check_ripple(term: FrictionTerm, train: Sequence[Observations]) -> None:
     robot = train[0].robot
     for element in term.elements(robot):
         # Speed of a typical moment over the band, in the log that shows the waves best.
-        pace = min(_typical_speed(one, motion_of(robot, element)) / one.band for one in train)
+        pace = min(_typical_velocity(one, motion_of(robot, element)) / one.band for one in train)
         for waves in term.scales:
             passing = waves * pace / (2.0 * np.pi)
             if passing > 1.0:
@@ -213,7 +214,7 @@ def _check_ripple(term: FrictionTerm, train: Sequence[Observations]) -> None:
                 )
 
 
-def _typical_speed(one: Observations, direction: Array) -> float:
+def _typical_velocity(one: Observations, direction: Array) -> float:
     """Median speed of an element while it moves."""
     speeds = np.concatenate([np.abs(motion.dq @ direction) for motion in one.motion()])
     moving = speeds[speeds > one.options.rest_speed]

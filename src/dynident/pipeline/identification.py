@@ -20,7 +20,7 @@ from dynident.pipeline.fitting import estimator_of, estimator_record, fit_model
 from dynident.pipeline.model_selection import select_model
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData, preprocess
-from dynident.pipeline.provenance import provenance
+from dynident.pipeline.provenance import provenance_of
 from dynident.pipeline.validation import ModelValidation, validate_model
 from dynident.robot.model import Robot
 
@@ -70,7 +70,7 @@ def run_pipeline(
         selection=None if selection.friction is None else selection.friction.to_record(),
         friction_view=view_friction(model.model, data.train),
         eliminated=model.eliminated,
-        provenance=provenance(options),
+        provenance=provenance_of(options),
         notes=(*data.notes, *selection.notes, *model.notes, *validation.notes),
         warnings=tuple(dict.fromkeys(warnings)),
         version=__version__,

@@ -10,7 +10,7 @@ from dynident.dynamics.terms import Term, along_terms, resolve_terms
 from dynident.estimate.delay import choose_delay, choose_speed
 from dynident.estimate.priors import PriorLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
-from dynident.pipeline.friction import chosen_friction
+from dynident.pipeline.friction import select_friction
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.term_selection import FrictionChoice
@@ -40,12 +40,12 @@ def select_model(data: TrainingData, options: IdentifyOptions) -> ModelSelection
         data.progress("choosing the delay", 0, 1)
         delay = choose_delay(data.train, data.basic)
         notes.append(delay.reason)
-        data = data.filtered(delay=delay.delay)
+        data = data.refilter(delay=delay.delay)
     if options.speed is None:
         data.progress("choosing the source of speed", 0, 1)
         speed = choose_speed(data.train, data.basic, data.train[0].options.delay)
         notes.append(speed.reason)
-        data = data.filtered(speed=speed.speed)
+        data = data.refilter(speed=speed.speed)
     given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
     choice = _friction(data, options, given)
     if choice is None:
@@ -72,4 +72,4 @@ def _friction(data: TrainingData, options: IdentifyOptions, given: Sequence[Term
         wanted = given if options.terms is not None or plain else "auto"
     if isinstance(wanted, Sequence) and not isinstance(wanted, str) and not wanted:
         return None
-    return chosen_friction(wanted, data, functools.partial(data.progress, "choosing friction terms"))
+    return select_friction(wanted, data, functools.partial(data.progress, "choosing friction terms"))

@@ -12,10 +12,11 @@ from dynident.estimate.candidates import BASIC_TERMS
 from dynident.estimate.records import LogRecord
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.logs.log import LogSource, log_warnings, torque_kind
+from dynident.options import Progress
 from dynident.pipeline.bandwidth import band_notes, choose_bands
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.options import IdentifyOptions
-from dynident.pipeline.training_rows import Progress, TrainingRows
+from dynident.pipeline.training_rows import TrainingRows
 from dynident.robot.model import Robot
 from dynident.signals.log_survey import survey_log
 from dynident.signals.observations import Observations, SignalOptions, observe
@@ -46,7 +47,7 @@ class TrainingData:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
-    def filtered(self, **signals: object) -> TrainingData:
+    def refilter(self, **signals: object) -> TrainingData:
         """The same training logs, filtered with other signal options; their rows are other ones.
 
         Validation logs are filtered like them when the model is validated.
@@ -78,7 +79,7 @@ def preprocess(
     if not any(log.role == "train" for log in logs):
         raise InputError("there is no log to learn from; give at least one whose role is train")
     basic = base_parameters(robot, _state_part(options.terms))
-    train, held_out = _observed(robot, logs, options, progress)
+    train, held_out = _observe_logs(robot, logs, options, progress)
     notes: list[str] = []
     if options.band is None:
         train = choose_bands(train, basic, functools.partial(progress, "choosing the band"))
@@ -87,7 +88,7 @@ def preprocess(
     return TrainingData(robot, basic, tuple(train), tuple(held_out), cache, progress, tuple(notes), warnings)
 
 
-def _observed(
+def _observe_logs(
     robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, progress: Progress
 ) -> tuple[list[Observations], list[Observations]]:
     """A survey of every log: training and validation logs."""
@@ -125,11 +126,11 @@ def _distinct(logs: Sequence[LogSource]) -> list[LogSource]:
     result = []
     for log in logs:
         count = seen[log.label] = seen.get(log.label, 0) + 1
-        result.append(log if count == 1 else _relabelled(log, f"{log.label} ({count})"))
+        result.append(log if count == 1 else _relabel(log, f"{log.label} ({count})"))
     return result
 
 
-def _relabelled(log: LogSource, label: str) -> LogSource:
+def _relabel(log: LogSource, label: str) -> LogSource:
     return replace(log, label=label)  # type: ignore[type-var]
 
 

@@ -32,7 +32,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def provenance(options: Any) -> Provenance:
+def provenance_of(options: Any) -> Provenance:
     """What a fit remembers of its making, besides the hashes of its logs.
 
     Args:

@@ -29,17 +29,10 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.solution import dense_channels, residual_square
-from dynident.pipeline.training_rows import SELECTION_SECONDS, FirstMinutes, TrainingRows
-from dynident.validation.cross_validation import LEAST_FOLDS, rest_of, selection_folds
-
-LEAST_SECONDS = 30.0  # of data; with less, blocks left out say more about the motion than about friction
-WORTH = 0.02  # share of the error that a group must be worth
-LEAST_GAIN = 3e-4  # of the torque: a model that errs by half a per cent is not made better by hundredths of one
-SIDE_WORTH = 0.05  # share of the error by which the motor's recipe must win where nobody said what was measured
-LEAST_EXPLAINED = 0.25  # share of the residual's square that a recipe must explain on data too short to leave any out
-_CLEARLY = 3.0  # times what noise would give
-_ALIKE = 4.0  # neighbouring rows that say about as much as one
-_NEW = 1e-3  # share of a column that basic columns must not explain
+from dynident.pipeline.thresholds import THRESHOLDS
+from dynident.pipeline.training_rows import FirstMinutes, TrainingRows
+from dynident.validation.cross_validation import rest_of, selection_folds
+from dynident.validation.thresholds import THRESHOLDS as VALIDATION
 
 
 @dataclass(frozen=True)
@@ -98,17 +91,17 @@ class Selection:
         self.terms = (*basic.terms, *terms_of(candidates, only))
         self.base = base_parameters(basic.robot, self.terms)
         first = base_parameters(basic.robot, without_linearized(self.terms))
-        plain = data.information(first, seconds=SELECTION_SECONDS)
+        plain = data.information(first, seconds=THRESHOLDS.selection_s)
         self.folds = selection_folds(plain, views)
         kept = [rest_of(plain, fold) for fold in self.folds]
         sigmas = [np.ones(len(plain.channels)) for _ in self.folds]
         whole = plain
         if needs_linearization(self.terms):
             start = [name for name in first.names if name in basic.names]
-            sigmas = [_weighted().fit(plain.select(own).restrict(start)).sigma_ for own in kept]
+            sigmas = [_weighted_estimator().fit(plain.select(own).restrict(start)).sigma_ for own in kept]
             recipe = (*basic.terms, *terms_of([group for group in candidates if side in group.sides], only))
             draft = base_parameters(basic.robot, without_linearized(recipe))
-            fitted = _weighted().fit(plain.restrict(draft.names))
+            fitted = _weighted_estimator().fit(plain.restrict(draft.names))
             values = dict(zip(fitted.names_, fitted.values_.tolist(), strict=True))
             del plain, whole  # the pass that follows answers for all that they do
             whole = data.linearize_candidates(self.base, links_of(first, values))
@@ -137,7 +130,7 @@ class Selection:
 
     def choose(self, start: Sequence[CandidateGroup]) -> tuple[list[CandidateGroup], list[TermVerdict]]:
         """Drop what is not worth its columns, then add what is; the groups and a verdict on each."""
-        groups = self._pruned(self._grown(self._pruned(list(start))))
+        groups = self._prune(self._grow(self._prune(list(start))))
         verdicts = []
         for group in self.able:
             inside = group in groups
@@ -147,7 +140,7 @@ class Selection:
             verdicts.append(TermVerdict(group.key, gain, deviation, words[int(group in start), int(inside)]))
         return groups, verdicts
 
-    def _pruned(self, groups: list[CandidateGroup]) -> list[CandidateGroup]:
+    def _prune(self, groups: list[CandidateGroup]) -> list[CandidateGroup]:
         while groups:
             without = {g: [other for other in groups if other is not g] for g in groups}
             worth = {g: self.gain(without[g], groups) for g in groups}
@@ -157,7 +150,7 @@ class Selection:
             groups = [g for g in groups if g is not least]
         return groups
 
-    def _grown(self, groups: list[CandidateGroup]) -> list[CandidateGroup]:
+    def _grow(self, groups: list[CandidateGroup]) -> list[CandidateGroup]:
         while True:
             free = [g for g in self.able if g not in groups]
             worth = {g: self.gain(groups, [*groups, g]) for g in free}
@@ -169,8 +162,8 @@ class Selection:
     def worth_it(self, without: Sequence[CandidateGroup], with_it: Sequence[CandidateGroup]) -> bool:
         """Whether a gain is more than its standard error, than a share of the error and than a share of the torque."""
         gain, deviation = self.gain(without, with_it)
-        least = LEAST_GAIN / max(float(self.errors(without).mean()), 1e-300)
-        return gain > max(deviation, WORTH, least)
+        least = THRESHOLDS.min_torque_gain / max(float(self.errors(without).mean()), 1e-300)
+        return gain > max(deviation, THRESHOLDS.min_term_gain, least)
 
     def gain(self, without: Sequence[CandidateGroup], with_it: Sequence[CandidateGroup]) -> tuple[float, float]:
         """Share of the error that goes away, and its standard error over the folds."""
@@ -204,7 +197,7 @@ class Selection:
         basic, _ = np.linalg.qr(train[:, self._always])
         own = train[:, columns] / sizes
         rest = own - basic @ (basic.T @ own)
-        return bool(np.linalg.svd(rest, compute_uv=False)[-1] > _NEW)
+        return bool(np.linalg.svd(rest, compute_uv=False)[-1] > THRESHOLDS.min_new_share)
 
     def _column(self, base_column: int) -> Column:
         return self.base.columns[self.base.independent[base_column]]
@@ -279,15 +272,15 @@ def choose_friction(
         why = f"{seconds:.0f} s of data are too little to choose friction term by term"
         return _all_or_none(basic, data, groups, only, side, why, said)
 
-    if side is not None and (generic or seconds < LEAST_SECONDS):
+    if side is not None and (generic or seconds < THRESHOLDS.min_selection_s):
         return as_a_whole(side, "")
-    if seconds < LEAST_SECONDS:
+    if seconds < THRESHOLDS.min_selection_s:
         return as_a_whole("sensor", "; nothing says where torque was measured (torque_source in the robot file)")
     selection = Selection(basic, data, views, candidates, only, side or "sensor")
     said = ""
     if side is None:
-        side, said = _decided_side(selection)
-    if generic or len(selection.folds) < LEAST_FOLDS:
+        side, said = _decide_side(selection)
+    if generic or len(selection.folds) < VALIDATION.min_folds:
         return as_a_whole(side, said)
     start = [group for group in selection.able if side in group.sides]
     groups, verdicts = selection.choose(start)
@@ -314,20 +307,20 @@ def _all_or_none(
     """
     recipe, chosen = f"the generic recipe ({side} side)", terms_of(groups, only)
     base = base_parameters(basic.robot, (*basic.terms, *chosen))
-    fitted, _ = fit_linearized(FirstMinutes(data), base, _weighted())
+    fitted, _ = fit_linearized(FirstMinutes(data), base, _weighted_estimator())
     found = fitted.information_
-    plain = _weighted().fit(found.restrict([name for name in base.names if name in basic.names]))
+    plain = _weighted_estimator().fit(found.restrict([name for name in base.names if name in basic.names]))
     before, after = _residual(plain, plain.channel_weights_), _residual(fitted, plain.channel_weights_)
-    gain, chance = 1.0 - after / max(before, 1e-300), (base.n - basic.n) / (found.n_rows / _ALIKE)
+    gain, chance = 1.0 - after / max(before, 1e-300), (base.n - basic.n) / (found.n_rows / THRESHOLDS.correlated_rows)
     shown = f"it explains {100.0 * gain:.0f} % of the basic model's residual, noise would give {100.0 * chance:.0f} %"
-    if fitted.rank_ == base.n and gain > max(_CLEARLY * chance, LEAST_EXPLAINED):
+    if fitted.rank_ == base.n and gain > max(THRESHOLDS.chance_factor * chance, THRESHOLDS.min_recipe_gain):
         return FrictionChoice(chosen, side, f"{why}; {recipe} is used ({shown}){said}")
     if fitted.rank_ < base.n:
         shown = "the data does not determine all of it"
     return FrictionChoice((), side, f"{why}; basic friction and not {recipe}: {shown}{said}")
 
 
-def _weighted() -> Estimator:
+def _weighted_estimator() -> Estimator:
     """The method that models are compared by."""
     return ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
 
@@ -339,13 +332,13 @@ def _residual(fitted: Estimator, weights: Array) -> float:
     return float(weights @ np.array(squares))
 
 
-def _decided_side(selection: Selection) -> tuple[Side, str]:
+def _decide_side(selection: Selection) -> tuple[Side, str]:
     """Where torque was measured, as the data has it: the motor's recipe must win clearly."""
     motor, sensor = ([g for g in selection.able if side in g.sides] for side in ("motor", "sensor"))
-    if len(selection.folds) < LEAST_FOLDS:
+    if len(selection.folds) < VALIDATION.min_folds:
         return "sensor", "; torque is taken to be measured on the link side"
     gain, deviation = selection.gain(sensor, motor)
-    side: Side = "motor" if gain > max(deviation, SIDE_WORTH) else "sensor"
+    side: Side = "motor" if gain > max(deviation, THRESHOLDS.min_side_gain) else "sensor"
     what = "the motor" if side == "motor" else "a sensor on the link side"
     share = f"the motor's recipe changes the error by {-100.0 * gain:+.1f} %"
     return side, f"; torque looks like that of {what} ({share}); say torque_source in the robot file to decide it"

@@ -7,7 +7,7 @@ pass over all candidate terms serves every model among them; the equations of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,13 +22,13 @@ from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.information.thresholds import THRESHOLDS as ENOUGH
+from dynident.options import Progress
 from dynident.pipeline.factor_cache import FactorCache
+from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
 
-SELECTION_SECONDS = 300.0  # of each log that models are selected on: minutes tell what hours would
 KEPT_BYTES = 24e6  # of equations kept for the next question
-Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ class TrainingRows:
             return None
         candidates, point = self._candidates
         inside = set(base.names) <= set(candidates.names)
-        return point if inside and self._answering(base, point, self._length(SELECTION_SECONDS))[0] else None
+        return point if inside and self._answering(base, point, self._length(THRESHOLDS.selection_s))[0] else None
 
     # What the steps of the pipeline ask for.
 
@@ -184,7 +184,7 @@ class TrainingRows:
         """Factors over all candidate terms around one point, from which every model among them is fitted first."""
         self._candidates = (base, point)
         self._passes.clear()  # what they answer for this pass does too
-        return self.information(base, point, SELECTION_SECONDS)
+        return self.information(base, point, THRESHOLDS.selection_s)
 
     def fit(self, base: BaseParameters, estimator: Estimator) -> tuple[Estimator, Array | None]:
         """Fit a model to all rows; its point is found on the part that models are selected on. Made once.
@@ -206,7 +206,7 @@ class TrainingRows:
             return fit_linearized(self, base, estimator)
         first = FirstMinutes(self)
         fitted, point = fit_linearized(first, base, estimator)
-        if math.isinf(self._length(SELECTION_SECONDS)):
+        if math.isinf(self._length(THRESHOLDS.selection_s)):
             return fitted, point
         data = self.rows(base, point) if estimator.needs_rows else self.information(base, point)
         return estimator.clone().fit(data), point
@@ -215,7 +215,7 @@ class TrainingRows:
         """Refuse fewer equations than a fit needs; all parameters share them."""
         first = base_parameters(base.robot, without_linearized(base.terms)) if needs_linearization(base.terms) else base
         least = ENOUGH.min_equations * base.n
-        n_rows = self.information(first, seconds=SELECTION_SECONDS).n_rows
+        n_rows = self.information(first, seconds=THRESHOLDS.selection_s).n_rows
         n_rows = n_rows if n_rows >= least else self.information(first).n_rows
         if n_rows < least:
             names = ", ".join(one.log.label for one in self.observations)
@@ -265,11 +265,11 @@ class FirstMinutes:
 
     def information(self, base: BaseParameters, point: Array | None = None) -> Information:
         """Factors."""
-        return self.training.information(base, point, SELECTION_SECONDS)
+        return self.training.information(base, point, THRESHOLDS.selection_s)
 
     def rows(self, base: BaseParameters, point: Array | None = None) -> KeptRows | ObservedRows:
         """Equations."""
-        return self.training.rows(base, point, SELECTION_SECONDS)
+        return self.training.rows(base, point, THRESHOLDS.selection_s)
 
     def point_for(self, base: BaseParameters) -> Array | None:
         """The point of all candidate terms."""

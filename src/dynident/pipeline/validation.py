@@ -13,11 +13,10 @@ from dynident.estimate.torque_errors import Trace, together
 from dynident.information.information import Information
 from dynident.pipeline.fitting import FittedModel
 from dynident.pipeline.preprocessing import TrainingData
+from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 from dynident.validation.cross_validation import cross_validate, selection_folds
-from dynident.validation.residuals import Comparison, compare_all
-
-FOLD_SECONDS = 900.0  # of data that is gone through again for each fold; of more, the factors alone say enough
+from dynident.validation.residuals import LogErrors, compare_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,7 @@ def _filtered_alike(one: Observations, train: tuple[Observations, ...]) -> Obser
     return one.with_options(band=band, delay=train[0].options.delay, speed="position")
 
 
-def _traces(comparisons: list[Comparison]) -> dict[str, Trace]:
+def _traces(comparisons: list[LogErrors]) -> dict[str, Trace]:
     return {one.label: one.trace for one in comparisons}
 
 
@@ -80,7 +79,7 @@ def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation
     method = plain if fitted.needs_rows else fitted.clone()
     inflation = _inflation(model)
     found = fitted.information_
-    long = sum(one.survey.duration for one in data.train) > FOLD_SECONDS
+    long = sum(one.survey.duration for one in data.train) > THRESHOLDS.fold_s
     if long or found.coordinates.n < base.n or fitted.needs_rows:  # not the rows as they are
         return cross_validate(found, method, inflation)
     rows = data.rows.rows(base, point).of_logs

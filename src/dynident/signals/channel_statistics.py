@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask, record
-from dynident.logs.raw_log import kind_of, number_of
+from dynident.logs.columns import kind_of, number_of
 from dynident.signals.thresholds import THRESHOLDS
 
 

@@ -18,9 +18,10 @@ import numpy as np
 from dynident.arrays import Array, Mask, record
 from dynident.errors import DynidentError, InputError
 from dynident.identifiability.excitation_quality import REST_SPEED
+from dynident.logs.columns import kind_of, number_of
 from dynident.logs.file import LogFile
 from dynident.logs.log import Log, LogError, LogSource, check_locked, joint_positions
-from dynident.logs.raw_log import RawLog, kind_of, number_of, rows_in_window
+from dynident.logs.raw_log import RawLog, rows_in_window
 from dynident.robot.model import Robot
 from dynident.signals.bandwidth import BandEvidence, band_evidence
 from dynident.signals.channel_statistics import (
@@ -191,7 +192,7 @@ class _RowStatistics:
         self._rows: Iterator[object]
         if isinstance(log, LogFile) and with_channels:
             rows = self._rows_of_file(log)
-            self.blocks, self._rows = log.checked(rows), rows
+            self.blocks, self._rows = log.check_rows(rows), rows
         else:
             self.blocks = self._rows = self._blocks_of_log()
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from dynident.validation.comparison import FitComparison as FitComparison, compare_fits as compare_fits
     from dynident.validation.cross_validation import cross_validate as cross_validate
     from dynident.validation.held_out import Validation as Validation, validate as validate
-    from dynident.validation.residuals import Comparison as Comparison, compare as compare
+    from dynident.validation.residuals import LogErrors as LogErrors, compare as compare
 else:
     __getattr__, __dir__, __all__ = lazy_names(
         __name__,
@@ -18,6 +18,6 @@ else:
             "dynident.validation.comparison": "FitComparison compare_fits",
             "dynident.validation.cross_validation": "cross_validate",
             "dynident.validation.held_out": "Validation validate",
-            "dynident.validation.residuals": "Comparison compare",
+            "dynident.validation.residuals": "LogErrors compare",
         },
     )

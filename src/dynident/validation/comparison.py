@@ -18,8 +18,7 @@ from dynident.estimate.torque_errors import TorqueErrors, together
 from dynident.identifiability.base import column_scales
 from dynident.logs.log import LogSource, as_logs
 from dynident.validation.held_out import validate
-
-_SAME_SHARE = 1e-4  # of a column's torque: lengths rounded to 0.1 mm, 1.5708 for pi/2; more is another geometry
+from dynident.validation.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,9 @@ def _alike(sums: Sequence[dict[str, float]]) -> bool:
     """Whether all sums are the first but for rounding; how a coefficient is written does not count."""
     first, *others = sums
     return all(
-        abs(first.get(name, 0.0) - other.get(name, 0.0)) <= _SAME_SHARE for other in others for name in first | other
+        abs(first.get(name, 0.0) - other.get(name, 0.0)) <= THRESHOLDS.same_column_share
+        for other in others
+        for name in first | other
     )
 
 
@@ -131,43 +132,28 @@ def _deviations(first: dict[str, Any], other: dict[str, Any]) -> float | None:
 #
 # Nothing that can be compared is refused: parameters and joints go by their names, also between different robots.
 
-CHANCE = 0.05  # probability that any of the parameters is called changed though none is
-_SAME_BAND = 1.02  # ratio of bands up to which errors are taken to be in the same one
 _Key = tuple[str, float, float]  # of the part of a file that a log is: hash, start, duration
 
 
 @dataclass(frozen=True)
-class JudgedLog:
-    """A log that every run was judged with.
+class ComparedLog:
+    """A log of several runs: what each did with it, and its error where every run was judged with it.
 
     Attributes:
         label: Name of the log.
         source: Its file.
-        errors: Of each run.
+        samples: Rows; zero for a log that no run knows.
+        roles: Of each run: "training", "held out", or "" where it was not used.
+        errors: Of each run; empty unless every run was judged with it.
         seen: Runs, by place, that were trained with it, for which its error proves nothing.
     """
 
     label: str
     source: str
-    errors: tuple[TorqueErrors, ...]
+    samples: int = 0
+    roles: tuple[str, ...] = ()
+    errors: tuple[TorqueErrors, ...] = ()
     seen: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class UsedLog:
-    """A log and what each run did with it.
-
-    Attributes:
-        label: Name of the log.
-        source: Its file.
-        samples: Rows.
-        roles: Of each run: "training", "held out", or "" where it was not used.
-    """
-
-    label: str
-    source: str
-    samples: int
-    roles: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -190,8 +176,8 @@ class FitComparison:
     fits: tuple[Fit, ...]
     parameters: tuple[ParameterChange, ...]
     threshold: float
-    judged: tuple[JudgedLog, ...]
-    logs: tuple[UsedLog, ...]
+    judged: tuple[ComparedLog, ...]
+    logs: tuple[ComparedLog, ...]
     options: Mapping[str, tuple[Any, ...]]
     remarks: tuple[str, ...]
 
@@ -225,7 +211,7 @@ class FitComparison:
     def one_band(self) -> bool:
         """Whether errors on the common logs are in the same band, without which they say little beside each other."""
         bands = [one.band for log in self.judged for one in log.errors]
-        return not bands or max(bands) <= _SAME_BAND * min(bands)
+        return not bands or max(bands) <= THRESHOLDS.same_band_ratio * min(bands)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; relative errors are fractions."""
@@ -244,7 +230,10 @@ class FitComparison:
             "threshold": self.threshold,
             "changed": [one.name for one in self.changed],
             "parameters": [one.as_dict() for one in self.parameters],
-            "logs": [dataclasses.asdict(log) | {"roles": list(log.roles)} for log in self.logs],
+            "logs": [
+                {"label": log.label, "source": log.source, "samples": log.samples, "roles": list(log.roles)}
+                for log in self.logs
+            ],
             "differing_options": {name: list(values) for name, values in self.differing.items()},
             "remarks": list(self.remarks),
         }
@@ -278,15 +267,15 @@ def compare_fits(
     parameters = parameter_changes(given)
     pairs = sum(one.compared for one in parameters)
     judging = as_logs(logs) if logs else []
-    judged = _judged_anew(given, judging) if judging else _held_out_by_all(given)
+    judged = _judge_logs(given, judging) if judging else _held_out_by_all(given)
     options = _options(given)
     return FitComparison(
         names=called,
         fits=given,
         parameters=parameters,
-        threshold=half_width(1.0 - CHANCE / max(pairs, 1)),
+        threshold=half_width(1.0 - THRESHOLDS.max_chance / max(pairs, 1)),
         judged=judged,
-        logs=_used(given),
+        logs=_logs_used(given),
         options=options,
         remarks=tuple(_remarks(given, called, parameters, judged)),
     )
@@ -301,32 +290,32 @@ def _key(record: LogRecord) -> _Key:
     return record.digest, round(record.start, 6), round(record.duration, 6)
 
 
-def _held_out_by_all(fits: Sequence[Fit]) -> tuple[JudgedLog, ...]:
+def _held_out_by_all(fits: Sequence[Fit]) -> tuple[ComparedLog, ...]:
     """The logs that every run held out: the same part of the same file."""
     known = [{_key(record): fit.validation[record.label] for record in fit.held_out} for fit in fits]
     return tuple(
-        JudgedLog(record.label, record.source, tuple(one[_key(record)] for one in known))
+        ComparedLog(record.label, record.source, errors=tuple(one[_key(record)] for one in known))
         for record in fits[0].held_out
         if all(_key(record) in one for one in known)
     )
 
 
-def _judged_anew(fits: Sequence[Fit], logs: Sequence[LogSource]) -> tuple[JudgedLog, ...]:
+def _judge_logs(fits: Sequence[Fit], logs: Sequence[LogSource]) -> tuple[ComparedLog, ...]:
     """Every run on the same logs, in the same band."""
     band = max(fit.band for fit in fits)
     found = [validate(fit, logs, band=band) for fit in fits]
     return tuple(
-        JudgedLog(
+        ComparedLog(
             log.label,
             log.source,
-            tuple(one.comparisons[place].errors[0] for one in found),
-            tuple(run for run, one in enumerate(found) if log.label in one.seen),
+            errors=tuple(one.comparisons[place].errors[0] for one in found),
+            seen=tuple(run for run, one in enumerate(found) if log.label in one.seen),
         )
         for place, log in enumerate(logs)
     )
 
 
-def _used(fits: Sequence[Fit]) -> tuple[UsedLog, ...]:
+def _logs_used(fits: Sequence[Fit]) -> tuple[ComparedLog, ...]:
     """Every log, with its role in each run."""
     records: dict[_Key, LogRecord] = {}
     roles: dict[_Key, list[str]] = {}
@@ -336,7 +325,7 @@ def _used(fits: Sequence[Fit]) -> tuple[UsedLog, ...]:
                 records.setdefault(_key(record), record)
                 roles.setdefault(_key(record), [""] * len(fits))[place] = role
     return tuple(
-        UsedLog(record.label, record.source, record.n_samples, tuple(roles[key])) for key, record in records.items()
+        ComparedLog(record.label, record.source, record.n_samples, tuple(roles[key])) for key, record in records.items()
     )
 
 
@@ -371,7 +360,7 @@ def _remarks(
     fits: Sequence[Fit],
     names: Sequence[str],
     parameters: Sequence[ParameterChange],
-    judged: Sequence[JudgedLog],
+    judged: Sequence[ComparedLog],
 ) -> list[str]:
     """What a reader should know before trusting a difference."""
     found = []
@@ -393,7 +382,7 @@ def _remarks(
             "too large: what changed did change, what agrees may still differ"
         )
     bands = [max(one.band for one in own) for own in zip(*(log.errors for log in judged), strict=True)]
-    if bands and max(bands) > _SAME_BAND * min(bands):
+    if bands and max(bands) > THRESHOLDS.same_band_ratio * min(bands):
         told = ", ".join(f"{name} {band:.3g} Hz" for name, band in zip(names, bands, strict=True))
         found.append(
             f"errors on the common logs are in different bands ({told}), and a narrower band has smaller errors: give "

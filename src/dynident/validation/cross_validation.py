@@ -1,6 +1,6 @@
 """Cross-validation on factors: whole logs left out in turn, or blocks of one log with a gap beside them.
 
-No data is read again: every fold is a sum of segments, solved anew and judged on the segments left out.
+No data is read again: every fold is a sum of segments, solved again and judged on the segments left out.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from dynident.estimate.estimator import Estimator
 from dynident.estimate.records import CrossValidation
 from dynident.identifiability.base_regressor import RegressorBlock, RowSource
 from dynident.information.information import Information
+from dynident.validation.thresholds import THRESHOLDS
 
 RowsOf = Callable[[set[str]], RowSource]  # rows of the logs with these labels
-MOST_BLOCKS = 5  # folds made of one log
-LEAST_FOLDS = 3  # that terms are selected by
-SELECTION_BLOCKS = 4  # made of each log where there are too few logs to select terms by
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def folds_of(information: Information) -> list[Fold]:
     n = len(labels)
     if n < 4:
         return []
-    edges = np.linspace(0, n, min(MOST_BLOCKS, n // 2) + 1).astype(int)
+    edges = np.linspace(0, n, min(THRESHOLDS.max_blocks, n // 2) + 1).astype(int)
     return [
         Fold(
             f"block {number}",
@@ -67,16 +65,16 @@ def selection_folds(information: Information, views: Mapping[str, str]) -> list[
     """
     names = [views[segment.label] for segment in information.segments]
     experiments = list(dict.fromkeys(names))
-    if len(experiments) >= LEAST_FOLDS:
+    if len(experiments) >= THRESHOLDS.min_folds:
         return [Fold(one, tuple(i for i, own in enumerate(names) if own == one)) for one in experiments]
     folds = []
     for one in experiments:
         logs = [log for log in dict.fromkeys(s.label for s in information.segments) if views[log] == one]
         own = [[i for i, s in enumerate(information.segments) if s.label == log] for log in logs]
-        for number in range(SELECTION_BLOCKS):
+        for number in range(THRESHOLDS.selection_blocks):
             left_out, unused = [], []
             for places in own:  # the same part of every view
-                edges = np.linspace(0, len(places), SELECTION_BLOCKS + 1).astype(int)
+                edges = np.linspace(0, len(places), THRESHOLDS.selection_blocks + 1).astype(int)
                 left_out += places[edges[number] : edges[number + 1]]
                 beside = (edges[number] - 1, edges[number + 1])
                 unused += [places[i] for i in beside if 0 <= i < len(places)]
@@ -96,7 +94,7 @@ def cross_validate(
 
     Args:
         information: Data in segments.
-        estimator: Method, fitted anew on a clone for every fold.
+        estimator: Method, fitted again on a clone for every fold.
         inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
         rows: The rows of logs with some labels, for the coverage of torque bands.
         folds: What to leave out; default whole logs, or blocks of a single one.
@@ -120,7 +118,7 @@ def cross_validate(
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _FoldErrors:
     """A fold left out.
 
     Attributes:
@@ -143,18 +141,18 @@ def _judge(
     inflation: Array,
     fold: Fold,
     rows: RowsOf | None,
-) -> _Judged:
+) -> _FoldErrors:
     kept = rest_of(information, fold)
     rest, own = estimator.clone().fit(information.select(kept)), information.select(fold.left_out)
     residual, torque = _norms(own, rest.values_)
     hits, compared = _agreement(own, estimator, rest, inflation)
     if rows is None:
-        return _Judged(residual, torque, hits, compared, None, None)
+        return _FoldErrors(residual, torque, hits, compared, None, None)
     root = covariance_root(correlated_covariance(rest, inflation))
     errors: list[list[Array]] = [[] for _ in information.channels]
     variances: list[list[Array]] = [[] for _ in information.channels]
     labels = {information.segments[i].label for i in fold.left_out}
-    for segment, block in _numbered(rows(labels), information):
+    for segment, block in _number_blocks(rows(labels), information):
         if segment not in fold.left_out:
             continue
         for channel, columns in enumerate(block.columns):
@@ -162,10 +160,10 @@ def _judge(
             W_first = block.usable_columns_first(channel)[:-1]
             variances[channel].append(((root[list(columns)].T @ W_first) ** 2).sum(0))
     joined = [tuple(np.concatenate([np.zeros(0), *parts]) for parts in one) for one in (errors, variances)]
-    return _Judged(residual, torque, hits, compared, *joined)
+    return _FoldErrors(residual, torque, hits, compared, *joined)
 
 
-def _numbered(source: RowSource, information: Information) -> Iterator[tuple[int, RegressorBlock]]:
+def _number_blocks(source: RowSource, information: Information) -> Iterator[tuple[int, RegressorBlock]]:
     """Blocks with the number of their segment in the information, which leaves out segments without rows."""
     labels = [segment.label for segment in information.segments]
     first = {label: labels.index(label) for label in labels}
@@ -181,27 +179,27 @@ def _numbered(source: RowSource, information: Information) -> Iterator[tuple[int
         yield number, block
 
 
-def _levels(judged: Sequence[_Judged]) -> Array | None:
+def _levels(judged: Sequence[_FoldErrors]) -> Array | None:
     """For each channel the level with which 90 % of what was left out lies in its band."""
     if any(one.errors is None for one in judged):
         return None
     return np.array([_level(judged, channel) for channel in range(len(judged[0].residual))])
 
 
-def _level(judged: Sequence[_Judged], channel: int) -> float:
+def _level(judged: Sequence[_FoldErrors], channel: int) -> float:
     width = half_width(LEVEL)
     excess = [((own[0][channel] / width) ** 2 - own[1][channel]) for one in judged if (own := _own(one))]
     joined = np.concatenate(excess)
     return float(np.sqrt(max(float(np.quantile(joined, LEVEL)), 0.0))) if len(joined) else 0.0
 
 
-def _own(one: _Judged) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+def _own(one: _FoldErrors) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     assert one.errors is not None
     assert one.variances is not None
     return one.errors, one.variances
 
 
-def _band_coverage(judged: Sequence[_Judged]) -> Array | None:
+def _band_coverage(judged: Sequence[_FoldErrors]) -> Array | None:
     """Share of left-out residuals within their bands, (n_channels,); the level is that of the other folds."""
     if len(judged) < 2 or any(one.errors is None for one in judged):
         return None

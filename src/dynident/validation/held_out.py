@@ -19,7 +19,7 @@ from dynident.options import keywords
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
 from dynident.validation.options import ValidateOptions
-from dynident.validation.residuals import Comparison, compare_all
+from dynident.validation.residuals import LogErrors, compare_all
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Validation:
     """
 
     joints: tuple[str, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[LogErrors, ...]
     coverage: Array
     white: tuple[bool, ...]
     seen: tuple[str, ...]

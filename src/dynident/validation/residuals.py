@@ -18,14 +18,13 @@ from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observations import Observations
 from dynident.signals.rows import row_step
+from dynident.validation.thresholds import THRESHOLDS
 
-END_SECONDS = 0.2  # left out at the ends of a stretch, where filters lack samples
-_STANDING_OUT = 0.1  # share of lags outside their 95 % bounds that still passes for white
 MOST_POINTS = 3000  # of a trace, for plots
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LogErrors:
     """How predictions match one log.
 
     Attributes:
@@ -50,35 +49,7 @@ class Comparison:
     lag: float
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Filtered rows.
-
-    Attributes:
-        time: (n,) [s].
-        torque: (1 + n_models, n, n_joints), measured first, at the outputs of the model.
-        moving: (n, n_joints), whether each joint moves.
-        new: Whether a stretch begins.
-    """
-
-    time: Array
-    torque: Array
-    moving: Mask
-    new: bool
-
-    def part(self, own: slice) -> _Block:
-        return _Block(self.time[own], self.torque[:, own], self.moving[own], self.new and own.start == 0)
-
-    def then(self, other: _Block) -> _Block:
-        return _Block(
-            np.concatenate([self.time, other.time]),
-            np.concatenate([self.torque, other.torque], axis=1),
-            np.concatenate([self.moving, other.moving]),
-            self.new,
-        )
-
-
-def compare(models: Sequence[TorqueModel], observations: Observations) -> Comparison:
+def compare(models: Sequence[TorqueModel], observations: Observations) -> LogErrors:
     """Compare the predictions of some models with a log, in the band of the observations.
 
     A joint counts while it moves; at rest, friction holds it with a torque that the model cannot know.
@@ -93,18 +64,18 @@ def compare(models: Sequence[TorqueModel], observations: Observations) -> Compar
     times, traces, seen = [], [], 0
     rate = row_rate(observations)
     thin = max(1, -(-int(observations.survey.duration * rate) // MOST_POINTS))
-    for block in _rows(models, observations):
-        residual = block.torque[0] - block.torque[1]
-        for output, moves in enumerate(block.moving.T):
-            lags.add(output, residual[moves, output], restart=block.new)
-        torque = np.stack([joint_torque(robot, part) for part in block.torque])
+    for time, outputs, moves, restart in _rows(models, observations):
+        residual = outputs[0] - outputs[1]
+        for output, own in enumerate(moves.T):
+            lags.add(output, residual[own, output], restart=restart)
+        torque = np.stack([joint_torque(robot, part) for part in outputs])
         for i, predicted in enumerate(torque[1:]):
             whole[i] = whole[i].including(torque[0], predicted)
-            moving[i] = moving[i].including(torque[0], predicted, block.moving)
+            moving[i] = moving[i].including(torque[0], predicted, moves)
         picked = slice(-seen % thin, None, thin)
-        times.append(block.time[picked])
+        times.append(time[picked])
         traces.append(torque[:2, picked])
-        seen += len(block.time)
+        seen += len(time)
     if not seen:
         raise InputError(
             f"{observations.log.label}: is too short to compare torque in a band of {band:.3g} Hz; use a longer log "
@@ -112,7 +83,7 @@ def compare(models: Sequence[TorqueModel], observations: Observations) -> Compar
         )
     shown = np.concatenate(traces, axis=1)
     correlation = lags.correlation(robot.joint_names)
-    return Comparison(
+    return LogErrors(
         observations.log.label,
         observations.log.source,
         tuple(moving),
@@ -129,7 +100,7 @@ def compare_all(
     observations: Sequence[Observations],
     progress: Callable[[str, int, int], None],
     what: str,
-) -> list[Comparison]:
+) -> list[LogErrors]:
     """`compare` for several logs; `progress` is called with what is being done, and how much of it is done."""
     result = []
     for number, one in enumerate(observations):
@@ -150,7 +121,7 @@ def _white(correlation: ResidualCorrelation, observations: Observations) -> tupl
     far = np.abs(correlation.autocorrelation[:, memory:])
     products = correlation.n_rows[:, None] - np.arange(memory, memory + far.shape[1])  # behind each lag
     bounds = 1.96 * spread / np.sqrt(np.maximum(products, 1.0))
-    return tuple(bool(x) for x in (far > bounds).mean(1) <= _STANDING_OUT)
+    return tuple(bool(x) for x in (far > bounds).mean(1) <= THRESHOLDS.max_correlated_share)
 
 
 def row_rate(observations: Observations) -> float:
@@ -159,31 +130,37 @@ def row_rate(observations: Observations) -> float:
     return rate / row_step(observations)
 
 
-def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator[_Block]:
-    """Filtered rows away from the ends of stretches."""
+def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator[tuple[Array, Array, Mask, bool]]:
+    """Filtered rows away from the ends of stretches.
+
+    Yields:
+        Time, (n,) [s]; torque at the outputs of the model, measured first, (1 + n_models, n, n_joints); whether each
+        joint moves, (n, n_joints); and whether a stretch begins.
+    """
     n, step, rate = len(observations.robot.joint_names), row_step(observations), row_rate(observations)
-    margin = int(np.ceil(np.round(END_SECONDS * rate, 6)))
+    margin = int(np.ceil(np.round(THRESHOLDS.stretch_end_s * rate, 6)))
     stream: FilterStream | None = None
-    held: _Block | None = None
+    held: Array | None = None  # time, and below it what was filtered
+    restart = True
     courses = [model.start() for model in models]
     observations = observations.for_terms([term for model in models for term in along_terms(model.terms)])
     for motion in observations.motion():
         if stream is None:
             kernel = low_pass_kernel(observations.band, motion.rate)
             stream = FilterStream([(n * (2 + len(models)), [kernel])], motion.rate, step)
-            held = None
+            held, restart = None, True
         predicted = [course.torque(motion) for course in courses]
         moves = np.abs(motion.dq) > observations.options.rest_speed
         signals = np.hstack([motion.tau[0], *predicted, moves])
         (results,), _, first = stream.push(signals.T, motion.last)
         time = motion.start + (first + np.arange(results.shape[2])) / rate
-        parts = results[0].reshape(2 + len(models), n, -1).transpose(0, 2, 1)
         begin = slice(max(0, margin - first), None)  # without the stretch's first rows
-        block = _Block(time[begin], parts[:-1, begin], parts[-1, begin] > 0.5, held is None)
-        held = block if held is None else held.then(block)
-        ready = max(0, len(held.time) - margin)  # the last rows wait: the stretch may end with them
+        lines = np.vstack([time, results[0]])[:, begin]
+        held = lines if held is None else np.hstack([held, lines])
+        ready = max(0, held.shape[1] - margin)  # the last rows wait: the stretch may end with them
         if ready:
-            yield held.part(slice(0, ready))
-            held = held.part(slice(ready, None))
+            parts = held[1:, :ready].reshape(2 + len(models), n, ready).transpose(0, 2, 1)
+            yield held[0, :ready], parts[:-1], parts[-1] > 0.5, restart
+            held, restart = held[:, ready:], False
         if motion.last:
             stream = held = None

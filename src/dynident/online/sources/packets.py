@@ -11,7 +11,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.errors import DynidentError, InputError
-from dynident.logs.columns import QUANTITIES, ColumnRule, column_rules, joint_rules, read_rules, understand
+from dynident.logs.columns import QUANTITIES, ColumnRule, column_rules, joint_rules, read_headers, read_rules
 from dynident.logs.log import Log, channel_names, joint_positions, joint_velocities, row_torques
 from dynident.logs.read import Columns
 from dynident.online.sources.source import BEYOND, LATEST, Samples
@@ -68,7 +68,7 @@ class ChannelMap:
             LogError: Naming the columns that are missing.
         """
         rules = joint_rules(columns, self.robot) | self._rules
-        known, _, _ = understand(["t", *columns], (), rules, self.robot, self.label)
+        known, _, _ = read_headers(["t", *columns], (), rules, self.robot, self.label)
         clock = next((column.size for column in known if column.channel == "t"), 1.0)
         own = [column for column in known if column.channel != "t"]
         units = np.vstack([np.zeros(len(own)), np.eye(len(own))])

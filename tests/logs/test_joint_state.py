@@ -5,7 +5,7 @@ import pytest
 
 from dynident.errors import InputError
 from dynident.logs.joint_state import layout_of
-from dynident.logs.publishers import Sorter, concatenated
+from dynident.logs.publishers import MessageSorter, concatenate_states
 from tests.logs.test_bag import START, cdr
 
 
@@ -55,11 +55,11 @@ def test_publishers_keep_the_order_of_messages_whatever_their_layouts():
         extra = [q[k, turn]] if k % 3 else [[]]
         data = cdr(START + k, [names[i] for i in turn], q[k, turn], *extra, [], order="<>"[k % 2])
         messages.append((f"/{k % 2}", START + k, data))
-    sorter = Sorter()
+    sorter = MessageSorter()
     fed = [sorter.feed(messages[:7]), sorter.feed(messages[7:])]
     assert [one.topic for one in sorter.found.values()] == ["/0", "/1"]
     for which, (key, publisher) in enumerate(sorter.found.items()):
-        block = concatenated([part[key] for part in fed])
+        block = concatenate_states([part[key] for part in fed])
         order = [names.index(name) for name in publisher.names]
         np.testing.assert_array_equal(block.stamps[0], START + np.arange(which, 60, 2))
         np.testing.assert_array_equal(block.values[0], q[which::2, order])
@@ -67,13 +67,13 @@ def test_publishers_keep_the_order_of_messages_whatever_their_layouts():
         speed[np.arange(which, 60, 2) % 3 == 0] = np.nan
         np.testing.assert_array_equal(block.values[1], speed)
         assert publisher.count == 30
-        assert publisher.told == [True, True, False]
+        assert publisher.has_any == [True, True, False]
 
 
 def test_the_first_fault_is_told():
     good = cdr(START, ["a"], [1.0], [], [])
     twice, short = cdr(START, ["a", "a"], [1, 2], [], []), cdr(START, ["a", "b"], [1.0], [], [])
-    sorter = Sorter()
+    sorter = MessageSorter()
     sorter.feed([("/s", 1, good)] * 3)
     with pytest.raises(InputError, match=r"joint state 5 \(topic /s\) has 2 names but 1 values of position"):
         sorter.feed([("/s", 1, data) for data in (good, short, twice, short)])
