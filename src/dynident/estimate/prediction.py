@@ -186,7 +186,7 @@ class _Curve:
         left = np.clip(np.floor(places).astype(int), 1, n - 3)
         u, signals_first = places - left, self.values.T
         a, b, c, d = (signals_first[:, left + k] for k in (-1, 0, 1, 2))
-        # The cubic through four neighbours; a signal sampled at sixteen times its band needs no more.
+        # The cubic through four neighbors; a signal sampled at sixteen times its band needs no more.
         p, q = u + 1.0, u - 1.0
         r = u - 2.0
         return np.asarray(-a * u * q * r / 6.0 + b * p * q * r / 2.0 - c * p * u * r / 2.0 + d * p * u * q / 6.0).T

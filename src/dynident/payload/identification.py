@@ -91,7 +91,7 @@ def _different(problem: PayloadProblem) -> list[PayloadProblem]:
 
 @on_one_thread
 def _left_out(problem: PayloadProblem, sigma: Array) -> Array:
-    """(n_folds,) squared error on each part of the loaded runs when the rest is learnt from, mean per equation."""
+    """(n_folds,) squared error on each part of the loaded runs when the rest is learned from, mean per equation."""
     data, n_loaded = problem.information, len(problem.loaded.segments)
     errors = []
     for fold in np.array_split(np.arange(n_loaded), min(FOLDS, n_loaded)):
@@ -294,7 +294,7 @@ def _solve_relinearized(problem: PayloadProblem) -> tuple[PayloadProblem, Estima
 
 
 def _inflation(problem: PayloadProblem, fitted: Estimator) -> Array:
-    """(n_channels,) how much neighbouring residuals are alike, over all logs."""
+    """(n_channels,) how much neighboring residuals are alike, over all logs."""
     loaded, bare = problem.base_values(fitted)
     found = [residual_correlation(problem.rows, loaded)]
     if problem.bare_rows is not None:

@@ -1,4 +1,4 @@
-r"""Rows seen through instruments: what noise of the positions does to columns, it does not do to their neighbours.
+r"""Rows seen through instruments: what noise of the positions does to columns, it does not do to their neighbors.
 
 Columns W made of measured positions have noise, as the torque y has, and least squares draws what multiplies them to
 zero. The mean Z of the columns a period of the band before and after has the same motion in it and another noise. With
