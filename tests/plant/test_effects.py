@@ -9,13 +9,12 @@ import pytest
 
 import dynident as di
 from dynident.dynamics.terms import resolve_terms
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.plant import MujocoPlant, OpenLoop, UnstableError, measure, record
 from dynident.plant.effects import Effect, FrictionEffect, effect_names
 
-EVERY_TERM = (
-    "stop(0.0003,0.003),stribeck(0.2),sign(0.2),load,loadv,asymmetric,quadratic,cubic,harmonics(1,2),ripple(30.65),"
-    "jerk,tilt,zero"
-)
+LAW_TERMS = [f"{law.name}({law.example})" if law.examples else law.name for law in FRICTION_LAWS.values()]
+EVERY_TERM = ",".join([*LAW_TERMS, "tilt", "zero"])
 INERTIA, WEIGHT = 1.0 / 3.0, 9.81 * 0.5  # of the rod [kg·m², N·m]
 FC, FV, IA = 1.0, 0.3, 0.2
 START = 3.4  # [rad]

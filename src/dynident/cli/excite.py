@@ -186,9 +186,9 @@ def _print(motion: ExcitingMotion, robot: Robot, options: ExciteArguments) -> No
     console.print(f"Closest to the limits: {'; '.join(motion.closest.values())}")
     slowest = motion.bandwidth / WIDEST_SHARE
     console.print(f"Bandwidth of the columns: {motion.bandwidth:.3g} Hz; record at {slowest:.0f} Hz or more")
-    title = "\nWidest predicted deviations"
+    title = "\nLargest predicted standard deviations"
     table = Table(box=SIMPLE_HEAD, title=title, title_style="bold", title_justify="left")
-    heads = ("parameter", "deviation", "of its size", *(() if motion.before is None else ("before",)))
+    heads = ("parameter", "std", "of its size", *(() if motion.before is None else ("before",)))
     for head in heads:
         table.add_column(head, justify="left" if head == "parameter" else "right")
     ratio = motion.relative_std

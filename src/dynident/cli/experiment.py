@@ -26,9 +26,10 @@ from dynident.options import (
 )
 
 if TYPE_CHECKING:
-    from dynident.experiments.bench import Bench, Bounds, Progress
+    from dynident.experiments.bench import Bench, Bounds
     from dynident.experiments.protocol import Experiment, ExperimentResult
     from dynident.logs import Log
+    from dynident.options import Progress
     from dynident.plant import Motors, Plant
     from dynident.robot import Robot
 

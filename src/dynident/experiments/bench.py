@@ -17,6 +17,7 @@ from dynident.arrays import Array, record
 from dynident.errors import DynidentError, InputError
 from dynident.logs.log import Log, channel_names
 from dynident.logs.write import write_log
+from dynident.options import Progress
 from dynident.plant.controllers import Controller
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.protocol import Plant, Reading, UnstableError
@@ -109,7 +110,6 @@ def problem(error: BaseException) -> str:
 # `Bench`: a plant under watch. Every run is recorded and bounded, ends at a safe stop, and is saved as it ends.
 
 End = Literal["done", "stopped", "bound", "speed", "saturated", "unstable", "interrupted"]
-Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 
 
 @record

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.dynamics import equations as eq
 from dynident.dynamics.jit.program import Op, Program, Value
-from dynident.dynamics.jit.program_text import ATOM, OPERATORS, Syntax, Text, bracketed, program_text
+from dynident.dynamics.jit.program_text import ATOM, OPERATORS, Syntax, Text, in_brackets, write_program
 from dynident.dynamics.state import State
 from dynident.dynamics.terms import Term, along_terms, state_terms
 from dynident.export.c_model import VARIANTS, CModel, Variant
@@ -212,7 +212,7 @@ def statements(program: Program, number: CNumber) -> tuple[list[str], list[str]]
     def binary(op: Op, left: Text, right: Text) -> str:
         sign, strength = OPERATORS[op]
         # A sum at the right keeps its brackets too: C must add in the order that was recorded.
-        return f"{bracketed(left, strength)} {sign} {bracketed(right, strength + 1)}"
+        return f"{in_brackets(left, strength)} {sign} {in_brackets(right, strength + 1)}"
 
     syntax = Syntax(
         name=lambda i: f"x{i}",
@@ -224,4 +224,4 @@ def statements(program: Program, number: CNumber) -> tuple[list[str], list[str]]
         longest=80,
         names_outputs=True,
     )
-    return program_text(program, syntax)
+    return write_program(program, syntax)

@@ -12,10 +12,11 @@ from dynident.estimate.candidates import BASIC_TERMS
 from dynident.estimate.records import LogRecord
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.logs.log import LogSource, log_warnings, torque_kind
+from dynident.options import Progress
 from dynident.pipeline.bandwidth import band_notes, choose_bands
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.options import IdentifyOptions
-from dynident.pipeline.training_rows import Progress, TrainingRows
+from dynident.pipeline.training_rows import TrainingRows
 from dynident.robot.model import Robot
 from dynident.signals.log_survey import survey_log
 from dynident.signals.observations import Observations, SignalOptions, observe

@@ -7,7 +7,7 @@ pass over all candidate terms serves every model among them; the equations of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,13 +22,13 @@ from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.information.thresholds import THRESHOLDS as ENOUGH
+from dynident.options import Progress
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
 
 KEPT_BYTES = 24e6  # of equations kept for the next question
-Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from dynident.plant.mjcf_writer import Place, chosen_values, element_places
 from dynident.plant.protocol import UnstableError
 from dynident.plant.time_step import EXACT, LONGEST_STEP, SHORTEST_STEP, STABLE
 from dynident.robot.algebra import quaternion_matrix
-from dynident.robot.model import METRES_PER_RADIAN, Element, Robot
+from dynident.robot.model import Element, Robot
 
 if TYPE_CHECKING:
     import mujoco
@@ -67,7 +67,7 @@ class Effects:
         self._directions = np.array([place.direction for place in own]).reshape(-1, n)
         self._pushes = np.array([place.push for place in own]).reshape(-1, n)
         self._loads = np.array([_load_shares(robot, elements[label]) for label in self._labels]).reshape(-1, n)
-        units = {label: METRES_PER_RADIAN if elements[label].prismatic else 1.0 for label in self._labels}
+        units = {label: elements[label].radian for label in self._labels}
         laws = [FrictionEffect(e, units[e.label]) for e in on_elements]
         self._forces = [effect for effect in laws if not effect.law.dry and not effect.law.needs_jerk]
         self._forces_at = [(force, self._element[force.effect.label]) for force in self._forces]

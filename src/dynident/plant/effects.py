@@ -63,13 +63,15 @@ def effect_names(robot: Robot, number: str = "", wave: str = "") -> list[str]:
     labels = [place.label for place in element_places(robot, {})]
     ordered = sorted(FRICTION_LAWS.values(), key=lambda law: (law.scale == "none", law.scale == "waves"))
     starts = [
-        f"{_numbered(law, number)}{part}" for law in ordered for part in (wave if wave and law.wavy else law.shapes)
+        f"{_name_with_number(law, number)}{part}"
+        for law in ordered
+        for part in (wave if wave and law.wavy else law.shapes)
     ]
     names = [f"{start}_{label}" for start in starts for label in labels]
     return names + [f"tilt_{axis}" for axis in tilt_axes(robot)] + [f"zero_{label}" for label in joint_labels(robot)]
 
 
-def _numbered(law: FrictionLaw, number: str = "") -> str:
+def _name_with_number(law: FrictionLaw, number: str = "") -> str:
     """Name of a law with a number, or with one as an example; waves per turn are whole ones there."""
     if law.scale == "none":
         return law.name
@@ -100,7 +102,7 @@ def _effect(robot: Robot, name: str, value: object) -> Effect:
         raise InputError(f"effect {name} is {value!r}; expected a finite number")
     if number and not float(number) > 0.0:
         law = FRICTION_LAWS[parts["law"]]
-        example = f"{_numbered(law)}{next(iter(law.shapes))}_{parts['label']}"
+        example = f"{_name_with_number(law)}{next(iter(law.shapes))}_{parts['label']}"
         raise InputError(f"effect {name}: its number must be positive, as in {example}")
     return Effect(name, parts["law"], float(number or 0.0), wave, parts["label"], float(value))
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.errors import InputError, UnknownNameError
 from dynident.logs.log import Log
 from dynident.logs.read import read_log
@@ -175,8 +174,7 @@ def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: f
         saturated: Joints that reached their effort limit.
     """
     apart, faster = np.abs(seen.q - q), np.abs(seen.dq - dq)
-    kinds = [robot.joints[robot.active[i]].kind for i in robot.moving]
-    units = np.array([METRES_PER_RADIAN if kind == "prismatic" else 1.0 for kind in kinds])
+    units = robot.radians
     far = np.maximum(FARTHEST, 0.0 if saturated else 0.5 * np.ptp(q, axis=0))
     fast = units * max(LEAST_FAST, RUNAWAY * float((np.abs(dq) / units).max()))
     lost = (apart > far) | (faster > fast)

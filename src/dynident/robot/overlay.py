@@ -18,80 +18,97 @@ from dynident.robot.model import BASE, Limits, Loop, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_classical
 from dynident.schema import LocatedReader, quoted
 
-KEYS = (
-    "gravity",
-    "passive",
-    "coupling",
-    "gear_ratios",
-    "joint_offsets",
-    "drive_gains",
-    "torque_source",
-    "elements",
-    "limits",
-    "fixed",
-    "parameters",
-    "base_parameters",
-    "default_parameters",
-    "tool",
-    "columns",
-    "locked",
-)
 _MOST_ELEMENTS = 300
 
 
 def apply_passive(draft: Draft, given: dict[str, Any]) -> None:
     """Put the passive joints of a file into the draft; the other keys need to know which joints have motors."""
-    relations = draft.reader.mapping(given.get("passive", {}), "passive")
-    draft.passive.update(draft.by_joint(relations, "passive"))
+    if "passive" in given:
+        _APPLY["passive"](draft, given["passive"])
 
 
 def apply_options(draft: Draft, given: dict[str, Any]) -> None:
     """Put the other common keys of a file into the draft."""
-    reader = draft.reader
-    if "gravity" in given:
-        draft.gravity = tuple(reader.numbers(given["gravity"], "gravity", 3))
-    if "coupling" in given:
-        if not isinstance(given["coupling"], list | dict):
-            problem = f"is {quoted(given['coupling'])}; expected a matrix, or sums such as qm6: q5 + q6"
-            raise reader.error("coupling", problem)
-        draft.coupling = given["coupling"]
-    _gear_ratios(draft, given)
-    _per_joint(draft, given, "joint_offsets", draft.zero)
-    if "drive_gains" in given:
-        _drive_gains(draft, given["drive_gains"])
-    if "torque_source" in given:
-        if given["torque_source"] not in ("motor", "sensor"):
-            raise reader.error("torque_source", f"is {quoted(given['torque_source'])}; expected motor or sensor")
-        draft.torque_source = given["torque_source"]
-    _elements(draft, _list(reader, given.get("elements", []), "elements"))
-    for joint, limits in draft.by_joint(reader.mapping(given.get("limits", {}), "limits"), "limits").items():
-        _limits(draft, joint, limits)
-    for name, value in reader.mapping(given.get("fixed", {}), "fixed").items():
-        draft.fixed[name] = _parameter(reader, name, value, "fixed")
-    for name, values in reader.mapping(given.get("parameters", {}), "parameters").items():
+    for key, apply in _APPLY.items():
+        if key in given and key != "passive":
+            apply(draft, given[key])
+
+
+def _passive(draft: Draft, value: object) -> None:
+    draft.passive.update(draft.by_joint(draft.reader.mapping(value, "passive"), "passive"))
+
+
+def _gravity(draft: Draft, value: object) -> None:
+    draft.gravity = tuple(draft.reader.numbers(value, "gravity", 3))
+
+
+def _coupling(draft: Draft, value: object) -> None:
+    if not isinstance(value, list | dict):
+        problem = f"is {quoted(value)}; expected a matrix, or sums such as qm6: q5 + q6"
+        raise draft.reader.error("coupling", problem)
+    draft.coupling = value
+
+
+def _torque_source(draft: Draft, value: object) -> None:
+    if value != "motor" and value != "sensor":
+        raise draft.reader.error("torque_source", f"is {quoted(value)}; expected motor or sensor")
+    draft.torque_source = "motor" if value == "motor" else "sensor"
+
+
+def _fixed(draft: Draft, value: object) -> None:
+    for name, item in draft.reader.mapping(value, "fixed").items():
+        draft.fixed[name] = _parameter(draft.reader, name, item, "fixed")
+
+
+def _parameters(draft: Draft, value: object) -> None:
+    for name, values in draft.reader.mapping(value, "parameters").items():
         draft.values[name] = _value_set(draft, values, f"parameters '{name}'")
-    for name, values in reader.mapping(given.get("base_parameters", {}), "base_parameters").items():
+
+
+def _base_parameters(draft: Draft, value: object) -> None:
+    reader = draft.reader
+    for name, values in reader.mapping(value, "base_parameters").items():
         where = f"base_parameters '{name}'"
         items = reader.mapping(values, where).items()
-        draft.base_values[name] = {key: reader.number(value, f"{where} {key}") for key, value in items}
-    if "default_parameters" in given:
-        default = reader.text(given["default_parameters"], "default_parameters")
-        if default not in draft.values:
-            problem = f"'{default}' is not among 'parameters'{suggestion(default, draft.values)}"
-            raise reader.error("default_parameters", problem)
-        draft.default_values = default
-    held = reader.mapping(given.get("locked", {}), "locked")
+        draft.base_values[name] = {key: reader.number(item, f"{where} {key}") for key, item in items}
+
+
+def _default_parameters(draft: Draft, value: object) -> None:
+    default = draft.reader.text(value, "default_parameters")
+    if default not in draft.values:
+        problem = f"'{default}' is not among 'parameters'{suggestion(default, draft.values)}"
+        raise draft.reader.error("default_parameters", problem)
+    draft.default_values = default
+
+
+def _locked(draft: Draft, value: object) -> None:
+    held = draft.reader.mapping(value, "locked")
     for index, position in draft.by_joint(held, "locked", motor=True).items():
-        draft.locked[draft.joints[index].variable] = reader.number(position, f"locked {draft.joints[index].name}")
-    draft.columns.update(column_rules_of(reader, given.get("columns", {})))
-    if "tool" in given:
-        tool = reader.mapping(given["tool"], "tool", ("joint", "position", "rpy"))
-        if "joint" not in tool:
-            raise reader.error("tool", "needs the key 'joint': the joint whose link carries the tool")
-        index = draft.joint_index(reader.text(tool["joint"], "tool joint"), "tool")
-        position = reader.numbers(tool.get("position", [0, 0, 0]), "tool position", 3)
-        turned = rpy_matrix(*reader.numbers(tool.get("rpy", [0, 0, 0]), "tool rpy", 3))
-        draft.tool = (index, Transform(turned, np.array(position)))
+        joint = draft.joints[index]
+        draft.locked[joint.variable] = draft.reader.number(position, f"locked {joint.name}")
+
+
+def _columns(draft: Draft, value: object) -> None:
+    draft.columns.update(column_rules_of(draft.reader, value))
+
+
+def _tool(draft: Draft, value: object) -> None:
+    reader = draft.reader
+    tool = reader.mapping(value, "tool", ("joint", *_FRAME))
+    if "joint" not in tool:
+        raise reader.error("tool", "needs the key 'joint': the joint whose link carries the tool")
+    index = draft.joint_index(reader.text(tool["joint"], "tool joint"), "tool")
+    draft.tool = (index, _frame(reader, tool, "tool"))
+
+
+_FRAME = ("position", "rpy")  # keys of a frame
+
+
+def _frame(reader: LocatedReader, given: dict[str, Any], where: str) -> Transform:
+    """The frame under the keys `position` [m] and `rpy` [rad] of a mapping."""
+    position = reader.numbers(given.get("position", [0, 0, 0]), f"{where} position", 3)
+    turned = rpy_matrix(*reader.numbers(given.get("rpy", [0, 0, 0]), f"{where} rpy", 3))
+    return Transform(turned, np.array(position))
 
 
 def column_rules_of(reader: LocatedReader, given: object) -> dict[str, dict[str, str | float]]:
@@ -123,12 +140,9 @@ def _list(reader: LocatedReader, value: object, where: str) -> list[Any]:
     return value
 
 
-def _per_joint(draft: Draft, given: dict[str, Any], key: str, into: dict[int, float]) -> None:
+def _per_joint(draft: Draft, value: object, key: str, into: dict[int, float]) -> None:
     """A number per active joint: a list in their order, or a mapping by joint."""
     reader = draft.reader
-    if key not in given:
-        return
-    value = given[key]
     if isinstance(value, list):
         active = draft.active()
         into.update(zip(active, reader.numbers(value, key, len(active)), strict=True))
@@ -137,8 +151,12 @@ def _per_joint(draft: Draft, given: dict[str, Any], key: str, into: dict[int, fl
         into[joint] = reader.number(item, f"{key} {draft.joints[joint].name}")
 
 
-def _gear_ratios(draft: Draft, given: dict[str, Any]) -> None:
-    _per_joint(draft, given, "gear_ratios", draft.gear_ratios)
+def _joint_offsets(draft: Draft, value: object) -> None:
+    _per_joint(draft, value, "joint_offsets", draft.zero)
+
+
+def _gear_ratios(draft: Draft, value: object) -> None:
+    _per_joint(draft, value, "gear_ratios", draft.gear_ratios)
     for joint, ratio in draft.gear_ratios.items():
         if ratio == 0.0:
             raise draft.reader.error(f"gear ratio of '{draft.joints[joint].name}'", "is 0; expected another number")
@@ -166,8 +184,9 @@ def _drive_gains(draft: Draft, value: object) -> None:
             raise reader.error(where, "is 0; expected another number")
 
 
-def _elements(draft: Draft, given: list[Any]) -> None:
+def _elements(draft: Draft, value: object) -> None:
     reader, labels = draft.reader, set()
+    given = _list(reader, value, "elements")
     if len(given) > _MOST_ELEMENTS:
         raise reader.error("elements", f"has {len(given)} entries, more than {_MOST_ELEMENTS}")
     for i, item in enumerate(given):
@@ -197,13 +216,16 @@ def _element(reader: LocatedReader, value: object, where: str) -> ElementSpec:
     return ElementSpec(label, record["velocity"], record.get("torque"), tuple(carries))
 
 
-def _limits(draft: Draft, index: int, value: object) -> None:
-    where = f"limits of '{draft.joints[index].name}'"
-    record = draft.reader.mapping(value, where, [f.name for f in dataclasses.fields(Limits)])
-    numbers = {key: draft.reader.number(item, f"{where} {key}") for key, item in record.items()}
-    limits = dataclasses.replace(draft.joints[index].limits, **numbers)
-    check_limits(draft.reader, limits, where)
-    draft.joints[index] = dataclasses.replace(draft.joints[index], limits=limits)
+def _limits(draft: Draft, value: object) -> None:
+    reader, names = draft.reader, [f.name for f in dataclasses.fields(Limits)]
+    for index, item in draft.by_joint(reader.mapping(value, "limits"), "limits").items():
+        joint = draft.joints[index]
+        where = f"limits of '{joint.name}'"
+        record = reader.mapping(item, where, names)
+        numbers = {key: reader.number(number, f"{where} {key}") for key, number in record.items()}
+        limits = dataclasses.replace(joint.limits, **numbers)
+        check_limits(reader, limits, where)
+        draft.joints[index] = dataclasses.replace(joint, limits=limits)
 
 
 def check_limits(reader: LocatedReader, limits: Limits, where: str) -> None:
@@ -253,6 +275,27 @@ def _link_values(reader: LocatedReader, value: object, number: int, where: str) 
     xx, xy, xz, yy, yz, zz = about_com
     chi = from_classical(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return {f"{symbol}{number}": float(x) for symbol, x in zip(LINK_SYMBOLS, chi, strict=True)}
+
+
+_APPLY: dict[str, Callable[[Draft, object], None]] = {  # every key, and what puts it into a draft
+    "gravity": _gravity,
+    "passive": _passive,
+    "coupling": _coupling,
+    "gear_ratios": _gear_ratios,
+    "joint_offsets": _joint_offsets,
+    "drive_gains": _drive_gains,
+    "torque_source": _torque_source,
+    "elements": _elements,
+    "limits": _limits,
+    "fixed": _fixed,
+    "parameters": _parameters,
+    "base_parameters": _base_parameters,
+    "default_parameters": _default_parameters,
+    "tool": _tool,
+    "columns": _columns,
+    "locked": _locked,
+}
+KEYS = tuple(_APPLY)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -313,13 +356,11 @@ def _between_links(draft: Draft, record: dict[str, Any], where: str) -> Loop:
     links, frames = [], []
     for key in ("first", "second"):
         place = f"{where} {key}"
-        side = reader.mapping(record[key], place, ("link", "position", "rpy"))
+        side = reader.mapping(record[key], place, ("link", *_FRAME))
         if "link" not in side:
             raise reader.error(place, "needs the key 'link'")
         links.append(_link(draft, reader.text(side["link"], f"{place} link"), place))
-        position = reader.numbers(side.get("position", [0, 0, 0]), f"{place} position", 3)
-        turned = rpy_matrix(*reader.numbers(side.get("rpy", [0, 0, 0]), f"{place} rpy", 3))
-        frames.append(Transform(turned, np.array(position)))
+        frames.append(_frame(reader, side, place))
     name = "-".join("base" if link == BASE else draft.joints[link].link for link in links)
     return Loop(name, (links[0], links[1]), (frames[0], frames[1]), joint)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dynident.dynamics import equations as eq
 from dynident.dynamics.jit.program import Op, Recorder
-from dynident.dynamics.jit.program_text import OPERATORS, PRODUCT, SUM, Syntax, Text, bracketed, program_text
+from dynident.dynamics.jit.program_text import OPERATORS, PRODUCT, SUM, Syntax, Text, in_brackets, write_program
 from dynident.dynamics.state import State, make_state
 from dynident.robot.algebra import ZERO, Number, mul, total
 from dynident.symbolic.closed_form import ClosedForm
@@ -91,7 +91,7 @@ class _PythonWriter:
         local = {name: name + "_" if name in _TAKEN else name for name in self._names}
         lines += [f'    {local[n]} = constants["{n}"]' for n in self._constants if n in used]
         lines += [f'    {local[n]} = parameters["{n}"]' for n in self.parameters if n in used]
-        body, outputs = program_text(program, _python_syntax(self._prefix()), lambda name: local[name])
+        body, outputs = write_program(program, _python_syntax(self._prefix()), lambda name: local[name])
         lines += [f"    {line}" for line in body]
         lines += [f"    {line}" for line in _result(outputs, shape).splitlines()]
         return "\n".join(lines) + "\n"
@@ -176,10 +176,10 @@ class _PythonWriter:
 def _binary(op: Op, left: Text, right: Text) -> str:
     sign, strength = OPERATORS[op]
     if op == Op.ADD and right[1] == SUM and right[0].startswith("-"):  # a + -b - c is a - b - c
-        return f"{bracketed(left, SUM)} - {right[0][1:]}"
+        return f"{in_brackets(left, SUM)} - {right[0][1:]}"
     space = " " if strength == SUM else ""
-    behind = bracketed(right, strength if op in (Op.ADD, Op.MUL) else strength + 1)
-    return f"{bracketed(left, strength)}{space}{sign}{space}{behind}"
+    behind = in_brackets(right, strength if op in (Op.ADD, Op.MUL) else strength + 1)
+    return f"{in_brackets(left, strength)}{space}{sign}{space}{behind}"
 
 
 def _python_syntax(prefix: str) -> Syntax:

@@ -37,12 +37,12 @@ class Syntax:
     names_outputs: bool = False
 
 
-def bracketed(text: Text, strength: int) -> str:
+def in_brackets(text: Text, strength: int) -> str:
     """An expression where one of some binding strength is needed."""
     return text[0] if text[1] >= strength else f"({text[0]})"
 
 
-def program_text(
+def write_program(
     program: Program, syntax: Syntax, input_name: Callable[[str], str] = str
 ) -> tuple[list[str], list[str]]:
     """A program as statements, and the text of every output.
@@ -81,7 +81,7 @@ def _expression(
         value = program.constants[a]
         return syntax.constant(value), ATOM if value >= 0 else SUM
     if op == Op.NEG:
-        return f"-{bracketed(texts[a], syntax.negated_strength)}", SUM
+        return f"-{in_brackets(texts[a], syntax.negated_strength)}", SUM
     if op in UNARY:
         return syntax.call(op, texts[a][0]), ATOM
     return syntax.binary(op, texts[a], texts[b]), OPERATORS[op][1]

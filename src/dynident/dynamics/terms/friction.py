@@ -125,7 +125,7 @@ class FrictionTerm(AlongTerm):
 
     def units(self, robot: Robot) -> Array:
         """(n_elements,) motion of each element that counts as a radian [rad or m]."""
-        return np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in self.elements(robot)])
+        return np.array([element.radian for element in self.elements(robot)])
 
     def follow(self, robot: Robot, links: LinkTorque | None) -> FrictionFollower:
         """A follower for all elements at once."""
