@@ -129,7 +129,7 @@ class InertiaSearch:
                 mean = _windowed_mean(one.run.q)
                 torque = slopes_of(one.control, mean, self.bench.plant.sample_time)[0]
                 about = parts_of(self.model, mean)
-                spring = kp * (about.mass @ np.append(1.0, values))
+                spring = kp * about.mass_of(np.append(1.0, values))
                 columns.append(np.linalg.solve(spring, about.weight[:, 1 : 1 + first]))
                 right.append(np.linalg.solve(spring, torque - about.weight[:, 0]))
                 farthest = max(farthest, float(np.abs(mean - pose).max()))
@@ -193,7 +193,7 @@ class InertiaSearch:
 
     def _swing(self, place: int, values: Array, label: str, *, longer: float = 1.0, merged: bool = False) -> Swing:
         """A swing at a set-point: in as many modes as joints, or with one gain for all, which merges them."""
-        mass = self.parts[place].mass @ np.append(1.0, values)
+        mass = self.parts[place].mass_of(np.append(1.0, values))
         squares, gain = gains(self.kp, mass)
         apart = len(squares) > 1 and not merged
         if apart:

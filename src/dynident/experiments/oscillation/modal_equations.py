@@ -42,7 +42,12 @@ def parts_of(model: SwingModel, pose: Array) -> PoseEquations:
     nominal = np.array([one.nominal for one in both])
     at_rest = np.vstack([model.chi - nominal @ still, still])
     in_motion = np.vstack([model.chi - nominal @ moved, moved])
-    return PoseEquations(pose, about.weight @ at_rest.T, about.stiffness @ at_rest.T, about.mass @ in_motion.T)
+    return PoseEquations(
+        pose,
+        weight=np.einsum("ic,kc->ik", about.weight, at_rest),
+        stiffness=np.einsum("ijc,kc->ijk", about.stiffness, at_rest),
+        mass=np.einsum("ijc,kc->ijk", about.mass, in_motion),
+    )
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,7 @@ class Evidence:
     def _mass_and_stiffness(self, unknown: Array) -> tuple[Array, Array]:
         """Of the machine of given unknowns, (n, n) each."""
         values = np.append(1.0, unknown)[: self.parts.mass.shape[-1]]
-        return self.parts.mass @ values, self.parts.stiffness @ values
+        return self.parts.mass_of(values), self.parts.stiffness_of(values)
 
     def _dynamics(self, s: complex, unknown: Array) -> ComplexArray:
         """The matrix that a mode's shape makes vanish, (n, n)."""
@@ -300,7 +305,7 @@ def design(parts: PoseEquations, values: Array, kp: float) -> Array:
     Returns:
         (n_modes n + n, n_groups): the equations of every mode, and the balance of weights.
     """
-    mass = parts.mass @ np.append(1.0, values)
+    mass = parts.mass_of(np.append(1.0, values))
     squares, gain = gains(kp, mass)
     rows = []
     for square, shape in zip(squares, np.linalg.inv(np.linalg.cholesky(mass)), strict=True):  # columns of L^-T

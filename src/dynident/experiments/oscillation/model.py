@@ -157,6 +157,14 @@ class PoseEquations:
     stiffness: Array
     mass: Array
 
+    def mass_of(self, values: Array) -> Array:
+        """Mass matrix of given parameters, (n, n)."""
+        return np.tensordot(values, np.moveaxis(self.mass, -1, 0), 1)
+
+    def stiffness_of(self, values: Array) -> Array:
+        """Slope of the weight of given parameters, (n, n)."""
+        return np.tensordot(values, np.moveaxis(self.stiffness, -1, 0), 1)
+
 
 def local(model: SwingModel, pose: Array) -> PoseEquations:
     """The equations of a robot about a pose, by standard parameter."""
