@@ -9,9 +9,10 @@ import pytest
 import dynident as di
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, elements_with_friction, motion_of
+from dynident.dynamics.terms.friction import elements_with_friction, motion_of
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError, UnknownNameError
+from dynident.robot.model import METRES_PER_RADIAN
 from tests.robots import tree_model
 
 N = 60

@@ -264,7 +264,7 @@ def _upright_entries(term: Tilt, sheet: Sheet) -> Iterator[Entry]:
 def _joints(term: Zero, sheet: Sheet) -> list[int]:
     """The joints whose zeros a term is for, among the moving ones."""
     robot = sheet.robot
-    labels = [str(robot.joints[robot.active[i]].number) for i in robot.moving]
+    labels = [str(joint.number) for joint in robot.moving_joints]
     return [labels.index(column.place) for column in term.columns(robot)]
 
 

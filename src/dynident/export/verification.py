@@ -97,7 +97,7 @@ def states_within_limits(robot: Robot, n_states: int = N_STATES, seed: int = 9) 
     if robot.closure is not None:
         return MotionSamples.of_stretch(*random_states(robot, n_states, seed))
     rng = np.random.default_rng(seed)
-    moving = [robot.joints[robot.active[i]] for i in robot.moving]
+    moving = robot.moving_joints
     q, dq = (np.zeros((n_states, len(moving))) for _ in range(2))
     units = np.array([reach(robot) if joint.kind == "prismatic" else 1.0 for joint in moving])
     for k, joint in enumerate(moving):

@@ -89,7 +89,7 @@ def tilt_axes(robot: Robot) -> str:
 
 def joint_labels(robot: Robot) -> list[str]:
     """Numbers of the moving joints, as names of their positions' offsets end."""
-    return [str(robot.joints[robot.active[i]].number) for i in robot.moving]
+    return [str(joint.number) for joint in robot.moving_joints]
 
 
 def _effect(robot: Robot, name: str, value: object) -> Effect:

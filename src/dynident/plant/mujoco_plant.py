@@ -334,7 +334,7 @@ def _positive(value: float, name: str) -> float:
 
 def _torque_limits(robot: Robot, given: ArrayLike | None) -> Array:
     if given is None:
-        efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+        efforts = [joint.limits.effort for joint in robot.moving_joints]
         return np.array([math.inf if effort is None else effort for effort in efforts])
     limits = np.broadcast_to(np.asarray(given, dtype=np.float64), len(robot.moving))
     if not np.all(limits > 0.0):

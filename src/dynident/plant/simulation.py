@@ -90,7 +90,7 @@ def simulate(robot: Robot, motion: Motion, options: SimulateOptions) -> Simulati
     every = max(1, math.ceil(CONTROL_RATE / options.rate - 1e-9))
     if options.jitter >= 1.0 / options.rate:
         raise InputError(f"jitter is {options.jitter:g} s; expected less than the time between samples")
-    prismatic = np.array([robot.joints[robot.active[i]].kind == "prismatic" for i in robot.moving])
+    prismatic = np.array([joint.kind == "prismatic" for joint in robot.moving_joints])
     counts = np.where(prismatic, 1.0, TURN) / options.encoder if options.encoder else np.zeros(len(prismatic))
     plant = MujocoPlant(
         robot,
@@ -157,7 +157,7 @@ def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> Non
 
 def joint_unit(robot: Robot, place: int) -> str:
     """Unit of a moving joint's position."""
-    return "m" if robot.joints[robot.active[robot.moving[place]]].kind == "prismatic" else "rad"
+    return "m" if robot.moving_joints[place].kind == "prismatic" else "rad"
 
 
 def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: frozenset[str]) -> None:
@@ -200,7 +200,7 @@ def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: f
 
 def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:
     """A loop that is too fast for its samples does not run away where effort is limited: it jumps between limits."""
-    efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+    efforts = [joint.limits.effort for joint in robot.moving_joints]
     limits = np.array([math.inf if effort is None else effort for effort in efforts])
     side = np.where(np.abs(truth.tau) >= (1.0 - 1e-6) * limits, np.sign(truth.tau), 0.0)
     flips = side[1:] * side[:-1] < 0.0
