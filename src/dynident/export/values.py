@@ -223,12 +223,6 @@ def classical(chi: Array, label: str, form: str) -> tuple[float, Array, Array]:
     return float(mass), centre, inertia
 
 
-def merged_words(label: str, emptied: tuple[str, ...]) -> str:
-    """The warning for bodies that gave theirs to another."""
-    names = ", ".join(emptied)
-    return f"{label}: holds the masses of {names} as well, because what would be left beside them is no body"
-
-
 def text(*numbers: float) -> str:
     """Numbers that are read back to the last bit."""
     return " ".join(repr(float(x) + 0.0) for x in numbers)

@@ -144,17 +144,28 @@ def _at_joints(robot: Robot, values: Mapping[str, float], states: MotionSamples)
     return joint_torque(robot, inverse_dynamics(robot, states.q, states.dq, states.ddq, values=dict(values)))
 
 
-def write_proved(target: Path, content: bytes, prove: Callable[[Path], Agreement]) -> Agreement:
+def write_proved(
+    target: Path,
+    content: bytes,
+    robot: Robot,
+    values: tuple[Mapping[str, float], Mapping[str, float]],
+    torque: Callable[[Path, Robot, MotionSamples], Array],
+    reader: str = "dynident",
+) -> Agreement:
     """Write a file beside its target, read it back, and let it take the target's place if the torque agrees.
 
     Args:
         target: Where the file is to be; what is there stays until the new file is proved.
         content: Its bytes.
-        prove: Reads a file and compares the torque.
+        robot: The robot.
+        values: Standard values that the file holds, and all of them.
+        torque: Torque of a file at the joints in given states of the robot, (n_states, n_joints).
+        reader: Who reads the file for it.
 
     Raises:
         ExportError: When the file cannot be read back or its torque differs; nothing is written then.
     """
+    states = states_within_limits(robot)
     # Beside the target, because a file may name others relative to its own folder.
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix)
@@ -164,7 +175,7 @@ def write_proved(target: Path, content: bytes, prove: Callable[[Path], Agreement
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        found = prove(trial)
+        found = agreement(robot, *values, torque(trial, robot, states), states, reader)
     except ExportError:
         raise
     except DynidentError as error:
