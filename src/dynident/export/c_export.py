@@ -160,7 +160,7 @@ def _motion(code: CCode) -> MotionSamples:
     robot = code.model.robot
     q, dq, ddq = random_states(robot, _SAMPLES, seed=7)
     rng = np.random.default_rng(11)
-    dq = dq * 10.0 ** rng.uniform(-3.0, 0.0, (_SAMPLES, 1))  # friction has its bends at low speed
+    dq = dq * 10.0 ** rng.uniform(-3.0, 0.0, (_SAMPLES, 1))  # friction has its bends at low velocity
     half = _SAMPLES // 2
     stride = min((radius for _, radius in code.model.springs), default=1e-2)
     steps = rng.normal(0.0, stride, (_SAMPLES - half, q.shape[1]))

@@ -142,7 +142,7 @@ class Sheet:
         return [next(values) if x else 0.0 for x in given]
 
     def state(self, moving: bool = True, accelerating: bool = True) -> State:
-        """The robot in the recorded state, or at rest, or at constant speeds."""
+        """The robot in the recorded state, or at rest, or at constant velocities."""
         still: list[Number] = [0.0] * self.n
         dq, ddq = self.dq if moving else still, self.ddq if accelerating else still
         return make_state(self.robot, self.recorder, self.q, dq, ddq)

@@ -122,20 +122,20 @@ def _write_child(edits: Edits, joint: Span, tag: str, changed: dict[str, str], w
 
 def _write_body(edits: Edits, link: Span, chi: Array, label: str) -> None:
     """New numbers in an `<inertial>`, whose frame keeps its orientation; or a new one."""
-    mass, centre, inertia = classical(chi, label, "URDF")
+    mass, center, inertia = classical(chi, label, "URDF")
     inertial = link.first("inertial")
     if inertial is None:
         if mass:
-            edits.insert(link, inertial_xml(mass, centre, inertia))
+            edits.insert(link, inertial_xml(mass, center, inertia))
         return
     origin = inertial.first("origin")
     rpy = [float(x) for x in (origin.attributes.get("rpy", "0 0 0") if origin else "0 0 0").split()]
     rotation = rpy_matrix(*rpy)
     turned = rotation.T @ inertia @ rotation
     if origin is not None:
-        edits.set(origin, xyz=text(*centre))
-    elif np.any(centre):
-        edits.insert(inertial, f'<origin xyz="{text(*centre)}" rpy="0 0 0"/>')
+        edits.set(origin, xyz=text(*center))
+    elif np.any(center):
+        edits.insert(inertial, f'<origin xyz="{text(*center)}" rpy="0 0 0"/>')
     mass_node, inertia_node = inertial.first("mass"), inertial.first("inertia")
     assert mass_node is not None
     assert inertia_node is not None
@@ -143,11 +143,11 @@ def _write_body(edits: Edits, link: Span, chi: Array, label: str) -> None:
     edits.set(inertia_node, **{key: text(turned[place]) for key, place in _INERTIA.items()})
 
 
-def inertial_xml(mass: float, centre: Array, inertia: Array) -> str:
+def inertial_xml(mass: float, center: Array, inertia: Array) -> str:
     """An `<inertial>` whose frame is parallel to the link's."""
     entries = " ".join(f'{key}="{text(inertia[place])}"' for key, place in _INERTIA.items())
     return (
-        f'<inertial><origin xyz="{text(*centre)}" rpy="0 0 0"/><mass value="{text(mass)}"/>'
+        f'<inertial><origin xyz="{text(*center)}" rpy="0 0 0"/><mass value="{text(mass)}"/>'
         f"<inertia {entries}/></inertial>"
     )
 
@@ -194,8 +194,8 @@ def new_urdf(robot: Robot, chi: Array, holding: Holding, head: str) -> str:
     for j, joint in enumerate(robot.joints):
         back = frames[j].inverse()
         own = in_frame(chi[j], back.rotation, back.translation)
-        mass, centre, inertia = classical(own, link_label(joint), "URDF")
-        body = f"    {inertial_xml(mass, centre, inertia)}" if mass else ""
+        mass, center, inertia = classical(own, link_label(joint), "URDF")
+        body = f"    {inertial_xml(mass, center, inertia)}" if mass else ""
         lines += [f"  <link name={links[j]}>", body, "  </link>"] if body else [f"  <link name={links[j]}/>"]
         lines += _joint_lines(robot, j, frames, links, holding)
     return "\n".join([*lines, "</robot>", ""])

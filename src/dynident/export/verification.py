@@ -85,12 +85,12 @@ class Exported:
 
 TOLERANCE = 1e-9  # share of the torque: conversions and decimal digits leave a thousand times less
 N_STATES = 100
-_SPEED, _ACCELERATION = 3.0, 10.0  # [rad/s, rad/s²] where the robot has no limits; times its size for sliding joints
+_VELOCITY, _ACCELERATION = 3.0, 10.0  # [rad/s, rad/s²] where the robot has no limits; times its size for slides
 _FAINT = 1e-6  # a joint whose torque is this share of the largest one is judged by the largest
 
 
 def states_within_limits(robot: Robot, n_states: int = N_STATES, seed: int = 9) -> MotionSamples:
-    """Random states; positions and speeds within the robot's limits where it has some.
+    """Random states; positions and velocities within the robot's limits where it has some.
 
     Where loops are closed numerically, positions are those at which they close, limits or not.
     """
@@ -105,7 +105,7 @@ def states_within_limits(robot: Robot, n_states: int = N_STATES, seed: int = 9) 
         low = limits.lower if limits.lower is not None else min(-far, (limits.upper or 0.0) - far)
         high = limits.upper if limits.upper is not None else max(far, low + far)
         q[:, k] = rng.uniform(low, high, n_states)
-        fastest = limits.velocity or _SPEED * units[k]
+        fastest = limits.velocity or _VELOCITY * units[k]
         dq[:, k] = rng.uniform(-fastest, fastest, n_states)
     return MotionSamples.of_stretch(q, dq, rng.normal(0.0, _ACCELERATION, q.shape) * units)
 

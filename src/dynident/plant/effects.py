@@ -177,7 +177,7 @@ class FrictionEffect:
 
 
 def check_dry(label: str, coulomb: float, share: float, grips: Sequence[FrictionEffect], asymmetric: float) -> None:
-    """Dry friction brakes at every speed and load, in both directions.
+    """Dry friction brakes at every velocity and load, in both directions.
 
     Args:
         label: The element.
@@ -226,6 +226,6 @@ class Breakaway:
         if not (self.speed > 0.0 and np.isfinite(self.speed)):
             raise InputError(f"breakaway speed is {self.speed}; expected a positive speed")
 
-    def limit(self, coulomb: Array, speed: Array) -> Array:
-        """The largest friction torque at a speed."""
-        return np.asarray(coulomb * (1.0 + (self.ratio - 1.0) * np.exp(-((speed / self.speed) ** 2))))
+    def limit(self, coulomb: Array, velocity: Array) -> Array:
+        """The largest friction torque at a velocity."""
+        return np.asarray(coulomb * (1.0 + (self.ratio - 1.0) * np.exp(-((velocity / self.speed) ** 2))))

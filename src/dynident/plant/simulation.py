@@ -34,7 +34,7 @@ from dynident.schema import parse_yaml
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
 RUNAWAY = 5.0  # times the fastest velocity that was asked for, off which a joint has left its motion
-LEAST_FAST = 1.0  # [rad/s] the same, where hardly any velocity was asked for; a slide's radian is METRES_PER_RADIAN
+LEAST_FAST = 1.0  # [rad/s] the same, where hardly any velocity was asked for; a slide's radian is METERS_PER_RADIAN
 FLIPS = 10  # jumps of a torque from one effort limit to the other between two samples that no motion asks for
 MOST_SAMPLES = 1e7  # steps of the controller: hours of motion
 TURN = 2.0 * math.pi
@@ -227,9 +227,9 @@ def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[st
         beyond += [] if high is None else [float(wanted[:, k].max()) - high]
         if max(beyond, default=0.0) > 1e-9:
             found.append(f"joint {joint.name}: the motion leaves its position limits by {max(beyond):.3g} {unit}")
-        speed, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
-        if limit is not None and speed > limit * (1.0 + 1e-6):
-            found.append(f"joint {joint.name}: reaches {speed:.3g}, above its velocity limit {limit:.3g} {unit}/s")
+        velocity, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
+        if limit is not None and velocity > limit * (1.0 + 1e-6):
+            found.append(f"joint {joint.name}: reaches {velocity:.3g}, above its velocity limit {limit:.3g} {unit}/s")
         away = float(np.abs(truth.q[:, k] - wanted[:, k]).max())
         if away > FAR:
             found.append(f"joint {joint.name}: is up to {away:.2g} {unit} away from its motion; raise the bandwidth")
