@@ -1,8 +1,8 @@
 """The equations of a robot on batches of samples.
 
 Every function takes joint-side positions, velocities and accelerations of the moving joints, (n_samples, n_joints) in
-the order of `robot.joint_names`. Torques are at the rows of the model: the actuated coordinates, which for a robot without
-couplings are the joints. `joint_torque` and `actuated_torque` convert between the two.
+the order of `robot.joint_names`. Torques are at the rows of the model: the actuated coordinates, which for a robot
+without couplings are the joints. `joint_torque` and `actuated_torque` convert between the two.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def _combination(target: Direction, directions: list[Direction]) -> list[Fractio
 # .. math:: M(q)\,\ddot q + B(q)\,[\dot q\dot q] + C(q)\,[\dot q^2] + g(q) = \Gamma
 #
 # with the centrifugal matrix C, (n, n), and the Coriolis matrix B, (n, n (n-1)/2), over the products of different
-# velocities (Kim 1990, eq. 20). These torques are at the joints; the regressor has its rows at the actuated coordinates.
+# velocities (Kim 1990, eq. 20). These torques are at the joints; the regressor has its rows at actuated coordinates.
 
 _INERTIAL = ("rigid", "Ia")
 
