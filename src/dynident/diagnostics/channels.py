@@ -140,11 +140,10 @@ def diagnose_quantization(survey: Survey, robot: Robot | None) -> Diagnostic:
     """Whether positions or torques come in steps that are coarse for the signal."""
     joints = judged_joints(survey, robot)
     stutter = survey.repeats.n_short / survey.clock.n_samples
-    signals = [
-        (f"{survey.joints.kind}{j}", THRESHOLDS.coarse_position_step)
-        for j in joints
-        if not never_moves(survey, robot, j)
-    ]
+    # A joint that is held wobbles by a few steps of its encoder, however fine they are.
+    moving = [j for j in joints if survey.joints.moving_share[j] > THRESHOLDS.min_moving_share]
+    moving = [j for j in moving if not never_moves(survey, robot, j)]
+    signals = [(f"{survey.joints.kind}{j}", THRESHOLDS.coarse_position_step) for j in moving]
     signals += [(name, THRESHOLDS.coarse_torque_step) for name in torque_channels(survey, joints).values()]
     coarse = []
     for name, coarse_step in signals:
