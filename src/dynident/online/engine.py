@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, gather_arrays, restore_parts
 from dynident.dynamics.terms import along_terms
-from dynident.estimate.linearization import RANK_TOLERANCE
+from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.online.changes import KINDS, Change, detect_change, kind_of
 from dynident.online.filters import CausalFilter, FilteredMotion
 from dynident.online.history import (
@@ -189,7 +189,7 @@ class Engine:
         ):  # errors of values that hardly stand on anything would say nothing
             found = quick_values(whole, self.lean, self.monitor.inflation)
             if found is None and self.payload:  # an arm that never shows all ten numbers of a payload
-                found = solve_stretch(whole, self.lean, self.monitor.inflation, RANK_TOLERANCE).values
+                found = solve_stretch(whole, self.lean, self.monitor.inflation, INFORMATION.noisy_rank).values
             if found is not None:
                 self.values, self._outdated = found, False
                 self._settle(row_variance(whole, history.k))
@@ -245,7 +245,7 @@ class Engine:
         """
         if not self.payload:
             return 0.0, 0.0
-        found = solve_stretch(part, self.lean, alike, RANK_TOLERANCE)
+        found = solve_stretch(part, self.lean, alike, INFORMATION.noisy_rank)
         return float(found.values[MASS]), float(found.std[MASS]) if found.determined[MASS] else np.inf
 
     def _span(self, old: StretchRows, ring: list[StretchRows], first: int, last: int) -> tuple[float, float]:
@@ -285,7 +285,7 @@ class Engine:
         alike = self.monitor.inflation if alike is None else alike
         if not self.payload:
             return solve_stretch(part, self.lean, alike)
-        found = solve_stretch(part, self.lean, max(alike, self.known.inflation), RANK_TOLERANCE)
+        found = solve_stretch(part, self.lean, max(alike, self.known.inflation), INFORMATION.noisy_rank)
         return replace(found, covariance=with_robot(found, part.cross, self.known))
 
     def _settle_change(self, part: StretchRows, ended: float | None = None) -> None:
