@@ -102,11 +102,11 @@ def paper() -> None:
 def sampling() -> None:
     """A torque that acts late feeds the swing: the plain law against the one that looks a sample ahead."""
     robot = di.load_robot("pendulum-1")
-    chi = di.parameters(robot, "rigid")
+    model = swing_model(robot)
     for rate in (1.0 / SAMPLE_TIME, 250.0, 1000.0):
         for ahead in (False, True):
             bench = Bench(MujocoPlant(robot, "plant", sample_time=1.0 / rate))
-            control = NaturalControl(robot, "rigid", 1.02 * chi, chi, ahead=ahead)
+            control = NaturalControl(model, 1.02 * model.chi, model.chi, ahead=ahead)
             run = bench.run(control, 20.0, np.radians([5.0]), bounds=bench.bounds.within([0.0], 1.4))
             modes = fit_modes(run.time, run.q, 1, 10.0) if run.whole else None
             told = run.why if modes is None else f"periods {counted_periods(run.time, run.q[:, 0]):.3f}"
@@ -114,7 +114,7 @@ def sampling() -> None:
             print(f"{rate:7.1f} Hz, {'one sample ahead' if ahead else 'plain law'}: {told}{growth}")
     robot = di.load_robot("pendulum-3")
     bench, model = Bench(MujocoPlant(robot, "plant", sample_time=SAMPLE_TIME, step=SAMPLE_TIME / 8)), paper_model(robot)
-    run = bench.run(NaturalControl(robot, model.terms, model.chi, model.chi, KP), 35.0, np.radians([1.0, -1.0, 1.0]))
+    run = bench.run(NaturalControl(model, model.chi, model.chi, KP), 35.0, np.radians([1.0, -1.0, 1.0]))
     print(f"3 links, right inertia: w²/kp - 1 = {fit_modes(run.time, run.q, 1, 3.0).square[0] / KP - 1.0:.1e}")
 
 

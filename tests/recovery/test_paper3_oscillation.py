@@ -79,7 +79,7 @@ def test_periods_of_the_inertia_test_shortened(links):
 
 def test_the_square_of_the_frequency_is_the_gain():
     made, model = paper_bench(3, 8)
-    control = NaturalControl(model.robot, model.terms, model.chi, model.chi, KP)
+    control = NaturalControl(model, model.chi, model.chi, KP)
     run = made.run(control, 2000 * SAMPLE_TIME, np.radians([1.0, -1.0, 1.0]))
     assert fit_modes(run.time, run.q, 1, 3.0).square[0] == pytest.approx(KP, rel=1e-4)
 

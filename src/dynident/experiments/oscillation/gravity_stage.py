@@ -9,7 +9,7 @@ swings about adds ``g(q) = g~(q)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,34 +19,30 @@ from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.model import (
     PoseEquations,
     SwingModel,
-    SwingSolution,
     gauss_newton,
     local,
     nominals,
 )
 from dynident.experiments.oscillation.stage import (
     StageResult,
-    SwingStep,
     duration_for,
     estimate_groups,
     refuse,
-    step_of,
 )
 from dynident.experiments.oscillation.swings import (
     AHEAD,
-    Law,
+    NaturalControl,
     Swing,
     amplitude_for,
-    mean_spread,
     mixed_start,
     natural_modes,
     quantum_of,
     swing as run_swing,
-    systematic,
     top,
 )
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.thresholds import OSCILLATION
+from dynident.information.parameter_estimate import ParameterEstimate
 
 _TRIES = 5  # times the over-estimate is raised before it is called a fall
 _LOWERED = (0.5, 0.8)  # share of the over-estimate that a single weight keeps in its own run
@@ -60,17 +56,6 @@ ADVICE = {
     "falls": f"under-estimates fall: raise --factor, or check the masses and joint zeros of the description{_ALSO}",
     "unclear": f"try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity{_ALSO}",
 }
-
-
-@dataclass(frozen=True)
-class FittedSwing:
-    """A swing as the fit uses it: its equations, the values sent, the logarithm of its product, its mean position."""
-
-    about: PoseEquations
-    sent: Array
-    log_product: float
-    log_std: float
-    mean_std: Array
 
 
 def run_gravity_stage(
@@ -89,24 +74,23 @@ def run_gravity_stage(
     """
     how = options or OscillationOptions()
     search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
-    solved, values = None, search.begin()
+    found, values = None, search.begin()
     for number in range(how.rounds):
         before = values
         wanted = (how.factor, how.factor**2) if number == 0 else (_NEARER, how.factor)
         if not any(search.round(values, factor, number) for factor in wanted):
             search.warnings.append(f"gravity stage: round {number + 1} gave no swing; the rounds before had to do")
             break
-        solved = search.solve(values)
-        values = solved.values[:-1]
+        found = search.solve(values)
+        values, known = found[0].values, found[0].determined
         search.offset = np.zeros(len(search.pose))
-        known = np.isfinite(solved.std[:-1])
         scale = np.abs(values[known]).max(initial=1e-12)
         if number and np.abs(values - before)[known].max(initial=0.0) < how.tolerance * scale:
             break
-    if solved is None:
+    if found is None:
         assert search.last is not None
         raise refuse("gravity", search.last, ADVICE[search.last.state])
-    return search.result(solved)
+    return search.result(*found)
 
 
 class GravitySearch:
@@ -117,8 +101,8 @@ class GravitySearch:
         self.nominal = nominals(model.gravity)
         self.offset = np.zeros(len(pose))  # of where it swings from where the values say
         self.amplitude = amplitude_for(0.0, how.amplitude)
-        self.seen: list[FittedSwing] = []
-        self.steps: list[SwingStep] = []
+        self.seen: list[Swing] = []  # those of the fit
+        self.steps: list[Swing] = []
         self.warnings: list[str] = []
         self.last: Swing | None = None
 
@@ -171,16 +155,13 @@ class GravitySearch:
             return False
         if one.modes is None:
             raise refuse("gravity", one, ADVICE[one.state])
-        std = np.hypot(one.modes.log_product_std, systematic(one, self.amplitude))
-        about = local(self.model, np.asarray(one.modes.mean))
-        self.seen.append(FittedSwing(about, sent, one.modes.log_product, float(std), mean_spread(one, self.amplitude)))
+        self.seen.append(one)
         self._recenter(one)
         return True
 
     def _recenter(self, one: Swing) -> None:
         """Swing about where the machine really does, and by as much as its encoders need."""
-        assert one.modes is not None
-        miss = one.modes.mean - one.law.target
+        miss = one.fitted.mean - one.control.target
         if np.abs(miss).max() < 0.5 * self.how.reach:
             self.offset = self.offset + miss
         self.amplitude = amplitude_for(quantum_of(one.run.q), self.how.amplitude)
@@ -205,29 +186,33 @@ class GravitySearch:
         slowest = float(squares[squares > 0.0].min(initial=np.inf))
         square = slowest if np.isfinite(slowest) else 1.0
         length = longer * duration_for(square, self.how.periods, self.bench.plant.sample_time)
-        law = Law(self.model, self.model.weight(sent), self.model.chi, 0.0, target)
+        control = NaturalControl(self.model, self.model.weight(sent), self.model.chi, 0.0, target)
         start = mixed_start(mass, stiffness, self.amplitude)
         fastest = 3.0 * float(np.sqrt(np.abs(squares).max()))
-        one = run_swing(self.bench, law, start, length, label=label, fastest=fastest, reach=self.how.reach)
-        self.steps.append(step_of(one, sent))
-        return one
+        return self.run(control, start, length, label=label, sent=sent, fastest=fastest, reach=self.how.reach)
 
-    def solve(self, start: Array) -> SwingSolution:
-        """Weights, and one number for the inertia, that fit every product and every mean position."""
+    def run(self, control: NaturalControl, start: Array, length: float, **how: Any) -> Swing:
+        """A swing, noted for the report."""
+        self.steps.append(run_swing(self.bench, control, start, length, amplitude=self.amplitude, **how))
+        return self.steps[-1]
+
+    def solve(self, start: Array) -> tuple[ParameterEstimate, float]:
+        """Weights that, with one number for the inertia, fit every product and every mean position; and the misfit."""
         sizes = np.abs(self.nominal)
         scale = np.append(np.where(sizes > 0.0, sizes, sizes.max() * 0.1), 1.0)
         lowest = np.min([one.sent / np.where(start == 0.0, 1.0, start) for one in self.seen], axis=0)
         for share in (0.9, 0.7, 0.5, 0.3):  # of the lowest weights that swung, until all swings are possible
             begin = np.where(start == 0.0, 0.0, start * np.minimum(1.0, share * lowest))
-            guess = self.seen[0].log_product - self._expected(begin, self.seen[0])
+            guess = self.seen[0].fitted.log_product - self._expected(begin, self.seen[0])
             if np.isfinite(self._residual(np.append(begin, guess))).all():
-                return gauss_newton(self._residual, np.append(begin, guess), scale)
+                values, covariance, known, misfit = gauss_newton(self._residual, np.append(begin, guess), scale)
+                return estimate_groups(self.model.gravity, values[:-1], covariance[:-1, :-1], known[:-1]), misfit
         raise ExperimentError(
             f"gravity stage: no weights explain its {len(self.seen)} swings together; friction or too large a swing "
             "spoils them: lower --amplitude, or use dynident gravity instead"
         )
 
-    def _expected(self, values: Array, one: FittedSwing) -> float:
+    def _expected(self, values: Array, one: Swing) -> float:
         """Logarithm of det(K - K~) over the model's det M; not a number where it would fall."""
         slope = one.about.stiffness @ (self.model.weight(values) - self.model.weight(one.sent))
         if np.linalg.eigvalsh(0.5 * (slope + slope.T)).min() <= 0.0:
@@ -241,24 +226,21 @@ class GravitySearch:
         values, shift = unknown[:-1], unknown[-1]
         rest = []
         for one in self.seen:
-            rest.append([(one.log_product - self._expected(values, one) - shift) / one.log_std])
+            rest.append([(one.fitted.log_product - self._expected(values, one) - shift) / one.log_std])
             error = self.model.weight(values) - self.model.weight(one.sent)
             slope = np.abs(one.about.stiffness @ error).max(axis=1)
             rest.append((one.about.weight @ error) / (slope * one.mean_std.max() + 1e-12))
         return np.concatenate(rest)
 
-    def result(self, solved: SwingSolution) -> StageResult:
+    def result(self, estimate: ParameterEstimate, misfit: float) -> StageResult:
         """The weights as a result."""
-        values, std = solved.values[:-1], solved.std[:-1]
-        names = [one.name for one, s in zip(self.model.gravity, std, strict=True) if not np.isfinite(s)]
-        warnings = list(self.warnings)
+        names, warnings = estimate.undetermined, list(self.warnings)
         if names:
             warnings.append(
                 f"gravity stage: swings about this pose do not tell {', '.join(names)}; they keep what the description "
                 "has"
             )
-        notes = (f"{len(self.seen)} swings fitted, misfit {solved.misfit:.2g} of their deviations",)
-        estimate = estimate_groups(self.model.gravity, values, std, solved.covariance[:-1, :-1])
+        notes = (f"{len(self.seen)} swings fitted, misfit {misfit:.2g} of their deviations",)
         return StageResult(
             *("gravity", "extrapolate", self.model.gravity, estimate, tuple(self.steps)),
             notes=notes,

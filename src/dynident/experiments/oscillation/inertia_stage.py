@@ -29,17 +29,16 @@ from dynident.experiments.oscillation.modal_equations import (
     sizes_of,
     slopes_of,
 )
-from dynident.experiments.oscillation.model import SwingModel, SwingSolution, linear_least_squares, nominals
+from dynident.experiments.oscillation.model import SwingModel, linear_least_squares, nominals
 from dynident.experiments.oscillation.stage import (
     StageResult,
-    SwingStep,
     duration_for,
     estimate_groups,
     refuse,
-    step_of,
 )
-from dynident.experiments.oscillation.swings import Law, Swing, amplitude_for, mixed_start, quantum_of, swing
+from dynident.experiments.oscillation.swings import NaturalControl, Swing, amplitude_for, mixed_start, quantum_of, swing
 from dynident.experiments.thresholds import OSCILLATION
+from dynident.information.parameter_estimate import ParameterEstimate
 
 _WEIGHINGS = 6  # passes over the set-points that correct the weights before inertias are looked for
 _PERIODS = 8.0  # of a weighing: the window that averages over it needs four
@@ -84,19 +83,19 @@ def run_inertia_stage(
     search = InertiaSearch(bench, model, how, kp, [np.asarray(pose, dtype=float) for pose in set_points], weights)
     if not weighed:
         values = search.weigh(values)
-    gap, solved = np.inf, None
+    gap, found = np.inf, None
     for number in range(how.rounds):
         search.round(values, number)
-        solved = search.solve(values)
-        values = solved.values[: len(values)]
+        found = search.solve(values)
+        values = found[0].values
         gap = search.prove(values, number)
         if (
             gap < OSCILLATION.merged_share
-            and max(one.wrong(solved.values) for one in search.evidence) < OSCILLATION.straight_share
+            and max(one.wrong(values) for one in search.evidence) < OSCILLATION.straight_share
         ):
             break
-    assert solved is not None
-    return search.result(solved, gap)
+    assert found is not None
+    return search.result(*found, gap)
 
 
 class InertiaSearch:
@@ -115,7 +114,7 @@ class InertiaSearch:
         self.parts = [parts_of(model, pose) for pose in poses]
         self.amplitude = amplitude_for(0.0, SMALLER if how.amplitude is None else how.amplitude)
         self.evidence: list[Evidence] = []
-        self.steps: list[SwingStep] = []
+        self.steps: list[Swing] = []
 
     # --- weights ----------------------------------------------------------------------------------------------------
 
@@ -128,16 +127,17 @@ class InertiaSearch:
                 self.bench.progress("weights", number * len(self.poses) + place, _WEIGHINGS * len(self.poses))
                 one, kp = self._weighing(pose, values, kp, f"weigh-{number + 1}-{place + 1}")
                 mean = _windowed_mean(one.run.q)
-                torque = slopes_of(one.law, mean, self.bench.plant.sample_time)[0]
+                torque = slopes_of(one.control, mean, self.bench.plant.sample_time)[0]
                 about = parts_of(self.model, mean)
-                spring = kp * np.tensordot(np.append(1.0, values), about.mass, 1)
-                columns.append(np.linalg.solve(spring, about.weight[1 : 1 + first].T))
-                right.append(np.linalg.solve(spring, torque - about.weight[0]))
+                spring = kp * about.mass_of(np.append(1.0, values))
+                columns.append(np.linalg.solve(spring, about.weight[:, 1 : 1 + first]))
+                right.append(np.linalg.solve(spring, torque - about.weight[:, 0]))
                 farthest = max(farthest, float(np.abs(mean - pose).max()))
-            found = linear_least_squares(
-                np.concatenate(columns), np.concatenate(right), values[:first], sizes_of(values[:first])
-            )
-            values = np.concatenate([found.values, values[first:]])
+            weights = values[:first]
+            weights = linear_least_squares(np.concatenate(columns), np.concatenate(right), weights, sizes_of(weights))[
+                0
+            ]
+            values = np.concatenate([weights, values[first:]])
             if farthest < 0.5 * self.amplitude:
                 break
         return values
@@ -145,12 +145,9 @@ class InertiaSearch:
     def _weighing(self, pose: Array, values: Array, kp: float, label: str) -> tuple[Swing, float]:
         """A swing from rest at a set-point, and its gain: stiffer where the arm would fall."""
         while True:
-            law = self._law(pose, values, kp)
             length = duration_for(kp, _PERIODS, self.bench.plant.sample_time)
             fastest = _RANGE * float(np.sqrt(kp))
-            how: dict[str, Any] = {"label": label, "fastest": fastest, "reach": self.how.reach, "count": 1}
-            one = swing(self.bench, law, np.zeros(len(pose)), length, **how)
-            self._note(one, values)
+            one = self._run(pose, values, kp, np.zeros(len(pose)), length, label=label, fastest=fastest, count=1)
             stiffer = _STIFFER * kp
             if one.state != "falls" or np.sqrt(stiffer) * self.bench.plant.sample_time > _FASTEST:
                 break
@@ -161,10 +158,18 @@ class InertiaSearch:
 
     # --- swings -----------------------------------------------------------------------------------------------------
 
-    def _law(self, pose: Array, values: Array, kp: float | Array) -> Law:
+    def _run(self, pose: Array, values: Array, kp: float | Array, start: Array, length: float, **how: Any) -> Swing:
+        """A swing about a pose, noted for the report; from now on swings are as large as its encoders need."""
         first = len(self.model.gravity)
         weight = self.model.weight(values[:first])
-        return Law(self.model, weight, self.model.motion(values[first:], weight), kp, pose)
+        control = NaturalControl(self.model, weight, self.model.motion(values[first:], weight), kp, pose)
+        how |= {"sent": np.asarray(values[self._asked]), "amplitude": self.amplitude, "reach": self.how.reach}
+        one = swing(self.bench, control, start, length, **how)
+        self.steps.append(one)
+        quantum = quantum_of(one.run.q) if len(one.run.time) > 1 else 0.0
+        if self.how.amplitude is None and quantum:
+            self.amplitude = max(self.amplitude, amplitude_for(quantum))
+        return one
 
     def round(self, values: Array, number: int) -> None:
         """A swing at every set-point, with gains that keep the modes apart, in place of those of the round before.
@@ -188,7 +193,7 @@ class InertiaSearch:
 
     def _swing(self, place: int, values: Array, label: str, *, longer: float = 1.0, merged: bool = False) -> Swing:
         """A swing at a set-point: in as many modes as joints, or with one gain for all, which merges them."""
-        mass = np.tensordot(np.append(1.0, values), self.parts[place].mass, 1)
+        mass = self.parts[place].mass_of(np.append(1.0, values))
         squares, gain = gains(self.kp, mass)
         apart = len(squares) > 1 and not merged
         if apart:
@@ -200,23 +205,13 @@ class InertiaSearch:
         length = duration_for(float(squares.min()), periods, self.bench.plant.sample_time)
         if apart:  # two modes part by a turn in this time
             length = max(length, 2.0 * np.pi / float(np.diff(np.sqrt(squares)).min()))
-        one = swing(
-            *(self.bench, self._law(self.poses[place], values, gain), start, longer * length),
+        return self._run(
+            *(self.poses[place], values, gain, start, longer * length),
             label=label,
             fastest=_RANGE * float(np.sqrt(squares.max())),
             slowest=float(np.sqrt(squares.min())) / _RANGE if apart else 0.0,
-            reach=self.how.reach,
             count=None if apart else 1,
         )
-        self._note(one, values)
-        return one
-
-    def _note(self, one: Swing, values: Array) -> None:
-        """Keep a swing for the report, and swing by as much as its encoders need from now on."""
-        self.steps.append(step_of(one, self._sent(values)))
-        quantum = quantum_of(one.run.q) if len(one.run.time) > 1 else 0.0
-        if self.how.amplitude is None and quantum:
-            self.amplitude = max(self.amplitude, amplitude_for(quantum))
 
     def prove(self, values: Array, number: int) -> float:
         """How far the one frequency is from kp when the estimates are sent: |w²/kp - 1|."""
@@ -227,8 +222,8 @@ class InertiaSearch:
 
     # --- fit --------------------------------------------------------------------------------------------------------
 
-    def solve(self, start: Array) -> SwingSolution:
-        """Weights, inertias, viscous friction and the hold of the torque that fit every mode and every mean."""
+    def solve(self, start: Array) -> tuple[ParameterEstimate, float]:
+        """Weights and inertias that, with viscous friction and the hold, fit every mode and every mean; the misfit."""
         n = len(self.poses[0])
         unknown = np.concatenate([start, np.zeros(n + len(HOLD_STD))])
         scale = np.concatenate([sizes_of(start), np.full(n, sizes_of(start).max()), HOLD_STD])
@@ -239,9 +234,12 @@ class InertiaSearch:
                 whiten = np.linalg.inv(np.linalg.cholesky(one.spread(unknown)))
                 rows.append(whiten @ one.columns)
                 right.append(whiten @ one.right)
-            found = linear_least_squares(np.concatenate(rows), np.concatenate(right), unknown, scale)
-            unknown = found.values
-        return found
+            unknown, covariance, determined, misfit = linear_least_squares(
+                np.concatenate(rows), np.concatenate(right), unknown, scale
+            )
+        own = slice(len(start))
+        both = (*self.model.gravity, *self.model.inertia)
+        return estimate_groups(both, unknown[own], covariance[own, own], determined[own]), misfit
 
     def _prior(self, count: int) -> tuple[Array, Array]:
         """Rows for what is known before: the weights of the gravity stage, and how drives hold their torque."""
@@ -266,19 +264,15 @@ class InertiaSearch:
         new = [k for k in range(first) if self.weights is None or not np.isfinite(self.weights.std[k])]
         return [*range(first, first + len(self.model.inertia)), *new]
 
-    def _sent(self, values: Array) -> Array:
-        return np.asarray(values[self._asked])
-
-    def result(self, solved: SwingSolution, gap: float) -> StageResult:
+    def result(self, estimate: ParameterEstimate, misfit: float, gap: float) -> StageResult:
         """Weights and inertias as a result."""
-        asked = self._asked
         both = (*self.model.gravity, *self.model.inertia)
-        groups = tuple(both[k] for k in asked)
-        warnings = []
-        names = [both[k].name for k in asked if not np.isfinite(solved.std[k])]
-        if names:
+        groups = tuple(both[k] for k in self._asked)
+        estimate, warnings = estimate.restrict([one.name for one in groups]), []
+        if estimate.undetermined:
             warnings.append(
-                f"inertia stage: these set-points do not tell {', '.join(names)}; they keep the description's values"
+                f"inertia stage: these set-points do not tell {', '.join(estimate.undetermined)}; they keep the "
+                "description's values"
             )
         if not gap < OSCILLATION.merged_share:
             warnings.append(
@@ -286,15 +280,12 @@ class InertiaSearch:
                 f"{OSCILLATION.merged_share:g}); allow more --rounds, or look for friction and flexible joints"
             )
         notes = (
-            f"{len(self.evidence)} swings at {len(self.poses)} set-points fitted, misfit {solved.misfit:.2g} of their "
+            f"{len(self.evidence)} swings at {len(self.poses)} set-points fitted, misfit {misfit:.2g} of their "
             "standard deviations",
             f"with the estimates |w²/kp - 1| is {gap:.1e}",
         )
-        covariance = solved.covariance[np.ix_(asked, asked)]
         return StageResult(
-            *("inertia", "extrapolate", groups),
-            estimate_groups(groups, solved.values[asked], solved.std[asked], covariance),
-            tuple(self.steps),
+            *("inertia", "extrapolate", groups, estimate, tuple(self.steps)),
             notes=notes,
             warnings=tuple(warnings),
             poses=np.array(self.poses),

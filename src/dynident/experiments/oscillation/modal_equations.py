@@ -18,9 +18,9 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque
 from dynident.experiments.bench import Bounds
-from dynident.experiments.oscillation.model import SwingModel, local, nominals
+from dynident.experiments.oscillation.model import PoseEquations, SwingModel, local, nominals
 from dynident.experiments.oscillation.modes import ComplexArray, Modes
-from dynident.experiments.oscillation.swings import Law, Swing
+from dynident.experiments.oscillation.swings import NaturalControl, Swing
 from dynident.plant.protocol import Reading
 
 # A drive that holds the torque over a sample, instead of going there in a straight line, acts half a sample early and
@@ -30,23 +30,8 @@ _STEP = 1e-5  # [rad, m, rad/s or m/s] of difference quotients of the law
 _WALK = 0.6  # 6/5 for a straight line through a random walk, times half of its variance for the phase
 
 
-@dataclass(frozen=True)
-class GroupEquations:
-    """Equations of motion about a pose by parameter: constant part and slopes, (.., n, n) and (.., n).
-
-    Attributes:
-        mass: (1 + n_groups, n, n) mass matrix; the first is what no group changes.
-        stiffness: (1 + n_groups, n, n) slope of the weight.
-        weight: (1 + n_groups, n) torque that holds the pose.
-    """
-
-    mass: Array
-    stiffness: Array
-    weight: Array
-
-
-def parts_of(model: SwingModel, pose: Array) -> GroupEquations:
-    """The equations of a robot about a pose, by the values of its gravity and then its inertia groups."""
+def parts_of(model: SwingModel, pose: Array) -> PoseEquations:
+    """The equations of a robot about a pose: what no group changes, then slopes by its gravity and inertia groups."""
     about, gravity, both = local(model, pose), model.gravity, (*model.gravity, *model.inertia)
     heavy = np.array([one.direction for one in gravity]).reshape(len(gravity), -1)
     moved = np.array([one.direction for one in both])
@@ -57,10 +42,11 @@ def parts_of(model: SwingModel, pose: Array) -> GroupEquations:
     nominal = np.array([one.nominal for one in both])
     at_rest = np.vstack([model.chi - nominal @ still, still])
     in_motion = np.vstack([model.chi - nominal @ moved, moved])
-    return GroupEquations(
-        mass=np.einsum("ijc,kc->kij", about.mass, in_motion),
-        stiffness=np.einsum("ijc,kc->kij", about.stiffness, at_rest),
-        weight=np.einsum("ic,kc->ki", about.weight, at_rest),
+    return PoseEquations(
+        pose,
+        weight=np.einsum("ic,kc->ik", about.weight, at_rest),
+        stiffness=np.einsum("ijc,kc->ijk", about.stiffness, at_rest),
+        mass=np.einsum("ijc,kc->ijk", about.mass, in_motion),
     )
 
 
@@ -81,7 +67,7 @@ class Evidence:
 
     columns: Array
     right: Array
-    parts: GroupEquations
+    parts: PoseEquations
     modes: Modes
     law: tuple[Array, Array]
     gain: Array
@@ -92,8 +78,7 @@ class Evidence:
         """Covariance of the rows if the machine is that of given unknowns, (n_rows, n_rows)."""
         n, modes = len(self.modes.mean), self.modes
         J = np.zeros((n * (len(modes.poles) + 1), len(self.covariance)), dtype=np.complex128)
-        values, (A_q, _) = np.append(1.0, unknown), self.law
-        stiffness = np.tensordot(values[: len(self.parts.mass)], self.parts.stiffness, 1)
+        A_q, stiffness = self.law[0], self._mass_and_stiffness(unknown)[1]
         width = 1 + 2 * len(modes.poles)
         first = 2 * len(modes.poles) + width * np.arange(n)
         J[-n:, first] = stiffness - A_q
@@ -110,19 +95,19 @@ class Evidence:
 
     def wrong(self, unknown: Array) -> float:
         """Share by which the law misses the machine of given unknowns: its squared frequencies are not the gains."""
-        values, count = np.append(1.0, unknown), len(self.parts.mass)
-        mass = np.tensordot(values[:count], self.parts.mass, 1)
-        stiffness = np.tensordot(values[:count], self.parts.stiffness, 1)
+        mass, stiffness = self._mass_and_stiffness(unknown)
         ratios = np.linalg.eigvals(np.linalg.solve(mass, stiffness - self.law[0]) @ np.linalg.inv(self.gain))
         return float(np.abs(ratios - 1.0).max())
 
+    def _mass_and_stiffness(self, unknown: Array) -> tuple[Array, Array]:
+        """Of the machine of given unknowns, (n, n) each."""
+        values = np.append(1.0, unknown)[: self.parts.mass.shape[-1]]
+        return self.parts.mass_of(values), self.parts.stiffness_of(values)
+
     def _dynamics(self, s: complex, unknown: Array) -> ComplexArray:
         """The matrix that a mode's shape makes vanish, (n, n)."""
-        n, count = len(self.modes.mean), len(self.parts.mass)
-        values = np.append(1.0, unknown)
-        mass = np.tensordot(values[:count], self.parts.mass, 1)
-        stiffness = np.tensordot(values[:count], self.parts.stiffness, 1)
-        friction, (early, curved) = values[count : count + n], values[-2:]
+        mass, stiffness = self._mass_and_stiffness(unknown)
+        (early, curved), friction = unknown[-2:], unknown[-2 - len(mass) : -2]
         x = s * self.sample_time
         answer = sampling_gain(x) * (1.0 + early * x + curved * x * x) * (self.law[0] + s * self.law[1])
         return np.asarray(s * s * mass + s * np.diag(friction) + stiffness - answer)
@@ -136,28 +121,26 @@ def sampling_gain(x: complex) -> complex:
 def evidence_of(one: Swing, sample_time: float) -> Evidence:
     """The equations of a swing that has modes."""
     assert one.modes is not None
-    modes, model, n = one.modes, one.law.model, len(one.modes.mean)
-    parts = parts_of(model, np.asarray(modes.mean))
-    torque, A_q, A_v = slopes_of(one.law, np.asarray(modes.mean), sample_time)
-    count = len(parts.mass) - 1
+    modes, n = one.modes, len(one.modes.mean)
+    parts = parts_of(one.control.model, np.asarray(modes.mean))
+    torque, A_q, A_v = slopes_of(one.control, np.asarray(modes.mean), sample_time)
     columns, right = [], []
     for s, a in zip(modes.poles, modes.shape, strict=True):
-        own = (s * s * parts.mass + parts.stiffness) @ a  # (1 + n_groups, n)
+        own = np.tensordot(s * s * parts.mass + parts.stiffness, a, (1, 0))  # (n, 1 + n_groups)
         x = s * sample_time
         answer = sampling_gain(x) * (A_q + s * A_v) @ a
         hold = np.stack([-x * answer, -x * x * answer], axis=1)
-        columns.append(np.concatenate([own[1:].T, np.diag(s * a), hold], axis=1))
-        right.append(answer - own[0])
-    columns.append(np.concatenate([parts.weight[1:].T, np.zeros((n, n + 2))], axis=1).astype(np.complex128))
-    right.append((torque - parts.weight[0]).astype(np.complex128))
-    assert columns[0].shape[1] == count + n + 2
+        columns.append(np.concatenate([own[:, 1:], np.diag(s * a), hold], axis=1))
+        right.append(answer - own[:, 0])
+    columns.append(np.concatenate([parts.weight[:, 1:], np.zeros((n, n + 2))], axis=1).astype(np.complex128))
+    right.append((torque - parts.weight[:, 0]).astype(np.complex128))
     return Evidence(
         columns=_real(np.concatenate(columns), n),
         right=_real(np.concatenate(right)[:, None], n)[:, 0],
         parts=parts,
         modes=modes,
         law=(A_q, A_v),
-        gain=one.law.kp * np.eye(n) if np.ndim(one.law.kp) == 0 else np.asarray(one.law.kp),
+        gain=one.control.kp * np.eye(n) if np.ndim(one.control.kp) == 0 else np.asarray(one.control.kp),
         covariance=modes.covariance + _feedback_covariance(one, A_q, A_v),
         sample_time=sample_time,
     )
@@ -168,9 +151,9 @@ def _real(rows: ComplexArray, still: int) -> Array:
     return np.concatenate([rows[:-still].real, rows[:-still].imag, rows[-still:].real])
 
 
-def slopes_of(law: Law, pose: Array, sample_time: float) -> tuple[Array, Array, Array]:
-    """Torque of the law at rest (n,), and its slopes with position and velocity (n, n), at the joints."""
-    control, robot, n = law.control(), law.model.robot, len(pose)
+def slopes_of(control: NaturalControl, pose: Array, sample_time: float) -> tuple[Array, Array, Array]:
+    """Torque of a law at rest (n,), and its slopes with position and velocity (n, n), at the joints."""
+    robot, n = control.model.robot, len(pose)
     control.start(sample_time)
 
     def torque(q: Array, dq: Array) -> Array:
@@ -311,7 +294,7 @@ def sizes_of(values: Array) -> Array:
     return np.where(size > 1e-9 * largest, size, 0.1 * largest)
 
 
-def design(parts: GroupEquations, values: Array, kp: float) -> Array:
+def design(parts: PoseEquations, values: Array, kp: float) -> Array:
     """Slopes of a swing's equations, in positions over its amplitude, with relative changes of all values.
 
     Args:
@@ -322,13 +305,13 @@ def design(parts: GroupEquations, values: Array, kp: float) -> Array:
     Returns:
         (n_modes n + n, n_groups): the equations of every mode, and the balance of weights.
     """
-    mass = np.tensordot(np.append(1.0, values), parts.mass, 1)
+    mass = parts.mass_of(np.append(1.0, values))
     squares, gain = gains(kp, mass)
     rows = []
     for square, shape in zip(squares, np.linalg.inv(np.linalg.cholesky(mass)), strict=True):  # columns of L^-T
-        own = (parts.stiffness[1:] - square * parts.mass[1:]) @ (shape / np.abs(shape).max())  # (n_groups, n)
-        rows.append(np.linalg.solve(mass @ gain, own.T))
-    rows.append(np.linalg.solve(mass @ gain, parts.weight[1:].T) / SMALLER)
+        own = np.tensordot(parts.stiffness - square * parts.mass, shape / np.abs(shape).max(), (1, 0))
+        rows.append(np.linalg.solve(mass @ gain, own[:, 1:]))
+    rows.append(np.linalg.solve(mass @ gain, parts.weight[:, 1:]) / SMALLER)
     return np.concatenate(rows) * sizes_of(values)
 
 

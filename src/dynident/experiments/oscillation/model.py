@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread, record
+from dynident.arrays import Array, Mask, frozen, on_one_thread, record
 from dynident.dynamics.evaluate import columns, joint_torque, parameters, regressor
 from dynident.errors import InputError, SingularError
 from dynident.identifiability.base import base_parameters
@@ -143,13 +143,13 @@ def _base_group(
 
 @dataclass(frozen=True)
 class PoseEquations:
-    """The equations about a pose, per standard parameter and at the joints.
+    """The equations about a pose at the joints, linear in some parameters, which are the last axis.
 
     Attributes:
         pose: (n,) [rad or m].
-        weight: (n, n_columns) torque that holds it.
-        stiffness: (n, n, n_columns) how that changes with the position.
-        mass: (n, n, n_columns) mass matrix.
+        weight: (n, n_parameters) torque that holds it.
+        stiffness: (n, n, n_parameters) how that changes with the position.
+        mass: (n, n, n_parameters) mass matrix.
     """
 
     pose: Array
@@ -157,9 +157,17 @@ class PoseEquations:
     stiffness: Array
     mass: Array
 
+    def mass_of(self, values: Array) -> Array:
+        """Mass matrix of given parameters, (n, n)."""
+        return np.tensordot(values, np.moveaxis(self.mass, -1, 0), 1)
+
+    def stiffness_of(self, values: Array) -> Array:
+        """Slope of the weight of given parameters, (n, n)."""
+        return np.tensordot(values, np.moveaxis(self.stiffness, -1, 0), 1)
+
 
 def local(model: SwingModel, pose: Array) -> PoseEquations:
-    """The equations of a robot about a pose."""
+    """The equations of a robot about a pose, by standard parameter."""
     n = len(pose)
     rest, unit = np.zeros((1, n)), np.eye(n)
     shifted = np.concatenate([pose + _STEP * unit, pose - _STEP * unit, np.broadcast_to(pose, (n + 1, n))])
@@ -181,26 +189,11 @@ _EXACT = 1e-12  # the same for equations whose slopes are exact
 _DONE = 1e-11
 
 
-@dataclass(frozen=True)
-class SwingSolution:
-    """A least-squares solution.
-
-    Attributes:
-        values: (n,) what fits best; directions that the data leaves open stay at the start.
-        std: (n,) deviations; infinite where a number is not determined.
-        misfit: Root mean square of the weighted residual per degree of freedom; 1 where deviations were right, and
-            1 without a degree of freedom.
-        covariance: (n, n) of the numbers, as far as they are determined.
-    """
-
-    values: Array
-    std: Array
-    misfit: float
-    covariance: Array
+Solution = tuple[Array, Array, Mask, float]  # values, covariance, whether each is determined, misfit
 
 
 @on_one_thread
-def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array, *, steps: int = 60) -> SwingSolution:
+def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array, *, steps: int = 60) -> Solution:
     """Minimize the sum of squares of weighted residuals, with steps that shorten until they help.
 
     Args:
@@ -208,6 +201,11 @@ def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array,
         start: (n,) where to begin; possible.
         scale: (n,) typical size of each value.
         steps: At most so many.
+
+    Returns:
+        What fits best (n,), directions that the data leaves open stay at the start; covariance (n, n), as far as
+        numbers are determined; whether each is (n,); and the misfit: root mean square of the weighted residual per
+        degree of freedom, 1 where standard deviations were right and without a degree of freedom.
 
     Raises:
         SingularError: When the start is impossible.
@@ -232,8 +230,8 @@ def gauss_newton(residual: Callable[[Array], Array], start: Array, scale: Array,
 
 
 @on_one_thread
-def linear_least_squares(A: Array, y: Array, start: Array, scale: Array) -> SwingSolution:
-    """Solve weighted equations ``A x = y``; directions that they leave open stay at the start.
+def linear_least_squares(A: Array, y: Array, start: Array, scale: Array) -> Solution:
+    """Solve weighted equations ``A x = y``; directions that they leave open stay at the start; as `gauss_newton`.
 
     Args:
         A: (m, n), rows over their standard deviations.
@@ -245,8 +243,8 @@ def linear_least_squares(A: Array, y: Array, start: Array, scale: Array) -> Swin
     return _solution(x, A @ x - y, A * scale, scale, _EXACT)
 
 
-def _solution(x: Array, rest: Array, J: Array, scale: Array, least: float = _OPEN) -> SwingSolution:
-    """Deviations: those of the residuals' weights, made larger where the residuals are."""
+def _solution(x: Array, rest: Array, J: Array, scale: Array, least: float = _OPEN) -> Solution:
+    """Standard deviations: those of the residuals' weights, made larger where the residuals are."""
     _, s, Vt = np.linalg.svd(J, full_matrices=False)
     seen = s > least * max(float(s.max(initial=0.0)), 1e-300)
     freedom = len(rest) - int(seen.sum())
@@ -254,7 +252,7 @@ def _solution(x: Array, rest: Array, J: Array, scale: Array, least: float = _OPE
     spread = Vt[seen].T / s[seen] * scale[:, None] * max(1.0, misfit)
     covariance = spread @ spread.T
     known = (Vt[seen] ** 2).sum(axis=0) > 1.0 - 1e-6
-    return SwingSolution(x, np.where(known, np.sqrt(np.diag(covariance)), np.inf), misfit, covariance)
+    return x, covariance, known, misfit
 
 
 def _jacobian(residual: Callable[[Array], Array], x: Array, scale: Array) -> Array:

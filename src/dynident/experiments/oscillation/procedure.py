@@ -15,8 +15,8 @@ from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.gravity_stage import ADVICE, GravitySearch, run_gravity_stage
 from dynident.experiments.oscillation.inertia_stage import run_inertia_stage
 from dynident.experiments.oscillation.model import SwingModel, local, swing_model
-from dynident.experiments.oscillation.stage import StageResult, estimate_groups, refuse, step_of
-from dynident.experiments.oscillation.swings import Law, NoTopError, Swing, slow_start, swing, top
+from dynident.experiments.oscillation.stage import StageResult, estimate_groups, refuse
+from dynident.experiments.oscillation.swings import NaturalControl, NoTopError, Swing, slow_start, top
 from dynident.experiments.protocol import Experiment, ExperimentError, ExperimentResult, Values, merge_estimates
 from dynident.experiments.thresholds import OSCILLATION
 from dynident.options import keywords
@@ -92,7 +92,7 @@ def _crept(search: GravitySearch, values: Array, k: int, finest: float) -> tuple
 
 def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step: float) -> Swing:
     """A swing in the mode that is about to fall, for as long as a fall takes if the weight is too low by a step."""
-    model, bench = search.model, search.bench
+    model = search.model
     target = search.balance(sent, values) + search.offset
     about = local(model, target)
     mass = about.mass @ model.chi
@@ -103,14 +103,10 @@ def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step:
     start = slow_start(mass, stiffness, search.amplitude)
     rate = abs(float(start @ change @ start) / float(start @ mass @ start))
     length = float(np.clip(_PATIENCE / np.sqrt(max(rate, 1e-9)), 1.0, 120.0))
-    law = Law(model, model.weight(sent), model.chi, 0.0, target)
-    name = model.gravity[k].name
-    label = f"creep-{name}-{sent[k] / values[k]:.4f}"
-    one = swing(
-        bench, law, start, length, label=label, fastest=100.0, reach=OSCILLATION.fall_ratio * search.amplitude, count=1
-    )
-    search.steps.append(step_of(one, sent))
-    return one
+    control = NaturalControl(model, model.weight(sent), model.chi, 0.0, target)
+    label = f"creep-{model.gravity[k].name}-{sent[k] / values[k]:.4f}"
+    reach = OSCILLATION.fall_ratio * search.amplitude
+    return search.run(control, start, length, label=label, sent=sent, fastest=100.0, reach=reach, count=1)
 
 
 def random_walk(
@@ -161,8 +157,9 @@ def random_walk(
 
 
 def _result(search: GravitySearch, name: str, values: Array, std: Array) -> StageResult:
-    groups = search.model.gravity
-    left = [one.name for one, s in zip(groups, std, strict=True) if not np.isfinite(s)]
+    groups, known = search.model.gravity, np.isfinite(std)
+    estimate = estimate_groups(groups, values, np.diag(np.where(known, std, 0.0) ** 2), known)
+    left = estimate.undetermined
     warnings = [f"gravity stage: a search by {name} cannot find {', '.join(left)}, which the description has at zero"]
     if name == "walk":
         warnings.append(
@@ -171,9 +168,9 @@ def _result(search: GravitySearch, name: str, values: Array, std: Array) -> Stag
     kept = warnings if left else warnings[1:]
     fell = sum(step.state == "falls" for step in search.steps)
     notes = (f"{len(search.steps)} swings, of which {fell} fell",)
-    steps = tuple(search.steps)
-    estimate = estimate_groups(groups, values, std)
-    return StageResult("gravity", name, groups, estimate, steps, notes, tuple(kept), search.pose[None])
+    return StageResult(
+        *("gravity", name, groups, estimate, tuple(search.steps), notes, tuple(kept)), poses=search.pose[None]
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------------

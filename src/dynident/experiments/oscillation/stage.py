@@ -1,4 +1,4 @@
-"""What both stages share: their options, their steps and what they found."""
+"""What both stages share: the length of a swing, the error of a stage and what it found."""
 
 from __future__ import annotations
 
@@ -7,52 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, record
+from dynident.arrays import Array, Mask, record
 from dynident.experiments.oscillation.model import ParameterGroup
 from dynident.experiments.oscillation.swings import Swing
 from dynident.experiments.protocol import ExperimentError
 from dynident.information.parameter_estimate import ParameterEstimate
 
 _SHORTEST, _LONGEST = 2.0, 120.0  # [s]
-
-
-@record
-class SwingStep:
-    """One swing of a search, for the tables and the report.
-
-    Attributes:
-        label: Name of its run.
-        sent: Value of each group that was sent.
-        squares: Squared frequencies [1/s²], empty of a swing that did not.
-        state: What became of it.
-        sample_time: [s] of `curve`.
-        curve: (n, n_moving) its positions, thinned.
-    """
-
-    label: str
-    sent: Array
-    squares: Array
-    state: str
-    sample_time: float
-    curve: Array
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "run": self.label,
-            "sent": self.sent.tolist(),
-            "squared_frequencies": self.squares.tolist(),
-            "state": self.state,
-        }
-
-
-def step_of(swing: Swing, sent: Array) -> SwingStep:
-    """A swing as a step of a search."""
-    run = swing.run
-    every = max(1, len(run.time) // 600)
-    squares = np.zeros(0) if swing.modes is None else swing.modes.square
-    dt = float(run.time[1] - run.time[0]) * every if len(run.time) > 1 else 0.0
-    return SwingStep(run.label, sent, squares, swing.state, dt, run.q[::every])
 
 
 @record
@@ -74,7 +35,7 @@ class StageResult:
     search: str
     groups: tuple[ParameterGroup, ...]
     estimate: ParameterEstimate
-    steps: tuple[SwingStep, ...]
+    steps: tuple[Swing, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     poses: Array
@@ -114,9 +75,8 @@ def refuse(stage: str, swing: Swing, advice: str) -> ExperimentError:
 
 
 def estimate_groups(
-    groups: Sequence[ParameterGroup], values: Array, std: Array, covariance: Array | None = None
+    groups: Sequence[ParameterGroup], values: Array, covariance: Array, determined: Mask
 ) -> ParameterEstimate:
-    """Values of groups with standard deviations (n_groups,), infinite where not determined."""
-    known = np.isfinite(std)
-    spread = np.diag(np.where(known, std, 0.0) ** 2) if covariance is None else covariance
-    return ParameterEstimate(tuple(x.name for x in groups), tuple(x.unit for x in groups), values, spread, known)
+    """Values of groups (n_groups,) as an estimate."""
+    names, units = tuple(x.name for x in groups), tuple(x.unit for x in groups)
+    return ParameterEstimate(names, units, values, covariance, determined)

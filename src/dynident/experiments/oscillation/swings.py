@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen, record
+from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import energy_regressor, gravity_torque
 from dynident.dynamics.kernels import torque_law
-from dynident.dynamics.terms import TermsLike
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.options import OscillationOptions
-from dynident.experiments.oscillation.model import SwingModel, local
+from dynident.experiments.oscillation.model import PoseEquations, SwingModel, local
 from dynident.experiments.oscillation.modes import Modes, fit_modes
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.thresholds import OSCILLATION
 from dynident.plant.controllers import Quantity
 from dynident.plant.protocol import Reading
-from dynident.robot.model import Robot
 
 # Of the acceleration times the squared sample time: 1/2 gets to the next sample, and 1/12 less makes up for torque that
 # goes there in a straight line, which is the mean of neighbors and so too small by that where it is curved.
@@ -36,9 +36,8 @@ class NaturalControl:
     torque is reached: one sample ahead, with the speed as measured and the acceleration u.
 
     Args:
-        robot: The robot.
-        terms: Terms of the model.
-        weight: (n_columns,) parameters of the model's gravity.
+        model: The model.
+        weight: (n_columns,) parameters of its gravity.
         motion: (n_columns,) parameters of its inertia, Coriolis and centrifugal torque.
         kp: Proportional gain [1/s²], a number or a matrix (n_moving, n_moving); 0 for the open loop.
         target: (n_moving,) q_d [rad or m]; needed with kp only.
@@ -49,8 +48,7 @@ class NaturalControl:
 
     def __init__(
         self,
-        robot: Robot,
-        terms: TermsLike,
+        model: SwingModel,
         weight: Array,
         motion: Array,
         kp: float | Array = 0.0,
@@ -58,9 +56,9 @@ class NaturalControl:
         *,
         ahead: bool = True,
     ) -> None:
-        self._law = torque_law(robot, terms, weight, motion)
-        self._target = frozen(np.zeros(len(robot.moving)) if target is None else target)
-        self.kp, self._ahead, self._step = kp, ahead, 0.0
+        self._law = torque_law(model.robot, model.terms, weight, motion)
+        self.target = frozen(np.zeros(len(model.robot.moving)) if target is None else target)
+        self.model, self.kp, self._ahead, self._step = model, kp, ahead, 0.0
 
     def start(self, sample_time: float) -> None:
         """Know how far ahead the torque is reached."""
@@ -77,7 +75,7 @@ class NaturalControl:
 
     def _push(self, q: Array) -> Array:
         """u, the acceleration that is asked for."""
-        return np.asarray(-np.dot(self.kp, q - self._target))
+        return np.asarray(-np.dot(self.kp, q - self.target))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -230,52 +228,82 @@ def mixed_start(mass: Array, stiffness: Array, amplitude: float) -> Array:
 # One swing: a run under the natural control, and what its modes are.
 
 
-@record
-class Law:
-    """What is sent to the machine.
-
-    Attributes:
-        model: The model.
-        weight: (n_columns,) parameters of its gravity.
-        motion: (n_columns,) parameters of its inertia.
-        kp: Proportional gain [1/s²], a number or a matrix (n_moving, n_moving); 0 for the open loop.
-        target: (n_moving,) set-point [rad or m].
-    """
-
-    model: SwingModel
-    weight: Array
-    motion: Array
-    kp: float | Array
-    target: Array
-
-    def control(self) -> NaturalControl:
-        """The controller."""
-        return NaturalControl(self.model.robot, self.model.terms, self.weight, self.motion, self.kp, self.target)
-
-
 @dataclass(frozen=True)
 class Swing:
-    """A run and its modes.
+    """A run under the natural control, and its modes.
 
     Attributes:
-        law: What was sent.
+        control: What was sent.
+        sent: Value of each group that a stage searches, as it was sent.
         run: What came back.
-        start: (n_moving,) displacement from the target at the start.
+        amplitude: Of its start [rad or m].
         modes: Its natural modes; None of a swing that fell, was held, or is not clear.
         state: "swings", "falls", "limit" where it meets one of the machine, "held" by friction, "saturated", "unclear".
     """
 
-    law: Law
+    control: NaturalControl
+    sent: Array
     run: Run
-    start: Array
+    amplitude: float
     modes: Modes | None
     state: str
 
     @property
+    def fitted(self) -> Modes:
+        """The modes of a swing that has some."""
+        assert self.modes is not None
+        return self.modes
+
+    @property
+    def squares(self) -> Array:
+        """Squared frequencies [1/s²], empty of a swing without modes."""
+        return np.zeros(0) if self.modes is None else self.modes.square
+
+    @cached_property
+    def about(self) -> PoseEquations:
+        """The equations about its mean position, by standard parameter."""
+        return local(self.control.model, np.asarray(self.fitted.mean))
+
+    @property
     def tilt(self) -> float:
         """Largest angle by which the last link may tilt [rad]: that of all joints and all modes together."""
-        assert self.modes is not None
-        return float(self.modes.size.sum())
+        return float(self.fitted.size.sum())
+
+    @cached_property
+    def log_std(self) -> float:
+        """Standard deviation of the logarithm of the product of its squared frequencies.
+
+        Beyond noise, a swing of finite size is slower than a small one by its square over 16, each mode by the size of
+        all of them; rounded positions come back as torque, and what sampling does is corrected up to a small part.
+        """
+        bend = len(self.fitted.poles) * self.tilt**2 / 8.0
+        rounded = OSCILLATION.rounding_share * quantum_of(self.run.q) / self.amplitude
+        step = float(self.run.time[1] - self.run.time[0])
+        sampled = OSCILLATION.sampling_share * float(self.fitted.square.max()) * step**2
+        systematic = np.linalg.norm([bend, rounded, sampled, OSCILLATION.log_std])
+        return float(np.hypot(self.fitted.log_product_std, systematic))
+
+    @cached_property
+    def mean_std(self) -> Array:
+        """(n,) what may be wrong with the mean positions [rad or m].
+
+        Besides noise, a spring that is not straight shifts the mean by the square of the swing, and rounding to steps d
+        of a sinusoid of amplitude A by up to d / (2 pi) * sqrt(d / (pi² A)), the mean of the saw tooth that rounding
+        is.
+        """
+        bend = 0.5 * self.tilt**2 * self.amplitude
+        step = quantum_of(self.run.q)
+        rounded = step / (2.0 * np.pi) * np.sqrt(step / (np.pi**2 * np.maximum(self.fitted.size.max(axis=0), step)))
+        return np.asarray(self.fitted.mean_std + bend + rounded + 1e-9)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "run": self.run.label,
+            "sent": self.sent.tolist(),
+            "squared_frequencies": self.squares.tolist(),
+            "state": self.state,
+        }
 
     @property
     def why(self) -> str:
@@ -292,11 +320,13 @@ class Swing:
 
 def swing(
     bench: Bench,
-    law: Law,
+    control: NaturalControl,
     start: Array,
     duration: float,
     *,
     label: str,
+    sent: Array,
+    amplitude: float,
     fastest: float,
     slowest: float = 0.0,
     reach: float = OscillationOptions.reach,
@@ -306,28 +336,32 @@ def swing(
 
     Args:
         bench: The machine.
-        law: What to send.
-        start: (n_moving,) displacement from the law's target [rad or m].
+        control: What to send.
+        start: (n_moving,) displacement from its target [rad or m].
         duration: Length of the run [s].
         label: Name of the run.
+        sent: Value of each group that is searched, for the record.
+        amplitude: Of the start [rad or m].
         fastest: A frequency that no mode exceeds [rad/s].
         slowest: A frequency that every mode exceeds [rad/s].
         reach: Distance from the target at which the run is stopped [rad or m].
         count: Number of modes; default one per joint.
     """
-    bounds = bench.bounds.within(law.target, reach)
-    run = bench.run(law.control(), duration, law.target + start, label=label, bounds=bounds)
+    bounds = bench.bounds.within(control.target, reach)
+    run = bench.run(control, duration, control.target + start, label=label, bounds=bounds)
+    modes = None
     if run.end == "saturated":
-        return Swing(law, run, start, None, "saturated")
-    if not run.whole:
+        state = "saturated"
+    elif not run.whole:
         # One that becomes too fast falls: a swing within its reach is slow.
         own = run.end == "bound" and bench.bounds.broken(run.q[-1], run.dq[-1]) is not None
-        return Swing(law, run, start, None, "limit" if own else "falls")
-    if _is_held(run, start):
-        return Swing(law, run, start, None, "held")
-    modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest, slowest)
-    clear = modes is not None and modes.clear
-    return Swing(law, run, start, modes, "swings" if clear else "unclear")
+        state = "limit" if own else "falls"
+    elif _is_held(run, start):
+        state = "held"
+    else:
+        modes = fit_modes(run.time, run.q, len(start) if count is None else count, fastest, slowest)
+        state = "swings" if modes is not None and modes.clear else "unclear"
+    return Swing(control, sent, run, amplitude, modes, state)
 
 
 def _is_held(run: Run, start: Array) -> bool:
@@ -347,30 +381,3 @@ def turns(x: Array, band: float) -> int:
     """How often a signal changes sides, counted only beyond a band about zero."""
     sides = np.sign(x[np.abs(x) > band])
     return int(np.count_nonzero(np.diff(sides)))
-
-
-def systematic(one: Swing, amplitude: float) -> float:
-    """What may be wrong with the logarithm of a squared frequency, or of their product, beyond noise.
-
-    A swing of finite size is slower than a small one by its square over 16, each mode by the size of all of them;
-    rounded positions come back as torque, and what sampling does is corrected up to a small part.
-    """
-    assert one.modes is not None
-    bend = len(one.modes.poles) * one.tilt**2 / 8.0
-    rounded = OSCILLATION.rounding_share * quantum_of(one.run.q) / amplitude
-    step = float(one.run.time[1] - one.run.time[0])
-    sampled = OSCILLATION.sampling_share * float(one.modes.square.max()) * step**2
-    return float(np.linalg.norm([bend, rounded, sampled, OSCILLATION.log_std]))
-
-
-def mean_spread(one: Swing, amplitude: float) -> Array:
-    """(n,) what may be wrong with the mean positions [rad or m].
-
-    Besides noise, a spring that is not straight shifts the mean by the square of the swing, and rounding to steps d of
-    a sinusoid of amplitude A by up to d / (2 pi) * sqrt(d / (pi² A)), the mean of the saw tooth that rounding is.
-    """
-    assert one.modes is not None
-    bend = 0.5 * one.tilt**2 * amplitude
-    step = quantum_of(one.run.q)
-    rounded = step / (2.0 * np.pi) * np.sqrt(step / (np.pi**2 * np.maximum(one.modes.size.max(axis=0), step)))
-    return np.asarray(one.modes.mean_std + bend + rounded + 1e-9)

@@ -15,7 +15,7 @@ from dynident.errors import InputError
 from dynident.experiments.bench import Bench
 from dynident.experiments.oscillation.model import SwingModel
 from dynident.experiments.oscillation.modes import counted_periods
-from dynident.experiments.oscillation.swings import Law, top
+from dynident.experiments.oscillation.swings import NaturalControl, top
 from dynident.information.parameter_estimate import text_table
 from dynident.papers.jamisola import printed
 from dynident.papers.jamisola.model import is_paper_chain
@@ -293,13 +293,13 @@ class _Paper:
 
     def row(self, factors: tuple[float, ...], told: str = "", shift: Array | None = None) -> PaperRow:
         """Send factors and count, from the paper's start unless another is given."""
-        law = Law(self.model, *self.parameters(factors), self.kp, self.pose)
+        control = NaturalControl(self.model, *self.parameters(factors), self.kp, self.pose)
         bounds = self.bench.bounds.within(self.pose, _REACH)
         self.runs += 1
         label = f"{self.stage}-{self.runs}-{'-'.join(f'{f:.3f}' for f in dict.fromkeys(factors))}"
         length = self.updates * self.bench.plant.sample_time
         start = self.pose + (self.shift if shift is None else shift)
-        run = self.bench.run(law.control(), length, start, label=label, bounds=bounds)
+        run = self.bench.run(control, length, start, label=label, bounds=bounds)
         if not run.whole:
             return PaperRow(factors, (), told, True)
         counted = [counted_periods(run.time, run.q[:, j], float(self.pose[j])) for j in range(len(self.pose))]

@@ -9,7 +9,8 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.experiments.oscillation.procedure import Oscillation
-from dynident.experiments.oscillation.stage import StageResult, SwingStep
+from dynident.experiments.oscillation.stage import StageResult
+from dynident.experiments.oscillation.swings import Swing
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiments import Page
 from dynident.report.html import Head, Html, paragraphs, table
@@ -51,23 +52,24 @@ def text(found: Oscillation) -> str:
 
 def _pictures(stage: StageResult, robot: Robot) -> list[Html]:
     """The first and the last swings: every joint about its mean, in degrees where none slides."""
-    drawn = [step for step in stage.steps if len(step.curve) > 1]
+    drawn = [step for step in stage.steps if len(step.run.time) > 1]
     chosen = drawn if len(drawn) <= _SHOWN else [*drawn[: _SHOWN // 2], *drawn[-_SHOWN // 2 :]]
     return [_picture(stage, step, robot, place) for place, step in enumerate(chosen)]
 
 
-def _picture(stage: StageResult, step: SwingStep, robot: Robot, place: int) -> Html:
+def _picture(stage: StageResult, step: Swing, robot: Robot, place: int) -> Html:
     joints = robot.joint_names
     turns = "m" not in position_units(robot)
     scale, unit = (math.degrees(1.0), "deg") if turns else (1.0, "rad or m")
-    time = np.asarray(step.sample_time * np.arange(len(step.curve)), dtype=np.float64)
+    thinned = slice(None, None, max(1, len(step.run.time) // 600))
+    time = step.run.time[thinned]
     curves = [
         Curve(name, time, np.asarray(scale * (x - x.mean()), dtype=np.float64), look)
-        for name, x, look in zip(joints, step.curve.T, _LOOKS, strict=False)
+        for name, x, look in zip(joints, step.run.q[thinned].T, _LOOKS, strict=False)
     ]
     which = "" if len(joints) <= len(_LOOKS) else f", first {len(_LOOKS)} joints"
     key = f"{stage.name}-{place}"
-    return chart(f"{step.label}: {step.state}{which}", curves, x_unit="s", y_unit=f"{unit} about the mean", key=key)
+    return chart(f"{step.run.label}: {step.state}{which}", curves, x_unit="s", y_unit=f"{unit} about the mean", key=key)
 
 
 def _steps(stage: StageResult) -> Html:
@@ -78,7 +80,8 @@ def _steps(stage: StageResult) -> Html:
         Head("State"),
     ]
     rows = [
-        [step.label, *(number(float(x), 5) for x in step.sent), _list(step.squares), step.state] for step in stage.steps
+        [step.run.label, *(number(float(x), 5) for x in step.sent), _list(step.squares), step.state]
+        for step in stage.steps
     ]
     return table("Every swing: what was sent, and how it answered", heads, rows)
 
