@@ -10,7 +10,7 @@ import pytest
 
 import dynident as di
 from dynident.payload.identification import identify_payload
-from dynident.payload.problem import PayloadData, payload_matrix, problem_of
+from dynident.payload.problem import PayloadProblem, payload_matrix
 from tests.payload.payloads import BASIC, BODY, TRUTH, arm, made_log, off
 from tests.signals.made import make_log, stamps
 
@@ -109,7 +109,7 @@ class TestFriction:
         fit = di.identify(robot, made_log(robot, 1, seconds=20.0, **real), friction="load")
         log = made_log(robot, 2, load=BODY, motion=2, **real)
         found = identify_payload(fit, log, session="none")
-        first = problem_of(PayloadData(fit, (fit.observe(log),))).solve().values_[9]
+        first = PayloadProblem.of(fit, (fit.observe(log),)).solve().values_[9]
         assert found.passes >= 2
         assert found["mass"].value == pytest.approx(BODY.mass, rel=0.01)
         assert abs(first - BODY.mass) > 3.0 * abs(found["mass"].value - BODY.mass)

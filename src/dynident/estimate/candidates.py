@@ -133,10 +133,10 @@ def _parts(friction: str | TermsLike) -> list[str | Term]:
 #
 # A gear repeats with its position and not with time. So the residual is transformed over position: a wave of f per
 # radian
-# adds up in sum r exp(-i f q), whatever the speed. It is believed where it stands far out of its neighbourhood.
+# adds up in sum r exp(-i f q), whatever the speed. It is believed where it stands far out of its neighborhood.
 
 SLOWEST, FASTEST = 5.0, 200.0  # waves per turn that are looked for; slower ones are harmonics of the joint itself
-STANDS_OUT = 20.0  # times the median power of its neighbourhood
+STANDS_OUT = 20.0  # times the median power of its neighborhood
 LEAST_SHARE = 0.1  # of the residual, in amplitude over effective value
 _SEEN = 0.3  # share of the samples in motion at which a wave must pass slowly enough to be seen
 _NEIGHBOURS = 40  # frequencies on each side
@@ -153,7 +153,7 @@ class RippleFound:
         label: The element.
         waves: Per turn, as `ripple(..)` takes them.
         amplitude: [N·m or N].
-        ratio: Power over the median of its neighbourhood.
+        ratio: Power over the median of its neighborhood.
     """
 
     label: str

@@ -2,7 +2,7 @@ r"""How far the estimates may be off: noise that is not white, and drive gains t
 
 An estimate is linear in the torque, \hat beta = sum_j A_j tau_j with A_j = w_j C W_j', where w_j is the weight of
 channel j and C the inverse of the information matrix. So its covariance is sum_j A_j cov(tau_j) A_j'. The textbook
-formula takes cov(tau_j) = sigma_j^2 I; filtered data and unmodelled friction make neighbouring residuals alike, and
+formula takes cov(tau_j) = sigma_j^2 I; filtered data and unmodeled friction make neighboring residuals alike, and
 n rows then weigh no more than n / f_j independent ones.
 """
 
@@ -28,7 +28,7 @@ from dynident.signals.rows import ObservedRows
 
 @dataclass(frozen=True)
 class ResidualCorrelation:
-    """How alike neighbouring residuals of a channel are.
+    """How alike neighboring residuals of a channel are.
 
     Attributes:
         channels: Names of the channels.

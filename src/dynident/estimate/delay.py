@@ -28,7 +28,7 @@ _AGREE = 4e-3  # [s]
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _MOST_SPEEDS = 12000  # samples of the motion for a joint's effective speed
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
-_CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighbouring rows being alike
+_CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighboring rows being alike
 _SPEED_WORTH = 0.3  # share by which measured speeds must lower it: predictions have to do without them
 
 

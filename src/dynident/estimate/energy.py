@@ -11,13 +11,13 @@ The rows are an `Information` with the channel "energy" or "power", for every es
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, Mask, as_samples, frozen
+from dynident.arrays import Array, as_samples, frozen
 from dynident.dynamics.evaluate import energy_regressor, joint_torque, regressor
 from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError
@@ -29,10 +29,11 @@ from dynident.information.row_source import accumulate_rows
 from dynident.robot.model import Robot
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
-from dynident.signals.observations import Observations
+from dynident.signals.observations import MotionBlock, Observations
 from dynident.signals.rows import ROWS_PER_BAND
 
 _BLOCK = 4096  # samples turned into energies at a time
+FindIntervals = Callable[[MotionBlock], list[tuple[int, int]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ class EnergyBalance:
 
         Args:
             q: Joint positions, (n_samples, n_joints).
-            dq: Joint speeds.
+            dq: Joint velocities.
             tau: Torque at the actuated coordinates.
 
         Returns:
@@ -178,21 +179,6 @@ def _stores(term: Term) -> bool:
     return any(getattr(type(term), name) is not getattr(Term, name) for name in ("kinetic", "potential"))
 
 
-@dataclass(frozen=True)
-class _RunPart:
-    """Samples that follow each other: number of the first, stamps, motion, torque, and whether they may begin or end
-    an interval."""
-
-    first: int
-    time: Array
-    q: Array
-    dq: Array
-    tau: Array
-    usable: Mask
-    start: float
-    rate: float
-
-
 def energy_rows(
     robot: Robot,
     time: ArrayLike,
@@ -212,7 +198,7 @@ def energy_rows(
         robot: The robot.
         time: (n_samples,) regular stamps [s].
         q: Joint positions, (n_samples, n_joints).
-        dq: Joint speeds; accelerations are not needed.
+        dq: Joint velocities; accelerations are not needed.
         tau: Torque at the actuated coordinates.
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
         intervals: (n_rows, 2) from where to where each row goes [s]; the nearest samples are taken.
@@ -221,10 +207,9 @@ def energy_rows(
         label: Where the data came from.
     """
     balance = EnergyBalance(robot, terms)
-    parts, rate = _arrays(robot, time, q, dq, tau)
-    duration = sum(len(part.time) for part in parts) / rate
-    marks = _Intervals(balance.n, duration, intervals, length, overlap)
-    return _energy_rows_of(balance, iter(parts), marks, label)
+    motion = _motion_of_arrays(robot, time, q, dq, tau)
+    find = _interval_finder(balance.n, len(motion) / motion.rate, intervals, length, overlap)
+    return _energy_rows_of(balance, _short_blocks([motion]), find, label)
 
 
 def observed_energy(
@@ -238,8 +223,8 @@ def observed_energy(
     """Rows of the energy model from a log, in bounded memory; see `energy_rows`."""
     balance = EnergyBalance(observations.robot, terms)
     duration = max(observations.survey.duration - 2.0 * observations.reach, 0.0)
-    marks = _Intervals(balance.n, duration, intervals, length, overlap)
-    return _energy_rows_of(balance, _motion_parts(observations), marks, observations.log.label)
+    find = _interval_finder(balance.n, duration, intervals, length, overlap)
+    return _energy_rows_of(balance, _short_blocks(observations.motion()), find, observations.log.label)
 
 
 def power_rows(
@@ -254,18 +239,19 @@ def power_rows(
     label: str = "data",
 ) -> EnergyRows:
     """Rows of the power model from arrays, low-passed at `band` [Hz]; for the other arguments see `energy_rows`."""
-    parts, _ = _arrays(robot, time, q, dq, tau)
-    return _power_rows_of(EnergyBalance(robot, terms), iter(parts), band, label)
+    motion = _motion_of_arrays(robot, time, q, dq, tau)
+    return _power_rows_of(EnergyBalance(robot, terms), _short_blocks([motion]), band, label)
 
 
 def observed_power(observations: Observations, terms: TermsLike = None) -> EnergyRows:
     """Rows of the power model from a log, low-passed at its band, in bounded memory."""
     balance = EnergyBalance(observations.robot, terms)
-    return _power_rows_of(balance, _motion_parts(observations), observations.band, observations.log.label)
+    blocks = _short_blocks(observations.motion())
+    return _power_rows_of(balance, blocks, observations.band, observations.log.label)
 
 
-def _arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> tuple[list[_RunPart], float]:
-    """Checked arrays in parts, and their rate [Hz]."""
+def _motion_of_arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> MotionBlock:
+    """Checked arrays as one stretch of motion without accelerations."""
     stamps = np.asarray(time, dtype=np.float64)
     if stamps.ndim != 1 or len(stamps) < 2 or not np.isfinite(stamps).all():
         raise InputError("time must be one stamp per sample, at least two and all finite")
@@ -273,83 +259,89 @@ def _arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: Arr
     if steps.min() <= 0.0 or steps.max() > 1.01 * steps.min():
         raise InputError("time must rise in regular steps; observe() makes a log regular")
     names = robot.joint_names
-    positions, speeds, torques = (
+    positions, velocities, torques = (
         as_samples(x, what, names, len(stamps)) for x, what in ((q, "q"), (dq, "dq"), (tau, "tau"))
     )
-    rate = (len(stamps) - 1) / float(stamps[-1] - stamps[0])
-    parts = []
-    for first in range(0, len(stamps), _BLOCK):
-        own = slice(first, first + _BLOCK)
-        usable = np.ones(len(stamps[own]), dtype=bool)
-        motion = positions[own], speeds[own], torques[own]
-        parts.append(_RunPart(first, stamps[own], *motion, usable, float(stamps[0]), rate))
-    return parts, rate
+    none = np.zeros_like(positions)
+    return MotionBlock(
+        positions,
+        velocities,
+        none,
+        none,
+        restart=True,
+        tau=torques[None],
+        inner=np.ones(len(stamps), dtype=bool),
+        last=True,
+        start=float(stamps[0]),
+        first=0,
+        rate=(len(stamps) - 1) / float(stamps[-1] - stamps[0]),
+    )
 
 
-def _motion_parts(observations: Observations) -> Iterator[_RunPart]:
-    """A log's filtered motion in parts; where filters lack measured samples, no interval begins or ends."""
-    for motion in observations.motion():
-        for first in range(0, len(motion), _BLOCK):
-            own = motion.part(first, first + _BLOCK)
-            yield _RunPart(own.first, own.time, own.q, own.dq, own.tau[0], own.inner, own.start, own.rate)
+def _short_blocks(motion: Iterable[MotionBlock]) -> Iterator[MotionBlock]:
+    """Motion in blocks of which few are held at a time."""
+    for block in motion:
+        for first in range(0, len(block), _BLOCK):
+            yield block.part(first, first + _BLOCK)
 
 
-class _Intervals:
-    """Where intervals begin and end, as sample numbers of a stretch."""
+def _interval_finder(
+    n: int, duration: float, intervals: ArrayLike | None, length: float | None, overlap: float
+) -> FindIntervals:
+    """What finds begin and end, as sample numbers of a stretch, of the intervals that begin or end in a block."""
+    if not 0.0 <= overlap < 1.0:
+        raise InputError(f"overlap is {overlap}; expected a share from 0 to below 1")
+    if intervals is not None and length is not None:
+        raise InputError("give intervals or their length, not both")
+    if length is not None and not 0.0 < length < np.inf:
+        raise InputError(f"length is {length}; expected a positive time [s]")
+    given = None if intervals is None else np.asarray(intervals, dtype=np.float64)
+    if given is not None and (given.ndim != 2 or given.shape[1] != 2 or not len(given)):
+        raise InputError(f"intervals must have shape (n_rows, 2), begin and end [s]; got {given.shape}")
+    if given is not None and not (np.diff(given, axis=1) > 0.0).all():
+        raise InputError("an interval must end after it begins")
+    seconds = length or duration / (THRESHOLDS.energy_rows_per_parameter * n) / (1.0 - overlap)
 
-    def __init__(
-        self, n: int, duration: float, intervals: ArrayLike | None, length: float | None, overlap: float
-    ) -> None:
-        if not 0.0 <= overlap < 1.0:
-            raise InputError(f"overlap is {overlap}; expected a share from 0 to below 1")
-        if intervals is not None and length is not None:
-            raise InputError("give intervals or their length, not both")
-        if length is not None and not 0.0 < length < np.inf:
-            raise InputError(f"length is {length}; expected a positive time [s]")
-        self.given = None if intervals is None else np.asarray(intervals, dtype=np.float64)
-        if self.given is not None and (self.given.ndim != 2 or self.given.shape[1] != 2 or not len(self.given)):
-            raise InputError(f"intervals must have shape (n_rows, 2), begin and end [s]; got {self.given.shape}")
-        if self.given is not None and not (np.diff(self.given, axis=1) > 0.0).all():
-            raise InputError("an interval must end after it begins")
-        self.overlap = overlap
-        self.length = length or duration / (THRESHOLDS.energy_rows_per_parameter * n) / (1.0 - overlap)
-
-    def inside(self, part: _RunPart) -> list[tuple[int, int]]:
-        """Begin and end, in samples, of the intervals that begin or end in a part."""
-        first, last = part.first, part.first + len(part.time)
-        if self.given is not None:
-            places = np.round((self.given - part.start) * part.rate).astype(int)
+    def find(block: MotionBlock) -> list[tuple[int, int]]:
+        first, last = block.first, block.first + len(block)
+        if given is not None:
+            places = np.round((given - block.start) * block.rate).astype(int)
             near = ((places >= first) & (places < last)).any(1)
             return [(int(begin), int(end)) for begin, end in places[near]]
-        span = max(2, round(self.length * part.rate))
-        step = max(1, round(span * (1.0 - self.overlap)))
+        span = max(2, round(seconds * block.rate))
+        step = max(1, round(span * (1.0 - overlap)))
         begins = np.arange(max(0, -(-(first - span) // step)) * step, last, step)
         near = ((begins >= first) & (begins < last)) | ((begins + span >= first) & (begins + span < last))
         return [(int(begin), int(begin) + span) for begin in begins[near]]
 
+    return find
 
-def _energy_rows_of(balance: EnergyBalance, parts: Iterator[_RunPart], marks: _Intervals, label: str) -> EnergyRows:
-    """One row for each interval that lies within a stretch."""
+
+def _energy_rows_of(
+    balance: EnergyBalance, blocks: Iterator[MotionBlock], find: FindIntervals, label: str
+) -> EnergyRows:
+    """One row for each interval that lies within a stretch; none begins or ends where filters lack measured samples."""
     rows: list[Array] = []
     intervals: list[tuple[float, float]] = []
     begun: dict[tuple[int, int], tuple[float, Array]] = {}
-    before: tuple[Array, Array] | None = None  # power and integral at the last sample of the part before
-    for part in parts:
-        if part.first == 0:
+    before: tuple[Array, Array] | None = None  # power and integral at the last sample of the block before
+    for block in blocks:
+        if block.first == 0:
             begun, before = {}, None
-        stored, lost = balance.signals(part.q, part.dq, part.tau)
-        flow = np.column_stack([lost, balance.exposure(part.dq)])
-        state = _integral(flow, part.rate, before)
+        stored, lost = balance.signals(block.q, block.dq, block.tau[0])
+        flow = np.column_stack([lost, balance.exposure(block.dq)])
+        state = _integral(flow, block.rate, before)
         before = flow[-1], state[-1].copy()
         state[:, : stored.shape[1]] += stored
-        for key in marks.inside(part):
-            here, there = key[0] - part.first, key[1] - part.first
-            if 0 <= here < len(state) and part.usable[here]:
-                begun[key] = float(part.time[here]), state[here]
-            if 0 <= there < len(state) and part.usable[there] and key in begun:
+        time = block.time
+        for key in find(block):
+            here, there = key[0] - block.first, key[1] - block.first
+            if 0 <= here < len(state) and block.inner[here]:
+                begun[key] = float(time[here]), state[here]
+            if 0 <= there < len(state) and block.inner[there] and key in begun:
                 start, value = begun.pop(key)
                 rows.append(state[there] - value)
-                intervals.append((start, float(part.time[there])))
+                intervals.append((start, float(time[there])))
     if not rows:
         raise InputError(f"{label}: no interval lies within a stretch of usable samples; use shorter ones")
     spans, made = np.array(intervals), np.array(rows)
@@ -375,34 +367,23 @@ def _overlap(spans: Array) -> float:
     return float(np.sum(spans[:, 1] - spans[:, 0]) / covered)
 
 
-def _power_rows_of(balance: EnergyBalance, parts: Iterator[_RunPart], band: float, label: str) -> EnergyRows:
+def _power_rows_of(balance: EnergyBalance, blocks: Iterator[MotionBlock], band: float, label: str) -> EnergyRows:
     """Rows of the power model: derivative of the low-passed energy plus low-passed losses against low-passed power."""
-    rows: list[Array] = []
-    times: list[Array] = []
+    rows = [np.zeros((0, balance.n + 1 + len(balance.coupling)))]
+    times = [np.zeros(0)]
     stream: FilterStream | None = None
-    held: _RunPart | None = None
-
-    def push(part: _RunPart, last: bool) -> None:
-        nonlocal stream
-        step = max(1, int(part.rate / (ROWS_PER_BAND * band)))
+    for block in blocks:
+        step = max(1, int(block.rate / (ROWS_PER_BAND * band)))
         if stream is None:
-            derivative, low_pass = (low_pass_kernel(band, part.rate, order) for order in (1, 0))
-            widths = (balance.n + 1, balance.n + 1 + part.dq.shape[1])
-            groups = [(widths[0], [derivative]), (widths[1], [low_pass])]
-            stream = FilterStream(groups, part.rate, step)
-        signals = np.hstack([*balance.signals(part.q, part.dq, part.tau), balance.exposure(part.dq)])
-        (stored, flow), inner, first = stream.push(np.ascontiguousarray(signals.T), last, part.usable)
+            derivative, low_pass = (low_pass_kernel(band, block.rate, order) for order in (1, 0))
+            widths = (balance.n + 1, balance.n + 1 + block.dq.shape[1])
+            stream = FilterStream([(widths[0], [derivative]), (widths[1], [low_pass])], block.rate, step)
+        signals = np.hstack([*balance.signals(block.q, block.dq, block.tau[0]), balance.exposure(block.dq)])
+        (stored, flow), inner, first = stream.push(np.ascontiguousarray(signals.T), block.last, block.inner)
         flow[0][: balance.n + 1] += stored[0]
         rows.append(flow[0].T[inner])
-        times.append(part.start + (first + np.flatnonzero(inner)) * step / part.rate)
-        stream = None if last else stream
-
-    for part in parts:
-        if held is not None:
-            push(held, part.first == 0)
-        held = part
-    if held is not None:
-        push(held, True)
-    instants = np.concatenate(times) if times else np.zeros(0)
-    made = np.concatenate(rows) if rows else np.zeros((0, balance.n + 1 + len(balance.coupling)))
-    return balance.rows(made, np.column_stack([instants, instants]), "power", label, ROWS_PER_BAND / 2.0)
+        times.append(block.start + (first + np.flatnonzero(inner)) * step / block.rate)
+        stream = None if block.last else stream
+    instants = np.concatenate(times)
+    intervals = np.column_stack([instants, instants])
+    return balance.rows(np.concatenate(rows), intervals, "power", label, ROWS_PER_BAND / 2.0)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, regressor
-from dynident.dynamics.linearization import LinearizationPoint, TermCourse
-from dynident.dynamics.terms import Term, along_terms, state_terms
+from dynident.dynamics.linearization import LinearizationPoint
+from dynident.dynamics.terms import Term
 from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
-from dynident.dynamics.terms.term import MotionSamples, all_places
-from dynident.estimate.prediction import TorqueModel
+from dynident.dynamics.terms.term import MotionSamples
+from dynident.estimate.prediction import TorqueCourse, TorqueModel
 from dynident.robot.model import Robot
 
 _LINKS = ("rigid", "Ia")
@@ -37,41 +35,30 @@ def group_keys(robot: Robot, term: Term) -> list[str]:
     return [f"{term.name}({','.join(f'{x:g}' for x in term.scales)})" if term.scales else term.name] * n
 
 
-class TorqueParts:
+class TorqueParts(TorqueCourse):
     """The torque of a model along a motion, block after block, in parts at the joints.
-
-    Args:
-        model: The model.
-        reference: What load-dependent terms take for the torque of the links; default the model's own reference.
 
     Attributes:
         groups: Keys of the groups beside links and rotors.
     """
 
     def __init__(self, model: TorqueModel, reference: LinearizationPoint | None = None) -> None:
-        self.robot, self.of_state, along = model.robot, state_terms(model.terms), along_terms(model.terms)
-        if reference is None and model.reference is not None:
-            reference = LinearizationPoint(self.robot, model.reference)
-        self.reference, self._course = reference, TermCourse(self.robot, along, reference)
-        values = iter(model.chi)
-        chi = {term.key: [next(values) for _ in term.columns(self.robot)] for term in model.terms}
-        self._chi = np.array([x for term in self.of_state for x in chi[term.key]])
+        super().__init__(model, reference)
+        robot, n = model.robot, len(model.robot.joint_names)
         self._beside = tuple(term for term in self.of_state if term.name not in _LINKS)
-        keys = {term.key: group_keys(self.robot, term) for term in (*self._beside, *along)}
-        self.groups = tuple(dict.fromkeys(key for own in keys.values() for key in own))
-        place = {key: i for i, key in enumerate(self.groups)}
-        columns = [(place[k], x) for term in self._beside for k, x in zip(keys[term.key], chi[term.key], strict=True)]
-        # Which column of the state terms goes to which group, with its value.
-        self._mix_state = np.zeros((len(self.groups), len(columns)))
-        for column, (group, value) in enumerate(columns):
-            self._mix_state[group, column] = value
-        beside = [(place[k], x) for term in along for k, x in zip(keys[term.key], chi[term.key], strict=True)]
-        places = all_places(self.robot, along)
-        self._mix = np.zeros((len(self.groups), len(self.robot.joint_names), len(places)))
-        for line, (row, column) in enumerate(places):
-            group, value = beside[column]
-            self._mix[group, row, line] = value
-        self._to_joints = joint_torque(self.robot, np.eye(len(self.robot.joint_names)))
+        state, along = (
+            [(key, x) for term in terms for key, x in zip(group_keys(robot, term), self._values[term.key], strict=True)]
+            for terms in (self._beside, self.along)
+        )
+        self.groups = tuple(dict.fromkeys(key for key, _ in (*state, *along)))
+        # Which column goes to which group, with its value.
+        self._mix_state = np.zeros((len(self.groups), len(state)))
+        for column, (group, value) in enumerate(state):
+            self._mix_state[self.groups.index(group), column] = value
+        self._mix_groups = np.zeros((len(self.groups), n, len(self._places)))
+        for line, (row, column) in enumerate(self._places):
+            self._mix_groups[self.groups.index(along[column][0]), row, line] = along[column][1]
+        self._to_joints = joint_torque(robot, np.eye(n))
 
     def at_joints(self, tau: Array) -> Array:
         """Torque at the joints from torque at the actuated coordinates, (.., n_samples, n_joints)."""
@@ -79,13 +66,14 @@ class TorqueParts:
 
     def of_groups(self, samples: MotionSamples, q: Array | None = None) -> Array:
         """Torque of each group, (n_groups, n_samples, n_joints); `q` is the pose where that of the samples is not."""
-        torque_first = np.zeros((len(self.groups), len(self.robot.joint_names), len(samples)))
+        robot = self.model.robot
+        torque_first = np.zeros((len(self.groups), len(robot.joint_names), len(samples)))
         if self._beside:
             pose = samples.q if q is None else q
-            columns = regressor(self.robot, pose, samples.dq, samples.ddq, self._beside)
+            columns = regressor(robot, pose, samples.dq, samples.ddq, self._beside)
             torque_first += np.einsum("gc,nrc->grn", self._mix_state, columns)
-        if self._mix.size:
-            torque_first += self._mix @ self._course.columns_first(samples)
+        if self._mix_groups.size:
+            torque_first += self._mix_groups @ self._course.columns_first(samples)
         return self.at_joints(torque_first.transpose(0, 2, 1))
 
     def of_links(self, samples: MotionSamples, groups: Array) -> Array:
@@ -93,18 +81,15 @@ class TorqueParts:
         if not self.of_state:
             return np.zeros(samples.q.shape)
         state = samples.q, samples.dq, samples.ddq
-        whole = self.at_joints(inverse_dynamics(self.robot, *state, self.of_state, self._chi))
-        return np.asarray(whole - groups[[term_name(g) in _names(self._beside) for g in self.groups]].sum(0))
+        whole = self.at_joints(inverse_dynamics(self.model.robot, *state, self.of_state, self._chi))
+        beside = [term.name for term in self._beside]
+        return np.asarray(whole - groups[[term_name(group) in beside for group in self.groups]].sum(0))
 
     def load(self, samples: MotionSamples) -> Array:
         """Torque of the links that friction may grow with, (n_samples, n_joints); (n_samples, 0) without such terms."""
         if self.reference is None:
             return np.zeros((len(samples), 0))
         return self.reference.torque(samples)
-
-
-def _names(terms: Sequence[Term]) -> list[str]:
-    return [term.name for term in terms]
 
 
 def only_friction(model: TorqueModel) -> TorqueModel:

@@ -260,19 +260,6 @@ class FrictionView:
         return view
 
 
-@dataclass(frozen=True)
-class _FilteredRows:
-    """Filtered rows of a log: (n, n_joints) each, groups (n_groups, n, n_joints), load at actuated coordinates."""
-
-    time: Array
-    measured: Array
-    links: Array
-    groups: Array
-    dq: Array
-    load: Array
-    usable: Mask
-
-
 def view_friction(model: TorqueModel, train: Sequence[Observations]) -> FrictionView | None:
     """Look at the friction of a model beside that of its training logs; None for a model without friction."""
     gathered = _Gathered(model, train)
@@ -314,28 +301,33 @@ class _Gathered:
         found: list[list[Array]] = [[] for _ in self.points]
         loads = [np.zeros((0, len(self.pose)))]
         self.loops.next_log()
-        for rows in self._rows(one):
-            if rows.time[0] > one.survey.start + seconds:
+        for time, torque, links, groups, dq, load, usable in self._rows(one):
+            if time[0] > one.survey.start + seconds:
                 break
-            other, own = rows.groups[~self.friction].sum(0), rows.groups[self.friction].sum(0)
-            measured = rows.measured - rows.links - other
-            segment = np.clip(((rows.time - one.survey.start) / seconds * count).astype(int), 0, count - 1)
-            self.shares.add(rows.groups, measured - own, rows.measured, rows.usable)
-            levels.add(segment, own, measured, rows.usable)
-            part = rows.groups[self.loaded].sum(0) if self.loaded.any() else np.zeros_like(own)
-            load = self.parts.at_joints(rows.load) if rows.load.size else np.full_like(own, np.nan)
-            stacked = np.stack([rows.dq, measured, own, part, load])
-            for joint, used in enumerate(rows.usable.T):
+            other, own = groups[~self.friction].sum(0), groups[self.friction].sum(0)
+            measured = torque - links - other
+            segment = np.clip(((time - one.survey.start) / seconds * count).astype(int), 0, count - 1)
+            self.shares.add(groups, measured - own, torque, usable)
+            levels.add(segment, own, measured, usable)
+            part = groups[self.loaded].sum(0) if self.loaded.any() else np.zeros_like(own)
+            at_joints = self.parts.at_joints(load) if load.size else np.full_like(own, np.nan)
+            stacked = np.stack([dq, measured, own, part, at_joints])
+            for joint, used in enumerate(usable.T):
                 found[joint].append(stacked[:, used, joint].T)
-            if rows.load.size:
-                loads.append(np.abs(rows.load[rows.usable.any(1)]))
+            if load.size:
+                loads.append(np.abs(load[usable.any(1)]))
         self.levels.append(levels)
         self.loads.append(_thin_points(np.concatenate(loads), quota))
         for joint, parts in enumerate(found):
             self.points[joint].append(_thin_points(np.concatenate([np.zeros((0, 5)), *parts]), quota))
 
-    def _rows(self, one: Observations) -> Iterator[_FilteredRows]:
-        """Rows in the band at the rate of the equations; loops are looked for on the way, at that of the motion."""
+    def _rows(self, one: Observations) -> Iterator[tuple[Array, Array, Array, Array, Array, Array, Mask]]:
+        """Rows in the band at the rate of the equations; loops are looked for on the way, at that of the motion.
+
+        Yields:
+            Time (n,); torque, torque of the links (n, n_joints); that of the groups (n_groups, n, n_joints); velocity;
+            load at the actuated coordinates; and which rows are usable (n, n_joints).
+        """
         n, g = len(self.pose), len(self.groups)
         parts, streams = TorqueParts(self.model), None
         for motion in one.for_terms(along_terms(self.model.terms)).motion():
@@ -361,7 +353,7 @@ class _Gathered:
                 time = motion.start + (first + np.arange(len(inner))) * step / motion.rate
                 measured, links, dq, moving, *own = np.split(results[0].T, np.arange(1, 5 + g) * n, axis=1)
                 usable = (moving > 0.5) & inner[:, None]
-                yield _FilteredRows(time, measured, links, np.array(own[:g]).reshape(g, *dq.shape), dq, own[g], usable)
+                yield time, measured, links, np.array(own[:g]).reshape(g, *dq.shape), dq, own[g], usable
 
     def _look_for_loops(self, motion: MotionBlock, rest: Array, groups: Array, stream: FilterStream) -> None:
         measured, own = rest - groups[~self.friction].sum(0), groups[self.friction].sum(0)

@@ -17,9 +17,7 @@ from dynident.estimate.estimator import Estimator
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
-from dynident.information.thresholds import THRESHOLDS
 
-RANK_TOLERANCE = THRESHOLDS.noisy_rank  # what is weaker in a log is noise, whatever it says
 RELINEARIZATIONS = 2  # after the first fit: more change predictions by less than their noise
 
 

@@ -64,20 +64,26 @@ class TorqueModel:
 
 
 class TorqueCourse:
-    """The torque of a model along a motion, block after block."""
+    """The torque of a model along a motion, block after block.
 
-    def __init__(self, model: TorqueModel) -> None:
-        self.model, self.of_state = model, state_terms(model.terms)
-        along, robot = along_terms(model.terms), model.robot
-        reference = None if model.reference is None else LinearizationPoint(robot, model.reference)
-        self._course = TermCourse(robot, along, reference)
+    Args:
+        model: The model.
+        reference: What load-dependent terms take for the torque of the links; default the model's own reference.
+    """
+
+    def __init__(self, model: TorqueModel, reference: LinearizationPoint | None = None) -> None:
+        self.model, self.of_state, self.along = model, state_terms(model.terms), along_terms(model.terms)
+        robot = model.robot
+        if reference is None and model.reference is not None:
+            reference = LinearizationPoint(robot, model.reference)
+        self.reference, self._course = reference, TermCourse(robot, self.along, reference)
         values = iter(model.chi)
-        by_term = {term.key: [next(values) for _ in term.columns(robot)] for term in model.terms}
-        self._chi = np.array([x for term in self.of_state for x in by_term[term.key]])
-        beside = [x for term in along for x in by_term[term.key]]
-        places = all_places(robot, along)
-        self._mix = np.zeros((len(robot.joint_names), len(places)))
-        for line, (row, column) in enumerate(places):
+        self._values = {term.key: [next(values) for _ in term.columns(robot)] for term in model.terms}
+        self._chi = np.array([x for term in self.of_state for x in self._values[term.key]])
+        beside = [x for term in self.along for x in self._values[term.key]]
+        self._places = all_places(robot, self.along)
+        self._mix = np.zeros((len(robot.joint_names), len(self._places)))
+        for line, (row, column) in enumerate(self._places):
             self._mix[row, line] = beside[column]
 
     def torque(self, samples: MotionSamples) -> Array:
@@ -180,7 +186,7 @@ class _Curve:
         left = np.clip(np.floor(places).astype(int), 1, n - 3)
         u, signals_first = places - left, self.values.T
         a, b, c, d = (signals_first[:, left + k] for k in (-1, 0, 1, 2))
-        # The cubic through four neighbours; a signal sampled at sixteen times its band needs no more.
+        # The cubic through four neighbors; a signal sampled at sixteen times its band needs no more.
         p, q = u + 1.0, u - 1.0
         r = u - 2.0
         return np.asarray(-a * u * q * r / 6.0 + b * p * q * r / 2.0 - c * p * u * r / 2.0 + d * p * u * q / 6.0).T

@@ -42,11 +42,11 @@ from dynident.robot.parameters import LINK_SYMBOLS
 
 _ROUNDS = 500
 _SETTLED = 1e-9
-_REWEIGHTED = 4  # rounds in which the noise of each channel is measured anew
+_REWEIGHTED = 4  # rounds in which the noise of each channel is measured again
 _MOST_DAMPING = 1e6  # beyond it, a step that does not help is as good as none
 _LEAST_NOISE = 1e-10  # share of a channel's torque below which its noise is rounding
 _POSITIVE = ("ZZ", "Ia", "Fv", "Fc")  # no body or drive has these negative, regrouped or not
-_TOLD_APART = 1e-9  # share of the payload's known part that its unknown part must not explain
+_ROUNDING = 1e-9  # share of the payload's known part that its unknown part must not explain
 
 
 @record
@@ -112,7 +112,7 @@ def identify_drive_gains(
         known: The payload if all of it is known, else what is known of its standard parameters in the frame of the tool
             link, such as {"M": 10.9}.
         nominal: (n_joints,) gains that the torque was made with; default one.
-        known_std: Deviation of the known values as a share of them, all off by the same share.
+        known_std: Standard deviation of the known values as a share of them, all off by the same share.
         inflation: (n_joints,) rows that weigh as much as one independent row; default that of experiments, else one.
 
     Raises:
@@ -134,10 +134,10 @@ def identify_drive_gains(
     spread = _vector(shared_inflation(runs, unloaded.channels) if inflation is None else inflation, m, "inflation")
     instruments = _instruments(runs)
     loaded = loaded.over(unloaded)
-    columns = _PayloadColumns.of(robot, unloaded, known)
-    problem = _GainProblem(unloaded, loaded, columns, instruments)
+    free, fixed, back, given = _payload_columns(robot, unloaded, known)
+    problem = _GainProblem(unloaded, loaded, free, fixed, instruments)
     theta, covariance, sigma, condition, rounds = problem.solve(spread)
-    n, u = unloaded.coordinates.n, columns.free.shape[1]
+    n, u = unloaded.coordinates.n, free.shape[1]
     covariance = covariance + known_std**2 * np.outer(theta, theta)
     factors = theta[n + u :]
     solved = SolveRecord(
@@ -161,7 +161,7 @@ def identify_drive_gains(
         solve=solved,
         nominal=scale,
         parameters=ParameterEstimate.of(unloaded.coordinates, theta[:n], covariance[:n, :n], np.ones(n, dtype=bool)),
-        payload=columns.payload(theta[n : n + u]),
+        payload={name: float(own @ theta[n : n + u]) for name, own in back.items()} | given,
         warnings=_swap_warning(unloaded.names, theta[:n], factors if nominal is not None else None),
     )
 
@@ -217,62 +217,47 @@ def _vector(given: Sequence[float] | Array | None, m: int, name: str) -> Array:
     return values
 
 
-@dataclass(frozen=True)
-class _PayloadColumns:
+def _payload_columns(
+    robot: Robot, information: Information, given: Payload | Mapping[str, float]
+) -> tuple[Array, Array, dict[str, Array], dict[str, float]]:
     """What a payload adds to the base parameters.
 
-    Attributes:
-        free: (n, u) independent directions of its unknown part.
-        fixed: (n,) its known part.
-        back: (n_unknown, u) unknown standard parameters from the directions.
-        names: Names of the unknown standard parameters.
-        known: Known ones by name.
+    Returns:
+        (n, u) independent directions of its unknown part; (n,) its known part; unknown standard parameters from the
+        directions, (u,) coefficients by name; known ones by name.
     """
-
-    free: Array
-    fixed: Array
-    back: Array
-    names: tuple[str, ...]
-    known: Mapping[str, float]
-
-    @staticmethod
-    def of(robot: Robot, information: Information, given: Payload | Mapping[str, float]) -> _PayloadColumns:
-        number = robot.joints[tool_link(robot)[0]].number
-        if isinstance(given, Payload):
-            known = given.at(robot)
-        else:
-            for name in given:
-                if name not in LINK_SYMBOLS:
-                    raise UnknownNameError("standard parameter of a payload", name, LINK_SYMBOLS)
-                if isinstance(given[name], str | bool) or not np.isfinite(given[name]):
-                    raise InputError(f"{name} of the payload is {given[name]!r}; expected a finite number")
-            if given.get("M", 1.0) <= 0.0:
-                raise InputError(f"mass of the payload is {given['M']:g} kg; expected more than zero")
-            known = {f"{name}{number}": float(value) for name, value in given.items()}
-        K, standard = information.coordinates.K, [column.name for column in information.coordinates.columns]
-        place = {name: j for j, name in enumerate(standard)}
-        own = [f"{symbol}{number}" for symbol in LINK_SYMBOLS]
-        absent = [name for name in own if name not in place]
-        if absent:
-            raise InputError(f"the data has no column {absent[0]}; use the term rigid")
-        fixed = sum((K[:, place[name]] * value for name, value in known.items()), start=np.zeros(len(K)))
-        names = tuple(name for name in own if name not in known and K[:, place[name]].any())
-        felt = K[:, [place[name] for name in names]]
-        size = np.linalg.norm(felt, axis=0)
-        left, singular, right = np.linalg.svd(felt / size, full_matrices=False)
-        rank = int(np.sum(singular > 1e-9)) if len(singular) else 0
-        rest = fixed - left[:, :rank] @ (left[:, :rank].T @ fixed)
-        if np.linalg.norm(rest) <= _TOLD_APART * max(float(np.linalg.norm(fixed)), 1e-300):
-            raise SingularError(
-                "the known part of the payload changes nothing that its unknown part could not change as well; the "
-                "mass must be known"
-            )
-        back = (right[:rank].T / singular[:rank]) / size[:, None]
-        return _PayloadColumns(left[:, :rank], fixed, back, names, known)
-
-    def payload(self, directions: Array) -> dict[str, float]:
-        """All parameters of the payload that have an effect, by name."""
-        return {**dict(zip(self.names, (self.back @ directions).tolist(), strict=True)), **self.known}
+    number = robot.joints[tool_link(robot)[0]].number
+    if isinstance(given, Payload):
+        known = given.at(robot)
+    else:
+        for name in given:
+            if name not in LINK_SYMBOLS:
+                raise UnknownNameError("standard parameter of a payload", name, LINK_SYMBOLS)
+            if isinstance(given[name], str | bool) or not np.isfinite(given[name]):
+                raise InputError(f"{name} of the payload is {given[name]!r}; expected a finite number")
+        if given.get("M", 1.0) <= 0.0:
+            raise InputError(f"mass of the payload is {given['M']:g} kg; expected more than zero")
+        known = {f"{name}{number}": float(value) for name, value in given.items()}
+    K, standard = information.coordinates.K, [column.name for column in information.coordinates.columns]
+    place = {name: j for j, name in enumerate(standard)}
+    own = [f"{symbol}{number}" for symbol in LINK_SYMBOLS]
+    absent = [name for name in own if name not in place]
+    if absent:
+        raise InputError(f"the data has no column {absent[0]}; use the term rigid")
+    fixed = sum((K[:, place[name]] * value for name, value in known.items()), start=np.zeros(len(K)))
+    names = [name for name in own if name not in known and K[:, place[name]].any()]
+    unknown = K[:, [place[name] for name in names]]
+    size = np.linalg.norm(unknown, axis=0)
+    left, singular, right = np.linalg.svd(unknown / size, full_matrices=False)
+    rank = int(np.sum(singular > _ROUNDING)) if len(singular) else 0
+    rest = fixed - left[:, :rank] @ (left[:, :rank].T @ fixed)
+    if np.linalg.norm(rest) <= _ROUNDING * max(float(np.linalg.norm(fixed)), 1e-300):
+        raise SingularError(
+            "the known part of the payload changes nothing that its unknown part could not change as well; the "
+            "mass must be known"
+        )
+    back = (right[:rank].T / singular[:rank]) / size[:, None]
+    return left[:, :rank], fixed, dict(zip(names, back, strict=True)), known
 
 
 class _GainProblem:
@@ -288,10 +273,11 @@ class _GainProblem:
         self,
         unloaded: Information,
         loaded: Information,
-        columns: _PayloadColumns,
+        free: Array,
+        fixed: Array,
         instruments: Sequence[Sequence[InstrumentedChannel]] | None = None,
     ) -> None:
-        n, u, m = unloaded.coordinates.n, columns.free.shape[1], len(unloaded.channels)
+        n, u, m = unloaded.coordinates.n, free.shape[1], len(unloaded.channels)
         self.n_exact, self.m, self.instruments = n + u, m, instruments is not None
 
         def stacked(j: int, empty: Array, full: Array) -> Array:
@@ -300,8 +286,8 @@ class _GainProblem:
                 W = dense[:, :n]
                 signals = np.zeros((len(dense), m))
                 signals[:, j] = -dense[:, n]
-                known = has_payload * W @ columns.fixed
-                parts.append(np.column_stack([W, has_payload * W @ columns.free, known, signals]))
+                known = has_payload * W @ fixed
+                parts.append(np.column_stack([W, has_payload * W @ free, known, signals]))
             return np.vstack(parts)
 
         if instruments is None:
@@ -311,9 +297,9 @@ class _GainProblem:
             self.rows = np.array([sum(one.n_rows for one in pair) for pair in pairs])
         else:
             both = list(zip(*instruments, strict=True))
-            self.channels = [stacked(j, *(one.rows for one in pair)) for j, pair in enumerate(both)]
-            self.through = [stacked(j, *(one.projected for one in pair)) for j, pair in enumerate(both)]
-            self.rows = np.array([float(sum(one.n_rows for one in pair)) for pair in both])
+            self.channels = [stacked(j, empty[0], full[0]) for j, (empty, full) in enumerate(both)]
+            self.through = [stacked(j, empty[1], full[1]) for j, (empty, full) in enumerate(both)]
+            self.rows = np.array([float(empty[2] + full[2]) for empty, full in both])
         for j, part in enumerate(self.channels):
             if not part[:, n + u + 1 + j].any():
                 raise InputError(f"channel {unloaded.channels[j]} has no torque at all; leave it out with `outputs`")
@@ -419,7 +405,7 @@ class _GaussNewtonPoint:
     merit: float
 
     def step(self, damping: float) -> tuple[Array, float]:
-        """Gauss-Newton step with Marquardt's damping, and its size in deviations."""
+        """Gauss-Newton step with Marquardt's damping, and its size in standard deviations."""
         J, r = np.vstack(self.slopes), np.concatenate(self.residuals)
         size = np.linalg.norm(J, axis=0)
         scale = np.where(size > 0.0, size, 1.0)

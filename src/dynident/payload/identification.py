@@ -1,7 +1,7 @@
 """Which friction loaded runs have of their own, decided by parts of them that are left out.
 
 Friction drifts between sessions, and a robot that was identified without load says little about how friction grows with
-it. What is freed costs certainty about the payload, so it is freed only where it predicts better.
+it. What is freed makes the payload less certain, so it is freed only where it predicts better.
 """
 
 from __future__ import annotations
@@ -17,34 +17,35 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.covariance import common_inflation, correlated_covariance, gain_covariance, residual_correlation
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
-from dynident.estimate.linearization import RANK_TOLERANCE, needs_linearization
+from dynident.estimate.linearization import needs_linearization
 from dynident.estimate.records import LogRecord
 from dynident.information.information import Information
-from dynident.information.parameter_estimate import text_table
+from dynident.information.parameter_estimate import ParameterEstimate, text_table
 from dynident.information.solution import dense_channels, solve_weighted
+from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.logs.log import LogSource, as_logs, log_warnings, torque_kind
 from dynident.options import keywords
 from dynident.payload.body import Payload
 from dynident.payload.options import PayloadOptions
 from dynident.payload.problem import (
+    PAYLOAD_NAMES,
     SESSIONS,
-    PayloadData,
     PayloadProblem,
     gain_spread,
     open_directions,
-    problem_of,
     robot_covariance,
     tool_matrix,
 )
 from dynident.payload.quantities import NUMBER_NAMES, PayloadNumber, payload_advice, payload_numbers
 from dynident.payload.thresholds import THRESHOLDS
+from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.signals.observations import Observations
 
 FOLDS = 5
 _WORDS = {
     "none": "friction is that of the robot without payload",
-    "load": "how friction grows with load is estimated anew in the loaded runs",
-    "friction": "offsets, Coulomb, viscous and load friction are estimated anew in the loaded runs",
+    "load": "how friction grows with load is estimated again in the loaded runs",
+    "friction": "offsets, Coulomb, viscous and load friction are estimated again in the loaded runs",
 }
 
 
@@ -90,11 +91,11 @@ def _different(problem: PayloadProblem) -> list[PayloadProblem]:
 
 @on_one_thread
 def _left_out(problem: PayloadProblem, sigma: Array) -> Array:
-    """(n_folds,) squared error on each part of the loaded runs when the rest is learnt from, mean per equation."""
+    """(n_folds,) squared error on each part of the loaded runs when the rest is learned from, mean per equation."""
     data, n_loaded = problem.information, len(problem.loaded.segments)
     errors = []
     for fold in np.array_split(np.arange(n_loaded), min(FOLDS, n_loaded)):
-        found = solve_weighted(dense_channels(data.without(fold.tolist()))[0], sigma, RANK_TOLERANCE)
+        found = solve_weighted(dense_channels(data.without(fold.tolist()))[0], sigma, INFORMATION.noisy_rank)
         errors.append(_error(data.select(fold.tolist()), found.x, sigma))
     return np.array(errors)
 
@@ -106,7 +107,7 @@ def _error(data: Information, values: Array, sigma: Sequence[float] | Array) -> 
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# `identify_payload`: mass, centre of mass and inertia of what the tool carries.
+# `identify_payload`: mass, center of mass and inertia of what the tool carries.
 #
 # From loaded runs and the identified robot, or from loaded and unloaded runs together; see `payload_fit` for the model.
 
@@ -118,33 +119,42 @@ class PayloadEstimate:
     """What a tool carries, as evidence.
 
     Attributes:
-        numbers: mass, cx, cy, cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz; in the tool frame, inertia about the centre of mass as
+        numbers: mass, cx, cy, cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz; in the tool frame, inertia about the center of mass as
             entries of the matrix with their sign. What the motion does not support has no value.
-        standard: (10,) XX XY XZ YY YZ ZZ MX MY MZ M about the origin of the tool frame.
-        covariance: (10, 10) of them: noise whose neighbouring values are alike, the identified robot, drive gains.
-        robot_std: (10,) the part of their deviations that is the identified robot's; zero where it was estimated along.
+        estimate: XX XY XZ YY YZ ZZ MX MY MZ M about the origin of the tool frame, and how they were solved; the
+            covariance allows for noise whose neighboring values are alike, the identified robot and drive gains.
+        robot_std: (10,) the part of their standard deviations that is the identified robot's; zero where it was
+            estimated along.
         method: "loaded" (robot as identified) or "joint" (robot estimated along, from unloaded runs too).
         session: Which friction the loaded runs have of their own.
-        channels: Output channels.
-        sigma: (n_channels,) deviation of the residuals [N·m or N].
-        inflation: (n_channels,) rows that weigh as much as one independent row.
         passes: Times that load-dependent friction was evaluated with the payload.
         notes: What was decided on the way, in words.
         warnings: What a reader should know.
     """
 
     numbers: tuple[PayloadNumber, ...]
-    standard: Array
-    covariance: Array
+    estimate: ParameterEstimate
     robot_std: Array
     method: str
     session: str
-    channels: tuple[str, ...]
-    sigma: Array
-    inflation: Array
     passes: int
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def standard(self) -> Array:
+        """(10,) standard parameters about the origin of the tool frame."""
+        return self.estimate.values
+
+    @property
+    def covariance(self) -> Array:
+        """(10, 10) of the standard parameters."""
+        return self.estimate.covariance
+
+    @property
+    def sigma(self) -> Array:
+        """(n_channels,) standard deviation of the residuals [N·m or N]."""
+        return self.estimate.sigma
 
     def __getitem__(self, name: str) -> PayloadNumber:
         """One of the ten numbers by name."""
@@ -174,7 +184,7 @@ class PayloadEstimate:
         return {"estimates": [one.as_dict() for one in self.numbers], "warnings": list(self.warnings)}
 
     def table(self) -> str:
-        """The numbers as text: name, value, deviation, unit."""
+        """The numbers as text: name, value, standard deviation, unit."""
         lines = [
             (one.name, "withheld", "", one.unit)
             if one.value is None or one.std is None
@@ -198,8 +208,7 @@ def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options:
         LogError: When a log has no torque.
     """
     tool_matrix(fit.base)  # a robot without a tool is refused before any log is looked at
-    data = _observe(fit, as_logs(loaded), as_logs(options.unloaded), options.band)
-    problem = problem_of(data)
+    problem = _observe(fit, as_logs(loaded), as_logs(options.unloaded), options.band)
     session, reason = choose_session(_with_load(problem), options.session)
     problem = replace(problem, session=session)
     problem, fitted, passes, moved = _solve_relinearized(problem)
@@ -214,24 +223,23 @@ def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options:
         units[:10],
         payload_advice(fit.base, fitted.sigma_),
     )
-    logs = [one.log for one in (*data.loaded, *data.unloaded)]
+    kept = fitted.estimate_.restrict(PAYLOAD_NAMES).replace(names=LINK_SYMBOLS, covariance=covariance[:10, :10])
+    solved = None if fitted.estimate_.solve is None else fitted.estimate_.solve.replace(variance_inflation=inflation)
     return PayloadEstimate(
         numbers=numbers,
-        standard=frozen(fitted.values_[:10]),
-        covariance=frozen(covariance[:10, :10]),
+        estimate=kept.replace(solve=solved),
         robot_std=frozen(np.sqrt(np.maximum(np.diag(robot)[:10], 0.0))),
-        method="joint" if data.joint else "loaded",
+        method="joint" if problem.joint else "loaded",
         session=session,
-        channels=fitted.channels_,
-        sigma=fitted.sigma_,
-        inflation=frozen(inflation),
         passes=passes,
-        notes=(reason, *_gain_note(data)),
-        warnings=(*log_warnings(logs), *_remarks(problem, moved), *warnings),
+        notes=(reason, *_gain_note(problem)),
+        warnings=(*log_warnings([one.log for one in problem.observations]), *_remarks(problem, moved), *warnings),
     )
 
 
-def _observe(fit: Fit, loaded: Sequence[LogSource], unloaded: Sequence[LogSource], band: float | None) -> PayloadData:
+def _observe(
+    fit: Fit, loaded: Sequence[LogSource], unloaded: Sequence[LogSource], band: float | None
+) -> PayloadProblem:
     """A first look at every log; what cannot serve is refused."""
     if not loaded:
         raise InputError("there is no loaded log; give at least one run with the payload")
@@ -251,7 +259,7 @@ def _observe(fit: Fit, loaded: Sequence[LogSource], unloaded: Sequence[LogSource
         for number, one in enumerate(group):
             if any(LogRecord.of(other).overlaps(one) for other in group[:number]):
                 raise InputError(f"{one.log.source}: is given twice; data that counts twice looks too certain")
-    return PayloadData(fit, tuple(own), tuple(bare))
+    return PayloadProblem.of(fit, own, bare)
 
 
 def _observe_as_fit(fit: Fit, log: LogSource, band: float | None) -> Observations:
@@ -260,7 +268,7 @@ def _observe_as_fit(fit: Fit, log: LogSource, band: float | None) -> Observation
 
 def _with_load(problem: PayloadProblem) -> PayloadProblem:
     """The problem with load-dependent terms evaluated around a first guess of the payload, most friction being free."""
-    if not needs_linearization(problem.data.fit.base.terms):
+    if not needs_linearization(problem.fit.base.terms):
         return problem
     first = replace(problem, session="friction").solve()
     return problem.around(first.values_[:10])
@@ -269,10 +277,10 @@ def _with_load(problem: PayloadProblem) -> PayloadProblem:
 def _solve_relinearized(problem: PayloadProblem) -> tuple[PayloadProblem, Estimator, int, float]:
     """The solution with load-dependent terms evaluated around itself; passes, and what the last one moved.
 
-    How far a pass moves the payload is measured in its deviations, over all ten at once.
+    How far a pass moves the payload is measured in its standard deviations, over all ten at once.
     """
     fitted, moved = problem.solve(), 0.0
-    if not needs_linearization(problem.data.fit.base.terms):
+    if not needs_linearization(problem.fit.base.terms):
         return problem, fitted, 0, moved
     passes = 0
     while passes < PASSES and (passes == 0 or moved >= THRESHOLDS.settled_std):
@@ -286,36 +294,35 @@ def _solve_relinearized(problem: PayloadProblem) -> tuple[PayloadProblem, Estima
 
 
 def _inflation(problem: PayloadProblem, fitted: Estimator) -> Array:
-    """(n_channels,) how much neighbouring residuals are alike, over all logs."""
+    """(n_channels,) how much neighboring residuals are alike, over all logs."""
     loaded, bare = problem.base_values(fitted)
     found = [residual_correlation(problem.rows, loaded)]
-    if problem.data.joint:
-        found.append(residual_correlation(problem.data.bare_rows, bare))
+    if problem.bare_rows is not None:
+        found.append(residual_correlation(problem.bare_rows, bare))
     return common_inflation(found)
 
 
 def _robot_part(problem: PayloadProblem, fitted: Estimator) -> Array:
     n = len(fitted.values_)
-    return np.zeros((n, n)) if problem.data.joint else robot_covariance(problem, fitted)
+    return np.zeros((n, n)) if problem.joint else robot_covariance(problem, fitted)
 
 
 def _gain_part(problem: PayloadProblem, fitted: Estimator) -> Array:
     """What the tolerance of drive gains adds, where torque comes from currents."""
-    data, n = problem.data, len(fitted.values_)
-    robot, logs = data.fit.robot, (*data.loaded, *data.unloaded)
-    by_current = {one.log.label for one in logs if torque_kind(next(iter(one.log.blocks())), robot) == "i"}
+    robot, n, logs = problem.fit.robot, len(fitted.values_), [one.log for one in problem.observations]
+    by_current = {log.label for log in logs if torque_kind(next(iter(log.blocks())), robot) == "i"}
     gains, given = robot.drive.gains, robot.drive.gain_tolerances
     if not by_current or gains is None or given is None or not given.any():
         return np.zeros((n, n))
     tolerances = np.abs(given / gains)[list(robot.moving)]
-    if data.joint:
+    if problem.joint:
         return gain_covariance(fitted, tolerances, by_current)
     return gain_spread(problem, fitted, tolerances)
 
 
-def _gain_note(data: PayloadData) -> list[str]:
+def _gain_note(problem: PayloadProblem) -> list[str]:
     """A robot's covariance does not say which part of it is due to the gains that loaded runs were measured with."""
-    if data.joint or "drive gains" not in data.fit.covariance_kind:
+    if problem.joint or "drive gains" not in problem.fit.covariance_kind:
         return []
     return [
         "deviations take the gains' tolerance of the identified robot and of the loaded runs as independent, which is "
@@ -331,8 +338,8 @@ def _remarks(problem: PayloadProblem, moved: float) -> list[str]:
             f"friction that depends on the load did not settle in {PASSES} passes (the last moved the payload by "
             f"{moved:.1f} deviations); identify the robot with less friction, such as --friction basic"
         )
-    unknown = problem.data.fit.undetermined
-    if unknown and not problem.data.joint:
+    unknown = problem.fit.undetermined
+    if unknown and not problem.joint:
         shown = ", ".join(unknown[:6]) + (", .." if len(unknown) > 6 else "")
         found.append(
             f"the fit leaves {len(unknown)} parameters of the robot open ({shown}); they are estimated along from the "

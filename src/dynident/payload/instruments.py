@@ -1,4 +1,4 @@
-r"""Rows seen through instruments: what noise of the positions does to columns, it does not do to their neighbours.
+r"""Rows seen through instruments: what noise of the positions does to columns, it does not do to their neighbors.
 
 Columns W made of measured positions have noise, as the torque y has, and least squares draws what multiplies them to
 zero. The mean Z of the columns a period of the band before and after has the same motion in it and another noise. With
@@ -13,7 +13,7 @@ robots Janot, Vandanjon, Gautier 2014).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,20 +25,9 @@ from dynident.payload.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ROWS_PER_BAND, ObservedRows, row_blocks
 
-
-@dataclass(frozen=True, eq=False)
-class InstrumentedChannel:
-    """The rows of one channel.
-
-    Attributes:
-        rows: (k, n + 1) triangle of [W, y], over all n base parameters.
-        projected: (p, n + 1) the same rows through the instruments, Q'[W, y].
-        n_rows: How many rows there are.
-    """
-
-    rows: Array
-    projected: Array
-    n_rows: int
+# Rows of one channel: (k, n + 1) triangle of [W, y] over all n base parameters; (p, n + 1) the same rows through the
+# instruments, Q'[W, y]; how many rows there are.
+InstrumentedChannel = tuple[Array, Array, int]
 
 
 @on_one_thread
@@ -70,7 +59,7 @@ def _channel(R: Array, own: tuple[int, ...], n: int, count: int) -> Instrumented
     basis = basis[:, singular > RANK_SHARE * p * singular[0]]  # columns that depend on others point anywhere
     wide, short = np.zeros((len(R), n + 1)), np.zeros((basis.shape[1], n + 1))
     wide[:, [*own, n]], short[:, [*own, n]] = R[:, p:], basis.T @ R[:p, p:]
-    return InstrumentedChannel(wide, short, count)
+    return wide, short, count
 
 
 def _overlapping(one: Observations, data: ObservedRows, overlap: int) -> Iterator[RegressorBlock]:

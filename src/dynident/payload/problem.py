@@ -11,6 +11,7 @@ the robot is unknown in both, and what its model gets wrong in the same way in b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,11 +21,10 @@ from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
 from dynident.estimate.least_squares import WeightedLeastSquares
-from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
-from dynident.information.thresholds import THRESHOLDS as ENOUGH
+from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.robot.parameters import LINK_SYMBOLS, LINK_UNITS, in_frame
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
@@ -71,88 +71,88 @@ def payload_matrix(base: BaseParameters) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class PayloadData:
-    """The logs of one payload, and the robot's model.
+class PayloadProblem:
+    """The logs of one payload and the robot's model: what is to be solved, apart from solving it.
 
     Attributes:
         fit: The identified robot.
-        loaded: Logs with the payload.
-        unloaded: Logs without it that the robot is estimated from beside the payload; empty to take it as identified.
-    """
-
-    fit: Fit
-    loaded: tuple[Observations, ...]
-    unloaded: tuple[Observations, ...] = ()
-
-    @property
-    def joint(self) -> bool:
-        """Whether robot and payload are estimated together."""
-        return bool(self.unloaded)
-
-    def rows(self, payload: Array | None) -> ObservedRows:
-        """Rows of the loaded logs.
-
-        Args:
-            payload: (10,) standard parameters in the tool frame that load-dependent terms see beside the links.
-        """
-        base, reference = self.fit.base, self.fit.reference
-        if reference is not None and payload is not None:
-            reference = frozen(reference + tool_matrix(base) @ payload)
-        return ObservedRows(self.loaded, base, reference)
-
-    @property
-    def bare_rows(self) -> ObservedRows:
-        """Rows of the unloaded logs."""
-        return ObservedRows(self.unloaded, self.fit.base, self.fit.reference)
-
-
-@dataclass(frozen=True, eq=False)
-class PayloadProblem:
-    """What is to be solved, apart from solving it.
-
-    Attributes:
-        data: Logs and robot.
         rows: Rows of the loaded logs, around the payload as it was known.
-        loaded: Their information.
-        bare: Information of the unloaded logs, over the base parameters; None without such.
+        bare_rows: Rows of the unloaded logs that the robot is estimated from beside the payload; None to take the robot
+            as identified.
+        loaded: Information of the loaded rows.
+        bare: Information of the unloaded rows, over the base parameters.
         session: Which friction the loaded runs have of their own, a key of `SESSIONS`.
     """
 
-    data: PayloadData
+    fit: Fit
     rows: ObservedRows
+    bare_rows: ObservedRows | None
     loaded: Information
     bare: Information | None
     session: str = "none"
 
+    @staticmethod
+    def of(fit: Fit, loaded: Sequence[Observations], unloaded: Sequence[Observations] = ()) -> PayloadProblem:
+        """The problem before anything is known about the payload.
+
+        Raises:
+            InputError: When a log shows too little motion.
+        """
+        rows = ObservedRows(tuple(loaded), fit.base, fit.reference)
+        bare_rows = ObservedRows(tuple(unloaded), fit.base, fit.reference) if unloaded else None
+        bare = None if bare_rows is None else _accumulate(bare_rows)
+        problem = PayloadProblem(fit, rows, bare_rows, _accumulate(rows), bare)
+        for part, unknowns in ((problem.loaded, len(PAYLOAD_NAMES)), (bare, fit.rank)):
+            if part is not None and part.n_rows < INFORMATION.min_equations * unknowns:
+                labels = ", ".join(dict.fromkeys(segment.label for segment in part.segments))
+                raise _too_little(labels, f"{part.n_rows:g} equations in motion for {unknowns} unknowns")
+        return problem
+
+    @property
+    def joint(self) -> bool:
+        """Whether robot and payload are estimated together."""
+        return self.bare is not None
+
+    @property
+    def observations(self) -> tuple[Observations, ...]:
+        """All logs, loaded ones first."""
+        return self.rows.observations + (() if self.bare_rows is None else self.bare_rows.observations)
+
     def around(self, payload: Array) -> PayloadProblem:
-        """The same with load-dependent terms evaluated with the payload included."""
-        rows = self.data.rows(payload)
+        """The same with load-dependent terms evaluated with the payload included.
+
+        Args:
+            payload: (10,) standard parameters in the tool frame.
+        """
+        reference = self.fit.reference
+        if reference is not None:
+            reference = frozen(reference + tool_matrix(self.fit.base) @ payload)
+        rows = replace(self.rows, reference=reference)
         return replace(self, rows=rows, loaded=_accumulate(rows))
 
     @property
     def freed(self) -> list[int]:
-        """Base parameters that the loaded runs estimate anew: those of the session, and what the fit does not know."""
-        fit = self.data.fit
-        symbols = SESSIONS[self.session]
+        """Base parameters that the loaded runs estimate again: those of the session, and what the fit does not know."""
+        fit, symbols = self.fit, SESSIONS[self.session]
         own = [fit.base.columns[j].symbol in symbols for j in fit.base.independent]
-        unknown = [not (self.data.joint or known) for known in fit.determined]
+        unknown = [not (self.joint or known) for known in fit.determined]
         return [i for i in range(fit.base.n) if own[i] or unknown[i]]
 
     @property
     def chart(self) -> Array:
         """(n, n_unknowns) from the unknowns to the base parameters in loaded runs, the payload's ten first."""
-        base = self.data.fit.base
+        base = self.fit.base
         parts = [payload_matrix(base), np.eye(base.n)[:, self.freed]]
-        return np.hstack([*parts, np.eye(base.n)] if self.data.joint else parts)
+        return np.hstack([*parts, np.eye(base.n)] if self.joint else parts)
 
     @property
     def information(self) -> Information:
         """All data over the unknowns, loaded segments first."""
-        base, chart = self.data.fit.base, self.chart
+        base, chart = self.fit.base, self.chart
         names = [*PAYLOAD_NAMES, *(f"session {base.names[i]}" for i in self.freed)]
         units = [*LINK_UNITS, *(base.units[i] for i in self.freed)]
         if self.bare is None:
-            return self.loaded.around(self.data.fit.beta).transformed(chart, names, units)
+            return self.loaded.around(self.fit.beta).transformed(chart, names, units)
         alone = chart.copy()
         alone[:, : len(names)] = 0.0
         names, units = [*names, *base.names], [*units, *base.units]
@@ -160,25 +160,14 @@ class PayloadProblem:
 
     def solve(self) -> Estimator:
         """The unknowns, channels weighted by their residuals."""
-        return WeightedLeastSquares(rank_tolerance=RANK_TOLERANCE).fit(self.information)
+        return WeightedLeastSquares(rank_tolerance=INFORMATION.noisy_rank).fit(self.information)
 
     def base_values(self, fitted: Estimator) -> tuple[Array, Array]:
         """Base values of the robot with the payload, and without, (n,) each."""
         loaded = self.chart @ fitted.values_
-        if self.data.joint:
-            return loaded, np.asarray(fitted.values_[-self.data.fit.base.n :])
-        return self.data.fit.beta + loaded, self.data.fit.beta
-
-
-def problem_of(data: PayloadData) -> PayloadProblem:
-    """The problem before anything is known about the payload."""
-    rows = data.rows(None)
-    problem = PayloadProblem(data, rows, _accumulate(rows), _accumulate(data.bare_rows) if data.joint else None)
-    for part, unknowns in ((problem.loaded, len(PAYLOAD_NAMES)), (problem.bare, data.fit.rank)):
-        if part is not None and part.n_rows < ENOUGH.min_equations * unknowns:
-            labels = ", ".join(dict.fromkeys(segment.label for segment in part.segments))
-            raise _too_little(labels, f"{part.n_rows:g} equations in motion for {unknowns} unknowns")
-    return problem
+        if self.joint:
+            return loaded, np.asarray(fitted.values_[-self.fit.base.n :])
+        return self.fit.beta + loaded, self.fit.beta
 
 
 def _accumulate(rows: ObservedRows) -> Information:
@@ -205,7 +194,7 @@ def robot_covariance(problem: PayloadProblem, fitted: Estimator) -> Array:
 
     The unknowns move by S = -C \sum_j w_j A_j' W_j with an error of the base parameters, A_j = W_j chart.
     """
-    fit, chart = problem.data.fit, problem.chart
+    fit, chart = problem.fit, problem.chart
     n = chart.shape[1]
     S = np.zeros((n, fit.base.n))
     for factor, weight in zip(problem.loaded.channel_factors(), fitted.channel_weights_, strict=True):
@@ -223,13 +212,13 @@ def gain_spread(problem: PayloadProblem, fitted: Estimator, tolerances: Array) -
     Args:
         problem: The problem, with the robot known.
         fitted: Its solution.
-        tolerances: (n_channels,) relative deviation of each gain.
+        tolerances: (n_channels,) relative standard deviation of each gain.
     """
     n = len(fitted.values_)
     total = np.zeros((n, n))
     parts = zip(problem.loaded.channel_factors(), fitted.channel_weights_, tolerances, strict=True)
     for factor, weight, tolerance in parts:
-        A = factor.dense(problem.data.fit.base.n)[:, :-1] @ problem.chart
+        A = factor.dense(problem.fit.base.n)[:, :-1] @ problem.chart
         moved = tolerance * weight * (fitted.inverse_ @ (A.T @ (A[:, :10] @ fitted.values_[:10])))
         total += np.outer(moved, moved)
     return total

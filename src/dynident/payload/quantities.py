@@ -14,7 +14,7 @@ from dynident.payload.problem import payload_matrix
 from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.parameters import to_classical
 
-_ROUNDING = 1e-9  # share of the largest singular value below which a direction does not reach the torque
+_ROUNDING = 1e-9  # share of what is largest: singular values that are zero, inertia by which a thin body misses physics
 _NAMED = 3  # ways to move that are named
 
 
@@ -70,30 +70,19 @@ def _remedy(ways: tuple[Help, ...]) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The ten numbers of a payload that people use, each with its deviation, and which of them the motion supports.
+# The ten numbers of a payload that people use, each with its standard deviation, and which of them the motion supports.
 
 NUMBER_NAMES = ("mass", "cx", "cy", "cz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 _OPEN = 1e-6  # share of a number that lies in directions which the data leaves open
-_PAYLOAD_NUMBERS_ROUNDING = 1e-9  # share of the inertia by which a thin body may miss physics
 _ROWS, _COLUMNS = np.array([0, 1, 2, 0, 0, 1]), np.array([0, 1, 2, 1, 2, 2])  # of the six inertias
 _SYMBOLS = (0, 3, 5, 1, 2, 4)  # their places among XX XY XZ YY YZ ZZ
 
 
-@dataclass(frozen=True)
-class _Quantity:
-    """What a number is judged by: its deviation must stay below a share of a scale."""
-
-    name: str
-    unit: str
-    share: float
-    scale: str
-
-
-_KINDS = (
-    _Quantity("mass", "kg", THRESHOLDS.mass_share, "the mass"),
-    *(_Quantity(name, "m", THRESHOLDS.center_share, "the body's size") for name in NUMBER_NAMES[1:4]),
+_KINDS = (  # name, unit, and the share of a scale that its standard deviation must stay below
+    ("mass", "kg", THRESHOLDS.mass_share, "the mass"),
+    *((name, "m", THRESHOLDS.center_share, "the body's size") for name in NUMBER_NAMES[1:4]),
     *(
-        _Quantity(name, "kg·m²", THRESHOLDS.inertia_share, "the largest moment of inertia that is known")
+        (name, "kg·m²", THRESHOLDS.inertia_share, "the largest moment of inertia that is known")
         for name in NUMBER_NAMES[4:]
     ),
 )
@@ -109,10 +98,10 @@ class PayloadNumber:
     Attributes:
         name: mass; cx, cy, cz; Ixx .. Iyz.
         value: None where the motion does not support it.
-        std: Its deviation; None where it is withheld.
+        std: Its standard deviation; None where it is withheld.
         unit: Its unit.
         reason: Why it is withheld; empty where it is not.
-        doubt: The deviation that made it withheld; None where it is not, or where nothing is known.
+        doubt: The standard deviation that made it withheld; None where it is not, or where nothing is known.
     """
 
     name: str
@@ -128,7 +117,7 @@ class PayloadNumber:
 
 
 def classical_numbers(standard: Array) -> Array:
-    """mass, centre and inertia about it (Ixx Iyy Izz Ixy Ixz Iyz), (10,), from standard parameters (10,)."""
+    """mass, center and inertia about it (Ixx Iyy Izz Ixy Ixz Iyz), (10,), from standard parameters (10,)."""
     mass, center, inertia = to_classical(standard)
     return np.array([float(mass), *center, *inertia[_ROWS, _COLUMNS]])
 
@@ -190,28 +179,26 @@ def _along(gradients: Array, directions: Array) -> Mask:
 
 
 def _nothing(reason: str) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
-    numbers = [PayloadNumber(kind.name, None, None, kind.unit, reason) for kind in _KINDS]
+    numbers = [PayloadNumber(name, None, None, unit, reason) for name, unit, _, _ in _KINDS]
     return tuple(numbers), _withheld(numbers)
 
 
 def _scales(values: Array, std: Array) -> list[float]:
-    """What a deviation is a share of: the mass, the size of the body, its largest moment that is known; ten."""
+    """What an std is a share of: the mass, the size of the body, its largest moment that is known; ten."""
     size = max(float(np.linalg.norm(values[1:4])), float(np.cbrt(values[0] / THRESHOLDS.body_density)))
     known = std[4:7] <= THRESHOLDS.inertia_share * values[4:7]  # one that is noise would make the others look certain
     return [float(values[0]), *(size,) * 3, *(float(values[4:7][known].max(initial=0.0)),) * 6]
 
 
-def _judge(kind: _Quantity, value: float, std: float, scale: float, remedy: str) -> PayloadNumber:
-    if std <= kind.share * scale:
-        return PayloadNumber(kind.name, value, std, kind.unit)
+def _judge(kind: tuple[str, str, float, str], value: float, std: float, scale: float, remedy: str) -> PayloadNumber:
+    name, unit, share, scale_name = kind
+    if std <= share * scale:
+        return PayloadNumber(name, value, std, unit)
     if not np.isfinite(std):
         reason = remedy if remedy == _HIDDEN else f"the motion does not determine it; {remedy}"
-        return PayloadNumber(kind.name, None, None, kind.unit, reason)
-    share = f"{100.0 * kind.share:.0f} %"
-    reason = f"deviations above {share} of {kind.scale} ({scale:.2g} {kind.unit}); {remedy}"
-    if scale == 0.0:
-        reason = f"deviations above {share} of every moment of inertia; {remedy}"
-    return PayloadNumber(kind.name, None, None, kind.unit, reason, std)
+        return PayloadNumber(name, None, None, unit, reason)
+    whole = f"{scale_name} ({scale:.2g} {unit})" if scale else "every moment of inertia"
+    return PayloadNumber(name, None, None, unit, f"deviations above {100.0 * share:.0f} % of {whole}; {remedy}", std)
 
 
 def _physical(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[list[PayloadNumber], list[str]]:
@@ -232,7 +219,7 @@ def _physical(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[list
 
 
 def _shortfall(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[float, float, str]:
-    """By how much the inertia misses that of a body (zero or less: not at all), the deviation of that, and words."""
+    """By how much the inertia misses that of a body (zero or less: not at all), the std of that, and words."""
     known = np.array([one.value is not None for one in numbers[4:]])
     six = np.array([one.value or 0.0 for one in numbers[4:]])  # products that are not known do not help the moments
     if not known[:3].all():  # triangle inequalities need all moments; each of them alone must be positive
@@ -246,7 +233,7 @@ def _shortfall(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[flo
     v = vectors[:, 0]
     gradient = np.where(_ROWS == _COLUMNS, 0.5 - v[_ROWS] ** 2, -2.0 * v[_ROWS] * v[_COLUMNS]) * known
     spread = float(np.sqrt(max(gradient @ covariance[4:, 4:] @ gradient, 0.0)))
-    short = float(-least[0] - _PAYLOAD_NUMBERS_ROUNDING * np.abs(six).max())
+    short = float(-least[0] - _ROUNDING * np.abs(six).max())
     return short, spread, f"the two smaller principal moments fall short of the largest by {-2.0 * least[0]:.2g} kg·m²"
 
 

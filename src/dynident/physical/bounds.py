@@ -1,6 +1,6 @@
-"""What a user knows about a robot's bodies beyond physics: bounds on masses and on centres of mass.
+"""What a user knows about a robot's bodies beyond physics: bounds on masses and on centers of mass.
 
-All of them are convex in the standard parameters: a centre within a box or an ellipsoid is a bound on the first
+All of them are convex in the standard parameters: a center within a box or an ellipsoid is a bound on the first
 moments that grows with the mass.
 """
 
@@ -107,7 +107,7 @@ class TotalMassBound(Bound):
 
 @dataclass(frozen=True)
 class CenterBox(Bound):
-    """The centre of mass of a link lies in a box parallel to the link frame.
+    """The center of mass of a link lies in a box parallel to the link frame.
 
     Attributes:
         link: Number or label of the link.
@@ -126,7 +126,7 @@ class CenterBox(Bound):
 
     def __str__(self) -> str:
         """In words."""
-        return f"centre of link {self.link} in the box {_numbers(self.lower)} to {_numbers(self.upper)} m"
+        return f"center of link {self.link} in the box {_numbers(self.lower)} to {_numbers(self.upper)} m"
 
     def cone(self, robot: Robot) -> tuple[Kind, Array, Array]:
         """Six planes: MX - lower M >= 0 and so on."""
@@ -139,7 +139,7 @@ class CenterBox(Bound):
 
 @dataclass(frozen=True)
 class CenterEllipsoid(Bound):
-    """The centre of mass of a link lies in an ellipsoid along the axes of the link frame.
+    """The center of mass of a link lies in an ellipsoid along the axes of the link frame.
 
     Attributes:
         link: Number or label of the link.
@@ -160,7 +160,7 @@ class CenterEllipsoid(Bound):
     def __str__(self) -> str:
         """In words."""
         where = f"the ellipsoid at {_numbers(self.center)}, half axes {_numbers(self.radii)} m"
-        return f"centre of link {self.link} in {where}"
+        return f"center of link {self.link} in {where}"
 
     def cone(self, robot: Robot) -> tuple[Kind, Array, Array]:
         """|| (first moment - M center) / radii || <= M."""

@@ -1,6 +1,6 @@
 """Convex problems over cones, put together block by block and solved by Clarabel.
 
-    minimise   1/2 x' P x + q' x    such that   b + A x  lies in a cone, block by block
+    minimize   1/2 x' P x + q' x    such that   b + A x  lies in a cone, block by block
 
 Every block has a label; the multipliers of a solution are found under it. What is positive semidefinite travels as
 the stacked upper triangle, columns after each other, off-diagonal entries times the square root of two.

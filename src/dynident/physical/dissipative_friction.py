@@ -1,6 +1,6 @@
 r"""When friction takes energy: conditions on the friction as a whole, not on the sign of each coefficient.
 
-Friction elements act along directions s with laws of speeds e · v, where v are the speeds of the joints. The power
+Friction elements act along directions s with laws of velocities e · v, where v are those of the joints. The power
 they take is
 
 .. math:: P(v) = \sum_k (s_k \cdot v)\, F_k\, \varphi_k(e_k \cdot v)
@@ -56,23 +56,8 @@ class Condition:
     rows: Array
 
 
-@dataclass(frozen=True)
-class _CoupledElements:
-    """Elements that share joints.
-
-    Attributes:
-        elements: The elements.
-        speed: (n_elements, d) directions e over the joints they share.
-        torque: (n_elements, d) directions s.
-    """
-
-    elements: tuple[Element, ...]
-    speed: Array
-    torque: Array
-
-    @property
-    def place(self) -> str:
-        return "friction of " + ", ".join(element.label for element in self.elements)
+# Elements that share joints; (n_elements, d) directions e of velocities over these joints, and s of torques.
+_CoupledElements = tuple[tuple[Element, ...], Array, Array]
 
 
 def dissipation(robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) -> list[Condition]:
@@ -85,16 +70,21 @@ def dissipation(robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) 
     """
     found: list[Condition] = []
     for part in _parts(robot):
-        viscous = {e.label: _index(columns, "Fv", e) for e in part.elements}
-        own = [(k, place) for k, e in enumerate(part.elements) if (place := viscous[e.label]) is not None]
+        elements, velocity, torque = part
+        viscous = {e.label: _index(columns, "Fv", e) for e in elements}
+        own = [(k, place) for k, e in enumerate(elements) if (place := viscous[e.label]) is not None]
         if own:
-            outer = [np.outer(part.torque[k], part.speed[k]) for k, _ in own]
+            outer = [np.outer(torque[k], velocity[k]) for k, _ in own]
             rows = triangle(np.array([0.5 * (one + one.T) for one in outer])).T
             kind: Kind = "semidefinite" if len(rows) > 1 else "nonnegative"
-            found.append(Condition(f"viscous {part.place}", kind, np.array([i for _, i in own]), rows))
+            found.append(Condition(f"viscous {_words(elements)}", kind, np.array([i for _, i in own]), rows))
         found += _curves(part, robot, columns, terms)
         found += _loads(part, columns)
     return found
+
+
+def _words(elements: Sequence[Element]) -> str:
+    return "friction of " + ", ".join(element.label for element in elements)
 
 
 def _parts(robot: Robot) -> list[_CoupledElements]:
@@ -112,9 +102,9 @@ def _parts(robot: Robot) -> list[_CoupledElements]:
         more[: len(element.solved)] = element.solved
         return np.concatenate([direction @ robot.coupling[:, moving], more])
 
-    speed = np.array([both(e.velocity, e) for e in elements])
+    velocity = np.array([both(e.velocity, e) for e in elements])
     torque = np.array([both(e.torque, e) for e in elements])
-    touched = (np.abs(speed) > _NEAR) | (np.abs(torque) > _NEAR)
+    touched = (np.abs(velocity) > _NEAR) | (np.abs(torque) > _NEAR)
     rest, result = [k for k in range(len(elements)) if touched[k].any()], []
     while rest:
         group = [rest.pop(0)]
@@ -125,9 +115,7 @@ def _parts(robot: Robot) -> list[_CoupledElements]:
             joints = joints | touched[more].any(0)
         group.sort()
         shared = np.flatnonzero(joints)
-        result.append(
-            _CoupledElements(tuple(elements[k] for k in group), speed[group][:, shared], torque[group][:, shared])
-        )
+        result.append((tuple(elements[k] for k in group), velocity[group][:, shared], torque[group][:, shared]))
     return result
 
 
@@ -139,6 +127,7 @@ def _index(columns: Sequence[Column], symbol: str, element: Element) -> int | No
 
 def _curves(part: _CoupledElements, robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) -> list[Condition]:
     """Dry friction, and friction that grows with powers of the speed, along the lines where planes meet."""
+    elements, velocity, torque = part
     places = {(c.term, c.place): [] for c in columns}  # type: dict[tuple[str, str], list[int]]
     for i, column in enumerate(columns):
         places[column.term, column.place].append(i)
@@ -151,18 +140,18 @@ def _curves(part: _CoupledElements, robot: Robot, columns: Sequence[Column], ter
         speeds = SPEEDS if shaped else (FAST,)
         signs = (1.0, -1.0) if any(term.name == "asymmetric" for term in laws) else (1.0,)
         rows: list[Array] = []
-        for ray in meeting_lines(part.speed):
+        for ray in meeting_lines(velocity):
             for speed, sign, amplitude in itertools.product(speeds, signs, _amplitudes(laws)):
                 row = np.zeros(len(columns))
-                for k, element in enumerate(part.elements):
-                    rate = sign * float(part.speed[k] @ ray)
-                    lever = sign * float(part.torque[k] @ ray)
+                for k, element in enumerate(elements):
+                    rate = sign * float(velocity[k] @ ray)
+                    lever = sign * float(torque[k] @ ray)
                     for law in laws:
                         own = places.get((law.name, _place(law, element)), [])
                         if own:
                             row[own] += lever * _values(law, element, speed * rate, amplitude)
                 rows.append(row)
-        result += _inequalities(f"{what} {part.place}", rows)
+        result += _inequalities(f"{what} {_words(elements)}", rows)
     return result
 
 
@@ -235,12 +224,13 @@ def meeting_lines(planes: Array) -> list[Array]:
 
 def _loads(part: _CoupledElements, columns: Sequence[Column]) -> list[Condition]:
     """Friction per load: the sign with which an element takes energy."""
+    elements, velocity, torque = part
     result = []
-    for k, element in enumerate(part.elements):
-        sign = np.sign(float(part.torque[k] @ part.speed[k])) or 1.0
+    for k, element in enumerate(elements):
+        sign = np.sign(float(torque[k] @ velocity[k])) or 1.0
         for i, column in enumerate(columns):
             if column.term in _LOADED and column.place == element.label:
                 result.append(
-                    Condition(f"load-dependent {part.place}", "nonnegative", np.array([i]), np.array([[sign]]))
+                    Condition(f"load-dependent {_words(elements)}", "nonnegative", np.array([i]), np.array([[sign]]))
                 )
     return result

@@ -11,7 +11,7 @@ covariance that came with them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ SAMPLES = 200  # of random motion
 _TERMS = ("rigid", "rigid,Ia", "rigid,Ia,Fv,Fc", "rigid,Ia,Fv,Fc,Fo")
 _ZERO = 1e-9
 Values = str | Mapping[str, float] | None
+_Towards = tuple[PriorLike, tuple[Bound, ...], float]  # prior, bounds and floor of the nearest physical robot
 
 
 @dataclass(frozen=True)
@@ -154,18 +155,18 @@ def nearest_physical(
     Args:
         robot: The robot.
         values: Name of one of its value sets or base value sets, or a mapping by standard or by base name.
-        covariance: (n, n) of base values in the order of the base parameters; the distance is then in deviations.
+        covariance: (n, n) of base values in the order of the base parameters; the distance is then in its std.
         terms: Terms that base values belong to; default the fewest among rigid, Ia, Fv, Fc, Fo that know all names.
         prior: What settles what the values leave open, see `physical_fit`.
-        bounds: Bounds on masses and centres of mass.
+        bounds: Bounds on masses and centers of mass.
         floor: Share of its prior body that each link keeps.
     """
-    base_set = _base_set(robot, values)
+    base_set, towards = _base_set(robot, values), (prior, tuple(bounds), floor)
     if base_set is not None:
-        return _nearest_base(robot, base_set, covariance, terms, prior, tuple(bounds), floor)
+        return _nearest_base(robot, base_set, covariance, terms, towards)
     if covariance is not None:
         raise InputError("a covariance goes with base values; standard values are compared link by link")
-    return _nearest_standard(robot, _standard(robot, values), prior, tuple(bounds), floor)
+    return _nearest_standard(robot, _standard(robot, values), towards)
 
 
 def _standard(robot: Robot, values: Values) -> Mapping[str, float]:
@@ -194,31 +195,39 @@ def _base_set(robot: Robot, values: Values) -> Mapping[str, float] | None:
 
 
 def _nearest_base(
-    robot: Robot,
-    given: Mapping[str, float],
-    covariance: Array | None,
-    terms: TermsLike,
-    prior: PriorLike,
-    bounds: tuple[Bound, ...],
-    floor: float,
+    robot: Robot, given: Mapping[str, float], covariance: Array | None, terms: TermsLike, towards: _Towards
 ) -> NearestPhysical:
     base = _base_knowing(robot, given, terms)
     beta = np.array([given.get(name, 0.0) for name in base.names])
     R, metric = _base_metric(base, beta, covariance)
-    A, y = R @ base.K, R @ beta
-    towards = physical_prior(robot, base.columns, A, y, prior)
     step = THRESHOLDS.prior_shift_relative if covariance is None else THRESHOLDS.prior_shift_of_covariance_std
-    problem = PhysicalProblem(robot, base.columns, base.terms, A, y, towards, bounds, step, floor)
+    chi, found = _nearest(robot, base.columns, base.terms, R @ base.K, R @ beta, step, towards, metric)
+    return replace(found, moved=dict(zip(base.names, (base.K @ chi - beta).tolist(), strict=True)))
+
+
+def _nearest(
+    robot: Robot,
+    columns: tuple[Column, ...],
+    terms: tuple[Term, ...],
+    A: Array,
+    y: Array,
+    step: float,
+    towards: _Towards,
+    metric: str,
+) -> tuple[Array, NearestPhysical]:
+    """Standard parameters (n_columns,) nearest to rows A chi = y, and what is known of them whatever the rows are."""
+    prior, bounds, floor = towards
+    values = physical_prior(robot, columns, A, y, prior)
+    problem = PhysicalProblem(robot, columns, terms, A, y, values, bounds, step, floor)
     found = problem.solve()
-    distance = float(np.linalg.norm(A @ found.chi - y))
-    return NearestPhysical(
-        values={column.name: float(x) for column, x in zip(base.columns, found.chi, strict=True)},
-        distance=distance,
+    return found.chi, NearestPhysical(
+        values={column.name: float(x) for column, x in zip(columns, found.chi, strict=True)},
+        distance=float(np.linalg.norm(A @ found.chi - y)),
         metric=metric,
         distances={},
-        moved=dict(zip(base.names, (base.K @ found.chi - beta).tolist(), strict=True)),
+        moved={},
         links=bodies_of(problem, found),
-        prior=towards.words,
+        prior=values.words,
         strains=found.strains,
         feasible=found.least < 2.0 * found.give,
     )
@@ -248,32 +257,21 @@ def _base_metric(base: BaseParameters, beta: Array, covariance: Array | None) ->
     return np.asarray(np.linalg.qr(W)[1] / size), "share of the torque of random motion"
 
 
-def _nearest_standard(
-    robot: Robot, given: Mapping[str, float], prior: PriorLike, bounds: tuple[Bound, ...], floor: float
-) -> NearestPhysical:
+def _nearest_standard(robot: Robot, given: Mapping[str, float], towards: _Towards) -> NearestPhysical:
     terms = resolve_terms("rigid,Ia,Fv,Fc,Fo")
     columns = all_columns(robot, terms)
-    chi = np.array([given.get(column.name, 0.0) for column in columns])
+    start = np.array([given.get(column.name, 0.0) for column in columns])
     known = np.array([column.name in given for column in columns])
-    A, complete = _standard_metric(robot, columns, chi, known)
-    y = A @ chi
-    towards = physical_prior(robot, columns, A, y, prior)
-    problem = PhysicalProblem(
-        robot, columns, terms, A, y, towards, bounds, 0.1 * THRESHOLDS.prior_shift_relative, floor
-    )
-    found = problem.solve()
-    moved = A @ (found.chi - chi)
-    distance = float(np.linalg.norm(moved))
-    return NearestPhysical(
-        values={column.name: float(x) for column, x in zip(columns, found.chi, strict=True)},
-        distance=distance,
-        metric="root of the sum of squares of relative changes: pseudo-inertias of links, single numbers elsewhere",
+    A, complete = _standard_metric(robot, columns, start, known)
+    metric = "root of the sum of squares of relative changes: pseudo-inertias of links, single numbers elsewhere"
+    step = 0.1 * THRESHOLDS.prior_shift_relative
+    chi, found = _nearest(robot, columns, terms, A, A @ start, step, towards, metric)
+    moved = A @ (chi - start)
+    return replace(
+        found,
+        distance=float(np.linalg.norm(moved)),
         distances={label: float(np.linalg.norm(moved[rows])) for label, rows in complete.items()},
-        moved={c.name: float(x) for c, x, own in zip(columns, found.chi - chi, known, strict=True) if own},
-        links=bodies_of(problem, found),
-        prior=towards.words,
-        strains=found.strains,
-        feasible=found.least < 2.0 * found.give,
+        moved={c.name: float(x) for c, x, own in zip(columns, chi - start, known, strict=True) if own},
     )
 
 

@@ -1,4 +1,4 @@
-"""What a fit knows about standard parameters, as rows: ||A chi - y|| is the distance to the fit in deviations."""
+"""What a fit knows about standard parameters, as rows: ||A chi - y|| is the distance to it in standard deviations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.information.solution import RANK_SHARE
 from dynident.physical.bounds import Bound
 from dynident.physical.prior import PriorLike, physical_prior
-from dynident.physical.problem import PhysicalProblem, PhysicalSolution, link_columns
+from dynident.physical.problem import PhysicalProblem, PhysicalSolution, link_columns, standard_deviations
 from dynident.physical.result import Contradiction, LinkBody, PhysicalParameters, link_body
 from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.physicality import link_label, pseudo_inertia
@@ -35,7 +35,7 @@ class FitRows:
     Attributes:
         base: What the base parameters are, over which terms of which robot.
         estimate: Their values and covariance without constraints; what load-dependent terms are linear around.
-        R: (m, n): ||R (beta' - beta)|| is how far beta' is from the fit, in deviations.
+        R: (m, n): ||R (beta' - beta)|| is how far beta' is from the fit, in standard deviations.
         rank: Directions that the data determines.
         channels: Names of the output channels; empty where nothing is known about them.
         factors: Dense rows of each channel over base parameters and torque, (k + 1, n + 1) each.
@@ -98,7 +98,7 @@ def _of_estimator(
         raise InputError(f"inflation must be {len(fit.channels_)} numbers, one per channel; got shape {more.shape}")
     factors = tuple(factor.dense(n) for factor in information.channel_factors())
     weights = np.sqrt(fit.channel_weights_ / more)
-    # Ordinary least squares weighs all channels by one; its deviations are those of the residuals.
+    # Ordinary least squares weighs all channels by one; its standard deviations are those of the residuals.
     if np.ptp(fit.channel_weights_) == 0.0:
         weights = 1.0 / (np.maximum(fit.sigma_, 1e-150) * np.sqrt(more))
     stacked = np.vstack([rows[:, :n] * weight for rows, weight in zip(factors, weights, strict=True)])
@@ -126,9 +126,9 @@ def _inverse(R: Array) -> Array:
 def _of_estimate(fit: Fit) -> FitRows:
     """From values and covariance.
 
-    Parameters without a deviation (eliminated, or zero by declaration) tell nothing. Of those that are not determined
-    an estimate of old files knows values and deviations within what the data sees, but not along which directions it
-    sees nothing; so they stay within these deviations, lest the torque changes.
+    Parameters without a standard deviation (eliminated, or zero by declaration) tell nothing. Of those that are not
+    determined an estimate of old files knows values and standard deviations within what the data sees, but not along
+    which directions it sees nothing; so they stay within these, lest the torque changes.
     """
     if fit.open_directions is not None:
         R = _beside(fit.open_directions, fit.covariance)
@@ -157,7 +157,7 @@ def _beside(directions: Array, covariance: Array) -> Array:
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = np.where(std > 0.0, std, 1.0)
     n, k = directions.shape
-    # In units of deviations; what is orthogonal to the open directions there is what rows can be made of.
+    # In units of standard deviations; what is orthogonal to the open directions there is what rows can be made of.
     seen = np.linalg.qr(directions / scale[:, None], mode="complete")[0][:, k:]
     seen[np.linalg.norm(seen, axis=1) < _ROUNDING] = 0.0  # a parameter that is open by itself, not almost so
     values, vectors = np.linalg.eigh(seen.T @ (covariance / np.outer(scale, scale)) @ seen)
@@ -184,7 +184,7 @@ def physical_fit(
 ) -> PhysicalParameters:
     """The physical parameters nearest to a fit.
 
-    Minimises the weighted residual over standard parameters such that every link is a body (pseudo-inertia positive
+    Minimizes the weighted residual over standard parameters such that every link is a body (pseudo-inertia positive
     definite), rotor inertias are not negative and friction takes energy as a whole. See `physical_problem`.
 
     Args:
@@ -193,7 +193,7 @@ def physical_fit(
         base: The base parameters with their robot; needed only where the data has lost them (a file of factors).
         prior: What settles directions that the data leaves open: None for the robot's own values, the name of one of
             its value sets, a mapping by parameter name, or "plausible" for bodies from geometry alone.
-        bounds: Bounds on masses and centres of mass.
+        bounds: Bounds on masses and centers of mass.
         inflation: (n_channels,) rows that weigh as much as one independent row, for a fitted estimator.
         reference: (10 n_links,) what load-dependent terms of a fitted estimator are linear around; for predictions.
         floor: Share of its prior body that each link keeps.
@@ -213,14 +213,13 @@ def physical_fit(
     problem = PhysicalProblem(*model, A, y, towards, tuple(bounds), THRESHOLDS.prior_shift_std, floor)
     found = problem.solve()
     beta = base.K @ found.chi
-    distance = float(np.linalg.norm(A @ found.chi - y))
     usual = usual_distance(rows.rank)
     return PhysicalParameters(
         base=base,
         estimate=rows.estimate,
         chi=found.chi,
-        chi_std=standard_deviations(A, found.chi),
-        distance=distance,
+        chi_std=standard_deviations(A),
+        distance=float(np.linalg.norm(A @ found.chi - y)),
         usual=usual,
         strains=found.strains,
         contradictions=_contradictions(problem, found) if found.least > usual else (),
@@ -236,7 +235,7 @@ def physical_fit(
 
 
 def usual_distance(rank: int) -> float:
-    """Distance that noise alone exceeds once in a thousand fits, if the deviations are right and the truth physical.
+    """Distance that noise alone exceeds once in a thousand fits, if the stated std is right and the truth physical.
 
     The truth is physical, so the nearest physical parameters are no farther than it; and its square is distributed as
     chi-square with as many degrees of freedom as the data determines directions.
@@ -260,22 +259,6 @@ def smallest_share(chi: Array, body: Array) -> float:
     """Smallest eigenvalue of a link's pseudo-inertia in axes where that of a body is one."""
     inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
     return float(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0])
-
-
-def standard_deviations(A: Array, chi: Array) -> Array:
-    """Deviations of standard parameters from rows of unit deviation, (n_columns,); infinite where rows leave them open.
-
-    Args:
-        A: (m, n_columns) of full row rank.
-        chi: (n_columns,), only its length counts.
-    """
-    size = np.linalg.norm(A, axis=0)
-    scale = np.where(size > 0.0, size, 1.0)
-    _, singular, vt = np.linalg.svd(A / scale, full_matrices=False)
-    kept = singular > 1e-12 * singular[0]
-    half = vt[kept].T / singular[kept]
-    seen = np.sum(vt[kept] ** 2, axis=0) > 1.0 - 1e-9  # the unit vector of the parameter lies in what rows can see
-    return np.where(seen, np.linalg.norm(half, axis=1) / scale, np.inf)
 
 
 def _contradictions(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[Contradiction, ...]:

@@ -12,7 +12,7 @@ settles them by the log-det distance to those bodies, without giving up more tha
     \|A (\chi - \chi_1)\| \le \delta
 
 so no weight has to be balanced and what the rows determine cannot drift. Links are written in the axes of their own
-body, where B_j is the identity: masses of kilogrammes and inertias of milligrammes then weigh alike.
+body, where B_j is the identity: masses of kilograms and inertias of milligrams then weigh alike.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.arrays import Array, Mask, on_one_thread
+from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Column, Term
 from dynident.errors import InfeasibleError, InputError
 from dynident.physical.bounds import Bound
@@ -48,7 +48,7 @@ HOLD = 1e-6  # weight of the size of links, in that of their bodies, in the firs
 
 
 class ConflictError(InputError):
-    """Bounds that no physical robot can fulfil together."""
+    """Bounds that no physical robot can fulfill together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,12 +218,19 @@ def link_columns(robot: Robot, columns: Sequence[Column]) -> NDArray[np.intp]:
     return np.array([[places[f"{symbol}{joint.number}"] for symbol in LINK_SYMBOLS] for joint in robot.joints])
 
 
-def seen_alone(rows: Array) -> Mask:
-    """(n_columns,) whether rows determine each parameter by itself, whatever the others are."""
+def standard_deviations(rows: Array) -> Array:
+    """(n_columns,) of parameters from rows of unit standard deviation; infinite where rows leave a parameter open.
+
+    Args:
+        rows: (m, n_columns) of full row rank.
+    """
     size = np.linalg.norm(rows, axis=0)
-    _, singular, vt = np.linalg.svd(rows / np.where(size > 0.0, size, 1.0), full_matrices=False)
-    kept = vt[singular > 1e-12 * singular[0]]
-    return np.asarray(np.sum(kept**2, axis=0) > 1.0 - 1e-9)
+    scale = np.where(size > 0.0, size, 1.0)
+    _, singular, vt = np.linalg.svd(rows / scale, full_matrices=False)
+    kept = singular > 1e-12 * singular[0]
+    half = vt[kept].T / singular[kept]
+    seen = np.sum(vt[kept] ** 2, axis=0) > 1.0 - 1e-9  # the unit vector of the parameter lies in what rows can see
+    return np.where(seen, np.linalg.norm(half, axis=1) / scale, np.inf)
 
 
 def body_axes(body: Array) -> Array:
@@ -247,7 +254,7 @@ class _Build:
         self.constant = np.array([0.0 if column.fixed is None else column.fixed for column in columns])
         open_ = np.array([column.fixed is None for column in columns])
         if settled is not None:  # what the rows determine by itself is found; friction mostly
-            found = seen_alone(given.rows)
+            found = np.isfinite(standard_deviations(given.rows))
             self.constant, open_ = np.where(found & open_, settled, self.constant), open_ & ~found
         open_[self.every] = False
         self.constant[self.every] = 0.0
@@ -298,7 +305,7 @@ class _Build:
         if len(A) > A.shape[1]:
             Q, A = np.linalg.qr(A)
             y = Q.T @ y
-        # Distances of a million deviations and of none are both to be found well.
+        # Distances of a million standard deviations and of none are both to be found well.
         size = self.size = max(1.0, 1e-3 * float(np.linalg.norm(y)))
         r = self.r = self.problem.variables(len(y))
         parts = [(where, matrix / size) for where, matrix in self.parts(A)]
@@ -413,7 +420,7 @@ class _Build:
         size = max(float(np.abs(b).max(initial=0.0)), float(self.given.prior.bodies[:, 9].mean()))
         parts = [(where, matrix / size) for where, matrix in self.parts(wide)]
         if len(self.slack):
-            # Along the cone's own axis, so that enough slack fulfils any bound.
+            # Along the cone's own axis, so that enough slack fulfills any bound.
             way = np.eye(len(b))[0] if kind == "second order" else np.ones(len(b))
             parts.append((self.slack[[number]], way[:, None]))
         self.bound_labels.append(label)

@@ -26,7 +26,7 @@ class LinkBody:
     Attributes:
         label: Such as "link 3 (elbow)".
         mass: [kg].
-        center: Centre of mass in the link frame [m].
+        center: Center of mass in the link frame [m].
         principal: Principal moments of inertia about it, smallest first [kg·m²].
         margin: Smallest eigenvalue of its pseudo-inertia, as a share of that of its prior body: how far
             it is from no body at all.
@@ -212,7 +212,7 @@ def link_table(links: Sequence[LinkBody]) -> str:
     wide = max((len(one.label) for one in links), default=0) + 1
     own_line = wide > _LABEL
     wide = 2 if own_line else wide
-    heads = f"{'mass [kg]':>9} {'centre [m]':>23} {'principal inertias [kg·m²]':>26} {'margin':>7}"
+    heads = f"{'mass [kg]':>9} {'center [m]':>23} {'principal inertias [kg·m²]':>26} {'margin':>7}"
     lines = [*(["link"] if own_line else []), f"{'' if own_line else 'link':<{wide}}{heads}"]
     for one in links:
         if own_line:

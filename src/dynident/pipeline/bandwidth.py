@@ -14,12 +14,12 @@ import numpy as np
 from dynident.arrays import Array, on_one_thread
 from dynident.errors import InputError
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
 from dynident.information.solution import dense_channels, residual_square
+from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows, row_blocks
@@ -140,7 +140,7 @@ def _error(own: Information, judge: Information, part: int) -> float:
     judged = [i for i, segment in enumerate(judge.segments) if int(segment.label) // 3 == part]
     if not kept or not judged:
         return np.inf
-    fitted = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE).fit(own.select(kept))
+    fitted = ESTIMATORS["weighted"]().set_params(rank_tolerance=INFORMATION.noisy_rank).fit(own.select(kept))
     channels, _ = dense_channels(judge.select(judged))
     torque = sum(float(np.sum(rows[:, -1] ** 2)) for rows in channels)
     left = sum(residual_square(rows, fitted.values_) for rows in channels)

@@ -15,7 +15,6 @@ from dynident.estimate.covariance import common_inflation, correlated_covariance
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.linearization import RANK_TOLERANCE
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination, EstimatorRecord
 from dynident.identifiability.base import BaseParameters
@@ -138,7 +137,7 @@ def estimator_of(given: str | Estimator) -> Estimator:
         raise InputError("the estimator 'prior' needs nominal values; give PriorLeastSquares(values, std)")
     else:
         estimator = ESTIMATORS[given]()
-    return estimator if estimator.rank_tolerance is not None else estimator.set_params(rank_tolerance=RANK_TOLERANCE)
+    return estimator if estimator.rank_tolerance is not None else estimator.set_params(rank_tolerance=ENOUGH.noisy_rank)
 
 
 def estimator_record(estimator: Estimator) -> EstimatorRecord:

@@ -22,7 +22,7 @@ from dynident.estimate.candidates import (
     terms_of,
 )
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.linearization import RANK_TOLERANCE, fit_linearized, without_linearized
+from dynident.estimate.linearization import fit_linearized, without_linearized
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import TermVerdict
 from dynident.identifiability.base import base_parameters
@@ -103,7 +103,7 @@ def _with_ripple(choice: FrictionChoice, data: TrainingData, judged: bool) -> Fr
     """The choice with gear ripple where residuals show it; `judged` asks data left out whether it is worth it."""
     train, basic = data.train, data.basic
     base = base_parameters(basic.robot, (*basic.terms, *choice.terms))
-    method = ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
+    method = ESTIMATORS["weighted"]().set_params(rank_tolerance=ENOUGH.noisy_rank)
     fitted, reference = fit_linearized(FirstMinutes(data.rows), base, method)
     chi = base.standard_values(fitted.values_, "regrouped zero")
     found = find_ripple(TorqueModel(base.robot, base.terms, chi, reference), train)

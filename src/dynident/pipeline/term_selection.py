@@ -18,7 +18,6 @@ from dynident.estimate.candidates import GROUPS, CandidateGroup, Side, replace_o
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.linearization import (
-    RANK_TOLERANCE,
     fit_linearized,
     links_of,
     needs_linearization,
@@ -29,6 +28,7 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.solution import dense_channels, residual_square
+from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.pipeline.training_rows import FirstMinutes, TrainingRows
 from dynident.validation.cross_validation import rest_of, selection_folds
@@ -235,7 +235,7 @@ class _FoldData:
         own = list(columns)
         size = np.linalg.norm(self.train[:, own], axis=0)
         scale = np.where(size > 0.0, size, 1.0)
-        found = np.linalg.lstsq(self.train[:, own] / scale, self.train[:, -1], rcond=RANK_TOLERANCE)[0] / scale
+        found = np.linalg.lstsq(self.train[:, own] / scale, self.train[:, -1], rcond=INFORMATION.noisy_rank)[0] / scale
         residual = self.test[:, -1] - self.test[:, own] @ found
         return float(np.linalg.norm(residual) / max(float(np.linalg.norm(self.test[:, -1])), 1e-300))
 
@@ -322,7 +322,7 @@ def _all_or_none(
 
 def _weighted_estimator() -> Estimator:
     """The method that models are compared by."""
-    return ESTIMATORS["weighted"]().set_params(rank_tolerance=RANK_TOLERANCE)
+    return ESTIMATORS["weighted"]().set_params(rank_tolerance=INFORMATION.noisy_rank)
 
 
 def _residual(fitted: Estimator, weights: Array) -> float:

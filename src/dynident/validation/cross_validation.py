@@ -20,6 +20,7 @@ from dynident.information.information import Information
 from dynident.validation.thresholds import THRESHOLDS
 
 RowsOf = Callable[[set[str]], RowSource]  # rows of the logs with these labels
+LeftOut = list[tuple[Array, Array]]  # of each channel: residuals of a fold left out, variance of their predictions
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Fold:
 
 
 def folds_of(information: Information) -> list[Fold]:
-    """One fold per log; of a single log blocks of neighbouring segments, with the segments next to them unused."""
+    """One fold per log; of a single log blocks of neighboring segments, with the segments next to them unused."""
     labels = [segment.label for segment in information.segments]
     if len(set(labels)) > 1:
         return [Fold(name, tuple(i for i, own in enumerate(labels) if own == name)) for name in dict.fromkeys(labels)]
@@ -104,35 +105,18 @@ def cross_validate(
     if not folds:
         return None
     judged = [_judge(information, estimator, inflation, fold, rows) for fold in folds]
-    residual, torque = np.array([one.residual for one in judged]), np.array([one.torque for one in judged])
-    agreeing, compared = sum(one.agreeing for one in judged), sum(one.compared for one in judged)
+    residual, torque = (np.array([one[i] for one in judged]) for i in (0, 1))
+    agreeing, compared = (sum(one[2][i] for one in judged) for i in (0, 1))
+    left_out = [one[3] for one in judged]
     return CrossValidation(
         over,
         tuple(fold.label for fold in folds),
         np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)),
         np.sqrt(residual.sum(1) / np.maximum(torque.sum(1), 1e-300)),
-        _levels(judged),
-        _band_coverage(judged),
+        None if rows is None else np.array([_level(left_out, i) for i in range(len(torque[0]))]),
+        None if rows is None or len(left_out) < 2 else _band_coverage(left_out),
         agreeing / compared if compared else None,
     )
-
-
-@dataclass(frozen=True)
-class _FoldErrors:
-    """A fold left out.
-
-    Attributes:
-        residual, torque: (n_channels,) squared norms.
-        agreeing, compared: How many parameters agree with the rest of the data, of how many.
-        errors, variances: Residuals and variance of their predictions, per channel, where rows are at hand.
-    """
-
-    residual: Array
-    torque: Array
-    agreeing: int
-    compared: int
-    errors: tuple[Array, ...] | None
-    variances: tuple[Array, ...] | None
 
 
 def _judge(
@@ -141,13 +125,19 @@ def _judge(
     inflation: Array,
     fold: Fold,
     rows: RowsOf | None,
-) -> _FoldErrors:
+) -> tuple[Array, Array, tuple[int, int], LeftOut]:
+    """A fold left out.
+
+    Returns:
+        (n_channels,) squared norms of residual and torque; how many parameters agree with the rest of the data, of how
+        many; residuals and the variance of their predictions, for each channel, where rows are at hand.
+    """
     kept = rest_of(information, fold)
     rest, own = estimator.clone().fit(information.select(kept)), information.select(fold.left_out)
     residual, torque = _norms(own, rest.values_)
-    hits, compared = _agreement(own, estimator, rest, inflation)
+    agreement = _agreement(own, estimator, rest, inflation)
     if rows is None:
-        return _FoldErrors(residual, torque, hits, compared, None, None)
+        return residual, torque, agreement, []
     root = covariance_root(correlated_covariance(rest, inflation))
     errors: list[list[Array]] = [[] for _ in information.channels]
     variances: list[list[Array]] = [[] for _ in information.channels]
@@ -159,8 +149,8 @@ def _judge(
             errors[channel].append(block.residual(channel, rest.values_))
             W_first = block.usable_columns_first(channel)[:-1]
             variances[channel].append(((root[list(columns)].T @ W_first) ** 2).sum(0))
-    joined = [tuple(np.concatenate([np.zeros(0), *parts]) for parts in one) for one in (errors, variances)]
-    return _FoldErrors(residual, torque, hits, compared, *joined)
+    joined = ([np.concatenate([np.zeros(0), *parts]) for parts in one] for one in (errors, variances))
+    return residual, torque, agreement, list(zip(*joined, strict=True))
 
 
 def _number_blocks(source: RowSource, information: Information) -> Iterator[tuple[int, RegressorBlock]]:
@@ -179,39 +169,23 @@ def _number_blocks(source: RowSource, information: Information) -> Iterator[tupl
         yield number, block
 
 
-def _levels(judged: Sequence[_FoldErrors]) -> Array | None:
-    """For each channel the level with which 90 % of what was left out lies in its band."""
-    if any(one.errors is None for one in judged):
-        return None
-    return np.array([_level(judged, channel) for channel in range(len(judged[0].residual))])
-
-
-def _level(judged: Sequence[_FoldErrors], channel: int) -> float:
+def _level(folds: Sequence[LeftOut], channel: int) -> float:
+    """The level with which 90 % of what was left out lies in the band of a channel."""
     width = half_width(LEVEL)
-    excess = [((own[0][channel] / width) ** 2 - own[1][channel]) for one in judged if (own := _own(one))]
-    joined = np.concatenate(excess)
+    joined = np.concatenate([(own[channel][0] / width) ** 2 - own[channel][1] for own in folds])
     return float(np.sqrt(max(float(np.quantile(joined, LEVEL)), 0.0))) if len(joined) else 0.0
 
 
-def _own(one: _FoldErrors) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    assert one.errors is not None
-    assert one.variances is not None
-    return one.errors, one.variances
-
-
-def _band_coverage(judged: Sequence[_FoldErrors]) -> Array | None:
+def _band_coverage(folds: Sequence[LeftOut]) -> Array:
     """Share of left-out residuals within their bands, (n_channels,); the level is that of the other folds."""
-    if len(judged) < 2 or any(one.errors is None for one in judged):
-        return None
     width, shares = half_width(LEVEL), []
-    for channel in range(len(judged[0].residual)):
+    for channel in range(len(folds[0])):
         inside = total = 0
-        for number, one in enumerate(judged):
-            errors, variances = _own(one)
-            level = _level([other for k, other in enumerate(judged) if k != number], channel)
-            bound = width * np.sqrt(variances[channel] + level**2)
-            inside += int(np.count_nonzero(np.abs(errors[channel]) <= bound))
-            total += len(errors[channel])
+        for number, own in enumerate(folds):
+            errors, variances = own[channel]
+            level = _level([other for k, other in enumerate(folds) if k != number], channel)
+            inside += int(np.count_nonzero(np.abs(errors) <= width * np.sqrt(variances + level**2)))
+            total += len(errors)
         shares.append(inside / total if total else np.nan)
     return np.array(shares)
 
