@@ -70,6 +70,16 @@ class Motors:
         return Motors(*spread)
 
     @property
+    def gain(self) -> Array:
+        """Torque per voltage at rest, K = Kt / R [N·m/V]."""
+        return np.asarray(self.torque_constant / self.resistance)
+
+    @property
+    def lag(self) -> Array:
+        """Time by which the current is late, L / R [s]."""
+        return np.asarray(self.inductance / self.resistance)
+
+    @property
     def braking(self) -> Array:
         """Viscous friction that back-EMF amounts to without inductance, Kt Ke / R."""
         return np.asarray(self.torque_constant * self.back_emf / self.resistance)
