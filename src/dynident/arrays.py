@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar, dataclass_transform
 
 import numpy as np
@@ -95,6 +95,20 @@ def as_samples(values: ArrayLike, name: str, labels: Sequence[str], n_samples: i
 def whole_strides(x: Array) -> Array:
     """The array, copied if its samples are not a whole number of doubles apart (a column of packed records)."""
     return x if all(stride % 8 == 0 for stride in x.strides) else np.ascontiguousarray(x)
+
+
+def gather_arrays(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """What `as_arrays` of some parts gives, each name behind that of its part; a part may be None."""
+    present = {name: part for name, part in parts.items() if part is not None}
+    return {f"{name}.{key}": x for name, part in present.items() for key, x in part.as_arrays().items()}
+
+
+def restore_parts(parts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Give each part back what `gather_arrays` took from it."""
+    for name, part in parts.items():
+        if part is not None:
+            prefix = f"{name}."
+            part.restore({key.removeprefix(prefix): x for key, x in arrays.items() if key.startswith(prefix)})
 
 
 class ReadOnlyDict(dict[K, V]):

@@ -54,13 +54,18 @@ def check_target(path: str | Path) -> None:
         raise InputError(f"{target}: the folder {target.parent} cannot be written to; choose another one")
 
 
-def write_text(path: str | Path, text: str) -> None:
-    """`write_whole` for text."""
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """`write_whole` for bytes that are at hand."""
 
     def write(file: IO[bytes]) -> None:
-        file.write(text.encode())
+        file.write(content)
 
     write_whole(path, write)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """`write_whole` for text."""
+    write_bytes(path, text.encode())
 
 
 def _umask() -> int:

@@ -11,6 +11,7 @@ from dynident.experiments.gravity.fourier import fits, fourier_fit
 from dynident.experiments.gravity.plan import Sweep, plan_sweeps
 from dynident.experiments.gravity.slow_runs import slow_run
 from dynident.experiments.gravity.structure import gravity_base, gravity_columns, joints_without_weight, stages
+from dynident.experiments.options import GravityOptions
 from dynident.experiments.protocol import ExperimentError
 from dynident.plant import Breakaway, MujocoPlant
 from tests.experiments.slow_logs import sweep_log, sweep_logs, there_and_back
@@ -146,7 +147,7 @@ class TestFourier:
         first = di.experiments.gravity_from_logs(kr5, logs)
         assert any("joint5: harmonic 2 of 3 N·m" in text and "--order" in text for text in first.warnings)
         second = di.experiments.gravity_from_logs(kr5, logs, order="auto")
-        assert [one.fit.order for one in second.runs] == [2, 2, 2]
+        assert [one.order for one in second.runs] == [2, 2, 2]
         np.testing.assert_allclose(second.values, second.base.values(), atol=1e-6)
         assert np.abs(first.values - first.base.values()).max() > 0.2
 
@@ -234,24 +235,21 @@ class TestLogs:
 class TestPlan:
     def test_poses_make_every_moment_show(self):
         base = gravity_base(di.load_robot("puma560"))
-        plan = plan_sweeps(base)
-        assert [sweep.joint for own in plan.sweeps for sweep in own] == [5, 4, 3, 2, 1]
-        for own in plan.sweeps:
-            (sweep,) = own
+        sweeps, _ = plan_sweeps(base, GravityOptions())
+        assert [sweep.joint for sweep in sweeps] == [5, 4, 3, 2, 1]
+        for sweep in sweeps:
             q = np.tile(sweep.pose, (30, 1))
             q[:, sweep.joint] = np.linspace(sweep.lower, sweep.upper, 30)
             assert np.ptp(gravity_columns(base.robot, q)[:, sweep.joint], axis=0).max() > 3.0  # of 9.81
 
     def test_limits_shorten_the_range_with_a_note(self):
-        plan = plan_sweeps(gravity_base(di.load_robot("sr400")), joints=["joint2"])
-        ((sweep,),) = plan.sweeps
+        (sweep,), notes = plan_sweeps(gravity_base(di.load_robot("sr400")), GravityOptions(joints=["joint2"]))
         assert (sweep.lower, sweep.upper) == pytest.approx((-2.25, -0.85))
-        assert any("joint2: its limits shorten the range from 120 to" in note for note in plan.notes)
+        assert any("joint2: its limits shorten the range from 120 to" in note for note in notes)
 
     def test_a_narrow_span_gets_a_second_pose(self, base):
-        (own,) = plan_sweeps(base, joints=["q3"], span=0.3).sweeps
-        assert len(own) == 2
-        ((one,),) = plan_sweeps(base, joints=["q3"]).sweeps
+        assert len(plan_sweeps(base, GravityOptions(joints=["q3"], span=0.3))[0]) == 2
+        (one,), _ = plan_sweeps(base, GravityOptions(joints=["q3"]))
         assert one.joint == 2
 
     @pytest.mark.parametrize(
@@ -267,7 +265,7 @@ class TestPlan:
     )
     def test_nonsense_is_refused(self, base, how, words):
         with pytest.raises(di.DynidentError, match=words):
-            plan_sweeps(base, **how)
+            plan_sweeps(base, GravityOptions(**how))
 
 
 class TestMachine:

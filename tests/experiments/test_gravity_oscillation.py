@@ -87,10 +87,10 @@ def test_exact_without_noise_at_any_period(planar, period, friction):
     np.testing.assert_allclose(found.values, found.base.values(values), atol=1e-6)
     model = tree_model(planar)
     for one in found.runs:
-        j = one.fit.run.joint
+        j = one.run.joint
         mass = pin.crba(model, model.createData(), np.array(pose) * (np.arange(3) != j))
         own = mass[j, j] + values[f"Ia{j + 1}"]
-        assert one.fit.coefficients[one.fit.names.index("inertia")] == pytest.approx(own, rel=1e-3)
+        assert one.coefficients[one.names.index("inertia")] == pytest.approx(own, rel=1e-3)
     assert sum("its inertia was fitted along" in note for note in found.notes) == 3
 
 

@@ -9,9 +9,10 @@ import dynident as di
 from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.friction.fitting import fit_friction, friction_columns, shapes
 from dynident.experiments.friction.groups import joint_groups, quiet_pose
-from dynident.experiments.friction.plan import ThereAndBack, Timing, plan_levels
+from dynident.experiments.friction.plan import ThereAndBack, plan_levels
 from dynident.experiments.friction.points import Point, SteadyStretch, both_ways, unsteady
 from dynident.experiments.friction.result import VelocityFriction, residual_shape
+from dynident.experiments.options import FrictionOptions
 from dynident.experiments.protocol import ExperimentError
 from dynident.plant import Breakaway, MujocoPlant, Sensors
 from dynident.report.experiments.friction import section, sections
@@ -84,7 +85,7 @@ def test_equation_8_is_what_the_columns_say(coupled):
 
 
 def test_a_run_goes_there_and_back_over_the_same_positions():
-    motion = ThereAndBack([0.0, 1.0], [0.8, 0.0], 0.9, Timing())
+    motion = ThereAndBack([0.0, 1.0], [0.8, 0.0], 0.9, ramp=0.3, rest=0.1, settle=0.2)
     t = np.linspace(0.0, motion.duration, 4001)
     q, dq, ddq = motion.sample(t)
     np.testing.assert_allclose(np.gradient(q[:, 0], t)[1:-1], dq[1:-1, 0], atol=2e-3)
@@ -104,37 +105,41 @@ def test_plans_stay_within_limits_and_say_why_not():
     robot = di.load_robot("ur10e")
     (group,) = joint_groups(robot, ["q3"])
     bounds, pose = Bounds.of(robot), np.zeros(6)
-    levels, left_out = plan_levels(group, bounds, pose, timing=Timing())
+    levels, left_out = plan_levels(group, bounds, pose, timing=FrictionOptions())
     assert len(levels) == 6
     assert not left_out
     for level in levels:
-        q, dq, _ = level.motion.sample(np.linspace(0.0, level.motion.duration, 200))
+        q, dq, _ = level.sample(np.linspace(0.0, level.duration, 200))
         assert np.all((q[:, 2] > bounds.lower[2]) & (q[:, 2] < bounds.upper[2]))
         assert np.abs(dq[:, 2]).max() < bounds.speed[2]
     with pytest.raises(di.InputError, match=r"faster than 95% of its limit"):
-        plan_levels(group, bounds, pose, speeds=[[0.5, 4.0]], timing=Timing())
+        plan_levels(group, bounds, pose, speeds=[[0.5, 4.0]], timing=FrictionOptions())
     with pytest.raises(di.InputError, match=r"range of elbow is too short to reach this speed.*at most 0.2222 rad/s"):
-        plan_levels(group, bounds, pose, speeds=[[1.0]], ranges={"q3": (0.0, 0.2)}, timing=Timing())
+        plan_levels(group, bounds, pose, speeds=[[1.0]], ranges={"q3": (0.0, 0.2)}, timing=FrictionOptions())
     with pytest.raises(di.InputError, match="range of q3 is 0 to 4"):
-        plan_levels(group, bounds, pose, ranges={"q3": (0.0, 4.0)}, timing=Timing())
+        plan_levels(group, bounds, pose, ranges={"q3": (0.0, 4.0)}, timing=FrictionOptions())
     with pytest.raises(di.InputError, match="positive"):
-        plan_levels(group, bounds, pose, speeds=[[-1.0]], timing=Timing())
+        plan_levels(group, bounds, pose, speeds=[[-1.0]], timing=FrictionOptions())
 
 
 def test_two_coupled_joints_get_every_pair_but_those_at_which_an_element_rests(coupled):
     bounds, pose = Bounds.of(coupled.robot), np.zeros(6)
-    levels, left_out = plan_levels(coupled, bounds, pose, speeds=[[1.0, 2.0], [1.0]], timing=Timing())
-    assert {tuple(np.round(level.speed, 6)) for level in levels} == {(1.0, -2.0), (2.0, -1.0), (2.0, -3.0)}
+    levels, left_out = plan_levels(coupled, bounds, pose, speeds=[[1.0, 2.0], [1.0]], timing=FrictionOptions())
+    assert {tuple(np.round(level.velocity[list(coupled.places)], 6)) for level in levels} == {
+        (1.0, -2.0),
+        (2.0, -1.0),
+        (2.0, -3.0),
+    }
     assert len(left_out) == 1
     assert "element 6 would rest" in left_out[0]
 
 
 def test_slow_joints_get_longer_to_settle(pendulum):
     (group,) = joint_groups(pendulum)
-    bounds, pose, how = Bounds.of(pendulum), np.zeros(1), {"timing": Timing()}
+    bounds, pose, how = Bounds.of(pendulum), np.zeros(1), {"timing": FrictionOptions()}
     slow, fast = plan_levels(group, bounds, pose, speeds=[[0.01, 1.0]], **how)[0]
     for level, settle in ((slow, 4.0), (fast, 0.2)):
-        (start, stop), _ = level.motion.windows
+        (start, stop), _ = level.windows
         assert start == pytest.approx(0.1 + 0.3 + settle)
         assert stop - start == pytest.approx(0.6 + settle)
     with pytest.raises(di.InputError, match="too short to settle"):
@@ -398,6 +403,6 @@ def test_bad_arguments(pendulum):
         with pytest.raises(di.DynidentError, match=message):
             di.experiments.velocity_friction(machine, **how)
     with pytest.raises(di.InputError, match=r"at least 0\.6 s"):
-        Timing(cruise=0.1)
+        FrictionOptions(cruise=0.1)
     other = joint_groups(di.load_robot("cylindrical"))
     assert other[1].units == ("m/s",)

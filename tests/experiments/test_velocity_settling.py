@@ -12,8 +12,9 @@ from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.friction.fitting import fit_friction
 from dynident.experiments.friction.groups import joint_groups
 from dynident.experiments.friction.links import acceleration_columns
-from dynident.experiments.friction.plan import Timing, joint_range, plan_levels, prolong_level
+from dynident.experiments.friction.plan import joint_range, plan_levels, prolong_level
 from dynident.experiments.friction.points import Point, SteadyStretch, both_ways, derivatives, settling
+from dynident.experiments.options import FrictionOptions
 from dynident.plant import MujocoPlant, Sensors
 from tests import strangers
 from tests.strangers import STRANGERS, calibration
@@ -170,17 +171,17 @@ def test_links_that_are_described_wrong():
 
 def test_a_run_is_prolonged_and_slowed_where_the_range_ends(pendulum):
     (group,) = joint_groups(pendulum)
-    bounds, timing, ranges = Bounds.of(pendulum), Timing(), {"q1": (-1.0, 1.0)}
+    bounds, timing, ranges = Bounds.of(pendulum), FrictionOptions(), {"q1": (-1.0, 1.0)}
     span = joint_range(group, bounds, ranges)
     slow, fast = plan_levels(group, bounds, np.zeros(1), speeds=[[0.3, 2.0]], ranges=ranges, timing=timing)[0]
     again, word = prolong_level(group, slow, span, timing, 0.5, slower=True)
     assert word == ""
-    assert again.motion.settle == pytest.approx(0.5)
-    assert again.motion.cruise == pytest.approx(1.0 + 2.0 * (0.5 - 0.2))
+    assert again.settle == pytest.approx(0.5)
+    assert again.cruise == pytest.approx(1.0 + 2.0 * (0.5 - 0.2))
     again, word = prolong_level(group, fast, span, timing, 0.5, slower=True)
-    assert again.speed == pytest.approx(2.0 / (0.3 + 2.0 * 0.5 + 0.2))
+    assert again.velocity == pytest.approx(2.0 / (0.3 + 2.0 * 0.5 + 0.2))
     assert "times its velocity, for the range is too short" in word
-    q, _, _ = again.motion.sample(np.linspace(0.0, again.motion.duration, 300))
+    q, _, _ = again.sample(np.linspace(0.0, again.duration, 300))
     assert q.min() > -1.0 - 1e-9
     assert q.max() < 1.0 + 1e-9
     again, word = prolong_level(group, fast, span, timing, 0.5, slower=False)

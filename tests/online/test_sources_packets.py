@@ -10,7 +10,7 @@ import pytest
 
 import dynident as di
 from dynident.logs.log import Log, joint_positions, row_torques
-from dynident.online.sources.packets import LONGEST, ChannelMap, PacketError, PacketReader
+from dynident.online.sources.packets import LONGEST, PacketError, PacketReader
 from dynident.online.state import Counters
 
 ROBOT = di.load_robot("pendulum-2")
@@ -18,7 +18,7 @@ NAMES = ROBOT.joint_names
 
 
 def reader(robot=ROBOT, columns=None) -> PacketReader:
-    return PacketReader(ChannelMap(robot, columns, "sender"), Counters())
+    return PacketReader(robot, columns, "sender", Counters())
 
 
 def sample(message: object, robot=ROBOT, columns=None):

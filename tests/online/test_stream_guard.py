@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.online.guard import CONFIRMED, PAUSE, Guard
+from dynident.online.guard import Guard
 from dynident.online.sources.source import Samples
 from dynident.online.state import Counters
+from dynident.online.thresholds import THRESHOLDS
 
 
 def block(time, numbers=None) -> Samples:
@@ -79,8 +80,8 @@ def test_a_clock_that_starts_anew_is_believed_after_a_while_and_stamps_go_on_ris
     first = admitted(guard, 100.0 + np.arange(50) / 10)
     again = admitted(guard, np.arange(200) / 10)
     assert tally.restarts == 1
-    assert tally.late == CONFIRMED - 1
-    assert again[0] == first[-1] + PAUSE
+    assert tally.late == THRESHOLDS.confirming_samples - 1
+    assert again[0] == first[-1] + THRESHOLDS.pause_s
     assert len(again) == 200 - tally.late
     np.testing.assert_allclose(np.diff(again), 0.1)
 

@@ -12,7 +12,6 @@ import pytest
 
 import dynident as di
 from dynident.experiments.friction.fitting import fit_friction, shapes
-from dynident.experiments.friction.plan import Timing
 from dynident.plant import MujocoPlant, Sensors
 from dynident.report.experiments.friction import section
 
@@ -26,9 +25,7 @@ NOISE = np.array([20.0, 20.0, 0.6, 0.6, 0.6, 20.0])  # [N·m]
 def sr400(speeds5, speeds6, *, seed=0, cruise=1.0):
     robot = di.load_robot("sr400")
     plant = MujocoPlant(robot, "plant", sensors=Sensors(resolution=QUANTUM, torque_noise=NOISE), seed=1000 * seed)
-    found = di.experiments.velocity_friction(
-        plant, ["q5", "q6"], speeds={"q5": speeds5, "q6": speeds6}, timing=Timing(cruise=cruise)
-    )
+    found = di.experiments.velocity_friction(plant, ["q5", "q6"], speeds={"q5": speeds5, "q6": speeds6}, cruise=cruise)
     return found, robot.value_set("plant")
 
 
@@ -102,7 +99,7 @@ def ur10e(effects, joint, speeds, locked=None, **how):
     robot = di.load_robot("ur10e").lock(**(locked or {}))
     sensors = Sensors(resolution=2.0 * np.pi / 2**17, torque_noise=0.5)
     plant = MujocoPlant(robot, "plant", sample_time=2e-3, sensors=sensors, effects=effects)
-    found = di.experiments.velocity_friction(plant, [joint], speeds=speeds, timing=Timing(cruise=0.8), **how)
+    found = di.experiments.velocity_friction(plant, [joint], speeds=speeds, cruise=0.8, **how)
     return found, robot.value_set("plant")
 
 

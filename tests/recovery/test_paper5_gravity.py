@@ -71,7 +71,7 @@ def test_with_friction_and_noise(robot):
     found = di.experiments.gravity_moments(machine(robot, "plant", noise=1.0, resolution=COUNT), speed=0.3)
     assert np.abs(found.values - TABLE4).max() < 0.1
     assert found.std.max() < 0.06
-    assert all(np.degrees(np.ptp(one.fit.run.angle)) > 115.0 for one in found.runs)
+    assert all(np.degrees(np.ptp(one.run.angle)) > 115.0 for one in found.runs)
 
 
 @pytest.mark.full

@@ -97,13 +97,13 @@ def run_gravity(options: GravityArguments) -> int:
 
 def _show_plan(options: GravityArguments, experiment: GravityExperiment) -> int:
     from dynident.experiments.bench import Bounds
+    from dynident.experiments.gravity.plan import describe
 
-    plan = experiment.plan(Bounds.of(experiment.robot))
-    lines = plan.lines(experiment.robot)
+    lines = [describe(experiment.robot, sweep) for sweep in experiment.plan(Bounds.of(experiment.robot))]
     if options.json:
-        print(json.dumps({"sweeps": lines, "notes": list(plan.notes), "warnings": []}))
+        print(json.dumps({"sweeps": lines, "notes": experiment.notes, "warnings": []}))
     else:
-        print("\n".join([f"{len(lines)} sweeps, from the tip inwards:", *lines, *plan.notes]))
+        print("\n".join([f"{len(lines)} sweeps, from the tip inwards:", *lines, *experiment.notes]))
     return 0
 
 
@@ -118,7 +118,6 @@ def _order(options: GravityArguments) -> Order:
 # `dynident friction`: friction at constant velocities, on a machine or from logs.
 
 _VELOCITY_RATE = 500.0  # [Hz] of the simulated machine
-_TIMES = ("cruise", "ramp", "settle")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +127,6 @@ class FrictionArguments(FrictionOptions, ExperimentArguments, LogReading):
     logs: tuple[str, ...] = option(
         (), "logs in which joints move alone, instead of runs on a machine", flags=("--from",), many=True, metavar="LOG"
     )
-    cruise: float | None = option(None, "longest time at a velocity", unit="s", metavar="SECONDS", shown="1")
-    ramp: float | None = option(None, "from rest to a velocity", unit="s", metavar="SECONDS", shown="0.3")
-    settle: float | None = option(None, "at a velocity before it is measured", unit="s", metavar="SECONDS", shown="0.2")
 
 
 _OF_LOGS = ("joints", "gravity", "fit", "friction")
@@ -140,7 +136,6 @@ def run_friction(options: FrictionArguments) -> int:
     """`dynident friction`."""
     from dynident.cli.inputs import logs_of, parse_positions, robot_of
     from dynident.experiments.friction import velocity_friction_from_logs
-    from dynident.experiments.friction.plan import Timing
     from dynident.experiments.friction.procedure import FrictionExperiment
 
     robot, how = robot_of(options), plain_options(options, FrictionOptions)
@@ -148,7 +143,7 @@ def run_friction(options: FrictionArguments) -> int:
     if options.fit is not None and options.gravity != "cancel":
         raise InputError("--fit tells gravity; leave --gravity out")
     if options.logs:
-        names = [name for name in (*how, *_TIMES, "plant", *SIMULATED) if name not in _OF_LOGS]
+        names = [name for name in (*how, "plant", *SIMULATED) if name not in _OF_LOGS]
         refuse_given(options, names, "is for runs on a machine; leave it out with --from")
         logs = logs_of(options.logs, robot, options, "validation")
         found = velocity_friction_from_logs(robot, logs, **{name: how[name] for name in _OF_LOGS})
@@ -157,12 +152,10 @@ def run_friction(options: FrictionArguments) -> int:
     how["at"] = parse_positions(how["at"] or "", "--at")
     if options.plant is not None:
         _check_pose(robot, how["joints"], how["at"])
-    times = {name: getattr(options, name) for name in _TIMES if getattr(options, name) is not None}
     example = "numbers such as 0.1,0.5,1, or by joint q5=1:2:3,q6=0.8:2.4"
     how |= {"speeds": parse_levels(how["speeds"], "--speeds", example), "ranges": _ranges(how["ranges"])}
     plant = machine(options, robot, rate=_VELOCITY_RATE, encoder=_ENCODER)
-    experiment = FrictionExperiment(robot, FrictionOptions(**how | {"timing": Timing(**times)}))
-    found = perform(options, experiment, plant)
+    found = perform(options, FrictionExperiment(robot, FrictionOptions(**how)), plant)
     return show_result("friction", options, found if options.plant else found.beside(_truth(options, robot)))
 
 

@@ -38,6 +38,10 @@ class LinearizationPoint:
             self._last = samples, self.torque_at(samples.q, samples.dq, samples.ddq)
         return self._last[1]
 
+    def set_torque(self, samples: MotionSamples, torque: Array) -> None:
+        """Take the torque of the next samples as given instead of evaluating it."""
+        self._last = samples, torque
+
     def torque_at(self, q: Array, dq: Array, ddq: Array, robot: Robot | None = None) -> Array:
         """The same in another state, or for a robot that differs in how it stands."""
         return inverse_dynamics(robot or self.robot, q, dq, ddq, "rigid", self.links)

@@ -1,4 +1,7 @@
-"""`Machine`: a plant as a bench asks it. Whatever its code raises is reported as a failure of the machine."""
+"""`Bench`: a plant under watch. Every run is recorded and bounded, ends at a safe stop, and is saved as it ends.
+
+The plant may be a user's own: whatever its code raises is reported as a failure of the machine.
+"""
 
 from __future__ import annotations
 
@@ -28,74 +31,6 @@ class ExperimentError(DynidentError):
     """An experiment that had to end without an answer; its runs so far are with the `Bench`."""
 
 
-class Machine:
-    """A plant whose calls fail with an `ExperimentError` and whose readings are looked at.
-
-    Args:
-        plant: The plant, possibly a user's own.
-        label: Name of the run, for messages.
-    """
-
-    def __init__(self, plant: Plant, label: str) -> None:
-        self.plant, self.label = plant, label
-        self._names = plant.robot.joint_names
-        self._failures: list[str] = []  # one that does not stop must not hide why it had to
-
-    def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
-        """`Plant.reset`."""
-        self._ask("reset", self.plant.reset, q, dq)
-
-    def apply(self, quantity: str, command: Array) -> None:
-        """`Plant.apply_torque` or `Plant.apply_voltage`, by the quantity that a controller commands."""
-        name = f"apply_{quantity}"
-        self._ask(name, getattr(self.plant, name), command)
-
-    def step(self) -> None:
-        """`Plant.step`."""
-        self._ask("step", self.plant.step)
-
-    def stop(self) -> None:
-        """`Plant.stop`."""
-        self._ask("stop", self.plant.stop)
-
-    def read(self) -> Reading:
-        """`Plant.read`; a reading that is no number would pass every bound, so it is an error.
-
-        Raises:
-            ExperimentError: For numbers that are missing or not finite.
-        """
-        reading: Reading = self._ask("read", self.plant.read)
-        for name in ("q", "dq", "tau"):
-            values = np.asarray(getattr(reading, name), dtype=np.float64)
-            if values.shape != (len(self._names),):
-                raise ExperimentError(
-                    f"{self.label}: the machine reads {name} of shape {values.shape}; expected ({len(self._names)},), "
-                    f"one number for each of {', '.join(self._names)}"
-                )
-            if not np.isfinite(values).all():
-                joint = self._names[int(np.argmin(np.isfinite(values)))]
-                raise ExperimentError(
-                    f"{self.label}: the machine reads {name} of joint {joint} as {values[~np.isfinite(values)][0]} at "
-                    f"t = {reading.time:.4g} s; a run without its state cannot go on"
-                )
-        return reading
-
-    def limited(self) -> str:
-        """The first joint whose command was limited; empty for none."""
-        limited = self.plant.saturated
-        known = [name for name in self._names if name in limited]
-        return (known or sorted(map(str, limited)) or [""])[0]
-
-    def _ask(self, name: str, call: Callable[..., Any], *values: object) -> Any:
-        try:
-            return call(*values)
-        except DynidentError:
-            raise
-        except Exception as error:  # a user's own code: anything
-            self._failures.append(f"the machine failed in {name}: {problem(error)}")
-            raise ExperimentError(f"{self.label}: {'; '.join(self._failures)}") from error
-
-
 def problem(error: BaseException) -> str:
     """What went wrong in a user's own code: its kind, its words and the line that raised it."""
     words = " ".join(str(error).split())
@@ -105,9 +40,6 @@ def problem(error: BaseException) -> str:
         return text
     return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
-
-# ----------------------------------------------------------------------------------------------------------------------
-# `Bench`: a plant under watch. Every run is recorded and bounded, ends at a safe stop, and is saved as it ends.
 
 End = Literal["done", "stopped", "bound", "speed", "saturated", "unstable", "interrupted"]
 
@@ -129,7 +61,7 @@ class Bounds:
     @staticmethod
     def of(robot: Robot) -> Bounds:
         """The robot's own limits; none where it states none."""
-        limits = [robot.joints[robot.active[i]].limits for i in robot.moving]
+        limits = [joint.limits for joint in robot.moving_joints]
         return Bounds(
             np.array([-math.inf if one.lower is None else one.lower for one in limits]),
             np.array([math.inf if one.upper is None else one.upper for one in limits]),
@@ -237,6 +169,7 @@ class Bench:
         self.folder = None if folder is None else Path(folder)
         self.progress: Progress = progress or (lambda what, done, total: None)
         self.runs: list[Run] = []
+        self._failures: list[str] = []  # of a run: a machine that does not stop must not hide why it had to
         if self.folder is not None:
             _new_folder(self.folder)
 
@@ -272,43 +205,75 @@ class Bench:
         state = start if isinstance(start, tuple) else (start, None)
         if isinstance(plant, MujocoPlant):
             plant.seed += 1  # it repeats its noise after each reset; what all runs share would look like the machine
-        machine = Machine(plant, label)
         kept: list[Reading] = []
         end: End = "interrupted"
         joint = ""
         try:
-            machine.reset(*state)
+            self._failures.clear()
+            self._ask(label, "reset", *state)
             controller.start(plant.sample_time)
             for k in range(n + 1):
-                reading = machine.read()
+                reading = self._read(label)
                 kept.append(reading)
                 broken = limits.broken(reading.q, reading.dq)
                 if broken is not None:
                     end, joint = broken[0], self.robot.joint_names[broken[1]]
                 elif until is not None and until(reading):
                     end = "stopped"
-                elif saturation and machine.limited():
-                    end, joint = "saturated", machine.limited()
+                elif saturation and (limited := self._limited_joint()):
+                    end, joint = "saturated", limited
                 elif k == n:
                     end = "done"
                 if end != "interrupted":
                     break
-                machine.apply(controller.quantity, controller.command(plant.time, reading))
-                machine.step()
+                self._ask(label, f"apply_{controller.quantity}", controller.command(plant.time, reading))
+                self._ask(label, "step")
         except UnstableError as error:
             end, joint = "unstable", error.joint
         finally:
             try:
-                machine.stop()
+                self._ask(label, "stop")
             finally:  # a machine that does not even stop leaves what it recorded
                 run = _run(label, kept, end, joint)
-                self._keep(run)
+                self.runs.append(run)
+                if self.folder is not None and len(run.time):
+                    write_log(run.log(self.robot), self.folder / f"{len(self.runs):03d}-{run.label}.csv")
         return run
 
-    def _keep(self, run: Run) -> None:
-        self.runs.append(run)
-        if self.folder is not None and len(run.time):
-            write_log(run.log(self.robot), self.folder / f"{len(self.runs):03d}-{run.label}.csv")
+    def _ask(self, label: str, name: str, *values: object) -> Any:
+        """Call a method of the plant; whatever a user's own code raises is an `ExperimentError` of the run."""
+        try:
+            return getattr(self.plant, name)(*values)
+        except DynidentError:
+            raise
+        except Exception as error:  # a user's own code: anything
+            self._failures.append(f"the machine failed in {name}: {problem(error)}")
+            raise ExperimentError(f"{label}: {'; '.join(self._failures)}") from error
+
+    def _read(self, label: str) -> Reading:
+        """`Plant.read`; a reading that is missing or no number would pass every bound, so it is an error."""
+        reading: Reading = self._ask(label, "read")
+        names = self.robot.joint_names
+        for name in ("q", "dq", "tau"):
+            values = np.asarray(getattr(reading, name), dtype=np.float64)
+            if values.shape != (len(names),):
+                raise ExperimentError(
+                    f"{label}: the machine reads {name} of shape {values.shape}; expected ({len(names)},), "
+                    f"one number for each of {', '.join(names)}"
+                )
+            if not np.isfinite(values).all():
+                joint = names[int(np.argmin(np.isfinite(values)))]
+                raise ExperimentError(
+                    f"{label}: the machine reads {name} of joint {joint} as {values[~np.isfinite(values)][0]} at "
+                    f"t = {reading.time:.4g} s; a run without its state cannot go on"
+                )
+        return reading
+
+    def _limited_joint(self) -> str:
+        """The first joint whose command was limited; empty for none."""
+        limited = self.plant.saturated
+        known = [name for name in self.robot.joint_names if name in limited]
+        return (known or sorted(map(str, limited)) or [""])[0]
 
 
 def _new_folder(folder: Path) -> None:

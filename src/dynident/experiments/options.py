@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from dynident.arrays import Array
     from dynident.estimate.fit import Fit
-    from dynident.experiments.friction.plan import Timing
     from dynident.experiments.gravity.plan import Sweep
     from dynident.plant.controllers import Controller
     from dynident.robot.model import Robot
@@ -28,6 +27,7 @@ Gravity = Literal["cancel", "model", "none"]  # where the gravity of a run comes
 Way = Literal["sequential", "together"]  # how effective inertias become combinations
 StageName = Literal["both", "gravity", "inertia"]
 SearchName = Literal["extrapolate", "creep", "walk"]
+MOST_SWEEP_POSES = 4  # of a joint
 TAYLOR_TERMS = (2, 24)  # of the series for A and U: fewest and most
 
 
@@ -85,7 +85,13 @@ class GravityOptions(Options):
         shown="where every moment shows",
     )
     least_poses: int = option(
-        1, "sweeps of each joint at different poses, at least", flags=("--poses",), least=1, metavar="N"
+        1,
+        "sweeps of each joint at different poses, at least",
+        flags=("--poses",),
+        least=1,
+        most=MOST_SWEEP_POSES,
+        expected=f"1 to {MOST_SWEEP_POSES}",
+        metavar="N",
     )
     span: float | None = option(
         None,
@@ -158,10 +164,42 @@ class FrictionOptions(Options):
     friction: str | Sequence[str] | None = option(
         None, "laws beside viscous and Coulomb: stribeck(0.2), sign(0.2), quadratic, cubic", metavar="WHICH"
     )
-    timing: Timing | None = option(None, "of the runs", cli=False)
     bandwidth: float = option(
         30.0, "of the feedback that moves and holds the joints", unit="rad/s", minimum=0.0, metavar="RAD/S"
     )
+    cruise: float = option(
+        1.0,
+        "longest time at a velocity; less where the range is short, more where a slow joint needs longer to settle",
+        unit="s",
+        minimum=0.0,
+        metavar="SECONDS",
+    )
+    ramp: float = option(0.3, "from rest to a velocity", unit="s", minimum=0.0, metavar="SECONDS")
+    settle: float = option(
+        0.2, "at a velocity before it is measured, on either way", unit="s", minimum=0.0, metavar="SECONDS"
+    )
+    least: float = option(0.2, "shortest time that is measured", unit="s", minimum=0.0, cli=False)
+    rest: float = option(0.1, "time before each way", unit="s", minimum=0.0, cli=False)
+    wind: float = option(
+        0.04,
+        "way over which the feedback winds up against friction before a joint follows",
+        unit="rad; a tenth in m",
+        minimum=0.0,
+        cli=False,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cruise < self.shortest_cruise:
+            raise InputError(
+                f"cruise is {self.cruise:g} s; at least {self.shortest_cruise:g} s, twice settle and least, must be at "
+                "speed"
+            )
+
+    @property
+    def shortest_cruise(self) -> float:
+        """Least time at a velocity that leaves something to measure [s]."""
+        return 2.0 * self.settle + self.least
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dynident.options import Options, option
+from dynident.options import TERMS_HELP, Options, option
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from dynident.motion.limits import PerJoint, Range
 
 LONGEST_DURATION_S = 3600.0  # of a motion that is searched for
-_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
 _FOR_ALL = "of all joints (smaller ones of the robot stay), or by joint (in place of the robot's)"
 
 
@@ -64,7 +63,7 @@ class ExcitationOptions(Options):
         "dynamic", "dynamic (torque of every joint) or energy", choices=("dynamic", "energy"), metavar="NAME"
     )
     terms: TermsLike = option(
-        "rigid,Ia,Fv,Fc(0.02),Fo", f"terms of the model that is to be identified; {_TERMS}", shown="all"
+        "rigid,Ia,Fv,Fc(0.02),Fo", f"terms of the model that is to be identified; {TERMS_HELP}", shown="all"
     )
     noise: PerJoint | None = option(
         None,

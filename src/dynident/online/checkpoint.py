@@ -9,13 +9,13 @@ import time
 import zipfile
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from dynident.dynamics.terms import stored_terms
 from dynident.errors import DynidentError, InputError
-from dynident.files import check_target, write_whole
+from dynident.files import check_target, write_bytes
 from dynident.identifiability.base import base_parameters
 from dynident.online.options import OnlineOptions
 from dynident.online.prior import Prior
@@ -32,12 +32,7 @@ T = TypeVar("T", bound="OnlineIdentifier")
 
 def save(identifier: OnlineIdentifier, path: str | Path) -> None:
     """Write a checkpoint; an older one stays until the new one is complete."""
-    content = checkpoint_bytes(identifier)
-
-    def write(file: IO[bytes]) -> None:
-        file.write(content)
-
-    write_whole(path, write)
+    write_bytes(path, checkpoint_bytes(identifier))
 
 
 def checkpoint_bytes(identifier: OnlineIdentifier) -> bytes:
@@ -171,11 +166,8 @@ class Checkpoints:
         self._raise()
 
     def _save(self, packed: bytes) -> None:
-        def write(file: IO[bytes]) -> None:
-            file.write(packed)
-
         try:
-            write_whole(str(self._path), write)
+            write_bytes(str(self._path), packed)
         except (DynidentError, OSError) as error:
             self._fault = error
 

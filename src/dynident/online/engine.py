@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, Mask
+from dynident.arrays import Array, Mask, gather_arrays, restore_parts
 from dynident.dynamics.terms import along_terms
 from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.online.changes import KINDS, Change, detect_change, kind_of
@@ -26,7 +26,7 @@ from dynident.online.history import (
 from dynident.online.instants import RecentRows, Response, at_once, possible_instants
 from dynident.online.monitor import ErrorMonitor
 from dynident.online.options import OnlineOptions
-from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadColumns, PayloadState, with_robot
+from dynident.online.payload import MASS, PAYLOAD_UNKNOWNS, PayloadState, Unknowns, with_robot
 from dynident.online.prior import Prior
 from dynident.online.rows import FollowedColumns, RowMaker, SeriesStructure
 from dynident.online.thresholds import THRESHOLDS
@@ -37,7 +37,7 @@ class Engine:
 
     Args:
         known: The model and what is known about it.
-        columns: The unknowns of a payload, or None for the base parameters.
+        unknowns: What is estimated.
         structure: Where the torque comes from.
         options: All options.
         filters: What made the motion.
@@ -47,7 +47,7 @@ class Engine:
     def __init__(
         self,
         known: Prior,
-        columns: PayloadColumns | None,
+        unknowns: Unknowns,
         structure: SeriesStructure,
         options: OnlineOptions,
         filters: CausalFilter,
@@ -56,26 +56,25 @@ class Engine:
         sample_time = filters.sample_time
         seconds = box * sample_time
         n = len(known.base.robot.joint_names)
-        self.known, self.columns, self.options = known, columns, options
+        self.known, self.options, self.payload = known, options, unknowns.payload
         followed = FollowedColumns(known, sample_time) if along_terms(known.base.terms) else None
-        chart = None if columns is None else columns.chart
-        self.maker = RowMaker(known, chart, options.rest_speed, structure, box, followed)
-        self.lean = leaning_rows(known, columns, options.lean)
-        self.detect = columns is not None if options.detect is None else options.detect
-        per = max(1, round(options.stretch_seconds(columns is not None) / seconds))
+        self.maker = RowMaker(known, unknowns.chart, options.rest_speed, structure, box, followed)
+        self.lean = unknowns.lean
+        self.detect = self.payload if options.detect is None else options.detect
+        per = max(1, round(options.stretch_seconds(self.payload) / seconds))
         self._window = round(options.window / seconds)
         ring = round(THRESHOLDS.ring_windows * self._window) if self.detect else 0
-        n_cross = 0 if columns is None else known.base.n
+        n_cross = known.base.n if self.payload else 0
         self.history = RowHistory(
             self.maker.k, n_cross, self.maker.slab, options.forgetting, options.memory, per, ring, seconds
         )
         self.monitor = ErrorMonitor(n, THRESHOLDS.error_seconds / seconds)
         self.moved = np.zeros(n, dtype=bool)
         self.changes: list[Change] = []
-        self.values = start_values(known, columns)
-        # Whether errors of the values say nothing: those of a payload that is gone, or zeros that nobody has estimated.
-        self._outdated = columns is None and not known.anything
-        self._settling = columns is None and not known.anything  # whether errors are still those of unfinished values
+        self.values = unknowns.start.copy()
+        # Whether errors of the values say nothing: those of a payload that is gone, or zeros that nobody has estimated;
+        # and whether they are still those of unfinished values.
+        self._outdated = self._settling = not self.payload and not known.anything
         self._monitored: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
         # How the filters spread a step of the torque, and how far to either side [s].
         self._response: Response = filters.step_response
@@ -83,7 +82,7 @@ class Engine:
         self._offsets = np.arange(box) * np.float64(-sample_time)  # of the instants of a box against its end [s]
         self._recent: RecentRows | None = None  # what tells the instant of a change, and
         self._before = np.zeros(0)  # (k,) the unknowns before the last one; empty without any
-        if self.detect and columns is not None:
+        if self.detect and self.payload:
             self._recent = RecentRows(self.history.k, n, ring + self._window)
         self.time = -np.inf  # of the last instant, at rest or not
 
@@ -189,7 +188,7 @@ class Engine:
             whole.rows >= THRESHOLDS.rows_per_unknown * history.k
         ):  # errors of values that hardly stand on anything would say nothing
             found = quick_values(whole, self.lean, self.monitor.inflation)
-            if found is None and self.columns is not None:  # an arm that never shows all ten numbers of a payload
+            if found is None and self.payload:  # an arm that never shows all ten numbers of a payload
                 found = solve_stretch(whole, self.lean, self.monitor.inflation, INFORMATION.noisy_rank).values
             if found is not None:
                 self.values, self._outdated = found, False
@@ -216,7 +215,7 @@ class Engine:
     def _look_for_change(self) -> None:
         history, least = self.history, self.options.least_mass
         old, ring = history.before_ring(), list(history.ring)
-        n_tested = history.k if self.columns is None else PAYLOAD_UNKNOWNS
+        n_tested = PAYLOAD_UNKNOWNS if self.payload else history.k
         found = detect_change(old, ring, self._window, n_tested)
         if found is None:
             return
@@ -226,7 +225,7 @@ class Engine:
         alike = old.alike if old.instants else ring[0].alike
         had, has = self._mass(before, alike), self._mass(after, alike)
         doubt = float(np.hypot(had[1], has[1]))
-        if self.columns is not None and not abs(has[0] - had[0]) > max(THRESHOLDS.mass_significant * doubt, least):
+        if self.payload and not abs(has[0] - had[0]) > max(THRESHOLDS.mass_significant * doubt, least):
             return
         if len(self._before):  # all rows of the payload that is gone are known now
             self._settle_change(before, alike)
@@ -244,7 +243,7 @@ class Engine:
 
         Zeros where no payload was asked for. The error of the known robot is the same before and after a change.
         """
-        if self.columns is None:
+        if not self.payload:
             return 0.0, 0.0
         found = solve_stretch(part, self.lean, alike, INFORMATION.noisy_rank)
         return float(found.values[MASS]), float(found.std[MASS]) if found.determined[MASS] else np.inf
@@ -265,7 +264,7 @@ class Engine:
         """The record of a change at the moment of notice."""
         had, has = self._mass(before, alike), self._mass(after, alike)
         kind, middle = kind_of(had, has, self.options.least_mass), 0.5 * (span[0] + span[1])
-        if self.columns is None:
+        if not self.payload:
             return Change(span[1], span[0], float(self.time), 0.0, 0.0, kind, F, middle, 0.0, 0.0)
         known = self.solve(before, alike)
         self._before = known.values
@@ -284,7 +283,7 @@ class Engine:
         payload are taken to be as alike as the fit of the robot found them over its logs, at least.
         """
         alike = self.monitor.inflation if alike is None else alike
-        if self.columns is None:
+        if not self.payload:
             return solve_stretch(part, self.lean, alike)
         found = solve_stretch(part, self.lean, max(alike, self.known.inflation), INFORMATION.noisy_rank)
         return replace(found, covariance=with_robot(found, part.cross, self.known))
@@ -332,10 +331,7 @@ class Engine:
             "watched": np.array(self._monitored).reshape(len(self._monitored), *self.monitor.as_array().shape),
             "before": self._before.copy(),
         }
-        if self._recent is not None:
-            own |= {f"recent.{name}": value for name, value in self._recent.as_arrays().items()}
-        own |= {f"box.{name}": value for name, value in self.maker.as_arrays().items()}
-        return own | {f"track.{name}": value for name, value in self.history.as_arrays().items()}
+        return own | gather_arrays({"recent": self._recent, "box": self.maker, "track": self.history})
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Continue from what `as_arrays` gave."""
@@ -346,10 +342,8 @@ class Engine:
         self.changes = _changes(arrays["changes"], arrays.get("refined"))
         self._monitored = deque(np.array(one) for one in arrays.get("watched", ()))
         self._before = np.array(arrays.get("before", np.zeros(0)))
-        for prefix, restore in (("box.", self.maker.restore), ("track.", self.history.restore)):
-            restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
-        if self._recent is not None and "recent.time" in arrays:
-            self._recent.restore({name: arrays[f"recent.{name}"] for name in ("time", "rows")})
+        recent = self._recent if "recent.time" in arrays else None  # checkpoints of earlier versions have none
+        restore_parts({"recent": recent, "box": self.maker, "track": self.history}, arrays)
 
 
 _NUMBERS = ("time", "before", "found", "mass_before", "mass_after", "evidence")
@@ -368,18 +362,6 @@ def _changes(numbers: Array, refined: Array | None) -> list[Change]:
             )
         found.append(change)
     return found
-
-
-def leaning_rows(known: Prior, columns: PayloadColumns | None, lean: float) -> Array:
-    """Rows that hold the unknowns near what is known, (m, k + 1)."""
-    if columns is not None:
-        return columns.lean
-    return np.asarray(np.sqrt(lean) * known.regularization()) if lean else np.zeros((0, known.base.n + 1))
-
-
-def start_values(known: Prior, columns: PayloadColumns | None) -> Array:
-    """(k,) values before the first row: no payload, or the robot as it is known."""
-    return np.array(known.beta) if columns is None else np.zeros(len(columns.names))
 
 
 def _runs(kept: Mask) -> list[tuple[slice, bool]]:

@@ -104,7 +104,7 @@ class CausalFilter:
         found = self.push_one(time, self.signals(q, tau, dq))
         if found is None:
             return None
-        return self._result(np.array([time - self.delay_seconds]), found[None])
+        return FilteredMotion(np.array([time - self.delay_seconds]), *self.parts(found[None]))
 
     def signals(self, q: Array, tau: Array, dq: Array | None) -> Array:
         """(.., width) positions, torques and perhaps velocities side by side.
@@ -166,11 +166,7 @@ class CausalFilter:
         return self.push_signals(time, self.signals(q, tau, dq))
 
     def push_signals(self, time: Array, values: Array) -> FilteredMotion:
-        """Many samples (n, width) of signals side by side."""
-        return self._result(*self._many(time, values))
-
-    def _many(self, time: Array, values: Array) -> tuple[Array, Array]:
-        """The same as sample by sample: instants, and (n, 4, width)."""
+        """Many samples (n, width) of signals side by side; the same as sample by sample."""
         results: list[tuple[Array, Array]] = []
         start = 0
         while start < len(time):
@@ -184,9 +180,9 @@ class CausalFilter:
                 results.append((time[start : start + 1] - self.delay_seconds, one[None]))
             start += 1
         if not results:
-            return np.zeros(0), np.zeros((0, 4, self.width))
-        instants, parts = zip(*results, strict=True)
-        return np.concatenate(instants), np.concatenate(parts)
+            return FilteredMotion(np.zeros(0), *self.parts(np.zeros((0, 4, self.width))))
+        instants, found = zip(*results, strict=True)
+        return FilteredMotion(np.concatenate(instants), *self.parts(np.concatenate(found)))
 
     def _regular(self, time: Array, start: int) -> int:
         """End of the samples from `start` that follow each other, and the last one before, without a fault."""
@@ -203,10 +199,6 @@ class CausalFilter:
         self._held[: self.length] = self._held[self.length :] = series[-self.length :]
         self._count, self._last = self.length, float(time[-1])
         return time - self.delay_seconds, found
-
-    def _result(self, time: Array, found: Array) -> FilteredMotion:
-        """Named parts of filtered signals (n, 4, width)."""
-        return FilteredMotion(time, *self.parts(found))
 
     def parts(self, found: Array) -> tuple[Array, Array, Array, Array]:
         """q, dq, ddq, tau of filtered signals (.., 4, width)."""

@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 from dynident.arrays import Array
 from dynident.online.sources.source import Samples
 from dynident.online.state import Counters
+from dynident.online.thresholds import THRESHOLDS
 
-LEAP = 60.0  # [s] ahead of the last sample; a stamp further ahead is believed only when others confirm it
-CONFIRMED = 20  # samples in order on another clock, after which the sender's clock counts as started anew
-PAUSE = 1.0  # [s] between the samples of two clocks or logs; a gap of this length is no loss, but a sender that paused
-_TYPICAL = 64  # steps whose median is the typical one
-_FIRST = 16  # the same at the beginning; before, nothing is known about gaps
-_GAP = 1.5  # typical steps, beyond which a sample is missing
+_TYPICAL_STEPS = 64  # whose median is the typical one
+_FIRST_STEPS = 16  # the same at the beginning; before, nothing is known about gaps
 
 
 class Guard:
@@ -60,13 +57,13 @@ class Guard:
 
     def _all_well(self, time: Array, sequence: NDArray[np.int64] | None) -> bool:
         """The quick way for long blocks of a log: nothing to count, nothing to keep back."""
-        if len(time) < _TYPICAL or sequence is not None or self._step is None or self._last is None:
+        if len(time) < _TYPICAL_STEPS or sequence is not None or self._step is None or self._last is None:
             return False
         steps = np.diff(time, prepend=self._last - self._shift)
-        if not (steps.min() > 0.0 and steps.max() <= _GAP * self._step):
+        if not (steps.min() > 0.0 and steps.max() <= THRESHOLDS.gap_steps * self._step):
             return False
         self._last, self._other = float(time[-1]) + self._shift, None
-        self._step = float(np.median(steps[-_TYPICAL:]))
+        self._step = float(np.median(steps[-_TYPICAL_STEPS:]))
         return True
 
     def _one(self, stamp: float, number: int) -> bool:
@@ -78,7 +75,7 @@ class Guard:
         if time == self._last:
             self._tally.repeated += 1
             return False
-        if self._last < time <= self._last + LEAP:
+        if self._last < time <= self._last + THRESHOLDS.clock_ahead_s:
             self._count_gap(time - self._last, number)
             self._accept(time, number)
             return True
@@ -86,7 +83,7 @@ class Guard:
             self._tally.late += 1
             return False
         self._tally.restarts += 1
-        self._shift = self._last + PAUSE - stamp
+        self._shift = self._last + THRESHOLDS.pause_s - stamp
         self._number = None
         self._accept(stamp + self._shift, number)
         return True
@@ -94,7 +91,7 @@ class Guard:
     def _accept(self, time: float, number: int) -> None:
         if self._last is not None:
             self._steps.append(time - self._last)
-            if len(self._steps) == (_FIRST if self._step is None else _TYPICAL):
+            if len(self._steps) == (_FIRST_STEPS if self._step is None else _TYPICAL_STEPS):
                 self._step = sorted(self._steps)[len(self._steps) // 2]
                 self._steps.clear()
         self._last, self._other = time, None
@@ -103,13 +100,13 @@ class Guard:
     def _is_confirmed(self, stamp: float) -> bool:
         """Whether enough samples in a row have come in order on another clock."""
         before, count = self._other if self._other is not None else (stamp, 0)
-        in_order = count == 0 or before < stamp <= before + LEAP
+        in_order = count == 0 or before < stamp <= before + THRESHOLDS.clock_ahead_s
         self._other = (stamp, count + 1 if in_order else 1)
-        return self._other[1] >= CONFIRMED
+        return self._other[1] >= THRESHOLDS.confirming_samples
 
     def _count_gap(self, gap: float, number: int) -> None:
         """Count what must have been sent since the last sample."""
         if number >= 0 and self._number is not None:
             self._tally.dropped += max(0, number - self._number - 1)
-        elif number < 0 and self._step is not None and _GAP * self._step < gap < PAUSE:
+        elif number < 0 and self._step is not None and THRESHOLDS.gap_steps * self._step < gap < THRESHOLDS.pause_s:
             self._tally.dropped += max(0, round(gap / self._step) - 1)

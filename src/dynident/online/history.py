@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, on_one_thread
+from dynident.arrays import Array, Mask, gather_arrays, on_one_thread, restore_parts
 from dynident.information.factor import absorb
 from dynident.information.solution import RANK_SHARE, solve_weighted
 from dynident.online.rows import absorber
@@ -295,17 +295,13 @@ class RowHistory:
 
     def as_arrays(self) -> dict[str, Any]:
         """Plain arrays, for checkpoints."""
-        found: dict[str, Any] = {}
-        for name, part in self._parts.items():
-            found |= {f"{name}.{key}": value for key, value in part.as_arrays().items()}
-        return found
+        return gather_arrays(self._parts)
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Continue from what `as_arrays` gave."""
         count = sum(name.startswith("ring") and name.endswith(".R") for name in arrays)
         self.ring = deque(StretchRows(self.k, self.n_cross) for _ in range(count))
-        for name, part in self._parts.items():
-            part.restore({key: arrays[f"{name}.{key}"] for key in ("R", "cross", "counts")})
+        restore_parts(self._parts, arrays)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -391,7 +387,7 @@ def solve_stretch(
 
 
 def quick_values(part: StretchRows, lean: Array, inflation: float) -> Array | None:
-    """(k,) the values alone, or None while they are not determined; a fraction of the work of `solved`."""
+    """(k,) the values alone, or None while they are not determined; a fraction of the work of `solve_stretch`."""
     from scipy.linalg import solve_triangular  # takes a while to load
 
     k = len(part.R) - 1

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, as_samples
+from dynident.arrays import Array, as_samples, gather_arrays, restore_parts
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.information.information import Information
-from dynident.online.engine import Engine, start_values
+from dynident.online.engine import Engine
 from dynident.online.filters import (
     CausalFilter,
     FilteredMotion,
@@ -28,7 +28,7 @@ from dynident.online.history import OnlineSolution, StretchRows, row_variance
 from dynident.online.monitor import MotionVerdict, judge_motion, torque_states
 from dynident.online.options import OnlineOptions
 from dynident.online.outliers import OutlierGate, Part, speed_limits
-from dynident.online.payload import PayloadState, payload_columns, payload_state, payload_verdict
+from dynident.online.payload import PayloadState, base_unknowns, payload_state, payload_unknowns, payload_verdict
 from dynident.online.prior import Prior, known_robot
 from dynident.online.projection import Projector, as_information
 from dynident.online.rows import SeriesStructure
@@ -70,7 +70,7 @@ class OnlineIdentifier:
     ) -> None:
         self.robot, self.known, self.options, self.heard = robot, known, options, heard  # band and delay of the prior
         self.structure: SeriesStructure = structure or SeriesStructure()
-        self._columns = payload_columns(known, options.session) if payload else None
+        self._unknowns = payload_unknowns(known, options.session) if payload else base_unknowns(known, options.lean)
         self._states = None if payload else torque_states(known.base)
         self._projector = Projector(known.base, options.project) if options.project and not payload else None
         self._filter: CausalFilter | None = None
@@ -91,12 +91,12 @@ class OnlineIdentifier:
         self._grid = Regridder(sample_time, THRESHOLDS.most_filled) if regrid else None
         self._gate = OutlierGate(speed_limits(self.robot), sample_time)
         box = instants_per_row(self.options, self._filter) if box is None else box
-        self._engine = Engine(self.known, self._columns, self.structure, self.options, self._filter, box)
+        self._engine = Engine(self.known, self._unknowns, self.structure, self.options, self._filter, box)
 
     @property
     def payload(self) -> bool:
         """Whether the unknowns are those of a payload."""
-        return self._columns is not None
+        return self._unknowns.payload
 
     # --- samples --------------------------------------------------------------------------------------------------
 
@@ -144,8 +144,8 @@ class OnlineIdentifier:
         if found is None:
             return
         assert self._engine is not None
-        if self._engine.take(time - filters.delay_seconds, *filters.parts(found)) and self._projector is not None:
-            self._offer(self._projector, self._engine)
+        if self._engine.take(time - filters.delay_seconds, *filters.parts(found)):
+            self._offer(self._engine)
 
     def _queue(self, time: float, q: Array, tau: Array, dq: Array | None) -> None:
         """Hold the first samples until their stamps tell the sample time."""
@@ -235,8 +235,7 @@ class OnlineIdentifier:
     def _instants(self, motion: FilteredMotion) -> None:
         assert self._engine is not None
         self._engine.take_many(motion)
-        if self._projector is not None:
-            self._offer(self._projector, self._engine)
+        self._offer(self._engine)
 
     def _stamps(self, time: ArrayLike) -> Array:
         stamps = np.atleast_1d(np.asarray(time, dtype=np.float64))
@@ -250,20 +249,19 @@ class OnlineIdentifier:
     def values(self) -> Array:
         """(k,) the values by all rows so far, without standard deviations; a fraction of the work of `state`."""
         if self._engine is None:
-            return start_values(self.known, self._columns)
+            return self._unknowns.start.copy()
         found = self._engine.latest()
         return self._engine.values.copy() if found is None else found
 
     def state(self) -> OnlineState:
         """What is known now."""
-        source = self.known.base if self._columns is None else self._columns
         engine = self._engine
         whole = None if engine is None else engine.history.whole()
         common: dict[str, Any] = {
             "time": self._time,
             "delay": self._delay,
-            "names": source.names,
-            "units": source.units,
+            "names": self._unknowns.names,
+            "units": self._unknowns.units,
             "joints": self.robot.joint_names,
             "samples": self.samples,
             "counters": self.counters,
@@ -293,14 +291,14 @@ class OnlineIdentifier:
     ) -> tuple[PayloadState | None, MotionVerdict]:
         if self._states is not None:
             return None, judge_motion(self.known.base, self._states, found, whole.rows, engine.moved)
-        payload = payload_state(found, found.covariance, self.options.least_mass, self._columns)
+        payload = payload_state(found, self.options.least_mass, self._unknowns.advice)
         return payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
 
     def _empty_state(self, common: dict[str, Any]) -> OnlineState:
         """The state before any motion."""
-        values = start_values(self.known, self._columns)
+        values = self._unknowns.start.copy()
         std = np.full(len(values), np.inf)
-        if self._columns is None and self.known.anything:
+        if not self.payload and self.known.anything:
             std = np.where(self.known.determined, np.sqrt(np.maximum(np.diag(self.known.covariance), 0.0)), np.inf)
         words = "no joint has moved so far; move the robot" if self.samples else "no sample so far"
         nan = np.full(len(self.robot.joint_names), np.nan)
@@ -339,7 +337,7 @@ class OnlineIdentifier:
         Raises:
             InputError: With a payload, whose rows are over other unknowns, or before the first samples.
         """
-        if self._columns is not None or self._engine is None:
+        if self.payload or self._engine is None:
             raise InputError("rows over base parameters exist without payload and after the first samples")
         return self._information(self._engine)
 
@@ -354,9 +352,9 @@ class OnlineIdentifier:
 
         return physical_fit(self.information(), self.known.base, **options)
 
-    def _offer(self, projector: Projector, engine: Engine) -> None:
-        if projector.due(engine.time):
-            projector.offer(engine.time, self._information(engine))
+    def _offer(self, engine: Engine) -> None:
+        if self._projector is not None and self._projector.due(engine.time):
+            self._projector.begin(engine.time, self._information(engine))
 
     def _latest_physical(self) -> PhysicalParameters | None:
         if self._projector is None:
@@ -395,11 +393,12 @@ class OnlineIdentifier:
         if self._filter is not None and self._engine is not None:
             sample_time, box = self._filter.sample_time, self._engine.maker.box
             arrays["start"] = np.array([sample_time, box, self._grid is not None])
-            arrays |= {f"grid.{name}": x for name, x in (self._grid.as_arrays() if self._grid else {}).items()}
-            arrays |= {f"gate.{name}": x for name, x in (self._gate.as_arrays() if self._gate else {}).items()}
-            arrays |= {f"filter.{name}": x for name, x in self._filter.as_arrays().items()}
-            arrays |= {f"engine.{name}": x for name, x in self._engine.as_arrays().items()}
-        return arrays
+        return arrays | gather_arrays(self._parts)
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        """What has a memory, once the sample time is known."""
+        return {"grid": self._grid, "gate": self._gate, "filter": self._filter, "engine": self._engine}
 
     def restore_memory(self, arrays: dict[str, Any]) -> None:
         """Continue from what `memory_arrays` gave."""
@@ -412,10 +411,7 @@ class OnlineIdentifier:
         if "start" not in arrays:
             return
         self._begin(float(arrays["start"][0]), int(arrays["start"][1]), bool(arrays["start"][2]))
-        parts = {"filter.": self._filter, "engine.": self._engine, "grid.": self._grid, "gate.": self._gate}
-        for prefix, part in parts.items():
-            if part is not None:
-                part.restore({name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)})
+        restore_parts(self._parts, arrays)
 
     @classmethod
     def load(cls, path: str | Path, robot: Robot, structure: SeriesStructure | None = None) -> OnlineIdentifier:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from dynident.options import Options, option, option_fields
+from dynident.options import TERMS_HELP, Options, option, option_fields
 
 if TYPE_CHECKING:
     import threading
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dynident.estimate.fit import Fit
     from dynident.logs.read import Columns
 
-_TERMS = "comma-separated: rigid, Ia, Fv, Fc (or Fc(0.02), smoothed below 0.02 rad/s, a tenth in m/s on slides), Fo"
 _LARGEST_DELAY_S = 0.5  # that anybody can mean
 Pace = float  # may be infinite
 _MODEL = ("terms", "prior", "payload", "sigma", "structure")  # what a checkpoint keeps in another form
@@ -34,7 +33,7 @@ class OnlineOptions(Options):
 
     terms: TermsLike = option(
         None,
-        f"terms of the model, functions of the state alone; {_TERMS}",
+        f"terms of the model, functions of the state alone; {TERMS_HELP}",
         shown="those of the prior, or all",
     )
     prior: Fit | str | Mapping[str, float] | None = option(

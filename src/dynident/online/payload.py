@@ -27,27 +27,43 @@ PAYLOAD_UNKNOWNS = 10  # they come first, friction of the session follows
 MASS = 9  # place of the mass among the unknowns
 
 
-@dataclass(frozen=True)
-class PayloadColumns:
-    """The unknowns of a payload: its ten standard parameters, and friction that the session has of its own.
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """What is estimated: the base parameters, or a payload beside a known robot.
+
+    A payload has ten standard parameters, and friction that the session has of its own.
 
     Attributes:
-        chart: (n, k) from the unknowns to base parameters.
         names: Of the unknowns.
         units: Of the unknowns.
-        lean: (m, k + 1) rows that hold the session's friction near that of the known robot.
+        start: (k,) values before the first row: the robot as it is known, or no payload.
+        lean: (m, k + 1) rows that hold the unknowns near what is known.
+        chart: (n, k) from the unknowns of a payload to base parameters; None where they are those.
         advice: What the robot can show of a payload, and how to move for it.
     """
 
-    chart: Array
     names: tuple[str, ...]
     units: tuple[str, ...]
+    start: Array
     lean: Array
-    advice: PayloadAdvice
+    chart: Array | None = None
+    advice: PayloadAdvice | None = None
+
+    @property
+    def payload(self) -> bool:
+        """Whether they are those of a payload."""
+        return self.chart is not None
 
 
-def payload_columns(known: Prior, session: str) -> PayloadColumns:
-    """The unknowns.
+def base_unknowns(known: Prior, lean: float) -> Unknowns:
+    """The base parameters, with the weight of what is known about them."""
+    base = known.base
+    rows = np.asarray(np.sqrt(lean) * known.regularization()) if lean else np.zeros((0, base.n + 1))
+    return Unknowns(base.names, base.units, known.beta, rows)
+
+
+def payload_unknowns(known: Prior, session: str) -> Unknowns:
+    """The payload, and friction of the session.
 
     Raises:
         InputError: When the robot has no tool, or nothing is known about it.
@@ -69,7 +85,8 @@ def payload_columns(known: Prior, session: str) -> PayloadColumns:
         size = max(abs(known.beta[i]), float(np.median(others)), 1e-12)
         lean[row, 10 + free.index(i)] = 1.0 / (THRESHOLDS.friction_share * size)
     names = (*PAYLOAD_NAMES, *(f"session {base.names[i]}" for i in free))
-    return PayloadColumns(chart, names, (*LINK_UNITS, *(base.units[i] for i in free)), lean, payload_advice(base))
+    units = (*LINK_UNITS, *(base.units[i] for i in free))
+    return Unknowns(names, units, np.zeros(len(names)), lean, chart, payload_advice(base))
 
 
 @dataclass(frozen=True)
@@ -108,11 +125,9 @@ def with_robot(found: OnlineSolution, cross: Array, known: Prior) -> Array:
     return np.asarray(found.covariance + S @ known.covariance @ S.T)
 
 
-def payload_state(
-    found: OnlineSolution, covariance: Array, least_mass: float, columns: PayloadColumns | None = None
-) -> PayloadState:
+def payload_state(found: OnlineSolution, least_mass: float, advice: PayloadAdvice | None = None) -> PayloadState:
     """The numbers and whether there is a payload at all."""
-    advice = None if columns is None else columns.advice
+    covariance = found.covariance
     numbers, warnings = payload_numbers(
         found.values[:10], covariance[:10, :10], found.open_directions[:10], found.sizes[:10], advice
     )

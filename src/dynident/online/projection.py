@@ -51,18 +51,15 @@ class Projector:
         self._running: Future[PhysicalParameters] | None = None
         self._begun = -np.inf
 
-    def offer(self, time: float, data: Information) -> None:
-        """Begin a projection if it is time for one and none is running."""
-        self.collect()
-        if self._running is not None or time - self._begun < self.period:
-            return
-        self._begun = time
-        self._running = self._pool.submit(physical_fit, data, self.base)
-
     def due(self, time: float) -> bool:
-        """Whether `offer` would begin one."""
+        """Whether it is time for a projection and none is running."""
         self.collect()
         return self._running is None and time - self._begun >= self.period
+
+    def begin(self, time: float, data: Information) -> None:
+        """Begin a projection."""
+        self._begun = time
+        self._running = self._pool.submit(physical_fit, data, self.base)
 
     def collect(self, wait: bool = False) -> None:
         """Take what has been finished, or wait for it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, Mask
+from dynident.arrays import Array, Mask, gather_arrays, restore_parts
 from dynident.dynamics.evaluate import inverse_dynamics, parameters
 from dynident.dynamics.jit.numpy_kernel import chosen_backend
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
@@ -21,20 +21,6 @@ from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
 Instant = tuple[float, Array, Array, Array, Array]  # time, q, dq, ddq, load
-
-
-class GivenLoad(LinearizationPoint):
-    """Links whose torque is known already: the rows that are made anyway contain it.
-
-    Attributes:
-        given: (n_samples, n_joints) torque of the next samples, or None to evaluate it.
-    """
-
-    given: Array | None = None
-
-    def torque(self, samples: MotionSamples) -> Array:
-        """As given, where it is."""
-        return super().torque(samples) if self.given is None else self.given
 
 
 class FollowedColumns:
@@ -59,7 +45,7 @@ class FollowedColumns:
         base, robot = known.base, known.base.robot
         terms = along_terms(base.terms)
         self._longest = (THRESHOLDS.most_filled + 1.5) * sample_time
-        self._reference = None if known.reference is None else GivenLoad(robot, known.reference)
+        self._reference = None if known.reference is None else LinearizationPoint(robot, known.reference)
         self._course = TermCourse(robot, terms, self._reference)
         first = len(all_columns(robot, state_terms(base.terms)))
         position = {column: i for i, column in enumerate(base.independent)}
@@ -99,9 +85,9 @@ class FollowedColumns:
         borders = [0, *(int(i) for i in np.flatnonzero(fresh) if i > 0), len(time)]
         parts = []
         for a, b in itertools.pairwise(borders):
-            if self._reference is not None:
-                self._reference.given = None if self.links is None else load[a:b]
             samples = MotionSamples(q[a:b], dq[a:b], ddq[a:b], jerk[a:b], bool(fresh[a]))
+            if self._reference is not None and self.links is not None:  # the rows that are made anyway contain it
+                self._reference.set_torque(samples, load[a:b])
             parts.append(self._course.columns_first(samples))
         self._last, self._acceleration = float(time[-1]), ddq[-1].copy()
         return np.concatenate(parts, axis=1)
@@ -294,17 +280,13 @@ class RowMaker:
     def as_arrays(self) -> dict[str, Any]:
         """The box in the making, for checkpoints."""
         own = {"sum": self._sum.copy(), "moving": self.moving.copy(), "count": np.array(self.count)}
-        beside = {} if self.followed is None else self.followed.as_arrays()
-        return own | {f"followed.{name}": x for name, x in beside.items()}
+        return own | gather_arrays({"followed": self.followed})
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Continue from what `as_arrays` gave."""
         self._sum[:] = arrays["sum"]
         self.moving, self.count = np.array(arrays["moving"], dtype=bool), int(arrays["count"])
-        if self.followed is not None:
-            prefix = "followed."
-            kept = {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
-            self.followed.restore(kept)
+        restore_parts({"followed": self.followed}, arrays)
 
     def _torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:
         """Torque for the right-hand side, without what parameters of fixed value make."""

@@ -20,6 +20,13 @@ class OnlineThresholds:
         first_samples: Samples whose stamps give the sample time.
         jitter_share: Of the sample time: stamps that scatter by more are irregular.
         clock_set_back_s: By which a clock that has been set anew lies behind; less, and a sample is late.
+        clock_ahead_s: A stamp further ahead of the last sample is believed only when others confirm it; a pause of a
+            log that is longer is a jump of its clock.
+        confirming_samples: In order on another clock, after which the sender's clock counts as started again.
+        pause_s: Between the samples of two clocks or logs; a gap of this length is no loss, but a sender that paused.
+        gap_steps: Typical steps, beyond which a sample is missing.
+        largest_signal: [rad, rad/s, N·m and the like] that any joint of any robot reaches.
+        latest_stamp_s: Three thousand years: stamps beyond are in another unit.
         velocity_margin: Over the limit of a joint's velocity: stamps scatter, and files state other limits than drives.
         velocity_rad_s: Where no limit is stated; no joint of an arm comes near.
         sliding_velocity_m_s: Likewise.
@@ -53,6 +60,12 @@ class OnlineThresholds:
     first_samples: int = 50
     jitter_share: float = 0.01
     clock_set_back_s: float = 1.0
+    clock_ahead_s: float = 60.0
+    confirming_samples: int = 20
+    pause_s: float = 1.0
+    gap_steps: float = 1.5
+    largest_signal: float = 1e7
+    latest_stamp_s: float = 1e11
     velocity_margin: float = 2.0
     velocity_rad_s: float = 30.0
     sliding_velocity_m_s: float = 10.0

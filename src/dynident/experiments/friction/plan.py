@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.errors import InputError
 from dynident.experiments.bench import Bounds
 from dynident.experiments.friction.groups import JointGroup
+from dynident.experiments.options import FrictionOptions
 from dynident.experiments.thresholds import FRICTION
 
 SHARES = (0.03, 0.08, 0.2, 0.4, 0.65, 0.9)  # of the fastest speed, for one joint
@@ -23,106 +23,60 @@ _MARGIN = 0.02  # share of a joint's range that is kept free at either end
 _FREE_RANGE = 3.0  # [rad or m] of a joint without limits, about zero
 
 
-@dataclass(frozen=True)
-class Timing:
-    """How a run goes in time.
-
-    Attributes:
-        ramp: From rest to the speed [s].
-        settle: At the speed before it is measured, on either way [s].
-        cruise: Time at the speed [s]; less where the range is short, more where a slow joint needs longer to settle.
-        least: Shortest time that is measured [s].
-        rest: Before each way [s].
-        wind: Way over which the feedback winds up against friction before a joint follows [rad; a tenth in m].
-    """
-
-    ramp: float = 0.3
-    settle: float = 0.2
-    cruise: float = 1.0
-    least: float = 0.2
-    rest: float = 0.1
-    wind: float = 0.04
-
-    def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__:
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0.0):
-                raise InputError(f"{name} is {value}; expected a positive number")
-        if self.cruise < self.shortest:
-            raise InputError(
-                f"cruise is {self.cruise:g} s; at least {self.shortest:g} s, twice settle and least, must be at speed"
-            )
-
-    @property
-    def shortest(self) -> float:
-        """Least time at speed that leaves something to measure."""
-        return 2.0 * self.settle + self.least
-
-    def settling(self, slowness: float) -> float:
-        """Time to settle of joints that take so long for a radian [s/rad]."""
-        return max(self.settle, self.wind * slowness)
-
-
 class ThereAndBack:
-    """A straight line in joint space, there and back at one speed, with smooth ramps.
+    """A straight line in joint space, there and back at one velocity, with smooth ramps; a `Motion`.
 
     Args:
-        start: (n,) position [rad or m].
-        speed: (n,) speed on the way there; zero for joints that are held.
-        cruise: Time at that speed [s].
-        timing: Ramps and rests.
-        settle: Time at that speed before it is measured [s]; None for that of the timing.
+        start: (n_moving,) position [rad or m].
+        velocity: (n_moving,) on the way there; zero for joints that are held [rad/s or m/s].
+        cruise: Time at that velocity [s].
+        ramp: From rest to the velocity [s].
+        rest: Before each way, and at the end [s].
+        settle: Time at that velocity before it is measured [s].
+        label: Name of the run.
     """
 
     def __init__(
-        self, start: ArrayLike, speed: ArrayLike, cruise: float, timing: Timing, settle: float | None = None
+        self,
+        start: ArrayLike,
+        velocity: ArrayLike,
+        cruise: float,
+        *,
+        ramp: float,
+        rest: float,
+        settle: float = 0.0,
+        label: str = "",
     ) -> None:
-        self.start, self.speed, self.cruise, self.timing = frozen(start), frozen(speed), cruise, timing
-        self.settle = timing.settle if settle is None else settle
-        self._way = 2.0 * timing.ramp + cruise
-        self.duration = 3.0 * timing.rest + 2.0 * self._way
+        self.start, self.velocity = frozen(start), frozen(velocity)
+        self.cruise, self.ramp, self.rest, self.settle, self.label = cruise, ramp, rest, settle, label
+        self._way = 2.0 * ramp + cruise
+        self.duration = 3.0 * rest + 2.0 * self._way
 
     @property
     def windows(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """When the velocity is constant and should have settled, there and back [s]; both share most positions."""
-        first = self.timing.rest + self.timing.ramp
-        back = first + self._way + self.timing.rest
+        first = self.rest + self.ramp
+        back = first + self._way + self.rest
         # To the very end: a joint that lags behind passes the positions of the other way later than wanted.
-        inside = (self.settle, self.cruise)
-        return (first + inside[0], first + inside[1]), (back + inside[0], back + inside[1])
+        return (first + self.settle, first + self.cruise), (back + self.settle, back + self.cruise)
 
     def sample(self, t: ArrayLike, /) -> tuple[Array, Array, Array]:
-        """Positions, speeds and accelerations at times (m,), (m, n) each."""
+        """Positions, velocities and accelerations at times (m,), (m, n_moving) each."""
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
-        there = self._progress(times - self.timing.rest)
-        back = self._progress(times - 2.0 * self.timing.rest - self._way)
-        along, rate, change = (a - b for a, b in zip(there, back, strict=True))
-        return self.start + np.outer(along, self.speed), np.outer(rate, self.speed), np.outer(change, self.speed)
+        there = self._progress(times - self.rest)
+        back = self._progress(times - 2.0 * self.rest - self._way)
+        along, rate, change = (np.outer(a - b, self.velocity) for a, b in zip(there, back, strict=True))
+        return self.start + along, rate, change
 
     def _progress(self, t: Array) -> tuple[Array, Array, Array]:
-        """Way in units of the speed, and its derivatives, from rest at 0 to rest at the end of the way."""
-        ramp, t = self.timing.ramp, np.clip(t, 0.0, self._way)
+        """Way in units of the velocity, and its derivatives, from rest at 0 to rest at the end of the way."""
+        ramp, t = self.ramp, np.clip(t, 0.0, self._way)
         late = t > 0.5 * self._way
         s = np.where(late, self._way - t, t)  # the second half mirrors the first
         phase = np.pi * np.minimum(s, ramp) / ramp
         way = 0.5 * np.minimum(s, ramp) - ramp / (2.0 * np.pi) * np.sin(phase) + np.maximum(s - ramp, 0.0)
         rate, change = 0.5 * (1.0 - np.cos(phase)), np.pi / (2.0 * ramp) * np.sin(phase)
         return np.where(late, ramp + self.cruise - way, way), rate, np.where(late, -change, change)
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """One run: the joints of a group at one set of speeds, there and back.
-
-    Attributes:
-        label: Name of the run.
-        speed: (n,) joint speeds on the way there [rad/s or m/s].
-        motion: Of all moving joints.
-    """
-
-    label: str
-    speed: Array
-    motion: ThereAndBack
 
 
 def joint_range(group: JointGroup, bounds: Bounds, given: Mapping[str, tuple[float, float]] | None = None) -> Array:
@@ -148,10 +102,10 @@ def joint_range(group: JointGroup, bounds: Bounds, given: Mapping[str, tuple[flo
     return np.array(found)
 
 
-def fastest(group: JointGroup, bounds: Bounds, span: Array, timing: Timing) -> Array:
+def fastest(group: JointGroup, bounds: Bounds, span: Array, timing: FrictionOptions) -> Array:
     """(n,) fastest speed of each joint that its limit and its range allow."""
     limits = USED_SPEED * np.asarray(bounds.speed)[list(group.places)]
-    return np.asarray(np.minimum(limits, (span[:, 1] - span[:, 0]) / (timing.ramp + timing.shortest)))
+    return np.asarray(np.minimum(limits, (span[:, 1] - span[:, 0]) / (timing.ramp + timing.shortest_cruise)))
 
 
 def plan_levels(
@@ -161,8 +115,8 @@ def plan_levels(
     *,
     speeds: Sequence[Sequence[float]] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
-    timing: Timing,
-) -> tuple[list[Level], list[str]]:
+    timing: FrictionOptions,
+) -> tuple[list[ThereAndBack], list[str]]:
     """The runs of a group, slow ones first, and what was left out.
 
     Args:
@@ -172,7 +126,7 @@ def plan_levels(
         speeds: For each joint its speeds, of the motor on the joint side where two are coupled; None for shares of
             the fastest. Two coupled joints get every pair, in either sense.
         ranges: Positions between which joints may move, by variable; default their limits.
-        timing: Of the runs.
+        timing: Times of the runs.
 
     Raises:
         InputError: For a speed beyond the limit, or one that the range is too short for.
@@ -216,7 +170,7 @@ def _levels_wanted(group: JointGroup, most: Array, speeds: Sequence[Sequence[flo
     return sorted((inverse @ pair for pair in pairs), key=lambda speed: float(np.abs(speed).max()))
 
 
-def _problem(group: JointGroup, speed: Array, limits: Array, most: Array, span: Array, timing: Timing) -> str:
+def _problem(group: JointGroup, speed: Array, limits: Array, most: Array, span: Array, timing: FrictionOptions) -> str:
     """Why a set of speeds cannot be run; empty if it can."""
     at = ", ".join(f"{name} {one:.3g}" for name, one in zip(group.variables, speed, strict=True))
     elements = np.abs(group.directions @ speed)
@@ -228,8 +182,9 @@ def _problem(group: JointGroup, speed: Array, limits: Array, most: Array, span: 
             return f"{at}: {name} would be faster than {USED_SPEED:.0%} of its limit, {limits[k]:.4g} {group.units[k]}"
         if abs(speed[k]) > most[k] * (1.0 + 1e-9):
             return (
-                f"{at}: the range of {name} is too short to reach this speed and hold it for {timing.shortest:g} s; at "
-                f"most {most[k]:.4g} {group.units[k]}, or widen the range, or shorten ramp and settle"
+                f"{at}: the range of {name} is too short to reach this speed and hold it for "
+                f"{timing.shortest_cruise:g} s; at most {most[k]:.4g} {group.units[k]}, or widen "
+                "the range, or shorten ramp and settle"
             )
     settle = _settle(group, speed, timing)
     if _longest(speed, span, timing) < 2.0 * settle + timing.least:
@@ -237,30 +192,29 @@ def _problem(group: JointGroup, speed: Array, limits: Array, most: Array, span: 
     return ""
 
 
-def _settle(group: JointGroup, speed: Array, timing: Timing) -> float:
+def _settle(group: JointGroup, speed: Array, timing: FrictionOptions) -> float:
     """Time to settle at a speed [s]."""
-    radian = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
-    return timing.settling(float(np.max(radian / np.abs(speed))))
+    return max(timing.settle, timing.wind * float(np.max(group.radians / np.abs(speed))))
 
 
-def _longest(speed: Array, span: Array, timing: Timing) -> float:
+def _longest(speed: Array, span: Array, timing: FrictionOptions) -> float:
     """Time at a speed that the range allows [s]."""
     return float(np.min((span[:, 1] - span[:, 0]) / np.abs(speed))) - timing.ramp
 
 
-def _level(group: JointGroup, speed: Array, span: Array, pose: Array, timing: Timing) -> Level:
+def _level(group: JointGroup, speed: Array, span: Array, pose: Array, timing: FrictionOptions) -> ThereAndBack:
     settle = _settle(group, speed, timing)
     cruise = min(timing.cruise + 2.0 * (settle - timing.settle), _longest(speed, span, timing))
     start, whole = np.array(pose), np.zeros(len(pose))
     whole[list(group.places)] = speed
     start[list(group.places)] = span.mean(axis=1) - 0.5 * speed * (cruise + timing.ramp)
     label = "-".join(f"{name}_{one:+.3g}" for name, one in zip(group.variables, speed, strict=True))
-    return Level(label, frozen(speed), ThereAndBack(start, whole, cruise, timing, settle))
+    return ThereAndBack(start, whole, cruise, ramp=timing.ramp, rest=timing.rest, settle=settle, label=label)
 
 
 def prolong_level(
-    group: JointGroup, level: Level, span: Array, timing: Timing, settle: float, *, slower: bool
-) -> tuple[Level | None, str]:
+    group: JointGroup, level: ThereAndBack, span: Array, timing: FrictionOptions, settle: float, *, slower: bool
+) -> tuple[ThereAndBack | None, str]:
     """A run again, with more time to settle.
 
     Args:
@@ -275,13 +229,14 @@ def prolong_level(
         The run, None where there is no room for it; and the lower velocity or the lack of room in words.
     """
     more = replace(timing, settle=settle, cruise=timing.cruise + 2.0 * max(settle - timing.settle, 0.0))
-    room = _longest(level.speed, span, more) + more.ramp
-    share = min(room / (more.ramp + more.shortest), 1.0)
+    speed = level.velocity[list(group.places)]
+    room = _longest(speed, span, more) + more.ramp
+    share = min(room / (more.ramp + more.shortest_cruise), 1.0)
     if share < 1.0 and not slower:
         return None, (
             f"it takes {settle:.2g} s to settle, for which the range is too short; widen the range (--range), take a "
             f"lower velocity (--speeds, at most {share:.2g} times this one) or a stiffer feedback (--bandwidth)"
         )
     note = f"run at {share:.2g} times its velocity, for the range is too short to settle in {settle:.2g} s"
-    again = _level(group, share * level.speed, span, level.motion.start, more)
+    again = _level(group, share * speed, span, level.start, more)
     return again, "" if share == 1.0 else note

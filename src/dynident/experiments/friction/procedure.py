@@ -13,7 +13,7 @@ from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.friction.fitting import fit_friction, shapes
 from dynident.experiments.friction.groups import JointGroup, check_held, check_tested, joint_groups, quiet_pose
 from dynident.experiments.friction.links import TERMS, Links, acceleration_columns
-from dynident.experiments.friction.plan import Level, ThereAndBack, Timing, joint_range, plan_levels, prolong_level
+from dynident.experiments.friction.plan import ThereAndBack, joint_range, plan_levels, prolong_level
 from dynident.experiments.friction.points import (
     Known,
     Point,
@@ -33,7 +33,7 @@ from dynident.experiments.options import FrictionOptions
 from dynident.experiments.protocol import Experiment, ExperimentError
 from dynident.experiments.thresholds import FRICTION
 from dynident.options import keywords
-from dynident.plant.controllers import ComputedTorque, Motion
+from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Plant
 from dynident.robot.model import Robot
 
@@ -81,12 +81,10 @@ def _speeds(group: JointGroup, given: Speeds | None) -> list[Sequence[float]] | 
     return found
 
 
-class _Follow(ComputedTorque):
+def _follow(robot: Robot, motion: ThereAndBack, bandwidth: float) -> ComputedTorque:
     """Inverse dynamics of the links, so that every joint settles alike; friction is what the test is to find."""
-
-    def __init__(self, robot: Robot, motion: Motion, bandwidth: float) -> None:
-        links = {name: x for name, x in robot.value_set().items() if not name.startswith(("Fv", "Fc", "Fo"))}
-        super().__init__(robot, motion, bandwidth=bandwidth, values=links)
+    links = {name: x for name, x in robot.value_set().items() if not name.startswith(("Fv", "Fc", "Fo"))}
+    return ComputedTorque(robot, motion, bandwidth=bandwidth, values=links)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +94,7 @@ class GroupPlan:
     group: JointGroup
     pose: Array
     span: Array
-    levels: list[Level]
+    levels: list[ThereAndBack]
     slower: bool
 
 
@@ -113,7 +111,7 @@ class FrictionExperiment(Experiment[list[GroupPlan], list[tuple[GroupPlan, list[
 
     def __init__(self, robot: Robot, options: FrictionOptions) -> None:
         super().__init__(robot)
-        self.options, self.timing = options, options.timing or Timing()
+        self.options = options
         self._laws, self._known = shapes(options.friction), known_torque(robot, options.gravity, options.fit)
         self.left_out: list[str] = []
         self._total = self._done = 0
@@ -129,7 +127,7 @@ class FrictionExperiment(Experiment[list[GroupPlan], list[tuple[GroupPlan, list[
             span = joint_range(group, bounds, how.ranges)
             pose = quiet_pose(group, bounds, span, how.at)
             wanted = _speeds(group, how.speeds)
-            levels, skipped = plan_levels(group, bounds, pose, speeds=wanted, ranges=how.ranges, timing=self.timing)
+            levels, skipped = plan_levels(group, bounds, pose, speeds=wanted, ranges=how.ranges, timing=how)
             found.append(GroupPlan(group, pose, span, levels, wanted is None))
             self.notes += skipped
         return found
@@ -154,7 +152,7 @@ class FrictionExperiment(Experiment[list[GroupPlan], list[tuple[GroupPlan, list[
     def _measure(self, bench: Bench, task: GroupPlan) -> list[Point]:
         """Run all levels of a group; those that are faster than one that ended early are not tried."""
         points: list[Point] = []
-        failed: list[Level] = []
+        failed: list[ThereAndBack] = []
         for level in task.levels:
             self._done += 1
             bench.progress("velocity steps", self._done, self._total)
@@ -170,46 +168,42 @@ class FrictionExperiment(Experiment[list[GroupPlan], list[tuple[GroupPlan, list[
                 self.left_out.append(f"{level.label}: {problem}")
         return points
 
-    def _level(self, bench: Bench, task: GroupPlan, level: Level) -> tuple[list[Point], str, bool]:
+    def _level(self, bench: Bench, task: GroupPlan, level: ThereAndBack) -> tuple[list[Point], str, bool]:
         """Points of a run that is prolonged until its joints settle, why there are none, and if it went to its end."""
         bounds, wanted, note = _watch(bench.bounds, task.group, task.pose), level, ""
         for tries in range(_TRIES):
-            motion = level.motion
-            controller = _Follow(self.robot, motion, self.options.bandwidth)
-            run = bench.run(controller, motion.duration, motion.start, label=level.label, bounds=bounds)
+            controller = _follow(self.robot, level, self.options.bandwidth)
+            run = bench.run(controller, level.duration, level.start, label=level.label, bounds=bounds)
             if not run.whole:
                 return [], run.why, False
-            settle, swings = _settling(task.group, motion, run)
-            left = motion.cruise - sum(settle)
-            if (
-                not swings
-                and left
-                > max(motion.timing.least, FRICTION.measured_share * (motion.cruise - 2.0 * motion.settle)) - 1e-9
-            ):
+            settle, swings = _settling(task.group, level, run)
+            left = level.cruise - sum(settle)
+            enough = max(self.options.least, FRICTION.measured_share * (level.cruise - 2.0 * level.settle))
+            if not swings and left > enough - 1e-9:
                 break
             if tries == _TRIES - 1 and swings:
-                return [], _NEVER.format(" and ".join(task.group.joints), motion.cruise), True
+                return [], _NEVER.format(" and ".join(task.group.joints), level.cruise), True
             if tries == _TRIES - 1:
                 # A velocity that changes with the position, which no time settles.
-                settle = settle if left > motion.timing.least else (motion.settle, motion.settle)
+                settle = settle if left > self.options.least else (level.settle, level.settle)
                 break
-            longer = motion.cruise if swings else 1.1 * max(settle)
-            again, note = prolong_level(task.group, wanted, task.span, self.timing, longer, slower=task.slower)
+            longer = level.cruise if swings else 1.1 * max(settle)
+            again, note = prolong_level(task.group, wanted, task.span, self.options, longer, slower=task.slower)
             if again is None:
                 return [], note, True
             level = again
         if note:
             self.notes.append(f"{wanted.label}: {note}")
-        ways = [(stop - motion.cruise + x, stop) for x, (_, stop) in zip(settle, motion.windows, strict=True)]
+        ways = [(stop - level.cruise + x, stop) for x, (_, stop) in zip(settle, level.windows, strict=True)]
         return *self._points(task.group, level, run, ways), True
 
     def _points(
-        self, group: JointGroup, level: Level, run: Run, ways: Sequence[tuple[float, float]]
+        self, group: JointGroup, level: ThereAndBack, run: Run, ways: Sequence[tuple[float, float]]
     ) -> tuple[list[Point], str]:
         stretches = []
         for window, sense in zip(ways, (1.0, -1.0), strict=True):
             stretch = _stretch(group, run, window, self._known)
-            problem = unsteady(stretch, sense * level.speed, group.joints)
+            problem = unsteady(stretch, sense * level.velocity[list(group.places)], group.joints)
             if problem:
                 return [], problem
             stretches.append(stretch)
@@ -258,5 +252,5 @@ def _watch(bounds: Bounds, group: JointGroup, pose: Array) -> Bounds:
     return bounds.within(pose, reach)
 
 
-def _faster(level: Level, other: Level) -> bool:
-    return bool(np.all(np.abs(level.speed) >= np.abs(other.speed) * (1.0 - 1e-9)))
+def _faster(level: ThereAndBack, other: ThereAndBack) -> bool:
+    return bool(np.all(np.abs(level.velocity) >= np.abs(other.velocity) * (1.0 - 1e-9)))

@@ -7,6 +7,7 @@ For one revolute joint of rigid links with the others held it ends at n = 1, and
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from dynident.experiments.gravity.slow_runs import SlowRun
 from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns
 from dynident.experiments.thresholds import GRAVITY
 from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.robot.model import Robot
 
 HIGHEST = 3  # order up to which harmonics are reported
 _EXACT = 1e-12  # share of the torque below which a residual is rounding
@@ -40,6 +42,7 @@ class FourierFit:
         project: (n, n_places) what makes coefficients from averages over both ways; for model columns too.
         rms: Deviation of the averaged torque from the fit [N·m or N].
         condition: Of the fitted functions over the angles covered.
+        orders: Fits of every order that was tried.
     """
 
     run: SlowRun
@@ -50,6 +53,12 @@ class FourierFit:
     project: Array
     rms: float
     condition: float
+    orders: tuple[FourierFit, ...] = ()
+
+    @functools.cached_property
+    def friction(self) -> SlowFriction:
+        """What the averages took away."""
+        return slow_friction(self)
 
     @property
     def std(self) -> Array:
@@ -76,6 +85,35 @@ class FourierFit:
         """The fit at angles (n,), without inertia [N·m or N]."""
         basis = harmonics(angle, self.order)
         return np.asarray(basis @ self.coefficients[: basis.shape[1]])
+
+    def as_dict(self, robot: Robot) -> dict[str, Any]:
+        """Plain data; angles in radians."""
+        run = self.run
+        held = dict(zip(robot.position_names, run.pose.tolist(), strict=True))
+        held.pop(robot.position_names[run.joint])
+        harmonics = []
+        for one in self.orders if self.order else ():
+            size, std, _ = one.harmonic(one.order)
+            harmonics.append({"order": one.order, "amplitude": size, "std": std, "rms": one.rms})
+        found: dict[str, Any] = {
+            "joint": robot.joint_names[run.joint],
+            "run": run.label,
+            "held": held,
+            "range": list(run.range),
+            "speed": 0.5 * sum(run.speeds),
+            "order": self.order,
+            "coefficients": dict(zip(self.names, self.coefficients.tolist(), strict=True)),
+            "std": dict(zip(self.names, self.std.tolist(), strict=True)),
+            "rms": self.rms,
+            "condition": self.condition,
+            "harmonics": harmonics,
+            "friction": self.friction.as_dict(),
+            "sticking": run.sticking,
+        }
+        if self.order:
+            size, std, peak = self.harmonic(1)
+            found |= {"amplitude": size, "amplitude_std": std, "largest_at": peak}
+        return found
 
 
 def harmonics(angle: Array, order: int) -> Array:

@@ -15,6 +15,7 @@ from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.loop_assembly import all_active, assembly
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns, stages
+from dynident.experiments.options import MOST_SWEEP_POSES, GravityOptions
 from dynident.experiments.thresholds import GRAVITY
 from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Reading
@@ -92,7 +93,6 @@ class Sweep:
 
 SPAN, SLIDE = math.pi / 3.0, 0.2  # [rad], [m] to either side, unless given
 SPEED, SLIDE_SPEED = 0.2, 0.25  # [rad/s], and what of it joints that slide have [m/s]
-MOST_POSES = 4
 _MARGIN = 0.05  # [rad or m] kept from a limit
 _SHARE = 0.2  # of a joint's fastest speed, beyond which a sweep is not slow
 RUN_IN = 0.5 * RAMP + GRAVITY.settling_s + 0.2  # [s] at the sweep's velocity, by which each end is further
@@ -101,25 +101,6 @@ _ANGLES = 9  # at which a sweep is judged before it is made
 _ENOUGH = 0.05  # of gravity: how clearly the least clear moment must show
 _NEAR = 0.8  # share of the best, from which on a pose nearer to the home pose is preferred
 _CLEAR = 0.05  # pivot of loops at a pose
-
-
-@dataclass(frozen=True)
-class SweepPlan:
-    """What will be done.
-
-    Attributes:
-        stages: From the tip inwards.
-        sweeps: Of each stage.
-        notes: What was decided on the way.
-    """
-
-    stages: tuple[SweepStage, ...]
-    sweeps: tuple[tuple[Sweep, ...], ...]
-    notes: tuple[str, ...]
-
-    def lines(self, robot: Robot) -> list[str]:
-        """Each sweep in words."""
-        return [describe(robot, sweep) for own in self.sweeps for sweep in own]
 
 
 def describe(robot: Robot, sweep: Sweep) -> str:
@@ -132,48 +113,29 @@ def describe(robot: Robot, sweep: Sweep) -> str:
 
 
 @on_one_thread
-def plan_sweeps(
-    base: GravityBase,
-    *,
-    joints: Sequence[str] | None = None,
-    poses: Sequence[Mapping[str, float]] = (),
-    least_poses: int = 1,
-    span: float | None = None,
-    speed: float | None = None,
-) -> SweepPlan:
-    """SweepPlan the sweeps of a robot.
+def plan_sweeps(base: GravityBase, options: GravityOptions) -> tuple[list[Sweep], list[str]]:
+    """The sweeps of a robot, from the tip inwards, and notes on what was decided on the way.
+
+    Joints are held in the middle of their ranges where a pose does not say otherwise; a swept joint's own entry is the
+    middle of its sweep. A sweep goes a little further than its span, to come to its speed and to rest, and by default
+    no faster than a fifth of the joint's fastest.
 
     Args:
-        base: What gravity shows of it.
-        joints: Only these, by name or variable; default all that feel weight.
-        poses: Where to hold the joints, by name or variable; the others are in the middle of their ranges. A swept
-            joint's own entry is the middle of its sweep. Default: chosen so that every moment shows.
-        least_poses: Sweeps of each joint, at different poses, at least.
-        span: Half the range over which torque of a joint that turns is wanted [rad]; default 60 degrees. A sweep goes
-            a little further, to come to its speed and to rest. Joints that slide go 0.2 m either way.
-        speed: Default 0.2 rad/s, and no more than a fifth of the joint's fastest; a quarter of it in m/s for joints
-            that slide.
+        base: What gravity shows of the robot.
+        options: Joints, poses, span and speed.
     """
-    for name, value in (("span", span), ("speed", speed)):
-        if value is not None and not (math.isfinite(value) and value > 0.0):
-            raise InputError(f"{name} is {value}; expected a positive number")
-    if not 1 <= least_poses <= MOST_POSES:
-        raise InputError(f"poses of each joint: {least_poses}; expected 1 to {MOST_POSES}")
     robot = base.robot
-    wanted = None if joints is None else tuple(_place(robot, name, "joint to sweep") for name in joints)
-    parts = stages(base, wanted)
-    given = [_given_pose(robot, one) for one in poses]
+    wanted = None if options.joints is None else tuple(_place(robot, name, "joint to sweep") for name in options.joints)
+    given = [_given_pose(robot, one) for one in options.poses]
     notes: list[str] = []
-    sweeps: list[tuple[Sweep, ...]] = []
-    for stage in parts:
-        choices = {j: _sweeps(robot, j, given or _poses(robot, j), span, speed) for j in stage.joints}
+    sweeps: list[Sweep] = []
+    for stage in stages(base, wanted):
+        choices = {j: _sweeps(robot, j, given or _poses(robot, j), options) for j in stage.joints}
         for own in choices.values():
-            notes += _note_short_range(robot, own[0], span)
-        if given:
-            sweeps.append(tuple(one for own in choices.values() for one in own))
-        else:
-            sweeps.append(_chosen(base, stage, choices, least_poses))
-    return SweepPlan(parts, tuple(sweeps), tuple(notes))
+            notes += _note_short_range(robot, own[0], options)
+        every = [one for own in choices.values() for one in own]
+        sweeps += every if given else _choose_sweeps(base, stage, choices, options.least_poses)
+    return sweeps, notes
 
 
 def _place(robot: Robot, name: str, kind: str) -> int:
@@ -197,12 +159,12 @@ def _given_pose(robot: Robot, pose: Mapping[str, float]) -> Array:
 
 
 def _limits(robot: Robot, i: int) -> tuple[float, float]:
-    limits = robot.joints[robot.active[robot.moving[i]]].limits
+    limits = robot.moving_joints[i].limits
     return -math.inf if limits.lower is None else limits.lower, math.inf if limits.upper is None else limits.upper
 
 
 def _slides(robot: Robot, i: int) -> bool:
-    return robot.joints[robot.active[robot.moving[i]]].kind == "prismatic"
+    return robot.moving_joints[i].kind == "prismatic"
 
 
 def home(robot: Robot) -> Array:
@@ -238,12 +200,12 @@ def _poses(robot: Robot, joint: int) -> list[Array]:
     return list(poses[fine])
 
 
-def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], span: float | None, speed: float | None) -> list[Sweep]:
-    limits = robot.joints[robot.active[robot.moving[joint]]].limits
-    slow = (speed or SPEED) * (SLIDE_SPEED if _slides(robot, joint) else 1.0)
-    if speed is None and limits.velocity is not None:
+def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], options: GravityOptions) -> list[Sweep]:
+    limits = robot.moving_joints[joint].limits
+    slow = (options.speed or SPEED) * (SLIDE_SPEED if _slides(robot, joint) else 1.0)
+    if options.speed is None and limits.velocity is not None:
         slow = min(slow, _SHARE * limits.velocity)
-    half = _half(robot, joint, span) + slow * RUN_IN
+    half = _half(robot, joint, options) + slow * RUN_IN
     low, high = _limits(robot, joint)
     found = []
     for pose in poses:
@@ -256,8 +218,8 @@ def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], span: float | None
     return found
 
 
-def _note_short_range(robot: Robot, sweep: Sweep, span: float | None) -> list[str]:
-    wanted = 2.0 * _half(robot, sweep.joint, span)
+def _note_short_range(robot: Robot, sweep: Sweep, options: GravityOptions) -> list[str]:
+    wanted = 2.0 * _half(robot, sweep.joint, options)
     reached = sweep.upper - sweep.lower - 2.0 * sweep.speed * RUN_IN
     if reached > wanted - 1e-9:
         return []
@@ -267,12 +229,12 @@ def _note_short_range(robot: Robot, sweep: Sweep, span: float | None) -> list[st
     return [f"joint {robot.joint_names[sweep.joint]}: its limits shorten the range from {ends}"]
 
 
-def _half(robot: Robot, joint: int, span: float | None) -> float:
+def _half(robot: Robot, joint: int, options: GravityOptions) -> float:
     """Half the range that is wanted of a joint [rad or m]."""
-    return SLIDE if _slides(robot, joint) else span or SPAN
+    return SLIDE if _slides(robot, joint) else options.span or SPAN
 
 
-def _chosen(base: GravityBase, stage: SweepStage, choices: Mapping[int, list[Sweep]], least: int) -> tuple[Sweep, ...]:
+def _choose_sweeps(base: GravityBase, stage: SweepStage, choices: Mapping[int, list[Sweep]], least: int) -> list[Sweep]:
     """For each joint the pose that shows most of what the stage adds, and further ones where one is not enough."""
     rows = {j: _rows(base, stage, own) for j, own in choices.items()}
     taken: list[tuple[int, int]] = []
@@ -288,7 +250,7 @@ def _chosen(base: GravityBase, stage: SweepStage, choices: Mapping[int, list[Swe
         scores = [clear([*taken, (j, k)]) for k in range(len(rows[j]))]
         return j, next(k for k, score in enumerate(scores) if score >= _NEAR * max(scores))
 
-    for count in range(MOST_POSES):
+    for count in range(MOST_SWEEP_POSES):
         if count >= least and taken and clear(taken) >= enough:
             break
         before = clear(taken) if taken else 0.0
@@ -296,7 +258,7 @@ def _chosen(base: GravityBase, stage: SweepStage, choices: Mapping[int, list[Swe
         if count >= least and clear([*taken, *fresh]) < 1.2 * before:
             break
         taken += [one for one in fresh if one not in taken]
-    return tuple(choices[j][k] for j, k in sorted(taken, key=lambda one: stage.joints.index(one[0])))
+    return [choices[j][k] for j, k in sorted(taken, key=lambda one: stage.joints.index(one[0]))]
 
 
 def _rows(base: GravityBase, stage: SweepStage, sweeps: Sequence[Sweep]) -> Array:

@@ -16,15 +16,13 @@ from dynident.experiments.gravity.fourier import (
     best,
     fits,
     fourier_fit,
-    slow_friction,
     solve_moments,
 )
-from dynident.experiments.gravity.plan import RUN_IN, Steady, Sweep, SweepPlan, describe, home, plan_sweeps
-from dynident.experiments.gravity.result import GravityMoments, JointRun, remarks, too_narrow
+from dynident.experiments.gravity.plan import RUN_IN, Steady, Sweep, describe, home, plan_sweeps
+from dynident.experiments.gravity.result import GravityMoments, refuse_narrow, remarks
 from dynident.experiments.gravity.slow_runs import SlowRun, moves, slow_run, speeds, swept_alone
 from dynident.experiments.gravity.structure import (
     GravityBase,
-    SweepStage,
     gravity_base,
     gravity_columns,
     inertial_columns,
@@ -80,7 +78,7 @@ def gravity_from_logs(
     return experiment.analyze(experiment.read(logs))
 
 
-class GravityExperiment(Experiment[SweepPlan, Sequence[SlowRun], GravityMoments]):
+class GravityExperiment(Experiment[list[Sweep], Sequence[SlowRun], GravityMoments]):
     """The quasi-static gravity test: joints are swept one at a time, from the tip inwards.
 
     Args:
@@ -91,7 +89,6 @@ class GravityExperiment(Experiment[SweepPlan, Sequence[SlowRun], GravityMoments]
     def __init__(self, robot: Robot, options: GravityOptions) -> None:
         super().__init__(robot)
         self.options, self.base = options, gravity_base(robot)
-        self._stages: tuple[SweepStage, ...] | None = None  # None for those of the joints that were recorded
         if options.order != "auto" and options.order not in range(1, HIGHEST + 1):
             raise InputError(f"order is {options.order!r}; expected auto or 1 to {HIGHEST}")
         reasons, wanted = joints_without_weight(self.base), set(options.joints or ())
@@ -99,29 +96,19 @@ class GravityExperiment(Experiment[SweepPlan, Sequence[SlowRun], GravityMoments]
             if name in reasons and _names_of(robot, j) & wanted:
                 raise ExperimentError(f"joint {name} {reasons[name]}; leave it out")
 
-    def plan(self, bounds: Bounds) -> SweepPlan:
+    def plan(self, bounds: Bounds) -> list[Sweep]:
         """Which joint to sweep over which angles, and where to hold the others."""
-        how = self.options
-        plan = plan_sweeps(
-            self.base,
-            joints=how.joints,
-            poses=how.poses,
-            least_poses=how.least_poses,
-            span=how.span,
-            speed=how.speed,
-        )
-        self._stages = plan.stages
-        self.notes += plan.notes
-        return plan
+        sweeps, notes = plan_sweeps(self.base, self.options)
+        self.notes += notes
+        return sweeps
 
-    def run(self, bench: Bench, plan: SweepPlan) -> list[SlowRun]:
+    def run(self, bench: Bench, plan: list[Sweep]) -> list[SlowRun]:
         """Every sweep, averaged over both directions."""
-        sweeps = [sweep for own in plan.sweeps for sweep in own]
         control, found = self.options.control or _spring(bench), []
-        for sweep in sweeps:
-            bench.progress("sweeps", len(bench.runs), len(sweeps))
+        for sweep in plan:
+            bench.progress("sweeps", len(bench.runs), len(plan))
             found.append(_run_sweep(bench, sweep, control, self.notes))
-        bench.progress("sweeps", len(sweeps), len(sweeps))
+        bench.progress("sweeps", len(plan), len(plan))
         return found
 
     def read(self, logs: Sequence[Log]) -> list[SlowRun]:
@@ -136,16 +123,16 @@ class GravityExperiment(Experiment[SweepPlan, Sequence[SlowRun], GravityMoments]
 
     def analyze(self, data: Sequence[SlowRun]) -> GravityMoments:
         """A Fourier series of every run, and the recursion over them."""
-        base, parts = self.base, self._stages
-        if parts is None:
-            parts = stages(base, tuple(sorted({run.joint for run in data})))
-        grouped = [[run for run in data if run.joint in stage.joints] for stage in parts]
-        runs = [[_joint_run(base, run, self.options.order) for run in own] for own in grouped]
-        for own in runs:
-            too_narrow(base, own)
-        moments = solve_moments(base, parts, [[one.fit for one in own] for own in runs])
-        flat = tuple(one for own in runs for one in own)
-        notes, warnings = remarks(base, parts, flat, moments)
+        base = self.base
+        parts = stages(base, tuple(sorted({run.joint for run in data})))
+        fits = []
+        for stage in parts:
+            own = [_fit_run(base, run, self.options.order) for run in data if run.joint in stage.joints]
+            refuse_narrow(base, own)
+            fits.append(own)
+        moments = solve_moments(base, parts, fits)
+        runs = tuple(one for own in fits for one in own)
+        notes, warnings = remarks(base, parts, runs, moments)
         return GravityMoments(
             robot=self.robot,
             estimate=moments,
@@ -153,7 +140,7 @@ class GravityExperiment(Experiment[SweepPlan, Sequence[SlowRun], GravityMoments]
             notes=(*self.notes, *notes),
             warnings=tuple(warnings),
             base=base,
-            runs=flat,
+            runs=runs,
             skipped=joints_without_weight(base),
         )
 
@@ -201,7 +188,7 @@ def _run_sweep(bench: Bench, sweep: Sweep, control: Control, notes: list[str]) -
 def _run(bench: Bench, sweep: Sweep, control: Control, label: str) -> Run:
     limits, reach = bench.bounds, np.full(len(sweep.pose), _ROOM)
     reach[sweep.joint] = 0.5 * (sweep.upper - sweep.lower) + _ROOM
-    bounds: Bounds = limits.within(sweep.pose, reach)
+    bounds = limits.within(sweep.pose, reach)
     start, _, _ = sweep.sample(np.zeros(1))
     return bench.run(control(bench.robot, sweep), sweep.duration, start[0], label=label, bounds=bounds)
 
@@ -255,7 +242,8 @@ def _runs_of(log: Log, base: GravityBase, wanted: Sequence[int], notes: list[str
     return found
 
 
-def _joint_run(base: GravityBase, run: SlowRun, order: Order) -> JointRun:
+def _fit_run(base: GravityBase, run: SlowRun, order: Order) -> FourierFit:
+    """The fit of a run whose coefficients count, with those of every order that was tried."""
     robot = base.robot
     inertial = inertial_columns(robot, run)
     if robot.joints[robot.active[robot.moving[run.joint]]].kind == "prismatic":
@@ -265,17 +253,12 @@ def _joint_run(base: GravityBase, run: SlowRun, order: Order) -> JointRun:
                 f"joint {robot.joint_names[run.joint]} slides while links turn with it; a Fourier series over its "
                 "position does not describe their weight, use `identify` instead"
             )
-        fit = fourier_fit(run, 0, inertial)
-        return JointRun(fit, (fit,), slow_friction(fit))
+        only = fourier_fit(run, 0, inertial)
+        return replace(only, orders=(only,))
     every = fits(run, inertial=inertial)
-    chosen: FourierFit
-    if order == "auto":
-        chosen = best(every)
-    elif order > len(every):
+    if order != "auto" and order > len(every):
         raise ExperimentError(
             f"{run.label}: over {np.degrees(np.ptp(run.angle)):.0f} degrees a series of order {order} cannot be told "
             f"from one of order {len(every)}; sweep a wider range or take a lower order"
         )
-    else:
-        chosen = every[order - 1]
-    return JointRun(chosen, every, slow_friction(chosen))
+    return replace(best(every) if order == "auto" else every[order - 1], orders=every)

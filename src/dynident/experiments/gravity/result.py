@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,56 +12,11 @@ import numpy as np
 from dynident.arrays import record
 from dynident.estimate.fit import Fit
 from dynident.experiments.gravity.comparison import MomentComparison, compare_moments, moments_of_fit
-from dynident.experiments.gravity.fourier import FourierFit, SlowFriction
+from dynident.experiments.gravity.fourier import FourierFit
 from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns
 from dynident.experiments.protocol import ExperimentError, ExperimentResult, Quantity, Values
 from dynident.experiments.thresholds import GRAVITY
 from dynident.information.parameter_estimate import ParameterEstimate, text_table
-from dynident.robot.model import Robot
-
-
-@dataclass(frozen=True, eq=False)
-class JointRun:
-    """One sweep, fitted.
-
-    Attributes:
-        fit: The fit whose coefficients count.
-        orders: Fits of every order that was tried.
-        friction: What the averages took away.
-    """
-
-    fit: FourierFit
-    orders: tuple[FourierFit, ...]
-    friction: SlowFriction
-
-    def as_dict(self, robot: Robot) -> dict[str, Any]:
-        """Plain data; angles in radians."""
-        fit, run = self.fit, self.fit.run
-        held = {name: float(x) for i, (name, x) in enumerate(zip(robot.position_names, run.pose, strict=True))}
-        held.pop(robot.position_names[run.joint])
-        harmonics = []
-        for one in self.orders if fit.order else ():
-            size, std, _ = one.harmonic(one.order)
-            harmonics.append({"order": one.order, "amplitude": size, "std": std, "rms": one.rms})
-        found: dict[str, Any] = {
-            "joint": robot.joint_names[run.joint],
-            "run": run.label,
-            "held": held,
-            "range": list(run.range),
-            "speed": 0.5 * sum(run.speeds),
-            "order": fit.order,
-            "coefficients": dict(zip(fit.names, fit.coefficients.tolist(), strict=True)),
-            "std": dict(zip(fit.names, fit.std.tolist(), strict=True)),
-            "rms": fit.rms,
-            "condition": fit.condition,
-            "harmonics": harmonics,
-            "friction": self.friction.as_dict(),
-            "sticking": run.sticking,
-        }
-        if fit.order:
-            size, std, peak = fit.harmonic(1)
-            found |= {"amplitude": size, "amplitude_std": std, "largest_at": peak}
-        return found
 
 
 @record
@@ -76,7 +31,7 @@ class GravityMoments(ExperimentResult):
     """
 
     base: GravityBase
-    runs: tuple[JointRun, ...]
+    runs: tuple[FourierFit, ...]
     skipped: Mapping[str, str]
     comparison: MomentComparison | None = None
 
@@ -95,7 +50,7 @@ class GravityMoments(ExperimentResult):
         own = {one.name: (one.value, one.std) for one in self.estimates}
         left: dict[str, float] = {}
         for one in self.runs:
-            name = self.robot.position_names[one.fit.run.joint]
+            name = self.robot.position_names[one.run.joint]
             left[name] = max(left.get(name, 0.0), one.friction.left)
         return replace(self, comparison=compare_moments(self.base, own, other, friction=left, notes=notes))
 
@@ -103,8 +58,8 @@ class GravityMoments(ExperimentResult):
         """The Fourier coefficients of each sweep as text."""
         head = ("joint", "range", "a0", "a1", "b1", "std", "peak", "rms", "friction", "cond")
         lines = []
-        for one in self.runs:
-            fit, run = one.fit, one.fit.run
+        for fit in self.runs:
+            run = fit.run
             low, high = run.range
             if fit.order == 0:
                 cells = (f"{low:.3g}..{high:.3g} m", f"{fit.coefficients[0]:.4g}", "", "", f"{fit.std[0]:.2g}", "")
@@ -115,7 +70,7 @@ class GravityMoments(ExperimentResult):
                 degrees = f"{math.degrees(low):.0f}..{math.degrees(high):.0f}°"
                 cells = (degrees, f"{a0:.2g}", f"{a1:.5g}", f"{b1:.5g}", spread, at)
             name = self.robot.joint_names[run.joint]
-            lines.append((name, *cells, f"{fit.rms:.2g}", f"{one.friction.level:.3g}", f"{fit.condition:.3g}"))
+            lines.append((name, *cells, f"{fit.rms:.2g}", f"{fit.friction.level:.3g}", f"{fit.condition:.3g}"))
         return text_table(head, lines, head[2:])
 
     def details(self) -> dict[str, Any]:
@@ -134,15 +89,15 @@ class GravityMoments(ExperimentResult):
 # What a reader of gravity moments should know about the runs behind them.
 
 
-def too_narrow(base: GravityBase, own: Sequence[JointRun]) -> None:
+def refuse_narrow(base: GravityBase, own: Sequence[FourierFit]) -> None:
     """Refuse a range over which sine, cosine and offset look alike, where no other pose helps."""
     for one in own:
-        alone = sum(other.fit.run.joint == one.fit.run.joint for other in own) == 1
+        alone = sum(other.run.joint == one.run.joint for other in own) == 1
         condition = one.orders[0].condition
-        if one.fit.order and alone and condition > GRAVITY.refused_condition:
-            name = base.robot.joint_names[one.fit.run.joint]
+        if one.order and alone and condition > GRAVITY.refused_condition:
+            name = base.robot.joint_names[one.run.joint]
             raise ExperimentError(
-                f"{one.fit.run.label}: joint {name} covers {np.degrees(np.ptp(one.fit.run.angle)):.0f} degrees, over "
+                f"{one.run.label}: joint {name} covers {np.degrees(np.ptp(one.run.angle)):.0f} degrees, over "
                 f"which offset, sine and cosine can hardly be told apart (condition {condition:.0f}, at most "
                 f"{GRAVITY.refused_condition:.0f}); sweep a wider range, or sweep it at two poses in which gravity "
                 "lies differently"
@@ -150,12 +105,12 @@ def too_narrow(base: GravityBase, own: Sequence[JointRun]) -> None:
 
 
 def remarks(
-    base: GravityBase, parts: Sequence[SweepStage], runs: Sequence[JointRun], moments: ParameterEstimate
+    base: GravityBase, parts: Sequence[SweepStage], runs: Sequence[FourierFit], moments: ParameterEstimate
 ) -> tuple[list[str], list[str]]:
     """Notes and warnings."""
     notes, warnings = [], []
     for one in runs:
-        name = base.robot.joint_names[one.fit.run.joint]
+        name = base.robot.joint_names[one.run.joint]
         notes += _notes(name, one)
         warnings += [f"joint {name}: {text}" for text in _doubts(base, one)]
     looked_at = {i for stage in parts for i in stage.fresh}
@@ -168,8 +123,8 @@ def remarks(
     return notes, warnings
 
 
-def _notes(name: str, one: JointRun) -> list[str]:
-    fit, found = one.fit, []
+def _notes(name: str, fit: FourierFit) -> list[str]:
+    found = []
     if fit.run.oscillates:
         inertia = [x for label, x in zip(fit.names, fit.coefficients, strict=True) if label.startswith("inertia")]
         size = f" ({inertia[0]:.3g} {'kg·m²' if fit.order else 'kg'})" if len(inertia) == 1 else ""
@@ -177,12 +132,12 @@ def _notes(name: str, one: JointRun) -> list[str]:
     if fit.order == 0:
         found.append(f"joint {name}: a torque offset of its drive cannot be told from the weight it carries")
     if fit.order > 1:
-        found.append(f"joint {name}: order {fit.order} by the residual ({one.orders[0].rms:.2g} to {fit.rms:.2g} N·m)")
+        found.append(f"joint {name}: order {fit.order} by the residual ({fit.orders[0].rms:.2g} to {fit.rms:.2g} N·m)")
     return found
 
 
-def _doubts(base: GravityBase, one: JointRun) -> list[str]:
-    fit, run, found = one.fit, one.fit.run, []
+def _doubts(base: GravityBase, fit: FourierFit) -> list[str]:
+    run, found = fit.run, []
     if run.sticking > GRAVITY.sticking_share:
         found.append(
             f"it stood still {100.0 * run.sticking:.0f} % of the way (it sticks and slips); only its moving parts were "
@@ -191,29 +146,29 @@ def _doubts(base: GravityBase, one: JointRun) -> list[str]:
     ahead, back = run.speeds
     if abs(ahead - back) > GRAVITY.uneven_share * max(ahead, back):
         found.append(f"speeds are {ahead:.3g} ahead and {back:.3g} back; viscous friction does not drop out")
-    if fit.order and one.orders[0].condition > GRAVITY.narrow_condition:
+    if fit.order and fit.orders[0].condition > GRAVITY.narrow_condition:
         found.append(
             f"its range of {np.degrees(np.ptp(run.angle)):.0f} degrees is narrow (condition "
-            f"{one.orders[0].condition:.0f}); offset and moment lean on each other, see the deviations"
+            f"{fit.orders[0].condition:.0f}); offset and moment lean on each other, see the deviations"
         )
-    if one.friction.loaded:
+    if fit.friction.loaded:
         found.append(
-            f"friction depends on the load ({one.friction.level:.3g} N·m in the mean, {one.friction.slope:+.2g} per "
-            f"N·m of weight); if it follows the motor's torque, averages keep up to {one.friction.left:.2g} N·m of it"
+            f"friction depends on the load ({fit.friction.level:.3g} N·m in the mean, {fit.friction.slope:+.2g} per "
+            f"N·m of weight); if it follows the motor's torque, averages keep up to {fit.friction.left:.2g} N·m of it"
         )
-    return [*found, *_harmonics(base, one)]
+    return [*found, *_harmonics(base, fit)]
 
 
-def _harmonics(base: GravityBase, one: JointRun) -> list[str]:
+def _harmonics(base: GravityBase, one: FourierFit) -> list[str]:
     """Higher harmonics that rigid links do not have."""
-    if one.fit.order == 0 or not _plain(base, one):
+    if one.order == 0 or not _plain(base, one):
         return []
     first = one.orders[0].harmonic(1)[0]
     found = []
     for fit in one.orders[1:]:
         size, std, _ = fit.harmonic(fit.order)
         gone = math.sqrt(max(one.orders[0].rms ** 2 - fit.rms**2, 0.0))
-        if gone > GRAVITY.harmonic_share * first and size > GRAVITY.harmonic_std * std and fit.order > one.fit.order:
+        if gone > GRAVITY.harmonic_share * first and size > GRAVITY.harmonic_std * std and fit.order > one.order:
             found.append(
                 f"harmonic {fit.order} of {size:.3g} N·m (deviation {std:.2g}) takes the residual from "
                 f"{one.orders[0].rms:.2g} to {fit.rms:.2g} N·m, and rigid links have none: springs, cables, gears or "
@@ -222,9 +177,9 @@ def _harmonics(base: GravityBase, one: JointRun) -> list[str]:
     return found[:1]
 
 
-def _plain(base: GravityBase, one: JointRun) -> bool:
+def _plain(base: GravityBase, fit: FourierFit) -> bool:
     """Whether the weight of rigid links is a single harmonic of this joint; not so with loops and some couplings."""
-    run = one.fit.run
+    run = fit.run
     columns = run.half_sum(gravity_columns(base.robot, run.q)[:, run.joint])
     angle = run.half_sum(np.column_stack([np.ones(len(run.q)), np.sin(run.angle), np.cos(run.angle)]))
     rest = columns - angle @ (np.linalg.pinv(angle) @ columns)

@@ -1,4 +1,4 @@
-"""Addresses of sources: `udp://127.0.0.1:9870`, and where it is safe to listen."""
+"""Samples over UDP, TCP and standard input, and addresses where it is safe to listen."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from dynident.logs.read import Columns
 from dynident.online.options import MOST_TOGETHER
-from dynident.online.sources.packets import LONGEST, ChannelMap, PacketReader
-from dynident.online.sources.source import POLL, Samples, SourceError
+from dynident.online.sources.packets import LONGEST, PacketReader
+from dynident.online.sources.source import POLL, Samples, Source, SourceError
 from dynident.online.state import Counters
 from dynident.robot.model import Robot
 
@@ -68,12 +68,14 @@ def _is_everywhere(host: str) -> bool:
         return False
 
 
-def bound_socket(kind: socket.SocketKind, host: str, port: int, label: str) -> socket.socket:
-    """A socket that listens at an address.
+def bound_socket(kind: socket.SocketKind, host: str, port: int) -> tuple[socket.socket, int, str]:
+    """A socket that listens at an address and waits a moment at a time, its port, and what messages call it.
 
     Raises:
         SourceError: If the address is in use, not this machine's, or not allowed.
     """
+    scheme = "udp" if kind == socket.SOCK_DGRAM else "tcp"
+    label = f"{scheme}://{host}:{port}"
     try:
         family, _, _, _, where = socket.getaddrinfo(host, port, type=kind)[0]
     except OSError:
@@ -86,7 +88,9 @@ def bound_socket(kind: socket.SocketKind, host: str, port: int, label: str) -> s
     except OSError as error:
         made.close()
         raise SourceError(label, _reason(error, host, port)) from None
-    return made
+    made.settimeout(POLL)
+    own: int = made.getsockname()[1]
+    return made, own, f"{scheme}://{host}:{own}"
 
 
 def _reason(error: OSError, host: str, port: int) -> str:
@@ -106,7 +110,7 @@ KERNEL_BUFFER = 1 << 22  # bytes asked of the system; it gives what it allows
 ROOM = 4096  # packets that wait for the estimator: four seconds at 1 kHz
 
 
-class UdpSource:
+class UdpSource(Source):
     """Listens for UDP packets.
 
     A thread of its own takes packets from the socket as they come, so that none is lost while the estimator is busy. If
@@ -130,13 +134,10 @@ class UdpSource:
     def __init__(
         self, robot: Robot, host: str = LOOPBACK, port: int = 0, *, columns: Columns = None, room: int = ROOM
     ) -> None:
-        self._socket = bound_socket(socket.SOCK_DGRAM, host, port, f"udp://{host}:{port}")
+        self._socket, self.port, self.label = bound_socket(socket.SOCK_DGRAM, host, port)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, KERNEL_BUFFER)
-        self._socket.settimeout(POLL)
-        self.host = host
-        self.port: int = self._socket.getsockname()[1]
-        self.label, self.tally = f"udp://{host}:{self.port}", Counters()
-        self._reader = PacketReader(ChannelMap(robot, columns, self.label), self.tally)
+        self.host, self.tally = host, Counters()
+        self._reader = PacketReader(robot, columns, self.label, self.tally)
         self._waiting: deque[tuple[float, bytes]] = deque()
         self._room, self._overrun, self._closed = room, 0, False
         self._news = threading.Condition()
@@ -154,9 +155,6 @@ class UdpSource:
                 self.tally.received += self._overrun - self.tally.overrun
                 self.tally.overrun = self._overrun
             yield self._reader.block(taken) if taken else None
-
-    def skip(self, until: float) -> None:
-        """A live source has nothing to skip."""
 
     def close(self) -> None:
         """Stop listening."""
@@ -211,7 +209,7 @@ def line_blocks(reader: PacketReader, lines: list[bytes]) -> Iterator[Samples]:
             yield block
 
 
-class StandardInput:
+class StandardInput(Source):
     """JSON lines from standard input, or from another open file; what is not read waits with the sender.
 
     Args:
@@ -223,7 +221,7 @@ class StandardInput:
     def __init__(self, robot: Robot, *, columns: Columns = None, descriptor: int | None = None) -> None:
         self.label, self.tally = "standard input", Counters()
         self._file = sys.stdin.fileno() if descriptor is None else descriptor
-        self._reader = PacketReader(ChannelMap(robot, columns, self.label), self.tally)
+        self._reader = PacketReader(robot, columns, self.label, self.tally)
         self._until: float | None = None
 
     def blocks(self) -> Iterator[Samples | None]:
@@ -244,15 +242,12 @@ class StandardInput:
         """Leave out samples with stamps up to this [s]."""
         self._until = until
 
-    def close(self) -> None:
-        """Nothing to give back."""
-
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Samples as JSON lines over TCP; a sender that is too fast has to wait, as TCP has it.
 
 
-class TcpSource:
+class TcpSource(Source):
     """Listens for a sender and reads its lines; when it leaves, the next one may come.
 
     Args:
@@ -270,13 +265,10 @@ class TcpSource:
     """
 
     def __init__(self, robot: Robot, host: str = LOOPBACK, port: int = 0, *, columns: Columns = None) -> None:
-        self._socket = bound_socket(socket.SOCK_STREAM, host, port, f"tcp://{host}:{port}")
-        self._socket.settimeout(POLL)
+        self._socket, self.port, self.label = bound_socket(socket.SOCK_STREAM, host, port)
         self._socket.listen(1)
-        self.host = host
-        self.port: int = self._socket.getsockname()[1]
-        self.label, self.tally = f"tcp://{host}:{self.port}", Counters()
-        self._reader = PacketReader(ChannelMap(robot, columns, self.label), self.tally)
+        self.host, self.tally = host, Counters()
+        self._reader = PacketReader(robot, columns, self.label, self.tally)
         self._closed = False
 
     def blocks(self) -> Iterator[Samples | None]:
@@ -290,9 +282,6 @@ class TcpSource:
             with sender:
                 sender.settimeout(POLL)
                 yield from self._lines(sender)
-
-    def skip(self, until: float) -> None:
-        """A live source has nothing to skip."""
 
     def close(self) -> None:
         """Stop listening."""

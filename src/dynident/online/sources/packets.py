@@ -1,4 +1,4 @@
-"""`ChannelMap`: a robot's positions, torques and velocities as linear functions of the columns that a sender gives."""
+"""`PacketReader`: JSON packets as samples of a robot."""
 
 from __future__ import annotations
 
@@ -12,78 +12,16 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import DynidentError, InputError
 from dynident.logs.columns import QUANTITIES, ColumnRule, column_rules, joint_rules, read_headers, read_rules
-from dynident.logs.log import Log, channel_names, joint_positions, joint_velocities, row_torques
+from dynident.logs.log import Log, channel_names
 from dynident.logs.read import Columns
-from dynident.online.sources.source import BEYOND, LATEST, Samples
+from dynident.online.sources.source import Samples, signals_of
 from dynident.online.state import Counters
+from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
 KINDS = ("q", "dq", "tau", "qm", "dqm", "taum", "i")
 
 
-class ChannelMap:
-    """What columns mean, by the same rules as in a log: names, the robot's own `columns`, gears, couplings, gains.
-
-    Args:
-        robot: The robot.
-        columns: Column file or mapping for senders with other names; see `read_log`.
-        label: What messages call the sender.
-    """
-
-    def __init__(self, robot: Robot, columns: Columns, label: str) -> None:
-        self.robot, self.label = robot, label
-        self._rules: dict[str, ColumnRule] = {}
-        if columns is not None:
-            self._rules = column_rules(columns, "columns") if isinstance(columns, Mapping) else read_rules(columns)
-        self._numbers = {joint.name: joint.number for joint in robot.joints}
-
-    def names(self, kind: str, count: int) -> list[str]:
-        """Columns of one kind that are given as a list: of the moving joints, or of these and the locked ones.
-
-        Raises:
-            InputError: If the list is of neither length.
-        """
-        robot = self.robot
-        if count == len(robot.moving):
-            return channel_names(kind, robot)
-        if count == len(robot.active):
-            return [f"{kind}{robot.joints[i].number}" for i in robot.active]
-        raise InputError(
-            f"has {count} values of {kind}; robot {robot.name} moves {len(robot.moving)} joints: "
-            f"{', '.join(robot.joint_names)}"
-        )
-
-    def named(self, joint: str, quantity: str) -> str:
-        """Column of a quantity that is given by joint name; one that the robot does not have keeps its own name."""
-        if quantity in KINDS and joint in self._numbers:
-            return f"{quantity}{self._numbers[joint]}"
-        return f"{joint}.{quantity}"
-
-    def matrix(self, columns: Sequence[str]) -> tuple[float, Array, Array]:
-        """Unit of the time [s], and the map of the columns to q, tau and (if they are there) dq: `x @ matrix + offset`.
-
-        The functions that read logs are affine in the columns; what they make of unit vectors is the map.
-
-        Raises:
-            LogError: Naming the columns that are missing.
-        """
-        rules = joint_rules(columns, self.robot) | self._rules
-        known, _, _ = read_headers(["t", *columns], (), rules, self.robot, self.label)
-        clock = next((column.size for column in known if column.channel == "t"), 1.0)
-        own = [column for column in known if column.channel != "t"]
-        units = np.vstack([np.zeros(len(own)), np.eye(len(own))])
-        values = {column.channel: units[:, k] for k, column in enumerate(own)}
-        log = Log(self.label, "", np.zeros(len(units)), values)
-        parts = [joint_positions(log, self.robot), row_torques(log, self.robot)]
-        speeds = joint_velocities(log, self.robot)
-        answer = np.hstack(parts if speeds is None else [*parts, speeds])
-        matrix = np.zeros((len(columns), answer.shape[1]))
-        for k, column in enumerate(own):
-            matrix[column.place - 1] = column.size * (answer[k + 1] - answer[0])
-        return clock, matrix, answer[0]
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 # JSON packets: one sample each, in one of three forms.
 #
 # {"t": 0.01, "q": [..], "tau": [..]}                                      in the order of the robot's joints
@@ -92,6 +30,7 @@ class ChannelMap:
 #
 # Velocities (dq, velocity), motor-side channels (qm, dqm, taum) and currents (i) stand where a log would have them, and
 # "seq" may number the packets. What a packet says is understood as the columns of a log are, once for each layout.
+
 
 LONGEST = 1 << 14  # bytes of a packet: forty joints with every channel
 _MOST_LAYOUTS = 16  # a sender has one or two; a hostile one must not fill the memory
@@ -106,14 +45,23 @@ class PacketError(DynidentError):
 class PacketReader:
     """Packets to samples; what is malformed is counted and left out.
 
+    Columns mean what they mean in a log: names, the robot's own `columns`, gears, couplings, gains. Positions, torques
+    and velocities are linear functions of them.
+
     Args:
-        channels: How the robot's signals follow from columns.
+        robot: The robot.
+        columns: Column file or mapping for senders with other names; see `read_log`.
+        label: What messages call the sender.
         tally: What it counts into.
     """
 
-    def __init__(self, channels: ChannelMap, tally: Counters) -> None:
-        self._channels, self._tally = channels, tally
-        self._n = len(channels.robot.joint_names)
+    def __init__(self, robot: Robot, columns: Columns, label: str, tally: Counters) -> None:
+        self.robot, self.label, self._tally = robot, label, tally
+        self._rules: dict[str, ColumnRule] = {}
+        if columns is not None:
+            self._rules = column_rules(columns, "columns") if isinstance(columns, Mapping) else read_rules(columns)
+        self._numbers = {joint.name: joint.number for joint in robot.joints}
+        self._n = len(robot.joint_names)
         self._layouts: dict[tuple[Hashable, ...], Any] = {}
 
     def block(self, packets: Iterable[tuple[float, bytes]]) -> Samples | None:
@@ -129,11 +77,10 @@ class PacketReader:
             rows.append((time, sequence, arrived, row))
         if not rows:
             return None
-        n, width = self._n, min(len(row) for *_, row in rows)
+        width = min(len(row) for *_, row in rows)
         stamps, numbers, arrivals = (np.array([row[k] for row in rows]) for k in range(3))
         values = np.array([row[:width] for *_, row in rows])
-        dq = values[:, 2 * n :] if width > 2 * n else None
-        return Samples(stamps, values[:, :n], values[:, n : 2 * n], dq, numbers, arrivals)
+        return Samples.of_signals(stamps, values, self._n, numbers, arrivals)
 
     def sample(self, data: bytes) -> tuple[float, int, Array]:
         """Stamp [s], sequence number, and q, tau and perhaps dq after each other.
@@ -153,16 +100,17 @@ class PacketReader:
         except OverflowError:
             raise PacketError("has a number that is beyond reason") from None
         time = size * given
-        if np.abs(values).max() <= _RAW_BEYOND and abs(time) <= LATEST:  # neither is any number that is not finite
+        # No comparison holds for a number that is not finite.
+        if np.abs(values).max() <= _RAW_BEYOND and abs(time) <= THRESHOLDS.latest_stamp_s:
             row = values @ matrix + offset
-            if np.abs(row).max() <= BEYOND:
+            if np.abs(row).max() <= THRESHOLDS.largest_signal:
                 return time, sequence, row
         raise PacketError("has a number that is not finite or beyond reason (t is in seconds)")
 
     def _learn(self, layout: tuple[Hashable, ...]) -> None:
         """Work out what the columns of a new layout mean."""
         try:
-            found = self._channels.matrix(self._columns(layout))
+            found = self.matrix(self._columns(layout))
         except DynidentError as error:
             raise PacketError(str(error)) from None
         if len(self._layouts) >= _MOST_LAYOUTS:
@@ -170,10 +118,44 @@ class PacketReader:
         self._layouts[layout] = found
 
     def _columns(self, layout: tuple[Any, ...]) -> list[str]:
+        """Columns of a layout; of a joint or quantity that the robot does not have, the sender's own words."""
         form, *parts = layout
         if form == "arrays":
-            return [name for kind, count in parts for name in self._channels.names(kind, count)]
-        return [self._channels.named(joint, quantity) for quantity, joint in parts]
+            return [name for kind, count in parts for name in self._array_columns(kind, count)]
+        known = {(kind, joint): f"{kind}{number}" for joint, number in self._numbers.items() for kind in KINDS}
+        return [known.get((quantity, joint), f"{joint}.{quantity}") for quantity, joint in parts]
+
+    def _array_columns(self, kind: str, count: int) -> list[str]:
+        """Columns of one kind that are given as a list: of the moving joints, or of these and the locked ones."""
+        robot = self.robot
+        if count == len(robot.moving):
+            return channel_names(kind, robot)
+        if count == len(robot.active):
+            return [f"{kind}{robot.joints[i].number}" for i in robot.active]
+        raise InputError(
+            f"has {count} values of {kind}; robot {robot.name} moves {len(robot.moving)} joints: "
+            f"{', '.join(robot.joint_names)}"
+        )
+
+    def matrix(self, columns: Sequence[str]) -> tuple[float, Array, Array]:
+        """Unit of the time [s], and the map of the columns to q, tau and (if they are there) dq: `x @ matrix + offset`.
+
+        The functions that read logs are affine in the columns; what they make of unit vectors is the map.
+
+        Raises:
+            LogError: Naming the columns that are missing.
+        """
+        rules = joint_rules(columns, self.robot) | self._rules
+        known, _, _ = read_headers(["t", *columns], (), rules, self.robot, self.label)
+        clock = next((column.size for column in known if column.channel == "t"), 1.0)
+        own = [column for column in known if column.channel != "t"]
+        units = np.vstack([np.zeros(len(own)), np.eye(len(own))])
+        values = {column.channel: units[:, k] for k, column in enumerate(own)}
+        answer = signals_of(Log(self.label, "", np.zeros(len(units)), values), self.robot)
+        matrix = np.zeros((len(columns), answer.shape[1]))
+        for k, column in enumerate(own):
+            matrix[column.place - 1] = column.size * (answer[k + 1] - answer[0])
+        return clock, matrix, answer[0]
 
 
 def _constant(word: str) -> NoReturn:

@@ -10,8 +10,9 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.errors import InputError
-from dynident.online.sources.replay import Paced
-from dynident.online.sources.source import Samples
+from dynident.online.sources.replay import check_speed, paced_blocks
+from dynident.online.sources.source import Samples, Source
+from dynident.online.state import Counters
 from dynident.payload.body import Payload
 from dynident.plant.controllers import Feedforward, Motion, TrackingController
 from dynident.plant.mujoco_plant import MujocoPlant
@@ -25,7 +26,7 @@ _HIGHEST_RATE = 1e5  # [Hz] no drive is sampled faster, and each reading is comp
 _SMOOTH = "rigid,Ia,Fv,Fc(0.05),Fo"
 
 
-class PlantSource(Paced):
+class PlantSource(Source):
     """A plant under a controller that follows a motion.
 
     Args:
@@ -40,9 +41,18 @@ class PlantSource(Paced):
     ) -> None:
         if every < 1:
             raise InputError(f"every is {every}; expected 1 or more")
-        super().__init__(speed)
+        self.speed, self.tally = check_speed(speed), Counters()
+        self._until = -math.inf
         self.plant, self.controller, self.every = plant, controller, every
         self.label = f"plant of {plant.robot.name}"
+
+    def blocks(self) -> Iterator[Samples | None]:
+        """All samples, each at its time."""
+        return paced_blocks(self._samples(), self.speed, self.tally)
+
+    def skip(self, until: float) -> None:
+        """Leave out samples with stamps up to this [s], which an earlier run has seen."""
+        self._until = until
 
     def _samples(self) -> Iterator[Samples]:
         plant, controller = self.plant, self.controller

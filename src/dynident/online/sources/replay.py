@@ -14,15 +14,14 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.logs.file import LogFile
-from dynident.logs.log import Log, LogSource, check_locked, joint_positions, joint_velocities, row_torques
+from dynident.logs.log import Log, LogSource, check_locked
 from dynident.logs.read import Columns, stream_log
 from dynident.logs.tables import LogWarning
 from dynident.online.options import MOST_TOGETHER
-from dynident.online.sources.source import BEYOND, LATEST, POLL, Samples
+from dynident.online.sources.source import POLL, Samples, Source, signals_of
 from dynident.online.state import Counters
+from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
-
-_LONGEST_WAIT = 60.0  # [s] a longer pause in a log is a jump of its clock, for which nobody wants to wait
 
 
 def check_speed(speed: float) -> float:
@@ -36,45 +35,20 @@ def check_speed(speed: float) -> float:
     return float(speed)
 
 
-class Paced:
-    """A source whose samples are recorded or computed, handed on at a pace.
-
-    Args:
-        speed: See `check_speed`.
-
-    Attributes:
-        tally: Counts what was handed on, and what of it is malformed.
-    """
-
-    def __init__(self, speed: float) -> None:
-        self.speed, self.tally = check_speed(speed), Counters()
-        self._until = -math.inf
-
-    def blocks(self) -> Iterator[Samples | None]:
-        """All samples, each at its time."""
-        for block in pace_blocks(self._samples(), self.speed):
-            self.tally.received += 0 if block is None else len(block)
-            yield block
-
-    def skip(self, until: float) -> None:
-        """Leave out samples with stamps up to this [s], which an earlier run has seen."""
-        self._until = until
-
-    def close(self) -> None:
-        """Nothing to give back."""
-
-    def _samples(self) -> Iterator[Samples]:
-        """The samples as fast as they can be had, without those up to `_until`."""
-        raise NotImplementedError
-
-
-def pace_blocks(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
+def paced_blocks(blocks: Iterable[Samples], speed: float, tally: Counters) -> Iterator[Samples | None]:
     """The samples, each not before its time has come; None at least every 0.1 s while waiting.
 
     Args:
         blocks: Samples as fast as they can be had.
         speed: How many times as fast as their stamps say; infinity never waits.
+        tally: Counts those that were handed on.
     """
+    for block in _pace(blocks, speed):
+        tally.received += 0 if block is None else len(block)
+        yield block
+
+
+def _pace(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
     if math.isinf(speed):
         for block in blocks:
             for first in range(0, len(block), MOST_TOGETHER):
@@ -96,7 +70,7 @@ def pace_blocks(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | N
                 arrived = due[done:ready] + zero
                 yield replace(block.chosen(slice(done, ready)), arrived=arrived)
                 done = ready
-            elif due[done] - now > _LONGEST_WAIT:
+            elif due[done] - now > THRESHOLDS.clock_ahead_s:  # a jump of the clock, for which nobody wants to wait
                 zero -= float(due[done]) - now
             else:
                 time.sleep(min(POLL, float(due[done]) - now))
@@ -106,11 +80,10 @@ def pace_blocks(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | N
 # ----------------------------------------------------------------------------------------------------------------------
 # Logs as streams: any file that dynident reads, in bounded memory, at any speed.
 
-BETWEEN_LOGS = 1.0  # [s] from the end of a log to the start of the next: a pause, which nobody differentiates across
 AnyLog = LogSource | str | PathLike[str]
 
 
-class Replay(Paced):
+class Replay(Source):
     """One log, or several one after the other, as if the robot was at work.
 
     Rows that a reader of logs would refuse the whole file for (numbers that are not finite, time that runs back) are
@@ -139,8 +112,8 @@ class Replay(Paced):
         stop: float | None = None,
     ) -> None:
         several = list(logs) if isinstance(logs, list | tuple) else [logs]
-        super().__init__(speed)
-        self.robot = robot
+        self.robot, self.speed, self.tally = robot, check_speed(speed), Counters()
+        self._until = -math.inf
         self._window = (-math.inf if start is None else start, math.inf if stop is None else stop)
         self._logs: list[LogSource] = [
             log if hasattr(log, "blocks") else _open_log(log, robot, columns)  # type: ignore[arg-type,misc]
@@ -153,6 +126,14 @@ class Replay(Paced):
         """What a reader of results should know about the logs."""
         return tuple(words for log in self._logs for words in getattr(log, "warnings", ()))
 
+    def blocks(self) -> Iterator[Samples | None]:
+        """All samples, each at its time."""
+        return paced_blocks(self._samples(), self.speed, self.tally)
+
+    def skip(self, until: float) -> None:
+        """Leave out samples with stamps up to this [s], which an earlier run has seen."""
+        self._until = until
+
     def _samples(self) -> Iterator[Samples]:
         """The samples of all logs on one clock."""
         shift, last = 0.0, None
@@ -161,7 +142,7 @@ class Replay(Paced):
             for rows in _raw(log):
                 block = self._sound(rows)
                 if first and last is not None and len(block):
-                    shift = last + BETWEEN_LOGS - float(block.time[0])
+                    shift = last + THRESHOLDS.pause_s - float(block.time[0])
                 first = first and not len(block)
                 block = replace(block, time=block.time + shift) if shift else block
                 last = float(block.time[-1]) if len(block) else last
@@ -172,16 +153,15 @@ class Replay(Paced):
     def _sound(self, rows: Log) -> Samples:
         """The rows of the window whose numbers can be used."""
         check_locked(rows, self.robot)
-        parts = [joint_positions(rows, self.robot), row_torques(rows, self.robot)]
-        speeds = joint_velocities(rows, self.robot)
-        values = np.hstack(parts if speeds is None else [*parts, speeds])
-        good = (np.abs(values) <= BEYOND).all(axis=1) & (np.abs(rows.time) <= LATEST)
+        values = signals_of(rows, self.robot)
+        good = (np.abs(values) <= THRESHOLDS.largest_signal).all(axis=1)
+        good &= np.abs(rows.time) <= THRESHOLDS.latest_stamp_s
         if not good.all():
             count = int((~good).sum())
             self.tally.received += count
             self.tally.refuse(f"{rows.label}: has numbers that are not finite", count)
         good &= (rows.time >= self._window[0]) & (rows.time <= self._window[1])
-        block = Samples(rows.time, parts[0], parts[1], speeds)
+        block = Samples.of_signals(rows.time, values, len(self.robot.joint_names))
         return block if good.all() else block.chosen(good)
 
 

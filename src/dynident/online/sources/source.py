@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask
 from dynident.errors import DynidentError
+from dynident.logs.log import Log, joint_positions, joint_velocities, row_torques
 from dynident.online.state import Counters
+from dynident.robot.model import Robot
 
-BEYOND = 1e7  # [rad, rad/s, N·m and the like] no joint of any robot gets there
-LATEST = 1e11  # [s] three thousand years: stamps beyond are in another unit
 POLL = 0.1  # [s] after which a source that has nothing says so
 
 
@@ -51,6 +51,13 @@ class Samples:
     sequence: NDArray[np.int64] | None = None
     arrived: Array | None = None
 
+    @staticmethod
+    def of_signals(time: Array, values: Array, n_joints: int, *others: Any) -> Samples:
+        """Samples from (n_samples, width) positions, torques and perhaps velocities side by side."""
+        n = n_joints
+        dq = values[:, 2 * n :] if values.shape[1] > 2 * n else None
+        return Samples(time, values[:, :n], values[:, n : 2 * n], dq, *others)
+
     def __len__(self) -> int:
         """Number of samples."""
         return len(self.time)
@@ -61,9 +68,16 @@ class Samples:
         return Samples(*(None if values is None else values[places] for values in own))  # type: ignore[arg-type]
 
 
+def signals_of(log: Log, robot: Robot) -> Array:
+    """(n_samples, width) positions, torques and, where a log has them, velocities side by side."""
+    parts = [joint_positions(log, robot), row_torques(log, robot)]
+    velocities = joint_velocities(log, robot)
+    return np.hstack(parts if velocities is None else [*parts, velocities])
+
+
 @runtime_checkable
 class Source(Protocol):
-    """Somewhere that samples come from.
+    """Somewhere that samples come from; one that inherits from it has nothing to skip and nothing to give back.
 
     Attributes:
         label: What messages call it.
@@ -82,8 +96,8 @@ class Source(Protocol):
 
     def skip(self, until: float) -> None:
         """Leave out samples with stamps up to this [s], which an earlier run has seen; a live source has none."""
-        ...
+        return
 
     def close(self) -> None:
         """Give back sockets, threads and files; may be called at any time and more than once."""
-        ...
+        return

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from dynident.experiments.gravity.comparison import MomentComparison
-from dynident.experiments.gravity.fourier import frictions
-from dynident.experiments.gravity.result import GravityMoments, JointRun
+from dynident.experiments.gravity.fourier import FourierFit, frictions
+from dynident.experiments.gravity.result import GravityMoments
 from dynident.report.charts import Curve, chart
 from dynident.report.experiments import Page
 from dynident.report.html import Head, Html, bullets, element, paragraphs, table
@@ -89,40 +89,38 @@ def _facts(found: GravityMoments) -> list[str]:
     return facts
 
 
-def _degrees(robot: Robot, one: JointRun, values: np.ndarray) -> tuple[np.ndarray, str]:
+def _degrees(robot: Robot, one: FourierFit, values: np.ndarray) -> tuple[np.ndarray, str]:
     """Positions of the swept joint as they are drawn, and their unit."""
-    return (np.degrees(values), "degrees") if one.fit.order else (values, "m")
+    return (np.degrees(values), "degrees") if one.order else (values, "m")
 
 
-def _title(robot: Robot, one: JointRun) -> str:
-    run = one.fit.run
+def _title(robot: Robot, one: FourierFit) -> str:
+    run = one.run
     others = zip(robot.position_names, run.pose, strict=True)
     held = ", ".join(f"{name} {number(float(x), 3)}" for i, (name, x) in enumerate(others) if i != run.joint)
     return f"{robot.joint_names[run.joint]}" + (f" with {held}" if held else "")
 
 
-def _unit(one: JointRun) -> str:
-    return "N·m" if one.fit.order else "N"
+def _unit(one: FourierFit) -> str:
+    return "N·m" if one.order else "N"
 
 
-def _torque_chart(robot: Robot, one: JointRun, k: int) -> Html:
-    run = one.fit.run
+def _torque_chart(robot: Robot, one: FourierFit, k: int) -> Html:
+    run = one.run
     places, unit = _degrees(robot, one, run.angles)
     line = np.linspace(*run.range, _POINTS)
     curves = [
         Curve("each way", places, run.mean(run.tau, ahead=True), "measured"),
         Curve("each way", places, run.mean(run.tau, ahead=False), "measured"),
         Curve("mean of both ways", places, run.half_sum(run.tau), "dots"),
-        Curve(
-            f"Fourier series of order {one.fit.order}", _degrees(robot, one, line)[0], one.fit.torque(line), "predicted"
-        ),
+        Curve(f"Fourier series of order {one.order}", _degrees(robot, one, line)[0], one.torque(line), "predicted"),
     ]
     return chart(_title(robot, one), curves, x_unit=unit, y_unit=_unit(one), key=f"torque{k}")
 
 
-def _friction_chart(robot: Robot, one: JointRun, k: int) -> Html:
-    run = one.fit.run
-    friction = frictions(one.fit)
+def _friction_chart(robot: Robot, one: FourierFit, k: int) -> Html:
+    run = one.run
+    friction = frictions(one)
     places, unit = _degrees(robot, one, run.angles)
     flat = np.full(2, one.friction.level)
     curves = [
@@ -140,9 +138,8 @@ def _coefficients(found: GravityMoments) -> Html:
     ]
     heads += [Head("Residual", True), Head("Condition", True), Head("Harmonics 2, 3")]
     rows = []
-    for one in found.runs:
-        fit = one.fit
-        ends, unit = _degrees(found.robot, one, np.array(fit.run.range))
+    for fit in found.runs:
+        ends, unit = _degrees(found.robot, fit, np.array(fit.run.range))
         cells: list[object] = [
             found.robot.joint_names[fit.run.joint],
             f"{ends[0]:.0f} to {ends[1]:.0f} {unit}" if fit.order else f"{ends[0]:.3g} to {ends[1]:.3g} {unit}",
@@ -154,7 +151,7 @@ def _coefficients(found: GravityMoments) -> Html:
             cells += [number(float(fit.coefficients[0]), 4), "", "", number(float(fit.std[0]), 2), ""]
         sizes = [
             f"{number(one.harmonic(one.order)[0], 2)} ± {number(one.harmonic(one.order)[1], 2)}"
-            for one in one.orders[1:]
+            for one in fit.orders[1:]
         ]
         rows.append([*cells, number(fit.rms, 2), number(fit.condition, 3), "; ".join(sizes)])
     caption = "Coefficients of torque = a0 + a1 sin q + b1 cos q [N·m]; a0 is an offset, no weight"
@@ -173,8 +170,8 @@ def _friction(found: GravityMoments) -> Html:
     for one in found.runs:
         mine = one.friction
         slope = f"{number(mine.slope, 2)} ± {number(mine.slope_std, 2)}" if math.isfinite(mine.slope_std) else ""
-        stuck = f"{100.0 * one.fit.run.sticking:.1f} %"
-        name = found.robot.joint_names[one.fit.run.joint]
+        stuck = f"{100.0 * one.run.sticking:.1f} %"
+        name = found.robot.joint_names[one.run.joint]
         rows.append([name, f"{number(mine.level, 4)} {_unit(one)}", slope, "yes" if mine.loaded else "no", stuck])
     return table("Friction at the speed of the sweeps", heads, rows)
 
