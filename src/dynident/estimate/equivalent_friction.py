@@ -96,7 +96,7 @@ def friction_summary(fit: Fit) -> FrictionSummary:
     if view is None:
         raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
     robot, found = fit.robot, []
-    kinds = [robot.joints[robot.active[i]].kind for i in robot.moving]
+    kinds = [joint.kind for joint in robot.moving_joints]
     for joint, (name, kind) in enumerate(zip(robot.joint_names, kinds, strict=True)):
         speeds = view.points[0, joint]
         speeds = speeds[np.isfinite(speeds)]
