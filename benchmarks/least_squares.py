@@ -6,8 +6,8 @@ Plain least squares: Pinocchio's regressor reduced to base columns, positions an
 Butterworth filter of order 4 at F, central differences, viscous friction, tanh(dq / 0.03), offset and (motor side)
 rotor inertia. Errors of both are taken after the same zero-phase low-pass at F, six times the frequency below which
 90 % of the joint velocities' power lies (median over the joints), at least 3 Hz. Every scenario is also cut to the
-first 8 s of its training logs (short) and resampled to 30 Hz (slow). Data is looked for at DYNIDENT_DATA, or in ../shared/data;
-robots that are not there are skipped. The small machines of `small_machines.py` are simulated.
+first 8 s of its training logs (short) and resampled to 30 Hz (slow). Data is looked for at DYNIDENT_DATA, or in
+../shared/data; robots that are not there are skipped. The small machines of `small_machines.py` are simulated.
 """
 
 from __future__ import annotations
