@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.estimate.fit import Fit
 from dynident.experiments.friction.groups import JointGroup
 from dynident.experiments.friction.links import acceleration_columns
@@ -83,7 +82,7 @@ def points_of_log(group: JointGroup, track: LogStretch, known: bool) -> tuple[li
 
 def _passes(group: JointGroup, track: LogStretch) -> list[Samples]:
     """Sample numbers of stretches in which the group moves alone, every element in one direction."""
-    units = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
+    units = group.radians
     own = track.dq[:, list(group.places)]
     others = np.delete(track.dq, list(group.places), axis=1)
     elements = own @ group.directions.T
@@ -145,7 +144,7 @@ def _swept(group: JointGroup, track: LogStretch, passes: Sequence[Samples]) -> l
         own = _slipping(
             track.q[:, place],
             whole,
-            FRICTION.winding_distance * (METRES_PER_RADIAN if group.units[0] == "m/s" else 1.0),
+            FRICTION.winding_distance * group.radians[0],
         )
         speed = track.dq[own, place]
         bins = np.searchsorted(edges, np.abs(speed), side="right") - 1
