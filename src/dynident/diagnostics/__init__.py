@@ -7,6 +7,7 @@ from dynident.lazy import lazy_names
 if TYPE_CHECKING:
     from dynident.diagnostics.diagnosing import check_logs as check_logs
     from dynident.diagnostics.log_preview import Preview as Preview, preview as preview
+    from dynident.diagnostics.log_split import LogSplit as LogSplit, split_logs as split_logs
     from dynident.estimate.records import (
         Diagnosis as Diagnosis,
         DiagnosisError as DiagnosisError,
@@ -18,6 +19,7 @@ else:
         {
             "dynident.diagnostics.diagnosing": "check_logs",
             "dynident.diagnostics.log_preview": "Preview preview",
+            "dynident.diagnostics.log_split": "LogSplit split_logs",
             "dynident.estimate.records": "Diagnosis DiagnosisError Diagnostic",
         },
         renamed={"CheckError": "DiagnosisError", "Checkup": "Diagnosis", "Finding": "Diagnostic"},
