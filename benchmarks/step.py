@@ -12,7 +12,6 @@ from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.step.analysis import step_payload
 from dynident.experiments.step.controller import default_motors
 from dynident.experiments.step.poses import choose_poses, inertia_base, inertial_terms, obstacle
-from dynident.experiments.step.result import Inertia
 from dynident.experiments.step.tracking import tracking_check
 from dynident.plant import Breakaway, Motors, MujocoPlant, Payload, Sensors
 
@@ -61,7 +60,7 @@ def errors(found, config):
     """Inertia of a configuration, damping and Coulomb friction of its joint, against the truth."""
     numbers = {one.name: one for one in found.beside("plant").estimates}
     j = found.robot.position_names[config.motor].removeprefix("q")
-    inertia = percent(config.numbers.inertia, found.computed(config, "plant"))
+    inertia = percent(config.inertia, found.computed(config, "plant"))
     return [inertia, *(percent(numbers[key].value, numbers[key].true) for key in (f"B{j}", f"Fc{j}"))]
 
 
@@ -98,20 +97,14 @@ def six_combinations(robot, motors):
 
 
 def payload(robot, motors):
-    def inertias(found):
-        return [Inertia(c.motor, c.pose, c.numbers.inertia, float(c.numbers.std[0])) for c in found.configurations]
-
     body = Payload(2.0, (0.1, 0.02, 0.03), (0.01, 0.0, 0.0, 0.02, 0.0, 0.015))
-    empty = inertias(
-        di.experiments.step_test(
-            bench(robot, motors), motors, di.experiments.StepOptions(voltages=VOLTS, for_payload=True)
-        )
-    )
+    how = di.experiments.StepOptions(voltages=VOLTS, for_payload=True)
+    empty = di.experiments.step_test(bench(robot, motors), motors, how).inertias
     again = di.experiments.StepOptions(voltages=VOLTS, repeat=[(one.motor, one.pose) for one in empty])
-    full = inertias(di.experiments.step_test(bench(robot, motors, payload=body), motors, again))
+    full = di.experiments.step_test(bench(robot, motors, payload=body), motors, again).inertias
     print("\n| number | value | deviation | true |\n|---|---|---|---|")
     true = (body.mass, *body.com, *(body.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
-    for one, real in zip(step_payload(robot, full, empty).numbers, true, strict=True):
+    for one, real in zip(step_payload(robot, full, empty)[0], true, strict=True):
         print(f"| {one.name} | {one.value:.4g} | {one.std:.2g} | {real:g} |")
 
 

@@ -108,7 +108,7 @@ BAD = {
     "values": (["{robot}", "{motion}", "--values", "magic"], "unknown parameter set 'magic'"),
     "payload": (["{robot}", "{motion}", "--payload", "heavy"], "--payload heavy: expected MASS"),
     "payload alone": (["{robot}", "{motion}", "--payload-at", "1"], "--payload-at needs --payload"),
-    "channels": (["{robot}", "{motion}", "--kinds", "q,i"], "tells no current"),
+    "channels": (["{robot}", "{motion}", "--kinds", "q,i"], "has no current"),
     "unstable": (
         ["{robot}", "{motion}", "--controller", "pd", "--bandwidth", "30000"],
         "reached the effort limit; slow the motion down or lower the bandwidth",

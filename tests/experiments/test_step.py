@@ -12,7 +12,7 @@ from dynident.experiments.step import StepOptions, StepRecord, analyze_steps, fi
 from dynident.experiments.step.controller import default_motors, suggest_voltages
 from dynident.experiments.step.poses import choose_poses, feels_gravity, inertia_base, inertia_rows, obstacle
 from dynident.experiments.step.response import displacement, joint_numbers
-from dynident.experiments.step.result import EffectiveInertia, solve_inertias
+from dynident.experiments.step.result import Configuration, solve_inertias
 from dynident.plant import Breakaway, Motors, MujocoPlant, Sensors
 
 COUNT = 2.0 * np.pi / 65536
@@ -97,13 +97,13 @@ class TestVoltages:
         ]
 
     def test_two_voltages_tell_three_numbers(self):
-        found = joint_numbers(6.0, [0.4, 0.2], self.fits([0.4, 0.2]))
-        assert (found.inertia, found.damping, found.coulomb) == pytest.approx((0.3, 0.25, 0.4), rel=1e-5)
+        found, _ = joint_numbers(6.0, [0.4, 0.2], self.fits([0.4, 0.2]))
+        assert found.values[:3] == pytest.approx((0.3, 0.25, 0.4), rel=1e-5)
 
     def test_both_directions_tell_an_offset_too(self):
         volts = [0.4, 0.2, -0.4]
-        found = joint_numbers(6.0, volts, self.fits(volts, offset=0.1))
-        assert (found.inertia, found.coulomb, found.offset) == pytest.approx((0.3, 0.4, 0.1), rel=1e-4)
+        found, _ = joint_numbers(6.0, volts, self.fits(volts, offset=0.1))
+        assert [found[name] for name in ("inertia", "coulomb", "offset")] == pytest.approx((0.3, 0.4, 0.1), rel=1e-4)
 
     def test_one_voltage_is_refused(self):
         with pytest.raises(di.InputError, match="two different voltages"):
@@ -152,17 +152,18 @@ class TestPoses:
     def test_exact_inertias_give_exact_combinations(self, arm, way):
         base = inertia_base(arm, (0, 1, 2), ("rigid",))
         chosen, _ = choose_poses(base, 8)
-        measured = [EffectiveInertia(j, q, di.mass_matrix(arm, q[None])[0, j, j], 1e-4) for j, q in chosen]
-        found = solve_inertias(base, measured, way)
-        assert found.estimate.determined.all()
-        np.testing.assert_allclose(found.estimate.values, base.values("plant"), rtol=1e-9)
+        measured = [Configuration.of_inertia(j, q, di.mass_matrix(arm, q[None])[0, j, j], 1e-4) for j, q in chosen]
+        found, *_ = solve_inertias(base, measured, way)
+        assert found.determined.all()
+        np.testing.assert_allclose(found.values, base.values("plant"), rtol=1e-9)
 
     def test_what_poses_do_not_tell_is_open(self, arm):
         base = inertia_base(arm, (0, 1, 2), ("rigid",))
         q = np.zeros(3)
-        found = solve_inertias(base, [EffectiveInertia(2, q, 0.27759, 1e-4), EffectiveInertia(1, q, 2.4, 1e-4)])
-        assert set(base.names) - set(found.estimate.undetermined) == {"ZZR3"}
-        assert np.isinf(found.estimate.std[0])
+        measured = [Configuration.of_inertia(2, q, 0.27759, 1e-4), Configuration.of_inertia(1, q, 2.4, 1e-4)]
+        found, *_ = solve_inertias(base, measured)
+        assert set(base.names) - set(found.undetermined) == {"ZZR3"}
+        assert np.isinf(found.std[0])
 
 
 class TestProcedure:
@@ -279,7 +280,7 @@ class TestProcedure:
         assert np.ptp(bench.runs[0].q[:, 0]) > 5.0 * COUNT
         (config,) = found.configurations
         numbers, true = config.numbers, np.array([0.27759, 0.27, 0.02])
-        off = np.array([numbers.inertia, numbers.damping, numbers.coulomb]) - true
+        off = numbers.values[:3] - true
         assert abs(off[0]) < 5e-4 * true[0]
         assert np.abs(off / numbers.std[:3]).max() < 4.0
 
@@ -301,8 +302,8 @@ class TestLogs:
         records = [StepRecord(f"{v} V", 0, [0.0], v, TIME[20], TIME, step(0.9, 20.0 * v, TIME[20])) for v in (0.4, 0.2)]
         found = analyze_steps(joint.with_values("none", {}), Motors(6.0, 1.0), records)
         numbers = found.configurations[0].numbers
-        assert (numbers.inertia, numbers.damping) == pytest.approx((0.3, 0.27), rel=1e-5)
-        assert numbers.coulomb == pytest.approx(0.0, abs=1e-5)
+        assert numbers.values[:2] == pytest.approx((0.3, 0.27), rel=1e-5)
+        assert numbers["coulomb"] == pytest.approx(0.0, abs=1e-5)
         np.testing.assert_allclose(found.configurations[0].curves[0], records[0].position, atol=1e-6)
 
     def test_a_run_read_back_tells_the_same(self, joint, tmp_path):

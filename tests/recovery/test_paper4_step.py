@@ -10,7 +10,7 @@ from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.step.analysis import step_payload
 from dynident.experiments.step.controller import default_motors
 from dynident.experiments.step.poses import choose_poses, inertia_base
-from dynident.experiments.step.result import EffectiveInertia
+from dynident.experiments.step.result import Configuration
 from dynident.experiments.step.tracking import ForwardModel, forward_models, track, tracking_check
 from dynident.plant import Motors, MujocoPlant, Payload, Sensors
 
@@ -53,13 +53,13 @@ def one_joint(arm, j, **how):
     (config,) = found.configurations
     true = np.array([found.computed(config, "plant"), DAMPING[j], COULOMB[j]])
     numbers = config.numbers
-    return np.array([numbers.inertia, numbers.damping, numbers.coulomb]) / true - 1.0, found
+    return numbers.values[:3] / true - 1.0, found
 
 
 def combinations(found):
     """Table 1's combinations from the base parameters of the robot file (h = 0.33 m)."""
     told = found.combinations
-    b = dict(zip(told.base.names, told.estimate.values, strict=True))
+    b = dict(zip(told.names, told.values, strict=True))
     c3 = -b["XXR3"]
     return {
         "Ie1+Ie6": b["ZZR3"],
@@ -90,8 +90,8 @@ def test_a_record_that_is_too_short(arm):
     errors, found = one_joint(arm, 1, duration=0.3)
     assert abs(errors[1]) > 0.01
     numbers = found.configurations[0].numbers
-    assert 0.1 < numbers.std[1] / numbers.damping < 0.5
-    assert abs(errors[1]) < 3.5 * numbers.std[1] / numbers.damping
+    assert 0.1 < numbers.relative_std[1] < 0.5
+    assert abs(errors[1]) < 3.5 * numbers.relative_std[1]
     assert any("too short to tell damping" in warning for warning in found.warnings)
 
 
@@ -107,7 +107,7 @@ test_of_the_arm.__test__ = False
 def test_six_combinations_from_eight_locked_configurations(test_of_the_arm):
     found = test_of_the_arm
     assert len(found.configurations) == 8
-    assert found.combinations.base.n == 6
+    assert found.base.n == 6
     for name, value in combinations(found).items():
         assert value == pytest.approx(TABLE[name], rel=2e-4), name
     for one in found.friction:
@@ -136,14 +136,14 @@ def test_the_motion_of_the_check_has_the_papers_peaks(arm, test_of_the_arm):
     motors = Motors(GAINS, 1.0)
     model = forward_models(test_of_the_arm)[0]
     nothing = ForwardModel("nothing", dict.fromkeys(model.values, 0.0), np.zeros(3), np.zeros(3))
-    left = track(bench(arm, motors, sample=4e-3), motors, nothing, test_of_the_arm.combinations.base, (1,))
+    left = track(bench(arm, motors, sample=4e-3), motors, nothing, test_of_the_arm.base, (1,))
     # A machine that does not move misses the motion itself: 30 degrees, at up to 150 degrees per second.
     assert np.degrees(left.worst[0]) == pytest.approx(30.0, abs=1e-3)
     assert np.degrees(np.abs(left.speed_error[:, 1]).max()) == pytest.approx(150.0, abs=0.2)
 
 
 def inertias(found):
-    return [EffectiveInertia(c.motor, c.pose, c.numbers.inertia, float(c.numbers.std[0])) for c in found.configurations]
+    return found.configurations
 
 
 @full
@@ -154,7 +154,7 @@ def test_a_loaded_repeat_tells_the_payload(arm):
     empty = inertias(di.experiments.step_test(bench(arm, motors, free=False), motors, how))
     again = di.experiments.StepOptions(voltages=VOLTS, repeat=[(one.motor, one.pose) for one in empty])
     loaded = inertias(di.experiments.step_test(bench(arm, motors, free=False, payload=body), motors, again))
-    numbers = {one.name: one for one in step_payload(arm, loaded, empty).numbers}
+    numbers = {one.name: one for one in step_payload(arm, loaded, empty)[0]}
     assert numbers["mass"].value == pytest.approx(2.0, rel=3e-3)
     assert [numbers[name].value for name in ("cx", "cy", "cz")] == pytest.approx(body.com, abs=1e-3)
     assert numbers["Iyy"].value == pytest.approx(0.02, rel=0.02)
@@ -170,9 +170,9 @@ def test_a_payload_from_exact_inertias(arm):
     heavy = {**values, **{name: values.get(name, 0.0) + x for name, x in zip(names, more, strict=True)}}
     rng = np.random.default_rng(0)
     poses = [(j, q) for j in range(3) for q in rng.uniform(-1.2, 1.2, (6, 3))]
-    empty = [EffectiveInertia(j, q, di.mass_matrix(arm, q[None], "plant")[0, j, j], 1e-5) for j, q in poses]
-    loaded = [EffectiveInertia(j, q, di.mass_matrix(arm, q[None], heavy)[0, j, j], 1e-5) for j, q in poses]
-    numbers = {one.name: one.value for one in step_payload(arm, loaded, empty).numbers}
+    empty = [Configuration.of_inertia(j, q, di.mass_matrix(arm, q[None], "plant")[0, j, j], 1e-5) for j, q in poses]
+    loaded = [Configuration.of_inertia(j, q, di.mass_matrix(arm, q[None], heavy)[0, j, j], 1e-5) for j, q in poses]
+    numbers = {one.name: one.value for one in step_payload(arm, loaded, empty)[0]}
     assert numbers["mass"] == pytest.approx(2.0, rel=1e-6)
     assert numbers["cz"] == pytest.approx(0.03, rel=1e-5)
     assert numbers["Ixy"] == pytest.approx(0.001, rel=1e-3)
@@ -185,7 +185,7 @@ def on_ur10e(joints, known):
     motors = default_motors(known)
     how = di.experiments.StepOptions(joints=joints, poses=UR10E_POSE)
     found = di.experiments.step_test(bench(known, motors, free=False), motors, how)
-    return {one.motor: one.numbers.inertia / found.computed(one, "plant") - 1.0 for one in found.configurations}, found
+    return {one.motor: one.inertia / found.computed(one, "plant") - 1.0 for one in found.configurations}, found
 
 
 def test_a_robot_with_weight_to_carry():
@@ -213,9 +213,9 @@ def test_all_combinations_of_a_six_joint_arm():
     motors = default_motors(robot)
     found = di.experiments.step_test(bench(robot, motors, free=False), motors)
     told = found.combinations
-    assert told.base.n == 28
-    assert told.estimate.determined.all()
-    error = np.abs(told.estimate.values - told.base.values("plant"))
+    assert found.base.n == 28
+    assert told.determined.all()
+    error = np.abs(told.values - found.base.values("plant"))
     assert error.max() < 5e-3  # [kg·m², kg·m]
 
 

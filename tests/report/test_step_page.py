@@ -12,9 +12,8 @@ from dynident.report.experiments.step import _verdict
 
 def headline(beta, std):
     names = tuple(f"ZZ{k}" for k in range(len(beta)))
-    estimate = ParameterEstimate(names, ("",) * len(beta), beta, np.diag(std) ** 2, [True] * len(beta))
-    found = SimpleNamespace(estimate=estimate)
-    return _verdict(SimpleNamespace(configurations=[SimpleNamespace(motor=0)], combinations=found, payload=None))
+    found = ParameterEstimate(names, ("",) * len(beta), beta, np.diag(std) ** 2, [True] * len(beta))
+    return _verdict(SimpleNamespace(configurations=[SimpleNamespace(motor=0)], combinations=found, payload=()))
 
 
 def test_a_number_that_is_zero_does_not_look_uncertain():

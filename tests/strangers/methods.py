@@ -80,7 +80,7 @@ def step(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> 
     robot = found.robot.with_values("truth", stranger.truth)
     told = found.combinations
     if told is not None:
-        told = dataclasses.replace(told, base=dataclasses.replace(told.base, robot=robot))
+        told = told.replace(coordinates=dataclasses.replace(found.base, robot=robot))
     found = dataclasses.replace(found, robot=robot, combinations=told)
     return _quantities([one for one in found.quantities("truth", simulated=True) if one.true is not None])
 

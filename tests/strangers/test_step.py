@@ -40,8 +40,8 @@ def errors(stranger, found):
         number, told = one.motor + 1, one.numbers
         mass = pin.crba(model, model.createData(), np.array(one.pose))[one.motor, one.motor]
         true = [mass + stranger.truth[f"Ia{number}"], stranger.truth[f"Fv{number}"], stranger.truth[f"Fc{number}"]]
-        values = (told.inertia, told.damping, told.coulomb)
-        rows += zip([f"{name}{number}" for name in ("Me", "B", "Fc")], values, told.std[:3], true, strict=True)
+        names = [f"{name}{number}" for name in ("Me", "B", "Fc")]
+        rows += zip(names, told.values[:3], told.std[:3], true, strict=True)
     return calibration(*zip(*rows, strict=True))
 
 
@@ -84,7 +84,7 @@ def test_masses_that_are_off_change_nothing(name, joints):
     off = errors(stranger, found)
     assert off.rms < 1.3, off
     assert abs(off.worst[1]) < 4.0, off
-    relative = [one.numbers.std[0] / one.numbers.inertia for one in found.configurations]
+    relative = [one.inertia_std / one.inertia for one in found.configurations]
     assert max(relative) < 1e-3
     assert found.combinations is not None
 

@@ -29,7 +29,7 @@ from dynident.options import LogReading, Options, option, plain_options
 if TYPE_CHECKING:
     from dynident.arrays import Array
     from dynident.experiments.bench import Bench
-    from dynident.experiments.step.result import EffectiveInertia, FeedforwardRun, StepResult
+    from dynident.experiments.step.result import Configuration, FeedforwardRun, StepResult
     from dynident.plant import Motors
     from dynident.robot import Robot
 
@@ -236,7 +236,7 @@ def run_step(options: StepArguments) -> int:
         found = found.with_tracks(tracks)
     found = dataclasses.replace(found, motors_from=source)
     if unloaded is not None:
-        found = found.with_payload(step_payload(robot, found.inertias, unloaded[0]))
+        found = found.with_payload(*step_payload(robot, found.inertias, unloaded[0]))
     if simulated and options.payload is None:  # the truth of a robot with a body on its tool is another
         found = found.beside(true_values(options, robot))
     return show_result("step", options, found)
@@ -272,11 +272,11 @@ def _check_options(options: StepArguments) -> None:
         raise InputError("--computed belongs to --track")
 
 
-def _read_unloaded(folder: Path, robot: Robot) -> tuple[list[EffectiveInertia], dict[str, list[float]]]:
+def _read_unloaded(folder: Path, robot: Robot) -> tuple[list[Configuration], dict[str, list[float]]]:
     """Inertias and voltages of an earlier test."""
     import numpy as np
 
-    from dynident.experiments.step.result import EffectiveInertia
+    from dynident.experiments.step.result import Configuration
 
     path = folder / "answer.json" if folder.is_dir() else folder
     try:
@@ -284,9 +284,8 @@ def _read_unloaded(folder: Path, robot: Robot) -> tuple[list[EffectiveInertia], 
         inertias, voltages = [], {}
         for row in found["configurations"]:
             motor = robot.joint_names.index(row["joint"])
-            inertias.append(
-                EffectiveInertia(motor, np.array(row["pose"]), float(row["inertia"]), float(row["inertia_std"]))
-            )
+            known = (float(row["inertia"]), float(row["inertia_std"]))
+            inertias.append(Configuration.of_inertia(motor, np.array(row["pose"]), *known))
             voltages[row["joint"]] = [float(step["voltage"]) for step in row["steps"]]
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(

@@ -15,12 +15,5 @@ if TYPE_CHECKING:
     )
 else:
     __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.diagnostics.diagnosing": "check_logs",
-            "dynident.diagnostics.log_preview": "Preview preview",
-            "dynident.diagnostics.log_split": "LogSplit split_logs",
-            "dynident.estimate.records": "Diagnosis DiagnosisError Diagnostic",
-        },
-        renamed={"CheckError": "DiagnosisError", "Checkup": "Diagnosis", "Finding": "Diagnostic"},
+        __name__, {"CheckError": "DiagnosisError", "Checkup": "Diagnosis", "Finding": "Diagnostic"}
     )

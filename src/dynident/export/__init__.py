@@ -18,16 +18,4 @@ if TYPE_CHECKING:
     from dynident.export.urdf import export_urdf as export_urdf
     from dynident.export.verification import Exported as Exported, ExportError as ExportError
 else:
-    __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.export.c_export": "CAgreement CExport check_c export_c",
-            "dynident.export.c_functions": "Counts",
-            "dynident.export.fit_export": "FitExport export_fit",
-            "dynident.export.mjcf": "export_mjcf",
-            "dynident.export.overlay": "export_yaml",
-            "dynident.export.urdf": "export_urdf",
-            "dynident.export.verification": "Exported ExportError",
-        },
-        {"CExportError": "ExportError"},
-    )
+    __getattr__, __dir__, __all__ = lazy_names(__name__, {"CExportError": "ExportError"})

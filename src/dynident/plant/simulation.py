@@ -31,7 +31,7 @@ from dynident.robot.model import Robot
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
 RUNAWAY = 5.0  # times the fastest velocity that was asked for, off which a joint has left its motion
-LEAST_FAST = 1.0  # [rad/s] the same, where hardly any velocity was asked for; a slide's radian is METRES_PER_RADIAN
+LEAST_FAST = 1.0  # [rad/s] the same, where hardly any velocity was asked for; a slide's radian is METERS_PER_RADIAN
 FLIPS = 10  # jumps of a torque from one effort limit to the other between two samples that no motion asks for
 MOST_SAMPLES = 1e7  # steps of the controller: hours of motion
 TURN = 2.0 * math.pi
@@ -87,7 +87,7 @@ def simulate(robot: Robot, motion: Motion, options: SimulateOptions) -> Simulati
     every = max(1, math.ceil(CONTROL_RATE / options.rate - 1e-9))
     if options.jitter >= 1.0 / options.rate:
         raise InputError(f"jitter is {options.jitter:g} s; expected less than the time between samples")
-    prismatic = np.array([robot.joints[robot.active[i]].kind == "prismatic" for i in robot.moving])
+    prismatic = np.array([joint.kind == "prismatic" for joint in robot.moving_joints])
     counts = np.where(prismatic, 1.0, TURN) / options.encoder if options.encoder else np.zeros(len(prismatic))
     plant = MujocoPlant(
         robot,
@@ -154,7 +154,7 @@ def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> Non
 
 def joint_unit(robot: Robot, place: int) -> str:
     """Unit of a moving joint's position."""
-    return "m" if robot.joints[robot.active[robot.moving[place]]].kind == "prismatic" else "rad"
+    return "m" if robot.moving_joints[place].kind == "prismatic" else "rad"
 
 
 def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: frozenset[str]) -> None:
@@ -197,7 +197,7 @@ def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: f
 
 def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:
     """A loop that is too fast for its samples does not run away where effort is limited: it jumps between limits."""
-    efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+    efforts = [joint.limits.effort for joint in robot.moving_joints]
     limits = np.array([math.inf if effort is None else effort for effort in efforts])
     side = np.where(np.abs(truth.tau) >= (1.0 - 1e-6) * limits, np.sign(truth.tau), 0.0)
     flips = side[1:] * side[:-1] < 0.0
@@ -224,9 +224,9 @@ def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[st
         beyond += [] if high is None else [float(wanted[:, k].max()) - high]
         if max(beyond, default=0.0) > 1e-9:
             found.append(f"joint {joint.name}: the motion leaves its position limits by {max(beyond):.3g} {unit}")
-        speed, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
-        if limit is not None and speed > limit * (1.0 + 1e-6):
-            found.append(f"joint {joint.name}: reaches {speed:.3g}, above its velocity limit {limit:.3g} {unit}/s")
+        velocity, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
+        if limit is not None and velocity > limit * (1.0 + 1e-6):
+            found.append(f"joint {joint.name}: reaches {velocity:.3g}, above its velocity limit {limit:.3g} {unit}/s")
         away = float(np.abs(truth.q[:, k] - wanted[:, k]).max())
         if away > FAR:
             found.append(f"joint {joint.name}: is up to {away:.2g} {unit} away from its motion; raise the bandwidth")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
 from dynident.errors import InputError
-from dynident.experiments.options import StepOptions, Way
+from dynident.experiments.options import StepOptions
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.balance import torque_balance
 from dynident.experiments.step.integrals import Description
@@ -25,19 +25,16 @@ from dynident.experiments.step.poses import (
     random_poses,
 )
 from dynident.experiments.step.records import StepRecord, configurations
-from dynident.experiments.step.response import JointNumbers, differing, fit_response, joint_numbers
+from dynident.experiments.step.response import differing, fit_response, joint_numbers
 from dynident.experiments.step.result import (
     Configuration,
-    EffectiveInertia,
-    InertiaCombinations,
     MotorFriction,
-    StepPayload,
     StepResult,
-    effective_inertias,
     solve_inertias,
 )
 from dynident.experiments.thresholds import STEP
-from dynident.payload.quantities import PayloadAdvice, null_space, payload_numbers
+from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.payload.quantities import PayloadAdvice, PayloadNumber, null_space, payload_numbers
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
@@ -63,12 +60,10 @@ def analyze_steps(
     if not records:
         raise InputError("a step test needs at least one recorded step")
     own = motors.for_joints(robot.joint_names)
-    gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
-    lags = np.asarray(own.inductance) / np.asarray(own.resistance)
     counts = _counts(robot, records)
     found = []
     for group in configurations(robot, records):
-        motor = group[0].motor
+        motor, gain = group[0].motor, float(own.gain[group[0].motor])
         reason = obstacle(robot, motor) or no_constants(robot, motor, terms)
         if reason:
             raise ExperimentError(reason)
@@ -78,17 +73,20 @@ def analyze_steps(
             known = Description(robot, own, motor, group[0].pose, values, how.weight_std, counts)
             config = torque_balance(known, group, names)
         else:
-            config = _by_constants(robot, group, float(gains[motor]), float(lags[motor]), terms, combined=enough)
-        _check_signs(robot, config, float(gains[motor]))
+            config = _by_constants(robot, group, gain, float(own.lag[motor]), terms, combined=enough)
+        _check_signs(robot, config, gain)
         found.append(config)
     emf = own.braking if how.emf_known else None
     tested = sorted({one.motor for one in found}, reverse=True)
-    friction = [_friction(found, motor, emf, float(lags[motor])) for motor in tested]
+    friction = [_friction(found, motor, emf, float(own.lag[motor])) for motor in tested]
     complete = [one for one in friction if one is not None]
-    combinations = _combinations(robot, found, how.way, values) if how.repeat is None else None
     warnings = _record_warnings(robot, found, terms)
     warnings += _friction_warnings(robot, complete, tested)
-    warnings += _combination_warnings(combinations)
+    combinations, measured = None, [one for one in found if one.numbers is not None]
+    if how.repeat is None and measured:
+        base = inertia_base(robot, sorted({one.motor for one in measured}), inertial_terms(robot, values))
+        combinations, *disagreement = solve_inertias(base, measured, how.way)
+        warnings += _combination_warnings(combinations, *disagreement)
     return StepResult.of(robot, motors, found, complete, combinations, terms, warnings)
 
 
@@ -115,8 +113,8 @@ def _by_constants(
     fits = tuple(
         fit_response(one.time, one.position, one.step, lag=lag, terms=terms, what=_what(robot, one)) for one in group
     )
-    numbers = joint_numbers(gain, [one.voltage for one in group], fits) if combined else None
-    return Configuration(group[0].motor, group[0].pose, tuple(group), fits, numbers)
+    numbers, misfit = joint_numbers(gain, [one.voltage for one in group], fits) if combined else (None, 0.0)
+    return Configuration(group[0].motor, group[0].pose, numbers, tuple(group), fits, misfit=misfit)
 
 
 def no_constants(robot: Robot, motor: int, terms: int | None) -> str:
@@ -129,14 +127,14 @@ def no_constants(robot: Robot, motor: int, terms: int | None) -> str:
     )
 
 
-def _undetermined_text(robot: Robot, config: Configuration, numbers: JointNumbers) -> str:
+def _undetermined_text(robot: Robot, config: Configuration) -> str:
     """What to change where steps do not tell the inertia of a configuration."""
     pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, config.pose, strict=True))
     volts = ", ".join(f"{record.voltage:.3g}" for record in config.records)
     return (
         f"joint {robot.joint_names[config.motor]} at {pose}: {volts} V do not determine its inertia "
-        f"({numbers.inertia:.3g} with a standard deviation of {numbers.std[0]:.2g}); apply voltages that differ more "
-        "(--volts), or lock the others elsewhere (--pose)"
+        f"({config.inertia:.3g} with a standard deviation of {config.inertia_std:.2g}); apply voltages that differ "
+        "more (--volts), or lock the others elsewhere (--pose)"
     )
 
 
@@ -146,11 +144,10 @@ def _check_signs(robot: Robot, config: Configuration, gain: float) -> None:
             raise ExperimentError(
                 f"{_what(robot, record)}: moved against its voltage; check the sign of the torque constant"
             )
-    numbers = config.numbers
-    if numbers is not None and numbers.inertia < -STEP.disagreement_std * numbers.std[0]:
+    if config.numbers is not None and config.inertia < -STEP.disagreement_std * config.inertia_std:
         raise ExperimentError(
             f"joint {robot.joint_names[config.motor]} ({', '.join(one.label for one in config.records)}): inertia "
-            f"comes out as {numbers.inertia:.3g}; more voltage accelerated it less: check the recorded voltages and "
+            f"comes out as {config.inertia:.3g}; more voltage accelerated it less: check the recorded voltages and "
             "the sign of the torque constant"
         )
 
@@ -161,28 +158,20 @@ def _friction(found: Sequence[Configuration], motor: int, emf: Array | None, lag
     if not own:
         return None
     numbers = [one.numbers for one in own if one.numbers is not None]
-    means = []
-    for place, name in ((1, "damping"), (2, "coulomb"), (3, "offset")):
-        values = np.array([getattr(one, name) for one in numbers])
-        means.append(
-            _mean(
-                values,
-                np.array([one.std[place] for one in numbers]),
-                np.array([one.described[place] for one in numbers]),
-            )
-        )
-    both = any(one.std[3] > 0.0 for one in numbers)
+    values, std = np.array([one.values for one in numbers]), np.array([one.std for one in numbers])
+    described = np.array([one.described for one in own])
+    damping, coulomb, offset = (_mean(values[:, k], std[:, k], described[:, k]) for k in (1, 2, 3))
     record = min(fit.duration for one in own for fit in one.responses)
     return MotorFriction(
         motor,
-        means[0],
+        damping,
         None if emf is None else float(emf[motor]),
-        means[1],
-        means[2] if both else None,
+        coulomb,
+        offset if (std[:, 3] > 0.0).any() else None,
         lag,
         record,
         float(np.sign(own[0].responses[0].travel)),
-        float(np.max([one.described[2] for one in numbers])),
+        float(described[:, 2].max()),
     )
 
 
@@ -205,16 +194,6 @@ def _mean(values: Array, std: Array, common: Array) -> tuple[float, float]:
     return mean, max(own, scatter)
 
 
-def _combinations(
-    robot: Robot, found: Sequence[Configuration], way: Way, values: str | None
-) -> InertiaCombinations | None:
-    inertias = effective_inertias(found)
-    if not inertias:
-        return None
-    motors = sorted({one.motor for one in inertias})
-    return solve_inertias(inertia_base(robot, motors, inertial_terms(robot, values)), inertias, way)
-
-
 def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | None) -> list[str]:
     warnings = []
     bad = {"left": [], "late": []}  # type: dict[str, list[str]]
@@ -224,18 +203,18 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
                 bad["left"].append(f"{record.label} ({fit.rms / max(fit.noise, 1e-15):.0f} times the noise)")
             if abs(fit.onset - record.step) > STEP.late_share * fit.duration:
                 bad["late"].append(f"{record.label} ({1e3 * (fit.onset - record.step):.0f} ms)")
-        numbers = config.numbers
-        if numbers is not None and not numbers.inertia > STEP.disagreement_std * numbers.std[0]:
-            warnings.append(_undetermined_text(robot, config, numbers))
+        if config.numbers is None:
+            continue
+        if not config.inertia > STEP.disagreement_std * config.inertia_std:
+            warnings.append(_undetermined_text(robot, config))
         if (
-            numbers is not None
-            and not config.curves
-            and numbers.misfit > STEP.disagreement_std
-            and numbers.std[0] > STEP.disagreement_share * numbers.inertia
+            not config.curves
+            and config.misfit > STEP.disagreement_std
+            and config.inertia_std > STEP.disagreement_share * config.inertia
         ):
             name = robot.joint_names[config.motor]
             warnings.append(
-                f"joint {name}: its voltages do not agree on one damping ({numbers.misfit:.0f} deviations); "
+                f"joint {name}: its voltages do not agree on one damping ({config.misfit:.0f} deviations); "
                 "friction is not viscous and Coulomb alone, and the deviations were widened"
             )
     if bad["left"]:
@@ -295,14 +274,14 @@ def _friction_warnings(robot: Robot, friction: Sequence[MotorFriction], tested: 
     return warnings
 
 
-def _combination_warnings(combinations: InertiaCombinations | None) -> list[str]:
-    if combinations is None:
-        return []
+def _combination_warnings(combinations: ParameterEstimate, left: Array, shares: Array) -> list[str]:
+    """What is not determined, badly determined, or does not agree; of each inertia the residual in standard deviations
+    and as a share."""
     warnings = []
-    untold = combinations.estimate.undetermined
+    untold, n = combinations.undetermined, len(combinations.names)
     if untold:
         warnings.append(
-            f"{len(untold)} of {combinations.base.n} combinations are not told by these poses ({_some(untold, 6)}); "
+            f"{len(untold)} of {n} combinations are not told by these poses ({_some(untold, 6)}); "
             "test more joints or lock the others at more places"
         )
     if combinations.condition > STEP.condition:
@@ -310,9 +289,8 @@ def _combination_warnings(combinations: InertiaCombinations | None) -> list[str]
             f"the poses tell some combinations badly (condition {combinations.condition:.0f}); their standard "
             "deviations are large: test more joints, or give more poses"
         )
-    off = np.abs(combinations.left)
-    if ((off > STEP.disagreement_std) & (combinations.shares > STEP.disagreement_share)).any():
-        worst = float(combinations.shares.max())
+    if ((np.abs(left) > STEP.disagreement_std) & (shares > STEP.disagreement_share)).any():
+        worst = float(shares.max())
         warnings.append(
             f"the inertias of different poses do not agree with one set of parameters (up to {100.0 * worst:.2g} %); "
             "lengths, zero positions or a joint that gives way may be wrong"
@@ -364,21 +342,27 @@ def payload_poses(robot: Robot, motors: Sequence[int], count: int, seed: int) ->
     return best_rows({motor: own[:, felt] for motor, own in rows.items()}, candidates, count)[0]
 
 
-def step_payload(robot: Robot, loaded: Sequence[EffectiveInertia], unloaded: Sequence[EffectiveInertia]) -> StepPayload:
+def step_payload(
+    robot: Robot, loaded: Sequence[Configuration], unloaded: Sequence[Configuration]
+) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...], int]:
     """The body on the tool from inertias of the same joints at the same poses with and without it.
+
+    Returns:
+        mass; cx, cy, cz; Ixx .. Iyz, withheld where the poses do not tell them; why, as warnings; and the number of
+        inertias with and without it.
 
     Raises:
         InputError: When no pose is in both.
     """
     rows, more, std = [], [], []
     for one in loaded:
-        same = [
-            x for x in unloaded if x.motor == one.motor and np.abs(_apart(x, one)).max(initial=0.0) <= STEP.same_pose
-        ]
-        if same:
-            rows.append(payload_rows(robot, one.pose, one.motor)[0])
-            more.append(one.value - same[0].value)
-            std.append(float(np.hypot(one.std, same[0].std)))
+        for same in (x for x in unloaded if x.motor == one.motor):
+            apart = np.delete(same.pose - one.pose, one.motor)  # the tested joint feels the same anywhere
+            if np.abs(apart).max(initial=0.0) <= STEP.same_pose:
+                rows.append(payload_rows(robot, one.pose, one.motor)[0])
+                more.append(one.inertia - same.inertia)
+                std.append(float(np.hypot(one.inertia_std, same.inertia_std)))
+                break
     if not rows:
         raise InputError("no joint was tested at the same pose with and without the payload; repeat the unloaded test")
     W, y = np.array(rows) / np.array(std)[:, None], np.array(more) / np.array(std)
@@ -392,7 +376,7 @@ def step_payload(robot: Robot, loaded: Sequence[EffectiveInertia], unloaded: Seq
     spread = max(1.0, float(rest @ rest) / max(len(y) - rank, 1) if len(y) > rank else 1.0)
     covariance = spread * (G @ G.T) / np.outer(units, units)
     numbers, warnings = payload_numbers(standard, covariance, right[rank:].T, units, _advice(robot))
-    return StepPayload(numbers, warnings, len(y))
+    return numbers, warnings, len(y)
 
 
 def _advice(robot: Robot) -> PayloadAdvice:
@@ -401,8 +385,3 @@ def _advice(robot: Robot) -> PayloadAdvice:
     rows = np.vstack([payload_rows(robot, poses, motor) for motor in range(len(robot.moving))])
     remedy = "step more joints at more poses, with larger voltages"
     return PayloadAdvice(*null_space(rows), (remedy,) * len(LINK_SYMBOLS))
-
-
-def _apart(one: EffectiveInertia, other: EffectiveInertia) -> Array:
-    """How far poses differ, the tested joint left out: it feels the same anywhere."""
-    return np.delete(one.pose - other.pose, one.motor)

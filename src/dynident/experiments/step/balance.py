@@ -10,7 +10,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.experiments.step.integrals import Description, StepIntegrals, step_integrals
 from dynident.experiments.step.records import StepRecord
-from dynident.experiments.step.response import JointNumbers, StepResponse, alike
+from dynident.experiments.step.response import StepResponse, alike, joint_estimate
 from dynident.experiments.step.result import Configuration
 from dynident.experiments.thresholds import STEP
 
@@ -41,13 +41,12 @@ def torque_balance(known: Description, records: Sequence[StepRecord], what: Sequ
     fit = _solve(rows)
     own = known.motors.for_joints(known.robot.joint_names)
     # A current that lags behind back-EMF drives on: it looks like less inertia.
-    inertia = float(fit.values[0]) + known.lag * float(own.braking[known.motor])
-    covariance = np.array(fit.covariance)
+    values, covariance = np.array(fit.values), np.array(fit.covariance)
+    values[0] += known.lag * float(own.braking[known.motor])
     covariance[0, 0] += known.pose_variance()
-    damping, coulomb, offset = (float(x) for x in fit.values[1:])
-    numbers = JointNumbers(inertia, damping, coulomb, offset, covariance, fit.misfit, fit.described)
-    responses, curves = _responses_and_curves(records, rows, fit, known.gain)
-    return Configuration(known.motor, known.pose, tuple(records), responses, numbers, curves)
+    fitted = (tuple(records), *_responses_and_curves(records, rows, fit, known.gain))
+    numbers = joint_estimate(values, covariance)
+    return Configuration(known.motor, known.pose, numbers, *fitted, misfit=fit.misfit, described=fit.described)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,6 +37,8 @@ class StepController:
         balance: Add the voltage that carries the robot's weight along the motion of the tested motor.
         bandwidth: Of the hold [rad/s]; None for what the sample time allows.
         values: What the controller knows of the robot: inertia for the hold, and weight.
+        feedforward: Instead of the step, voltages of some motors: their places, and (n_samples, n_moving) voltages, one
+            row for each sample.
     """
 
     quantity: Quantity = "voltage"
@@ -51,12 +55,13 @@ class StepController:
         balance: bool = False,
         bandwidth: float | None = None,
         values: str | None = None,
+        feedforward: tuple[Sequence[int], Array] | None = None,
     ) -> None:
         own = motors.for_joints(robot.joint_names)
         self.robot, self.motor, self.pose = robot, motor, frozen(pose)
         self.voltage, self.settle, self.balance = voltage, settle, balance
-        self.bandwidth, self.values = bandwidth, values
-        self._gain = np.asarray(own.torque_constant) / np.asarray(own.resistance)
+        self.bandwidth, self.values, self.feedforward = bandwidth, values, feedforward
+        self._gain = own.gain
         self._emf = np.asarray(own.back_emf)
         moving = list(robot.moving)
         self._coupling, self._zero = robot.coupling[np.ix_(moving, moving)], robot.zero[moving]
@@ -102,6 +107,9 @@ class StepController:
             voltage[self.motor] = self.voltage + self._carrying(ahead - error[self.motor])
         elif not self.balance:
             voltage[self.motor] = 0.0  # it stands by itself: do not stir it
+        if self.feedforward is not None:
+            driven, rows = list(self.feedforward[0]), self.feedforward[1]
+            voltage[driven] = rows[min(round(time / self._sample_time), len(rows) - 1)][driven]
         self.applied.append(float(voltage[self.motor]))
         return np.asarray(voltage)
 
@@ -125,7 +133,7 @@ _DECIMALS = 3  # significant ones of a voltage
 
 def default_motors(robot: Robot) -> Motors:
     """Motors that give the robot's effort limits at 10 V, for a simulated machine without electrical data."""
-    efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+    efforts = [joint.limits.effort for joint in robot.moving_joints]
     missing = [name for name, effort in zip(robot.joint_names, efforts, strict=True) if not effort]
     if missing:
         raise InputError(
@@ -141,7 +149,7 @@ def suggest_voltages(
 ) -> tuple[float, float]:
     """Two voltages whose steps use most of a joint's range in a time [s], judged by the robot's own values."""
     own = motors.for_joints(robot.joint_names)
-    gain = float(np.asarray(own.torque_constant)[motor] / np.asarray(own.resistance)[motor])
+    gain = float(own.gain[motor])
     inertia = float(np.max(motor_inertia(robot, random_poses(robot, 20, 11), motor, values)))
     name = robot.joint_names[motor]
     if not inertia > 0.0:
@@ -152,7 +160,7 @@ def suggest_voltages(
     room = min(float(upper[motor] - start_place(robot, motor, True)), _FARTHEST)
     unit = displacement(np.array([duration]), rate, 1.0)[0]
     strong = _TRAVEL * room / unit
-    limit = robot.joints[robot.active[robot.moving[motor]]].limits.velocity
+    limit = robot.moving_joints[motor].limits.velocity
     if limit is not None:
         speed = duration if rate == 0.0 else -np.expm1(-rate * duration) / rate
         strong = min(strong, _SPEED * limit / speed)

@@ -88,14 +88,12 @@ class Description:
     @property
     def gain(self) -> float:
         """K, torque per voltage [N·m/V]."""
-        own = self.motors.for_joints(self.robot.joint_names)
-        return float(np.asarray(own.torque_constant)[self.motor] / np.asarray(own.resistance)[self.motor])
+        return float(self.motors.for_joints(self.robot.joint_names).gain[self.motor])
 
     @property
     def lag(self) -> float:
         """L/R, by which the current is late [s]."""
-        own = self.motors.for_joints(self.robot.joint_names)
-        return float(np.asarray(own.inductance)[self.motor] / np.asarray(own.resistance)[self.motor])
+        return float(self.motors.for_joints(self.robot.joint_names).lag[self.motor])
 
     @property
     def resolution(self) -> Array:

@@ -93,18 +93,13 @@ def record_from_log(log: Log, robot: Robot, motors: Motors, values: str | None =
     if name not in log.channels:
         raise LogError(log.source, f"has no column {name}, the voltage of the motor that moves")
     voltage = log.channels[name]
-    gain = _gains(motors, robot)[motor]
+    gain = motors.for_joints(robot.joint_names).gain[motor]
     carried = gravity_torque(robot, q, values)[:, motor] / gain
     carried[1:] = 0.5 * (carried[1:] + carried[:-1])  # a voltage in a row acted since the row before
     level, first = _plateau(voltage - carried, log.source)
     step = float(log.time[max(first - 1, 0)])
     applied, speeds = np.append(voltage[1:], voltage[-1]), joint_velocities(log, robot)
     return StepRecord(log.label, motor, q[0], level, step, log.time, places[:, motor], "from a log", q, applied, speeds)
-
-
-def _gains(motors: Motors, robot: Robot) -> Array:
-    own = motors.for_joints(robot.joint_names)
-    return np.asarray(own.torque_constant / own.resistance)
 
 
 def _plateau(voltage: Array, source: str) -> tuple[float, int]:

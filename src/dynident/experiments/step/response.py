@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +13,7 @@ from dynident.errors import InputError
 from dynident.experiments.options import TAYLOR_TERMS, check_terms
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.thresholds import STEP
+from dynident.information.parameter_estimate import ParameterEstimate
 
 FEWEST = 20  # samples after the onset
 _NEAR = 0.5  # |A t| below which the series is used
@@ -275,33 +275,19 @@ def alike(left: Array) -> float:
 # Inertia, damping and Coulomb friction of a joint from its answers to several voltages.
 
 
-@record
-class JointNumbers:
-    """What steps of one joint tell, the others locked.
+_JOINT_UNITS = {
+    "inertia": "kg·m² or kg",  # Me, felt by the driven coordinate
+    "damping": "N·m·s/rad or N·s/m",  # B = Me A, viscous friction and back-EMF together
+    "coulomb": "N·m or N",  # Tc
+    "offset": "N·m or N",  # constant torque of one sign, told by steps in both directions; 0 with one direction
+}
 
-    Attributes:
-        inertia: Me, felt by the driven coordinate [kg·m² or kg].
-        damping: B = Me A, viscous friction and back-EMF together [N·m·s/rad or N·s/m].
-        coulomb: Tc [N·m or N].
-        offset: Constant torque of one sign, told by steps in both directions; 0 with one direction.
-        covariance: (4, 4) of these four.
-        misfit: By how many deviations the answers differ from one inertia, damping and friction; 0 when nothing is left
-            to compare.
-        described: (4,) part of the standard deviations that comes from the described weight, the same at every pose.
-    """
 
-    inertia: float
-    damping: float
-    coulomb: float
-    offset: float
-    covariance: Array
-    misfit: float
-    described: Array = field(default_factory=lambda: np.zeros(4))
-
-    @property
-    def std(self) -> Array:
-        """Deviations of inertia, damping, Coulomb friction and offset, (4,)."""
-        return np.sqrt(np.diagonal(self.covariance))
+def joint_estimate(values: Array, covariance: Array) -> ParameterEstimate:
+    """The first numbers of a joint, the others locked: inertia, damping, coulomb, offset."""
+    names = tuple(_JOINT_UNITS)[: len(values)]
+    units = tuple(_JOINT_UNITS[name] for name in names)
+    return ParameterEstimate(names, units, values, covariance, np.ones(len(values), dtype=bool))
 
 
 def differing(voltages: Sequence[float]) -> bool:
@@ -310,7 +296,9 @@ def differing(voltages: Sequence[float]) -> bool:
     return bool(np.ptp(sizes) > STEP.same_voltage_share * np.max(sizes))
 
 
-def joint_numbers(gain: float, voltages: Sequence[float], responses: Sequence[StepResponse]) -> JointNumbers:
+def joint_numbers(
+    gain: float, voltages: Sequence[float], responses: Sequence[StepResponse]
+) -> tuple[ParameterEstimate, float]:
     r"""Combine the answers to two voltages or more (Kim 1990, eq. 15 and 16).
 
     .. math:: U_k = (K V_k - T_c\,\operatorname{sign}\dot\theta_k - T_0) / M_e, \quad A_k = B / M_e
@@ -322,7 +310,13 @@ def joint_numbers(gain: float, voltages: Sequence[float], responses: Sequence[St
         gain: K = Kt/Ra, torque per voltage [N·m/V].
         voltages: Of each answer [V].
         responses: The answers.
+
+    Returns:
+        Inertia, damping, coulomb and offset, and by how many standard deviations the answers differ from one inertia,
+        damping and friction; 0 when nothing is left to compare.
     """
+    from scipy.optimize import least_squares
+
     if len(voltages) != len(responses) or len(voltages) < 2 or not differing(voltages):
         raise InputError("inertia, damping and friction are three unknowns: they need steps of two different voltages")
     drive = gain * np.asarray(voltages, dtype=np.float64)
@@ -335,35 +329,33 @@ def joint_numbers(gain: float, voltages: Sequence[float], responses: Sequence[St
     p = np.array([Me, Me * float(np.mean(A)), Tc, *((float(linear[2]),) if both else ())])
     whiten = [np.linalg.inv(np.linalg.cholesky(_regular(one.covariance))) for one in responses]
 
-    def left_and_slope(p: Array) -> tuple[Array, Array]:
-        level = p[3] if both else 0.0
-        left, slopes = [], []
-        for k, white in enumerate(whiten):
-            model = np.array([p[1] / p[0], (drive[k] - p[2] * sign[k] - level) / p[0]])
-            slope = np.zeros((2, len(p)))
-            slope[:, 0] = -model / p[0]
-            slope[0, 1], slope[1, 2] = 1.0 / p[0], -sign[k] / p[0]
-            if both:
-                slope[1, 3] = -1.0 / p[0]
-            left.append(white @ (np.array([A[k], U[k]]) - model))
-            slopes.append(white @ slope)
-        return np.concatenate(left), np.vstack(slopes)
+    def residual(p: Array) -> Array:
+        models = [[p[1] / p[0], (drive[k] - p[2] * sign[k] - (p[3] if both else 0.0)) / p[0]] for k in range(len(U))]
+        return np.concatenate(
+            [white @ (m - np.array([A[k], U[k]])) for k, (white, m) in enumerate(zip(whiten, models, strict=True))]
+        )
 
-    for _ in range(20):
-        left, slope = left_and_slope(p)
-        scale = np.maximum(np.linalg.norm(slope, axis=0), 1e-300)
-        change = np.linalg.lstsq(slope / scale, left, rcond=None)[0] / scale
-        p = p + change
-        if np.all(np.abs(change) <= 1e-12 * np.maximum(np.abs(p), 1e-12)):
-            break
-    left, slope = left_and_slope(p)
-    spare = len(left) - len(p)
-    misfit = float(np.sqrt(left @ left / spare)) if spare else 0.0
+    def slopes(p: Array) -> Array:
+        found = []
+        for k, white in enumerate(whiten):
+            level = p[3] if both else 0.0
+            slope = np.zeros((2, len(p)))
+            slope[:, 0] = -p[1] / p[0] ** 2, -(drive[k] - p[2] * sign[k] - level) / p[0] ** 2
+            slope[0, 1], slope[1, 2] = 1.0 / p[0], -sign[k] / p[0]
+            slope[1, 3:] = -1.0 / p[0]
+            found.append(white @ slope)
+        return np.vstack(found)
+
+    tolerances = dict.fromkeys(("xtol", "ftol", "gtol"), 1e-14)
+    found = least_squares(residual, p, slopes, x_scale="jac", method="lm", **tolerances)
+    spare = len(found.fun) - len(p)
+    misfit = float(np.sqrt(found.fun @ found.fun / spare)) if spare else 0.0
+    slope = slopes(found.x)
     scale = np.maximum(np.linalg.norm(slope, axis=0), 1e-300)
     own = np.linalg.pinv((slope / scale).T @ (slope / scale)) / np.outer(scale, scale) * max(1.0, misfit) ** 2
-    covariance = np.zeros((4, 4))
-    covariance[: len(p), : len(p)] = own
-    return JointNumbers(float(p[0]), float(p[1]), float(p[2]), float(p[3]) if both else 0.0, covariance, misfit)
+    values, covariance = np.zeros(4), np.zeros((4, 4))
+    values[: len(p)], covariance[: len(p), : len(p)] = found.x, own
+    return joint_estimate(values, covariance), misfit
 
 
 def _regular(covariance: Array) -> Array:

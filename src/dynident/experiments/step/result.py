@@ -4,120 +4,85 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
 from dynident.arrays import Array, record
-from dynident.errors import UnknownNameError
 from dynident.experiments.options import Way
 from dynident.experiments.protocol import ExperimentResult, Quantity, Values, merge_estimates
 from dynident.experiments.step.poses import InertiaBase, motor_friction, motor_inertia
 from dynident.experiments.step.records import StepRecord
-from dynident.experiments.step.response import JointNumbers, StepResponse
+from dynident.experiments.step.response import StepResponse, joint_estimate
 from dynident.experiments.thresholds import STEP
-from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
 from dynident.payload.quantities import PayloadNumber
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
-WAYS: tuple[Way, ...] = ("sequential", "together")
 _RANK = 1e-8  # share of the largest singular value of scaled rows that counts
 _OPEN = 1e-6  # part of a parameter in directions that no row tells
 
 
-@record
-class EffectiveInertia:
-    """An effective inertia that was measured.
-
-    Attributes:
-        motor: The motor, as a place in `robot.joint_names`.
-        pose: (n_moving,) [rad or m].
-        value: Me [kg·m² or kg].
-        std: Its deviation.
-    """
-
-    motor: int
-    pose: Array
-    value: float
-    std: float
-
-
-@dataclass(frozen=True)
-class InertiaCombinations:
-    """Base combinations of inertial parameters.
-
-    Attributes:
-        base: What they are.
-        estimate: Their values; determined are those that the poses show.
-        condition: Of the scaled rows over what they determine.
-        left: (n_inertias,) measured minus computed inertia, in standard deviations.
-        shares: (n_inertias,) size of the same, as a share of the inertia.
-        new: How many of them each motor determined first, by place in `robot.joint_names`.
-    """
-
-    base: InertiaBase
-    estimate: ParameterEstimate
-    condition: float
-    left: Array
-    shares: Array
-    new: dict[int, int]
-
-
 def solve_inertias(
-    base: InertiaBase, inertias: Sequence[EffectiveInertia], way: Way = "sequential"
-) -> InertiaCombinations:
-    """Base combinations from measured inertias.
+    base: InertiaBase, measured: Sequence[Configuration], way: Way = "sequential"
+) -> tuple[ParameterEstimate, Array, Array]:
+    """Base combinations of inertial parameters from measured inertias.
 
     Args:
         base: What can be told.
-        inertias: What was measured.
+        measured: Configurations with an inertia.
         way: "sequential": what the joints towards the tip told is taken as known by those towards the base (Kim 1990,
             section 4). "together": one weighted least-squares problem.
+
+    Returns:
+        The combinations, of which those are determined that the poses show; measured minus computed inertia of each
+        configuration, in standard deviations; and its size as a share of the inertia.
     """
-    if way not in WAYS:
-        raise UnknownNameError("way to solve", way, WAYS)
-    H = np.vstack([base.rows(one.pose, one.motor) for one in inertias])
-    y = np.array([one.value - float(base.known(one.pose, one.motor)[0]) for one in inertias])
-    std = np.array([max(one.std, 1e-12 * abs(one.value), 1e-300) for one in inertias])
+    H = np.vstack([base.rows(one.pose, one.motor) for one in measured])
+    y = np.array([one.inertia - float(base.known(one.pose, one.motor)[0]) for one in measured])
+    std = np.array([max(one.inertia_std, 1e-12 * abs(one.inertia), 1e-300) for one in measured])
     scale = np.linalg.norm(H, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     X = H / scale
-    owners = np.array([one.motor for one in inertias])
+    owners = np.array([one.motor for one in measured])
     all_of_them = np.ones(len(y), dtype=bool)
     groups = [owners == motor for motor in sorted(set(owners.tolist()), reverse=True)]
     groups = [all_of_them] if way == "together" else [*groups, all_of_them]
-    beta, covariance, open_, new = _stages(X, y, std, groups, owners)
+    beta, covariance, open_ = _stages(X, y, std, groups)
     determined = np.linalg.norm(open_, axis=1) < _OPEN
     sizes = np.linalg.svd(X, compute_uv=False)
-    sizes = sizes[sizes > _RANK * sizes[0]]
+    rank = int(np.sum(sizes > _RANK * sizes[0]))
     left = y - X @ beta
     spare = len(y) - (X.shape[1] - open_.shape[1])
     # Inertias that agree less than their deviations say are less certain than these.
     covariance = covariance * max(1.0, float(np.sum((left / std) ** 2)) / spare if spare > 0 else 1.0)
-    shares = np.abs(left) / np.array([abs(one.value) for one in inertias])
-    return InertiaCombinations(
-        base,
-        ParameterEstimate.of(base, beta / scale, covariance / np.outer(scale, scale), determined),
-        float(sizes[0] / sizes[-1]),
-        left / std,
-        shares,
-        new,
+    solve = SolveRecord(
+        rank=rank,
+        singular_values=np.asarray(sizes, dtype=np.float64),
+        condition=float(sizes[0] / sizes[rank - 1]),
+        gap=(float(sizes[rank - 1] / sizes[0]), float(sizes[rank] / sizes[0]) if rank < len(sizes) else 0.0),
+        channels=(),
+        residual_std=np.zeros(0),
+        channel_weights=np.zeros(0),
+        determined=determined,
+        n_rows=len(y),
+        iterations=1,
     )
+    covariance = covariance / np.outer(scale, scale)
+    estimate = ParameterEstimate.of(base, beta / scale, covariance, determined, solve=solve)
+    return estimate, left / std, np.abs(left) / np.array([abs(one.inertia) for one in measured])
 
 
-def _stages(
-    X: Array, y: Array, std: Array, groups: Sequence[Array], owners: Array
-) -> tuple[Array, Array, Array, dict[int, int]]:
+def _stages(X: Array, y: Array, std: Array, groups: Sequence[Array]) -> tuple[Array, Array, Array]:
     """Solve group after group; each moves only along what the groups before left open.
 
     Returns:
-        Values and covariance of scaled parameters, directions that stay open (n, n_open), directions that each told.
+        Values and covariance of scaled parameters, directions that stay open (n, n_open).
     """
     n = X.shape[1]
     beta, covariance, open_ = np.zeros(n), np.zeros((n, n)), np.eye(n)
-    new: dict[int, int] = {}
     for turn, group in enumerate(groups):
         # A joint settles only what it tells well; the rest is left to those that follow, and at last to all of them.
         clear = _RANK if turn == len(groups) - 1 else STEP.clear_share
@@ -125,13 +90,12 @@ def _stages(
         left, sizes, right = np.linalg.svd((rows * weight[:, None]) @ open_, full_matrices=True)
         plain = np.linalg.svd(rows @ open_, compute_uv=False)
         rank = int(np.sum(plain > clear * np.linalg.norm(X))) if open_.shape[1] else 0
-        new[int(owners[group][0])] = new.get(int(owners[group][0]), 0) + rank
         G = open_ @ (right[:rank].T / sizes[:rank]) @ (left[:, :rank].T * weight)
         keep = np.eye(n) - G @ rows
         beta = beta + G @ (y[group] - rows @ beta)
         covariance = keep @ covariance @ keep.T + (G * std[group] ** 2) @ G.T
         open_ = open_ @ right[rank:].T
-    return beta, covariance, open_, new
+    return beta, covariance, open_
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -145,30 +109,50 @@ class Configuration:
     Attributes:
         motor: The motor, as a place in `robot.joint_names`.
         pose: (n_moving,) [rad or m].
-        records: What was recorded.
+        numbers: inertia, damping, coulomb, offset; None with one voltage only.
+        records: What was recorded; empty of an earlier test.
         responses: What was fitted, one for each.
-        numbers: Inertia, damping and friction; None with one voltage only.
         curves: (n_samples,) for each: positions that the numbers give; empty where A and U say it all.
+        misfit: By how many standard deviations the answers differ from one inertia, damping and friction.
+        described: (4,) part of the standard deviations that comes from the described weight, the same at every pose.
     """
 
     motor: int
     pose: Array
-    records: tuple[StepRecord, ...]
-    responses: tuple[StepResponse, ...]
-    numbers: JointNumbers | None
+    numbers: ParameterEstimate | None
+    records: tuple[StepRecord, ...] = ()
+    responses: tuple[StepResponse, ...] = ()
     curves: tuple[Array, ...] = ()
+    misfit: float = 0.0
+    described: Array = field(default_factory=lambda: np.zeros(4))
+
+    @classmethod
+    def of_inertia(cls, motor: int, pose: Array, inertia: float, std: float) -> Self:
+        """One of which only the effective inertia and its standard deviation [kg·m² or kg] are known."""
+        return cls(motor, pose, joint_estimate(np.array([inertia]), np.array([[std**2]])))
+
+    @property
+    def inertia(self) -> float:
+        """Me of a configuration with two voltages [kg·m² or kg]."""
+        assert self.numbers is not None
+        return self.numbers["inertia"]
+
+    @property
+    def inertia_std(self) -> float:
+        """Its standard deviation."""
+        assert self.numbers is not None
+        return float(self.numbers.std[0])
 
     def as_dict(self, robot: Robot) -> dict[str, Any]:
         """Plain data."""
         numbers = self.numbers
-        std = None if numbers is None else numbers.std
         return {
             "joint": robot.joint_names[self.motor],
             "pose": [float(x) for x in self.pose],
-            "inertia": None if numbers is None else numbers.inertia,
-            "inertia_std": None if std is None else float(std[0]),
-            "damping": None if numbers is None else numbers.damping,
-            "coulomb": None if numbers is None else numbers.coulomb,
+            "inertia": None if numbers is None else self.inertia,
+            "inertia_std": None if numbers is None else self.inertia_std,
+            "damping": None if numbers is None else numbers["damping"],
+            "coulomb": None if numbers is None else numbers["coulomb"],
             "steps": [
                 {
                     "run": record.label,
@@ -185,15 +169,6 @@ class Configuration:
                 for record, one in zip(self.records, self.responses, strict=True)
             ],
         }
-
-
-def effective_inertias(configurations: Sequence[Configuration]) -> tuple[EffectiveInertia, ...]:
-    """What the configurations with two voltages measured."""
-    return tuple(
-        EffectiveInertia(one.motor, one.pose, one.numbers.inertia, float(one.numbers.std[0]))
-        for one in configurations
-        if one.numbers is not None
-    )
 
 
 @dataclass(frozen=True)
@@ -221,21 +196,6 @@ class MotorFriction:
     record: float
     direction: float = 1.0
     described: float = 0.0
-
-
-@dataclass(frozen=True)
-class StepPayload:
-    """A payload from step tests.
-
-    Attributes:
-        numbers: mass; cx, cy, cz; Ixx .. Iyz, withheld where the poses do not tell them.
-        warnings: Why.
-        pairs: Number of inertias with and without it.
-    """
-
-    numbers: tuple[PayloadNumber, ...]
-    warnings: tuple[str, ...]
-    pairs: int
 
 
 @dataclass(frozen=True)
@@ -272,20 +232,24 @@ class StepResult(ExperimentResult):
         motors: Torque constant and resistance of the motors.
         configurations: In the order in which they were looked at, tip first.
         friction: One for each tested motor with two voltages.
-        combinations: Base combinations of inertial parameters; None with one voltage only.
+        combinations: Base combinations of inertial parameters, whose coordinates are an `InertiaBase`; None with one
+            voltage only.
         terms: How A and U were found: None for the exact solution, else terms of Taylor's series.
         motors_from: Where the numbers of the motors come from: "given", or "assumed" for a simulated machine.
-        payload: What the tool carries, by an unloaded test beside this one; or None.
+        payload: What the tool carries, by an unloaded test beside this one: mass; cx, cy, cz; Ixx .. Iyz, withheld
+            where the poses do not tell them; empty without such a test.
+        payload_pairs: Number of inertias with and without it.
         tracks: The feedforward check; empty where it was not made.
     """
 
     motors: Motors
     configurations: tuple[Configuration, ...]
     friction: tuple[MotorFriction, ...]
-    combinations: InertiaCombinations | None
+    combinations: ParameterEstimate | None
     terms: int | None
     motors_from: str = "given"
-    payload: StepPayload | None = None
+    payload: tuple[PayloadNumber, ...] = ()
+    payload_pairs: int = 0
     tracks: tuple[FeedforwardRun, ...] = ()
 
     @classmethod
@@ -295,16 +259,16 @@ class StepResult(ExperimentResult):
         motors: Motors,
         configurations: Sequence[Configuration],
         friction: Sequence[MotorFriction],
-        combinations: InertiaCombinations | None,
+        combinations: ParameterEstimate | None,
         terms: int | None,
         warnings: Sequence[str],
     ) -> Self:
         """The result of some configurations."""
         parts = []
         if combinations is not None:
-            own = combinations.estimate
-            parts.append(own.restrict([name for name, known in zip(own.names, own.determined, strict=True) if known]))
-        rows = _inertias(robot, configurations) if parts and not own.determined.all() else []
+            open_ones = combinations.undetermined
+            parts.append(combinations.restrict([name for name in combinations.names if name not in open_ones]))
+        rows = _inertias(robot, configurations) if parts and open_ones else []
         rows += [row for one in friction for row in _friction_rows(robot, one)]
         rows += [row for one in configurations if one.numbers is None for row in _constants(robot, one)]
         return cls(
@@ -321,9 +285,16 @@ class StepResult(ExperimentResult):
         )
 
     @property
-    def inertias(self) -> tuple[EffectiveInertia, ...]:
-        """Effective inertias of the configurations that determine them."""
-        return effective_inertias(self.configurations)
+    def inertias(self) -> tuple[Configuration, ...]:
+        """Configurations that determine their effective inertia: those with two voltages."""
+        return tuple(one for one in self.configurations if one.numbers is not None)
+
+    @property
+    def base(self) -> InertiaBase:
+        """What the combinations are."""
+        base = None if self.combinations is None else self.combinations.coordinates
+        assert isinstance(base, InertiaBase)
+        return base
 
     def quantities(self, true: str | None = None, *, simulated: bool = False) -> tuple[Quantity, ...]:
         """Before 0.5: `estimates`, or `beside(true).estimates` for a simulated machine."""
@@ -332,11 +303,12 @@ class StepResult(ExperimentResult):
         )
         return self.beside(true).estimates if simulated else self.estimates
 
-    def with_payload(self, payload: StepPayload) -> Self:
-        """The same with what the tool carries, whose numbers come first."""
-        rows = [Quantity(x.name, x.value, x.std or 0.0, x.unit) for x in payload.numbers if x.value is not None]
+    def with_payload(self, numbers: Sequence[PayloadNumber], warnings: Sequence[str], pairs: int) -> Self:
+        """The same with what the tool carries, from `step_payload`, whose numbers come first."""
+        rows = [Quantity(x.name, x.value, x.std or 0.0, x.unit) for x in numbers if x.value is not None]
         estimate = merge_estimates([_as_estimate(rows), self.estimate])
-        return replace(self, estimate=estimate, payload=payload, warnings=(*self.warnings, *payload.warnings))
+        more = (*self.warnings, *warnings)
+        return replace(self, estimate=estimate, payload=tuple(numbers), payload_pairs=pairs, warnings=more)
 
     def with_tracks(self, tracks: Sequence[FeedforwardRun]) -> Self:
         """The same with the feedforward check."""
@@ -348,8 +320,7 @@ class StepResult(ExperimentResult):
         """Combinations, effective inertias and friction of a set of standard values."""
         found: dict[str, float] = {}
         if self.combinations is not None:
-            base = self.combinations.base
-            found |= dict(zip(base.names, base.values(values).tolist(), strict=True))
+            found |= dict(zip(self.base.names, self.base.values(values).tolist(), strict=True))
         for k, config in enumerate(self.configurations, start=1):
             if config.numbers is not None:
                 found[f"Me{_number(self.robot, config.motor)} ({k})"] = self.computed(config, values)
@@ -369,25 +340,25 @@ class StepResult(ExperimentResult):
         """Motors, configurations, combinations, payload and feedforward check."""
         robot, own, found = self.robot, self.motors.for_joints(self.robot.joint_names), self.combinations
         more: dict[str, Any] = {
-            "gain": [float(x) for x in np.asarray(own.torque_constant) / np.asarray(own.resistance)],
+            "gain": own.gain.tolist(),
             "motors": self.motors_from,
             "fit": "exact" if self.terms is None else f"taylor {self.terms}",
             "configurations": [one.as_dict(robot) for one in self.configurations],
             "combinations": None
             if found is None
             else {
-                "names": list(found.base.names),
-                "expressions": list(found.base.expressions),
+                "names": list(found.names),
+                "expressions": list(self.base.expressions),
                 "condition": found.condition,
-                "told": int(found.estimate.determined.sum()),
+                "told": int(found.determined.sum()),
             },
             "electrical": [
                 {"joint": robot.joint_names[one.motor], "lag": one.lag, "record": one.record} for one in self.friction
             ],
             "notes": list(self.notes),
         }
-        if self.payload is not None:
-            more["payload"] = [one.as_dict() for one in self.payload.numbers]
+        if self.payload:
+            more["payload"] = [one.as_dict() for one in self.payload]
         if self.tracks:
             more["tracking"] = [
                 {
@@ -414,8 +385,8 @@ def _inertias(robot: Robot, configurations: Sequence[Configuration]) -> list[Qua
     return [
         Quantity(
             f"Me{_number(robot, one.motor)} ({k})",
-            one.numbers.inertia,
-            float(one.numbers.std[0]),
+            one.inertia,
+            one.inertia_std,
             "kg" if _slides(robot, one.motor) else "kg·m²",
         )
         for k, one in enumerate(configurations, start=1)
@@ -442,8 +413,8 @@ def _constants(robot: Robot, config: Configuration) -> list[Quantity]:
 
 
 def _number(robot: Robot, motor: int) -> int:
-    return robot.joints[robot.active[robot.moving[motor]]].number
+    return robot.moving_joints[motor].number
 
 
 def _slides(robot: Robot, motor: int) -> bool:
-    return robot.joints[robot.active[robot.moving[motor]]].kind == "prismatic"
+    return robot.moving_joints[motor].kind == "prismatic"

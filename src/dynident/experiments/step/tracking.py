@@ -17,9 +17,7 @@ from dynident.experiments.step.poses import InertiaBase, ranges
 from dynident.experiments.step.records import driven_positions
 from dynident.experiments.step.result import FeedforwardRun, StepResult
 from dynident.motion.point_to_point import PointToPoint
-from dynident.plant.controllers import Quantity
 from dynident.plant.drives import Motors
-from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
 FAR = math.radians(30.0)  # [rad or m]
@@ -55,7 +53,7 @@ def forward_models(result: StepResult, computed: str | None = None) -> list[Forw
     """
     if result.combinations is None or not result.friction:
         raise InputError("the feedforward check needs inertias: test with two voltages")
-    robot, base, estimate = result.robot, result.combinations.base, result.combinations.estimate
+    robot, base, estimate = result.robot, result.base, result.combinations
     n = len(robot.moving)
     damping, coulomb = np.zeros(n), np.zeros(n)
     for one in result.friction:
@@ -97,27 +95,6 @@ def _computed_values(robot: Robot, base: InertiaBase, name: str) -> dict[str, fl
     return {column.name: float(own.get(column.name, 0.0)) for column in base.columns}
 
 
-class _Forward:
-    """Given voltages for some motors; the others are held where they are."""
-
-    quantity: Quantity = "voltage"
-
-    def __init__(self, hold: StepController, voltage: Array, joints: Sequence[int]) -> None:
-        self.hold, self.voltage, self.joints = hold, voltage, list(joints)
-
-    def start(self, sample_time: float) -> None:
-        """Get the hold ready."""
-        self._sample_time = sample_time
-        self.hold.start(sample_time)
-
-    def command(self, time: float, reading: Reading) -> Array:
-        """Voltages of all motors."""
-        given = self.hold.command(time, reading)
-        row = self.voltage[min(round(time / self._sample_time), len(self.voltage) - 1)]
-        given[self.joints] = row[self.joints]
-        return given
-
-
 def track(
     bench: Bench,
     motors: Motors,
@@ -149,15 +126,14 @@ def track(
     end[list(joints)] += far
     motion = PointToPoint(points=np.stack([begin, end]), durations=np.array([time]), law="cubic")
     own = motors.for_joints(robot.joint_names)
-    gain = np.asarray(own.torque_constant) / np.asarray(own.resistance)
     tick = bench.plant.sample_time
     # A voltage is held for a sample: it should be that of the sample's middle.
     middle = np.minimum(tick * (np.arange(round(time / tick) + 2) + 0.5), time)
     q, dq, ddq = motion.sample(middle)
     torque = inverse_dynamics(robot, q, dq, ddq, base.terms, dict(model.values))
     speed = driven_positions(robot, dq) - driven_positions(robot, np.zeros_like(dq))
-    voltage = (torque + model.damping * speed + model.coulomb * np.sign(speed)) / gain
-    controller = _Forward(StepController(robot, motors, joints[0], begin, 0.0), voltage, joints)
+    voltage = (torque + model.damping * speed + model.coulomb * np.sign(speed)) / own.gain
+    controller = StepController(robot, motors, joints[0], begin, 0.0, feedforward=(joints, voltage))
     names = "all" if len(joints) == n else "-".join(robot.joint_names[j] for j in joints)
     label = f"track-{names}-{model.name.replace(', ', '-').replace(' ', '-')}"
     run = bench.run(controller, time, begin, label=label)
@@ -170,11 +146,6 @@ def tracking_check(
 ) -> list[FeedforwardRun]:
     """Each tested joint alone, then all of them, under every model of `forward_models`."""
     models = forward_models(result, computed)
-    assert result.combinations is not None
     tested = sorted(one.motor for one in result.friction)
     moves = [(joint,) for joint in tested] + ([tuple(tested)] if len(tested) > 1 else [])
-    return [
-        track(bench, motors, model, result.combinations.base, joints, start=start)
-        for joints in moves
-        for model in models
-    ]
+    return [track(bench, motors, model, result.base, joints, start=start) for joints in moves for model in models]

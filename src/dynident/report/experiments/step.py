@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.experiments.step.response import displacement
-from dynident.experiments.step.result import Configuration, FeedforwardRun, InertiaCombinations, StepPayload, StepResult
+from dynident.experiments.step.result import Configuration, FeedforwardRun, StepResult
 from dynident.information.parameter_estimate import text_table
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiments import Page
@@ -25,9 +25,9 @@ def page(result: StepResult) -> Page:
     sections: dict[str, list[Html]] = {"Answers": _answers(result)}
     sections["Configurations"] = [_configurations(result)]
     if result.combinations is not None:
-        sections["Combinations"] = [_combinations(result.combinations)]
-    if result.payload is not None:
-        sections["Payload"] = [_payload(result.payload)]
+        sections["Combinations"] = [_combinations(result)]
+    if result.payload:
+        sections["Payload"] = [_payload(result)]
     if result.tracks:
         sections["Feedforward check"] = _tracking(result.robot, result.tracks)
     facts = [sentence(note) for note in (*_facts(result), *result.notes)]
@@ -39,11 +39,11 @@ def text(result: StepResult) -> str:
     lines = [f"Step voltage test of {result.robot.name}: {len(result.configurations)} configurations\n"]
     lines += [result.table(), "", _inertia_text(result)]
     if result.combinations is not None:
-        base = result.combinations.base
+        base = result.base
         lines.append("\nCombinations:")
         lines += [f"  {name} = {words}" for name, words in zip(base.names, base.expressions, strict=True)]
-    if result.payload is not None:
-        lines += ["", _payload_text(result.payload)]
+    if result.payload:
+        lines += ["", _payload_text(result)]
     if result.tracks:
         head = ("feedforward check", "parameters", "largest error")
         lines += ["", text_table(head, _tracking_rows(result.robot, result.tracks), ())]
@@ -52,15 +52,14 @@ def text(result: StepResult) -> str:
 
 
 def _verdict(result: StepResult) -> str:
-    payload = result.payload
     joints = len({one.motor for one in result.configurations})
-    if payload is not None:
-        mass = payload.numbers[0]
+    if result.payload:
+        mass = result.payload[0]
         shown = "a mass that is withheld" if mass.value is None else f"{number(mass.value, 4)} kg"
         return f"The tool carries {shown}, from steps with and without it."
     if result.combinations is None:
         return f"A and U of {plural(joints, 'joint')} from one voltage; inertia and friction need a second."
-    own = result.combinations.estimate
+    own = result.combinations
     # One that is zero within its standard deviation has no share of itself that would say anything.
     known = own.restrict([name for name in own.names if name not in own.undetermined])
     shares = known.relative_std[np.abs(known.values) > 2.0 * known.std]
@@ -87,7 +86,6 @@ def _facts(result: StepResult) -> list[str]:
 def _answers(result: StepResult) -> list[Html]:
     """Fig. 4 of the paper: position against time for each joint, at the first pose in which it was tested."""
     own = result.motors.for_joints(result.robot.joint_names)
-    gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
     charts: list[Html] = []
     for motor in sorted({one.motor for one in result.configurations}):
         config = next(one for one in result.configurations if one.motor == motor)
@@ -100,7 +98,7 @@ def _answers(result: StepResult) -> list[Html]:
                 config.curves[k] - fit.start
                 if config.curves
                 else _computed_motion(
-                    config, float(gains[motor]) * record.voltage, record.time - fit.onset, fit.A, fit.U
+                    config, float(own.gain[motor]) * record.voltage, record.time - fit.onset, fit.A, fit.U
                 )
             )
             curves.append(Curve("computed from the identified numbers", t, scale * computed, "predicted"))
@@ -116,8 +114,8 @@ def _answers(result: StepResult) -> list[Html]:
 def _computed_motion(config: Configuration, torque: float, s: Array, A: float, U: float) -> Array:
     if config.numbers is not None:
         numbers = config.numbers
-        A = numbers.damping / numbers.inertia
-        U = (torque - numbers.coulomb * math.copysign(1.0, U) - numbers.offset) / numbers.inertia
+        A = numbers["damping"] / config.inertia
+        U = (torque - numbers["coulomb"] * math.copysign(1.0, U) - numbers["offset"]) / config.inertia
     return displacement(np.maximum(s, 0.0), A, U)
 
 
@@ -128,7 +126,6 @@ def _configurations(result: StepResult) -> Html:
     heads.append(Head("Residual over noise", True))
     rows = []
     for one in result.configurations:
-        numbers = one.numbers
         places = ["driven" if j == one.motor else number(float(x), 3) for j, x in enumerate(one.pose)]
         left = max(fit.rms / max(fit.noise, 1e-15) for fit in one.responses)
         rows.append(
@@ -136,8 +133,8 @@ def _configurations(result: StepResult) -> Html:
                 robot.joint_names[one.motor],
                 *places,
                 ", ".join(dict.fromkeys(f"{record.voltage:.3g}" for record in one.records)),
-                "" if numbers is None else number(numbers.inertia, 5),
-                "" if numbers is None else number(float(numbers.std[0]), 2),
+                "" if one.numbers is None else number(one.inertia, 5),
+                "" if one.numbers is None else number(one.inertia_std, 2),
                 number(min(fit.duration for fit in one.responses), 3),
                 number(left, 2),
             ]
@@ -151,42 +148,41 @@ def _inertia_text(result: StepResult) -> str:
     rows = []
     for k, one in enumerate(result.configurations, start=1):
         places = ["driven" if j == one.motor else f"{x:.3g}" for j, x in enumerate(one.pose)]
-        numbers = ("", "") if one.numbers is None else (f"{one.numbers.inertia:.5g}", f"{one.numbers.std[0]:.2g}")
+        numbers = ("", "") if one.numbers is None else (f"{one.inertia:.5g}", f"{one.inertia_std:.2g}")
         rows.append((str(k), robot.joint_names[one.motor], *places, *numbers))
     head = ("", "joint", *robot.position_names, "inertia", "std")
     return text_table(head, rows, (*robot.position_names, "inertia", "std"))
 
 
-def _combinations(found: InertiaCombinations) -> Html:
+def _combinations(result: StepResult) -> Html:
+    base, unknown = result.base, () if result.combinations is None else result.combinations.undetermined
     rows = [
-        [name, expression, "yes" if known else "no"]
-        for name, expression, known in zip(
-            found.base.names, found.base.expressions, found.estimate.determined, strict=True
-        )
+        [name, expression, "no" if name in unknown else "yes"]
+        for name, expression in zip(base.names, base.expressions, strict=True)
     ]
     return table("What the combinations are", [Head("Name"), Head("Over standard parameters"), Head("Told")], rows)
 
 
-def _payload(payload: StepPayload) -> Html:
+def _payload(result: StepResult) -> Html:
     rows = [
         [one.name, "withheld" if one.value is None else number(one.value, 4), number(one.std, 2), one.unit]
-        for one in payload.numbers
+        for one in result.payload
     ]
     heads = [Head("Number"), Head("Value", True), Head("Deviation", True), Head("Unit")]
-    return table(f"What the tool carries, from {plural(payload.pairs, 'pair')} of inertias", heads, rows)
+    return table(f"What the tool carries, from {plural(result.payload_pairs, 'pair')} of inertias", heads, rows)
 
 
-def _payload_text(payload: StepPayload) -> str:
+def _payload_text(result: StepResult) -> str:
     """The payload as text."""
     rows = []
-    for one in payload.numbers:
+    for one in result.payload:
         value = "withheld" if one.value is None else f"{one.value:.4g}"
         rows.append((one.name, value, "" if one.std is None else f"{one.std:.2g}", one.unit))
     return text_table(("payload", "value", "std", "unit"), rows, ("value", "std"))
 
 
 def _unit(robot: Robot, motor: int) -> tuple[str, float]:
-    slides = robot.joints[robot.active[robot.moving[motor]]].kind == "prismatic"
+    slides = robot.moving_joints[motor].kind == "prismatic"
     return ("mm", 1e3) if slides else ("deg", math.degrees(1.0))
 
 
