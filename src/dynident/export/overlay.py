@@ -106,7 +106,7 @@ def _finite_deviations(deviations: Mapping[str, float], values: Mapping[str, flo
     """The deviations that are known; those of what the data does not determine are infinite."""
     for name in deviations:
         if name not in values:
-            raise UnknownNameError("parameter with a deviation", str(name), values)
+            raise UnknownNameError("parameter with a standard deviation", str(name), values)
     return {name: float(x) for name, x in deviations.items() if np.isfinite(x)}
 
 
