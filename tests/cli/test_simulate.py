@@ -8,8 +8,9 @@ import pytest
 
 import dynident as di
 from dynident.cli.command_line import main
+from dynident.cli.inputs import parse_payload
 from dynident.plant import Payload
-from dynident.plant.simulation import parse_payload, read_motion, simulate
+from dynident.plant.simulation import read_motion, simulate
 from tests.robots import random_urdf
 from tests.strangers import skewed_arm
 from tests.strangers.stranger import HERE

@@ -135,7 +135,6 @@ _OF_LOGS = ("joints", "gravity", "fit", "friction")
 def run_friction(options: FrictionArguments) -> int:
     """`dynident friction`."""
     from dynident.cli.inputs import logs_of, parse_positions, robot_of
-    from dynident.experiments.friction import velocity_friction_from_logs
     from dynident.experiments.friction.procedure import FrictionExperiment
 
     robot, how = robot_of(options), plain_options(options, FrictionOptions)
@@ -146,8 +145,8 @@ def run_friction(options: FrictionArguments) -> int:
         names = [name for name in (*how, "plant", *SIMULATED) if name not in _OF_LOGS]
         refuse_given(options, names, "is for runs on a machine; leave it out with --from")
         logs = logs_of(options.logs, robot, options, "validation")
-        found = velocity_friction_from_logs(robot, logs, **{name: how[name] for name in _OF_LOGS})
-        return show_result("friction", options, found)
+        experiment = FrictionExperiment(robot, FrictionOptions(**{name: how[name] for name in _OF_LOGS}))
+        return show_result("friction", options, experiment.analyze(experiment.read(logs)))
     refuse_given(options, ("columns", "window"), "is for logs; give some with --from")
     how["at"] = parse_positions(how["at"] or "", "--at")
     if options.plant is not None:
@@ -182,12 +181,12 @@ def _check_pose(robot: Robot, joints: list[str] | None, at: Mapping[str, float])
 
 def _truth(options: FrictionArguments, robot: Robot) -> Mapping[str, float]:
     """What the simulated machine has: at constant velocity friction that winds up counts as Coulomb's."""
+    from dynident.cli.inputs import parse_effects
     from dynident.plant.effects import read_effects
-    from dynident.plant.simulation import parse_effects
 
     found = {**dict.fromkeys(robot.parameter_names, 0.0), **robot.value_set(true_values(options, robot))}
     dry = {element.label: element.names["Fc"] for element in robot.elements if "Fc" in element.names}
-    for effect in read_effects(robot, None if options.effects is None else parse_effects(options.effects)):
+    for effect in read_effects(robot, parse_effects(options.effects)):
         name = dry.get(effect.label, effect.name) if effect.law == "stop" else effect.name
         found[name] = found.get(name, 0.0) + effect.value
     return found

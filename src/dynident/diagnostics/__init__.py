@@ -7,6 +7,7 @@ from dynident.lazy import lazy_names
 if TYPE_CHECKING:
     from dynident.diagnostics.diagnosing import check_logs as check_logs
     from dynident.diagnostics.log_preview import Preview as Preview, preview as preview
+    from dynident.diagnostics.log_split import LogSplit as LogSplit, split_logs as split_logs
     from dynident.estimate.records import (
         Diagnosis as Diagnosis,
         DiagnosisError as DiagnosisError,

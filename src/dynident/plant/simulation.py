@@ -19,7 +19,6 @@ from dynident.motion.limits import check_locked
 from dynident.motion.thresholds import THRESHOLDS as MOTION_THRESHOLDS
 from dynident.motion.trajectory import SampledMotion
 from dynident.options import keywords
-from dynident.payload.body import Payload
 from dynident.plant.controllers import TRACKING, Motion
 from dynident.plant.effects import Breakaway
 from dynident.plant.mujoco_plant import MujocoPlant
@@ -27,9 +26,7 @@ from dynident.plant.options import SimulateOptions
 from dynident.plant.protocol import UnstableError
 from dynident.plant.recording import KINDS, measure, record
 from dynident.plant.sensors import Sensors, Truth
-from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Robot
-from dynident.schema import parse_yaml
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
@@ -248,35 +245,3 @@ def read_motion(path: str | PathLike[str], robot: Robot) -> Motion:
         trajectory: Motion = load(path)
         return trajectory
     return SampledMotion.from_log(read_log(path, robot), robot)
-
-
-def parse_payload(text: str) -> Payload:
-    """A payload from `mass`, `mass,cx,cy,cz` or those and `Ixx,Ixy,Ixz,Iyy,Iyz,Izz`."""
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in (1, 4, 10):
-        raise InputError(f"--payload {text}: expected MASS, MASS,CX,CY,CZ or those and six inertias")
-    padded = [*numbers, *([0.0] * (10 - len(numbers)))]
-    return Payload(padded[0], padded[1:4], padded[4:])
-
-
-def parse_effects(text: str) -> dict[str, float]:
-    """Effects from `stop0.3_1=4,load_2=0.05`, or from a YAML file of such names and values."""
-    if "=" not in text:
-        path = Path(text)
-        if not path.is_file():
-            raise InputError(f"--effects {text}: no such file; expected a YAML file, or stop0.3_1=4,load_2=0.05")
-        reader = robot_file_reader(text)
-        return {name: reader.number(value, name) for name, value in parse_yaml(path.read_text(), text).items()}
-    found: dict[str, float] = {}
-    for part in filter(None, (item.strip() for item in text.split(","))):
-        name, _, value = (word.strip() for word in part.partition("="))
-        if name in found:
-            raise InputError(f"--effects {part}: {name} is given twice")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            raise InputError(f"--effects {part}: expected name=number, such as stop0.3_1=4") from None
-    return found

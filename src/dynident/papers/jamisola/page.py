@@ -8,8 +8,8 @@ import numpy as np
 
 from dynident.papers.jamisola.tables import DISCRIMINATION, PaperRow, PaperTable
 from dynident.report.charts import Curve, chart
-from dynident.report.experiments import Page, page_html
-from dynident.report.html import Head, Html, paragraphs, table
+from dynident.report.experiments import linked_section, page_html, verdict_section
+from dynident.report.html import Head, Html, Part, Table, Text
 
 
 def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -> str:
@@ -22,20 +22,20 @@ def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -
     """
     verdict = "; ".join(one.title for one in tables)
     facts = [f"{one.stage.capitalize()} stage: {' '.join(one.facts)}" for one in tables]
-    sections: dict[str, Sequence[Html]] = {}
+    sections = [verdict_section(verdict, facts)]
     for one in tables:
         heading = f"Table {one.number}" if one.number else f"{one.stage.capitalize()} stage"
-        parts = [_period_table(one), *([_curve(one)] if sum(not row.falls for row in one.rows) > 1 else [])]
-        sections[heading] = [*parts, *(_candidates(one) if one.candidates else [])]
+        parts: list[Part] = [_period_table(one), *([_curve(one)] if sum(not row.falls for row in one.rows) > 1 else [])]
+        sections.append(linked_section(heading, [*parts, *(_candidates(one) if one.candidates else [])]))
     warnings = [warning for one in tables for warning in one.warnings]
     title = f"{robot}: natural oscillations as in the paper"
-    return page_html(Page(title, verdict, facts, sections), warnings=warnings, command=command)
+    return page_html(title, sections, warnings=warnings, command=command)
 
 
-def _period_table(one: PaperTable) -> Html:
+def _period_table(one: PaperTable) -> Table:
     heads = [Head("Factor", True), *(Head(name, True) for name in one.joints), Head("Printed", True)]
     rows = [[f"{row.factors[0]:.3f}", *_cells(row, len(one.joints)), row.printed or "-"] for row in one.rows]
-    return table(f"Number of periods in {one.updates} updates", heads, rows)
+    return Table(f"Number of periods in {one.updates} updates", heads, rows)
 
 
 def _cells(row: PaperRow, count: int) -> list[str]:
@@ -53,7 +53,7 @@ def _curve(one: PaperTable) -> Html:
     return chart("Periods against the factor", curves, x_unit="factor", y_unit="periods", key=f"paper-{one.stage}")
 
 
-def _candidates(one: PaperTable) -> list[Html]:
+def _candidates(one: PaperTable) -> list[Part]:
     heads = [
         *(Head(name, True) for name in one.names),
         *(Head(name, True) for name in one.joints),
@@ -68,9 +68,9 @@ def _candidates(one: PaperTable) -> list[Html]:
         for row in one.candidates
     ]
     title = "All combinations; a tracking error where counting cannot tell them from the aim"
-    parts = [table(title, heads, rows), paragraphs(*one.candidate_facts)]
+    parts: list[Part] = [Table(title, heads, rows), *(Text(fact) for fact in one.candidate_facts)]
     if one.discrimination:
         heads = [Head(DISCRIMINATION[0].capitalize()), *(Head(name.capitalize(), True) for name in DISCRIMINATION[1:])]
         title = "How well the check tells each parameter, and last the combination that it tells least"
-        parts.append(table(title, heads, [list(row) for row in one.discrimination_rows()]))
+        parts.append(Table(title, heads, [list(row) for row in one.discrimination_rows()]))
     return parts
