@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dynident._version import __version__
+from dynident.lazy import names_for_type_checkers
 
 if TYPE_CHECKING:
     from dynident.diagnostics import Diagnosis as Diagnosis, check_logs as check_logs, preview as preview
@@ -83,37 +84,7 @@ if TYPE_CHECKING:
     from dynident.signals import SignalOptions as SignalOptions, observe as observe
     from dynident.validation import Validation as Validation, compare_fits as compare_fits, validate as validate
 
-_ROOMS = {  # in the order data flows
-    "dynident.errors": "DynidentError InputError RobotFileError SingularError UnknownNameError",
-    "dynident.robot": "Robot bundled_names load_robot",
-    "dynident.dynamics": (
-        "columns coriolis_torque forward_dynamics gravity_torque inverse_dynamics joint_torque "
-        "mass_matrix parameters regressor"
-    ),
-    "dynident.dynamics.terms.term": "Term",
-    "dynident.identifiability": "BaseParameters base_parameters excitation",
-    "dynident.logs": "Log LogError LogFile open_log read_log write_log",
-    "dynident.signals": "SignalOptions observe",
-    "dynident.information": "Information ParameterEstimate accumulate load_information",
-    "dynident.estimate": "Fit FitFileError load_fit",
-    "dynident.physical": "physical_fit",
-    "dynident.payload": "Payload identify_drive_gains identify_payload",
-    "dynident.diagnostics": "Diagnosis check_logs preview",
-    "dynident.validation": "Validation compare_fits validate",
-    "dynident.pipeline.identification": "identify",
-    "dynident.pipeline.options": "IdentifyOptions",
-    "dynident.motion": "Trajectory load_trajectory optimize_excitation",
-    "dynident.plant": "MujocoPlant Plant",
-    "dynident.plant.simulation": "simulate",
-    "dynident.online": "OnlineIdentifier",
-    "dynident.online.sources": "open_source",
-    "dynident.online.streaming": "stream",
-    "dynident.export.c_export": "export_c",
-    "dynident.export.mjcf": "export_mjcf",
-    "dynident.export.overlay": "export_yaml",
-    "dynident.export.urdf": "export_urdf",
-}
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_ROOM_OF = names_for_type_checkers(__name__)  # module of each name
 _NAMESPACES = {
     name: f"dynident.{name}"
     for name in (

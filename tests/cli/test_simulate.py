@@ -8,8 +8,9 @@ import pytest
 
 import dynident as di
 from dynident.cli.command_line import main
+from dynident.cli.inputs import parse_payload
 from dynident.plant import Payload
-from dynident.plant.simulation import parse_payload, read_motion, simulate
+from dynident.plant.simulation import read_motion, simulate
 from tests.robots import random_urdf
 from tests.strangers import skewed_arm
 from tests.strangers.stranger import HERE
@@ -107,7 +108,7 @@ BAD = {
     "values": (["{robot}", "{motion}", "--values", "magic"], "unknown parameter set 'magic'"),
     "payload": (["{robot}", "{motion}", "--payload", "heavy"], "--payload heavy: expected MASS"),
     "payload alone": (["{robot}", "{motion}", "--payload-at", "1"], "--payload-at needs --payload"),
-    "channels": (["{robot}", "{motion}", "--kinds", "q,i"], "tells no current"),
+    "channels": (["{robot}", "{motion}", "--kinds", "q,i"], "has no current"),
     "unstable": (
         ["{robot}", "{motion}", "--controller", "pd", "--bandwidth", "30000"],
         "reached the effort limit; slow the motion down or lower the bandwidth",

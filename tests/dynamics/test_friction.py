@@ -9,9 +9,10 @@ import pytest
 import dynident as di
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, elements_with_friction, motion_of
+from dynident.dynamics.terms.friction import elements_with_friction, motion_of
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError, UnknownNameError
+from dynident.robot.model import METERS_PER_RADIAN
 from tests.robots import tree_model
 
 N = 60
@@ -105,7 +106,7 @@ def test_law_on_a_joint_that_slides(cylindrical, key):
     torque = columns(cylindrical, samples, key, LinearizationPoint(cylindrical, links(cylindrical)))[
         f"{symbol}_{label}"
     ][number]
-    scale = METRES_PER_RADIAN if symbol.startswith(SCALED) and symbol != "loadv" else 1.0
+    scale = METERS_PER_RADIAN if symbol.startswith(SCALED) and symbol != "loadv" else 1.0
     q, dq, dddq = (x[:, number] for x in (samples.q, samples.dq, samples.dddq))
     expected = law(q / scale, dq / scale, dddq, load[number])
     np.testing.assert_allclose(torque, expected, atol=1e-9 * np.abs(expected).max())

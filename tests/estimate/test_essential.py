@@ -140,7 +140,7 @@ def test_what_makes_no_sense_is_refused(information):
             di.estimate.essential_parameters(information, share=share)
     with pytest.raises(InputError, match=r"15 % is 0\.15"):
         di.estimate.essential_parameters(information, share=15)
-    with pytest.raises(InputError, match="no parameter has a relative deviation below 1e-07 %"):
+    with pytest.raises(InputError, match="no parameter has a relative standard deviation below 1e-07 %"):
         di.estimate.essential_parameters(information, share=1e-9)
     with pytest.raises(InputError, match="one inflation"):
         di.estimate.essential_parameters(information, inflation=[1.0])

@@ -8,7 +8,7 @@ import pytest
 import dynident as di
 from dynident.estimate import ESTIMATORS
 from dynident.information.row_source import GivenRows
-from tests.estimate.test_sequential import sample
+from tests.estimate.test_sequential_estimation import sample
 
 NOMINAL = "table3-initial"
 

@@ -119,7 +119,7 @@ def test_bad_input(estimate, tmp_path, monkeypatch):
         export_yaml(robot, robot.value_set(), tmp_path / "b.json")
     with pytest.raises(InputError, match="the estimate is of another robot"):
         export_yaml(di.load_robot("ur10e"), None, tmp_path / "b.yaml", estimate=estimate)
-    with pytest.raises(UnknownNameError, match="parameter with a deviation 'M9'"):
+    with pytest.raises(UnknownNameError, match="parameter with a standard deviation 'M9'"):
         export_yaml(robot, robot.value_set(), tmp_path / "b.yaml", deviations={"M9": 1.0})
     by_hand = di.robot.robot_from_urdf(random_urdf(3))
     with pytest.raises(InputError, match="give that as base"):

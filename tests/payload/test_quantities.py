@@ -50,8 +50,8 @@ def test_a_number_with_too_large_a_deviation_is_withheld_and_the_others_stay():
     numbers, warnings = payload_numbers(BODY.standard, covariance, NOTHING_OPEN)
     assert [one.name for one in numbers if one.value is None] == ["Izz"]
     assert warnings == (
-        "Izz (std 1) withheld: deviations above 30 % of the largest moment of inertia that is known (0.025 kg·m²); "
-        "move the payload faster and through more poses, or record longer",
+        "Izz (std 1) withheld: standard deviations above 30 % of the largest moment of inertia that is known (0.025 "
+        "kg·m²); move the payload faster and through more poses, or record longer",
     )
 
 
@@ -101,7 +101,7 @@ class TestPhysics:
         numbers, warnings = payload_numbers(self.BODY.standard, np.diag(np.full(10, 4e-3**2)), NOTHING_OPEN)
         assert numbers[4].value == pytest.approx(0.05)
         (warning,) = warnings
-        assert "fall short of the largest by 0.01 kg·m², which its deviations allow" in warning
+        assert "fall short of the largest by 0.01 kg·m², which its standard deviations allow" in warning
 
     def test_a_body_far_from_physics_is_withheld(self):
         numbers, warnings = payload_numbers(self.BODY.standard, np.diag(np.full(10, 1e-3**2)), NOTHING_OPEN)

@@ -118,9 +118,9 @@ def test_channels(plain):
         (log.channels["q5"] - robot.zero[4]) + (log.channels["q6"] - robot.zero[5])
     )
     assert log.array("taum", robot) * ratios == pytest.approx(row_torques(log, robot))
-    with pytest.raises(di.InputError, match="tells no current; give the robot drive_gains"):
+    with pytest.raises(di.InputError, match="has no current; give the robot drive_gains"):
         measure(plant, kinds=("q", "i"))
-    with pytest.raises(di.InputError, match="tells no voltage"):
+    with pytest.raises(di.InputError, match="has no voltage"):
         measure(plant, kinds=("u",))
     with pytest.raises(di.UnknownNameError, match="unknown kind of channel 'torque'"):
         measure(plant, kinds=("torque",))

@@ -29,11 +29,11 @@ def test_parameters_that_trade_against_each_other_are_told_together(estimate):
     i, j = names.index("Fv1"), names.index("Fc1")
     covariance = np.diag(np.diag(estimate.covariance))
     covariance[i, j] = covariance[j, i] = -0.999 * np.sqrt(covariance[i, i] * covariance[j, j])
-    page = render(excitation_section(estimate.replace(covariance=covariance, open_directions=None)))
+    page = render(excitation_section(estimate.replace(covariance=covariance, null_space=None)))
     (row,) = re.findall(r"<tr><th[^>]*>([^<]*)</th>", page.split("<tbody>")[1])
     assert row in ("Fv up, Fc down: friction of 1", "Fc up, Fv down: friction of 1")
     assert "22 ×" in page  # 1/sqrt(1 - 0.999²)
-    independent = estimate.replace(covariance=np.diag(np.diag(covariance)), open_directions=None)
+    independent = estimate.replace(covariance=np.diag(np.diag(covariance)), null_space=None)
     assert "rich enough" in render(excitation_section(independent))
 
 
@@ -52,7 +52,7 @@ def test_friction_columns_are_named_without_their_joint():
     covariance = np.diag(np.diag(fit.covariance))
     i, j = fit.names.index("Fc1"), fit.names.index("sign0.005_1")
     covariance[i, j] = covariance[j, i] = -0.999 * np.sqrt(covariance[i, i] * covariance[j, j])
-    page = render(excitation_section(fit.replace(covariance=covariance, open_directions=None))).replace("<wbr>", "")
+    page = render(excitation_section(fit.replace(covariance=covariance, null_space=None))).replace("<wbr>", "")
     assert "sign0.005_ " not in page
     assert "sign0.005 " in page
 
@@ -60,7 +60,7 @@ def test_friction_columns_are_named_without_their_joint():
 def test_an_open_direction_comes_first(estimate):
     direction = np.zeros((len(estimate.names), 1))
     direction[estimate.names.index("ZZR1")] = 1.0
-    page = render(excitation_section(estimate.replace(open_directions=direction)))
+    page = render(excitation_section(estimate.replace(null_space=direction)))
     first = page.split("<tbody>")[1].split("</tr>")[0]
     assert "ZZR1 up" in first
     assert "not determined" in first

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dynident.errors import InputError, suggestion
@@ -42,9 +43,18 @@ def output_argument(default: Any, help: str, metavar: str, **facts: Any) -> Any:
 
 
 def complain(message: object) -> None:
-    """One line on stderr, whatever a file or an argument put into the message."""
+    """An error or a warning: one line on stderr, whatever a file or an argument put into the message."""
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
     print(f"dynident: {line}", file=sys.stderr)
+
+
+def print_answer(options: Any, answer: Callable[[], Mapping[str, Any]], show: Callable[[], None]) -> int:
+    """The answer of a verb: one JSON object, or what `show` prints unless it is to be quiet; exit code 0."""
+    if options.json:
+        print(json.dumps(answer(), allow_nan=False))
+    elif not getattr(options, "quiet", False):
+        show()
+    return 0
 
 
 class Parser(argparse.ArgumentParser):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import output_argument
+from dynident.cli.arguments import complain, output_argument
 from dynident.diagnostics.options import CheckOptions
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Quiet, given_options, option, plain_options
@@ -119,7 +118,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         print("\nOverlay that puts it right (write it with -o FILE.yaml, and use that as the robot):\n")
         print(overlay_text(given, "overlay.yaml", found), end="")
     if options.output is not None and not written:
-        print(f"dynident: {options.output} was not written: nothing was found that an overlay mends", file=sys.stderr)
+        complain(f"{options.output} was not written: nothing was found that an overlay mends")
     return 0
 
 

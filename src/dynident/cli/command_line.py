@@ -14,74 +14,34 @@ from dynident.cli.arguments import Parser, add_arguments, complain, parsed_optio
 from dynident.errors import DynidentError, InputError, suggestion
 
 _EPILOG = "Robots are files (.urdf, .xml, .yaml) or bundled names; `dynident inspect --list` shows those."
-# Verb -> what it does, and in which module of cli, by name: its options record and its function (options -> exit code).
-# Only the module of the chosen verb is imported.
+# Verb -> what it does, and its module of cli: for `step`, options record `StepArguments` and function `run_step`
+# (options -> exit code). Only the module of the chosen verb is imported.
 VERBS = {
-    "inspect": (
-        "what a robot is and which of its parameters can be identified",
-        "inspect",
-        "InspectArguments",
-        "run_inspect",
-    ),
-    "check": ("diagnose logs and suggest fixes", "check", "CheckArguments", "run_check"),
-    "identify": ("parameters of a robot from logs of its motion", "identify", "IdentifyArguments", "run_identify"),
-    "validate": (
-        "prediction errors of an identified model on held-out logs",
-        "fits",
-        "ValidateArguments",
-        "run_validate",
-    ),
-    "predict": ("torque of a log from position and time", "fits", "PredictArguments", "run_predict"),
-    "payload": ("mass, center and inertia of what the tool carries", "fits", "PayloadArguments", "run_payload"),
-    "export": ("an identified model as URDF, MJCF, YAML or C", "export", "ExportArguments", "run_export"),
-    "report": ("regenerate the HTML report of a fit", "fits", "ReportArguments", "run_report"),
-    "compare": (
-        "two runs or more side by side: errors, parameters, data, options",
-        "fits",
-        "CompareArguments",
-        "run_compare",
-    ),
-    "init": ("a run file, with comments, from a robot and its logs", "init", "InitArguments", "run_init"),
-    "run": ("what a run file says: identify, validate, export, report", "run", "RunArguments", "run_run"),
-    "demo": ("everything once, on logs that come with dynident", "run", "DemoArguments", "run_demo"),
-    "simulate": (
-        "a motion on the MuJoCo plant, logged as a controller would",
-        "simulate",
-        "SimulateArguments",
-        "run_simulate",
-    ),
-    "excite": (
-        "an optimal excitation trajectory within the limits of a robot",
-        "excite",
-        "ExciteArguments",
-        "run_excite",
-    ),
-    "step": ("inertia and friction from voltage-step tests, one joint at a time", "step", "StepArguments", "run_step"),
-    "gravity": (
-        "mass moments from quasi-static gravity tests, on a machine or from logs",
-        "experiment_verbs",
-        "GravityArguments",
-        "run_gravity",
-    ),
-    "live": ("parameters or payload while the robot works", "live", "LiveArguments", "run_live"),
-    "friction": (
-        "friction of joints from constant-velocity tests",
-        "experiment_verbs",
-        "FrictionArguments",
-        "run_friction",
-    ),
-    "oscillate": (
-        "weights and inertias from free-oscillation tests",
-        "experiment_verbs",
-        "OscillateArguments",
-        "run_oscillate",
-    ),
+    "inspect": ("what a robot is and which of its parameters can be identified", "inspect"),
+    "check": ("diagnose logs and suggest fixes", "check"),
+    "identify": ("parameters of a robot from logs of its motion", "identify"),
+    "validate": ("prediction errors of an identified model on held-out logs", "fits"),
+    "predict": ("torque of a log from position and time", "fits"),
+    "payload": ("mass, center and inertia of what the tool carries", "fits"),
+    "export": ("an identified model as URDF, MJCF, YAML or C", "export"),
+    "report": ("regenerate the HTML report of a fit", "fits"),
+    "compare": ("two runs or more side by side: errors, parameters, data, options", "fits"),
+    "init": ("a run file, with comments, from a robot and its logs", "init"),
+    "run": ("what a run file says: identify, validate, export, report", "run"),
+    "demo": ("everything once, on logs that come with dynident", "run"),
+    "simulate": ("a motion on the MuJoCo plant, logged as a controller would", "simulate"),
+    "excite": ("an optimal excitation trajectory within the limits of a robot", "excite"),
+    "step": ("inertia and friction from voltage-step tests, one joint at a time", "step"),
+    "gravity": ("mass moments from quasi-static gravity tests, on a machine or from logs", "experiment_verbs"),
+    "live": ("parameters or payload while the robot works", "live"),
+    "friction": ("friction of joints from constant-velocity tests", "experiment_verbs"),
+    "oscillate": ("weights and inertias from free-oscillation tests", "experiment_verbs"),
 }
 
 
 def options_of(verb: str) -> Any:
     """The options record of a verb."""
-    return _of_verb(verb, VERBS[verb][2])
+    return _of_verb(verb, f"{verb.capitalize()}Arguments")
 
 
 def _of_verb(verb: str, name: str) -> Any:
@@ -97,7 +57,7 @@ def verb_parser(verb: str) -> Parser:
 
 
 def _run(verb: str, words: Sequence[str]) -> int:
-    code: int = _of_verb(verb, VERBS[verb][3])(parsed_options(verb_parser(verb), options_of(verb), words))
+    code: int = _of_verb(verb, f"run_{verb}")(parsed_options(verb_parser(verb), options_of(verb), words))
     sys.stdout.flush()
     return code
 

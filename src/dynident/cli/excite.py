@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command, output_argument, robot_argument
+from dynident.cli.arguments import command, complain, output_argument, print_answer, robot_argument
 from dynident.errors import InputError
 from dynident.motion.options import ExcitationOptions
 from dynident.options import REQUIRED, Answer, LockedJoints, Quiet, option, plain_options
@@ -40,7 +36,7 @@ class ExciteArguments(ExcitationOptions, LockedJoints, Quiet, Answer):
 
 def run_excite(options: ExciteArguments) -> int:
     """`dynident excite`."""
-    from dynident.cli.inputs import robot_of
+    from dynident.cli.inputs import progress_bar, robot_of
     from dynident.files import write_text
     from dynident.identifiability import base_parameters
     from dynident.motion import optimize_excitation, write_csv, write_ros
@@ -48,8 +44,14 @@ def run_excite(options: ExciteArguments) -> int:
     _check_targets(options)
     robot = robot_of(options)
     chosen = _excitation_options(options, robot)
-    with progress_bar(options.quiet or options.json) as progress:
-        motion = optimize_excitation(robot, **chosen | {"progress": progress})
+    with progress_bar(options.quiet or options.json) as show:
+
+        def report(state: SearchProgress) -> None:
+            if show is not None:
+                best = f"best criterion {state.best:.4g} (lower is better) after {state.evaluations} evaluations"
+                show(f"searching: {best}", state.step, state.steps)
+
+        motion = optimize_excitation(robot, **chosen | {"progress": report})
     motion.save(options.output)
     if options.csv:
         numbers = tuple(name.removeprefix("q") for name in robot.position_names)
@@ -60,22 +62,18 @@ def run_excite(options: ExciteArguments) -> int:
         from dynident.report.excitation_design import motion_html
 
         write_text(Path(options.report), motion_html(motion, robot, command=command("excite", options)))
-    if options.json:
-        print(json.dumps(motion.as_dict(), allow_nan=False))
-    elif not options.quiet:
-        _print(motion, robot, options)
+    print_answer(options, motion.as_dict, lambda: _print(motion, robot, options))
     doubts = base_parameters(robot, options.terms).warnings
     for warning in (*motion.warnings, *doubts):
-        print(f"dynident: {warning}", file=sys.stderr)
-    unknown = [name for name, deviation in zip(motion.names, motion.std, strict=True) if isinf(deviation)]
-    if unknown:
-        print(
-            f"dynident: this motion leaves {len(unknown)} of {len(motion.names)} parameters undetermined; give it a "
-            "longer --duration, more --harmonics or a higher --rate",
-            file=sys.stderr,
+        complain(warning)
+    undetermined = sum(map(isinf, motion.std))
+    if undetermined:
+        complain(
+            f"this motion leaves {undetermined} of {len(motion.names)} parameters undetermined; give it a longer "
+            "--duration, more --harmonics or a higher --rate"
         )
     if motion.interrupted:
-        print("dynident: interrupted; the best motion so far was written", file=sys.stderr)
+        complain("interrupted; the best motion so far was written")
     return 0
 
 
@@ -143,26 +141,6 @@ def _numbers(text: str, option: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"{option} {text}: expected numbers separated by commas") from None
-
-
-@contextmanager
-def progress_bar(silent: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
-    """A progress bar with the best criterion so far, on a terminal only."""
-    if silent or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("searching")
-
-        def show(state: SearchProgress) -> None:
-            text = f"best criterion {state.best:.4g} (lower is better) after {state.evaluations} evaluations"
-            bar.update(task, description=text, completed=state.step, total=state.steps)
-
-        yield show
 
 
 def _print(motion: ExcitingMotion, robot: Robot, options: ExciteArguments) -> None:

@@ -126,9 +126,9 @@ def machine(
     """
     import numpy as np
 
-    from dynident.cli.inputs import own_plant
+    from dynident.cli.inputs import own_plant, parse_effects, parse_payload
     from dynident.plant import Breakaway, MujocoPlant, Sensors
-    from dynident.plant.simulation import TURN, parse_effects, parse_payload
+    from dynident.plant.simulation import TURN
 
     if options.plant is not None:
         refuse_given(options, SIMULATED, "shapes the simulated machine; leave it out with --plant")
@@ -143,9 +143,9 @@ def machine(
         step=step,
         motors=motors,
         breakaway=None if options.breakaway is None else Breakaway(options.breakaway),
-        effects=None if options.effects is None else parse_effects(options.effects),
+        effects=parse_effects(options.effects),
         sensors=Sensors(resolution=resolution, torque_noise=options.noise or 0.0),
-        payload=None if options.payload is None else parse_payload(options.payload),
+        payload=parse_payload(options.payload),
         seed=options.noise_seed or 0,
     )
 

@@ -142,25 +142,16 @@ def _print_c(one: CExport) -> None:
 
 def parse_bounds(masses: Sequence[str], total: str | None) -> list[Bound]:
     """Bounds from `3=1.5:4` (link or its number) and `10:33.5` [kg]; either side may be left out."""
+    from dynident.cli.inputs import parse_interval
     from dynident.physical.bounds import MassBound, TotalMassBound
 
     bounds: list[Bound] = []
+    expected = "expected LEAST:MOST in kg, such as 1.5:4, 1.5: or :4"
     for text in masses:
         link, equals, interval = text.rpartition("=")
         if not equals or not link:
             raise InputError(f"--mass {text}: expected LINK=LEAST:MOST in kg, such as 3=1.5:4 or forearm=:5")
-        bounds.append(MassBound(link.strip(), *_interval(interval, f"--mass {text}")))
+        bounds.append(MassBound(link.strip(), *parse_interval(interval, f"--mass {text}: {expected}")))
     if total is not None:
-        bounds.append(TotalMassBound(*_interval(total, f"--total-mass {total}")))
+        bounds.append(TotalMassBound(*parse_interval(total, f"--total-mass {total}: {expected}")))
     return bounds
-
-
-def _interval(text: str, option: str) -> tuple[float | None, float | None]:
-    first, colon, last = text.partition(":")
-    try:
-        least, most = (float(part) if part.strip() else None for part in (first, last))
-    except ValueError:
-        colon = ""
-    if not colon:
-        raise InputError(f"{option}: expected LEAST:MOST in kg, such as 1.5:4, 1.5: or :4")
-    return least, most

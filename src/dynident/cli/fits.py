@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from dynident.cli.arguments import command, fit_argument, output_argument
+from dynident.cli.arguments import command, complain, fit_argument, output_argument, print_answer
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LogReading, Quiet, option, plain_options
 from dynident.payload.options import PayloadOptions
@@ -40,11 +38,7 @@ def run_validate(options: ValidateArguments) -> int:
     logs = logs_of(options.logs, fit.robot, options, "validation")
     with progress_bar(options.json) as progress:
         found = validate(fit, logs, band=options.band, progress=progress)
-    if options.json:
-        print(json.dumps(found.as_dict(), allow_nan=False))
-    else:
-        print_validation(found, page_console())
-    return 0
+    return print_answer(options, found.as_dict, lambda: print_validation(found, page_console()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +80,9 @@ def run_predict(options: PredictArguments) -> int:
             f"the training data left {len(fit.undetermined)} parameters undetermined; motion unlike it is not "
             "predicted reliably"
         )
-    if options.json:
-        print(json.dumps({"file": options.output, "samples": count, "warnings": doubts}))
-    elif not options.quiet:
-        print("\n".join([f"{options.output}: torque at {count} stamps", *(f"Warning: {doubt}" for doubt in doubts)]))
-    return 0
+    lines = [f"{options.output}: torque at {count} stamps", *(f"Warning: {doubt}" for doubt in doubts)]
+    found = {"file": options.output, "samples": count, "warnings": doubts}
+    return print_answer(options, lambda: found, lambda: print("\n".join(lines)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +103,7 @@ def run_payload(options: PayloadArguments) -> int:
     loaded = logs_of(options.logs, fit.robot, options, "validation")
     unloaded = logs_of(options.unloaded, fit.robot, options, "validation")  # type: ignore[arg-type]  # paths of logs
     found = identify_payload(fit, loaded, **plain_options(options, PayloadOptions) | {"unloaded": unloaded})
-    if options.json:
-        print(json.dumps(found.as_dict(), allow_nan=False))
-    else:
-        print_payload(found, fit.robot.name)
-    return 0
+    return print_answer(options, found.as_dict, lambda: print_payload(found, fit.robot.name))
 
 
 def print_payload(found: PayloadEstimate, robot: str) -> None:
@@ -132,7 +120,7 @@ def print_payload(found: PayloadEstimate, robot: str) -> None:
     for note in found.notes:
         print_prose(f"Note: {note}")
     for warning in found.warnings:
-        print(f"dynident: {warning}", file=sys.stderr)
+        complain(warning)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,19 +145,20 @@ def run_report(options: ReportArguments) -> int:
     data = load_report_data(options.fit)
     page = report_html(fit, data)
     write_text(target, page)
-    made_by = fit.command
-    if options.json:
-        answer = {"fit": str(fit_path(options.fit)), "robot": fit.robot.name, "report": str(target)}
-        found = {"verdict": assess_fit(fit).headline, "command": made_by, "bytes": len(page.encode())}
-        print(json.dumps({**answer, **found}))
-    elif not options.quiet:
-        print(f"{fit.robot.name}: {assess_fit(fit).headline}")
-        print(f"Report: {target}")
-        if data is None:
-            print("No report.npz of this fit is beside it: the report shows no torque over time.")
-        if not made_by:
-            print("The fit does not say which command made it, so the report does not either.")
-    return 0
+    answer = {
+        "fit": str(fit_path(options.fit)),
+        "robot": fit.robot.name,
+        "report": str(target),
+        "verdict": assess_fit(fit).headline,
+        "command": fit.command,
+        "bytes": len(page.encode()),
+    }
+    lines = [f"{fit.robot.name}: {answer['verdict']}", f"Report: {target}"]
+    if data is None:
+        lines.append("No report.npz of this fit is beside it: the report shows no torque over time.")
+    if not fit.command:
+        lines.append("The fit does not say which command made it, so the report does not either.")
+    return print_answer(options, lambda: answer, lambda: print("\n".join(lines)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,15 +202,15 @@ def run_compare(options: CompareArguments) -> int:
     found = compare_fits(fits, logs=logs)
     if options.output is not None:
         write_text(options.output, comparison_html(found, command("compare", options)))
-    if options.json:
-        sources = {"sources": list(options.fits), "page": options.output}
-        print(json.dumps({**sources, **found.as_dict()}, allow_nan=False))
-    elif not options.quiet:
+    sources = {"sources": list(options.fits), "page": options.output}
+
+    def show() -> None:
         console = page_console()
         print_comparison(found, console, options.fits, every=options.all)
         if options.output is not None:
             console.print(f"Page: {options.output}", soft_wrap=True)
-    return 0
+
+    return print_answer(options, lambda: {**sources, **found.as_dict()}, show)
 
 
 def _page(path: str) -> Path:

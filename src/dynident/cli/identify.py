@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command
+from dynident.cli.arguments import command, output_argument, print_answer, robot_argument
 from dynident.errors import DynidentError, InputError
 from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Quiet, option, plain_options
 from dynident.pipeline.options import IdentifyOptions
@@ -25,11 +24,11 @@ _FACTORS = "factors"  # folder beside fit.yaml that keeps what finished logs sai
 class IdentifyArguments(IdentifyOptions, LogReading, LockedJoints, Quiet, Answer):
     """`dynident identify` on the command line."""
 
-    robot: str = option(REQUIRED, "robot file or bundled name", positional=True, metavar="ROBOT")
+    robot: str = robot_argument()
     logs: tuple[str, ...] = option(
         REQUIRED, "training logs: CSV, Parquet, npz, .mat, bags, ..", positional=True, many=True, metavar="LOG"
     )
-    output: str = option(REQUIRED, "folder for fit.yaml and report.html", flags=("-o", "--output"), metavar="OUT")
+    output: str = output_argument(REQUIRED, "folder for fit.yaml and report.html", "OUT")
     validation: tuple[str, ...] = option((), "validation logs; not used for fitting", many=True, metavar="LOG")
     prior_std: float | None = option(
         None,
@@ -45,11 +44,8 @@ def run_identify(options: IdentifyArguments) -> int:
     """`dynident identify`."""
     files = [("robot", options.robot), *([("columns", options.columns)] if options.columns else [])]
     estimate = identify_into_folder(options, command("identify", options), files)
-    if options.json:
-        print(json.dumps(identify_answer(estimate, Path(options.output)), allow_nan=False))
-    elif not options.quiet:
-        print_identification(estimate, Path(options.output))
-    return 0
+    out = Path(options.output)
+    return print_answer(options, lambda: identify_answer(estimate, out), lambda: print_identification(estimate, out))
 
 
 def identify_into_folder(

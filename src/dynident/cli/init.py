@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import textwrap
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import output_argument, robot_argument
+from dynident.cli.arguments import output_argument, print_answer, robot_argument
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, Quiet, option, option_fields, shown_default
 
@@ -222,7 +221,7 @@ def run_init(options: InitArguments) -> int:
     """`dynident init`."""
     from dynident.cli.inputs import progress_bar
     from dynident.cli.run_file import read_run_file
-    from dynident.diagnostics.log_split import split_logs
+    from dynident.diagnostics import split_logs
     from dynident.files import check_target, write_text
     from dynident.robot import load_robot
 
@@ -241,11 +240,7 @@ def run_init(options: InitArguments) -> int:
         )
     write_text(target, run_file_text(robot, options.robot, target, split, options.columns))
     read_run_file(target)  # what init writes, run understands
-    if options.json:
-        print(json.dumps(_answer(target, robot.name, split)))
-    elif not options.quiet:
-        _print(target, split)
-    return 0
+    return print_answer(options, lambda: _answer(target, robot.name, split), lambda: _print(target, split))
 
 
 def _answer(target: Path, robot: str, split: LogSplit) -> dict[str, object]:

@@ -18,6 +18,7 @@ from dynident.experiments.bench import problem
 if TYPE_CHECKING:
     from dynident.logs import LogSource
     from dynident.options import Progress
+    from dynident.payload.body import Payload
     from dynident.plant import Plant
     from dynident.robot import Robot
 
@@ -87,16 +88,24 @@ def parse_window(text: str | None) -> tuple[float | None, float | None]:
     """Start and stop from `2:8.5`, either of which may be left out."""
     if text is None:
         return None, None
-    first, colon, last = text.partition(":")
-    try:
-        start, stop = (float(part) if part.strip() else None for part in (first, last))
-    except ValueError:
-        colon = ""
-    if not colon or not all(x is None or math.isfinite(x) for x in (start, stop)):
-        raise InputError(f"--window {text}: expected START:STOP in seconds, such as 2:8.5 or 2:")
+    complaint = f"--window {text}: expected START:STOP in seconds, such as 2:8.5 or 2:"
+    start, stop = parse_interval(text, complaint)
+    if not all(x is None or math.isfinite(x) for x in (start, stop)):
+        raise InputError(complaint)
     if start is not None and stop is not None and start >= stop:
         raise InputError(f"--window {text}: starts at {start:g} s and stops at {stop:g} s; expected START before STOP")
     return start, stop
+
+
+def parse_interval(text: str, complaint: str) -> tuple[float | None, float | None]:
+    """Two numbers from `1.5:4`, either of which may be left out."""
+    first, colon, last = text.partition(":")
+    if not colon:
+        raise InputError(complaint)
+    try:
+        return float(first) if first.strip() else None, float(last) if last.strip() else None
+    except ValueError:
+        raise InputError(complaint) from None
 
 
 def check_positive(value: float | None, name: str) -> None:
@@ -107,20 +116,58 @@ def check_positive(value: float | None, name: str) -> None:
 
 def plant_values(options: Any) -> dict[str, Any]:
     """Options of a simulated machine whose values are more than a word: payload, effects, kinds of channels."""
-    from dynident.plant.simulation import parse_effects, parse_payload
-
     if options.payload is None and options.payload_at:
         raise InputError("--payload-at needs --payload")
     return {
-        "payload": None if options.payload is None else parse_payload(options.payload),
-        "effects": None if options.effects is None else parse_effects(options.effects),
+        "payload": parse_payload(options.payload),
+        "effects": parse_effects(options.effects),
         "kinds": None if options.kinds is None else [part.strip() for part in options.kinds.split(",")],
     }
 
 
+def parse_payload(text: str | None) -> Payload | None:
+    """A payload from `mass`, `mass,cx,cy,cz` or those and `Ixx,Ixy,Ixz,Iyy,Iyz,Izz`; None where none is given."""
+    from dynident.payload.body import Payload
+
+    if text is None:
+        return None
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 4, 10):
+        raise InputError(f"--payload {text}: expected MASS, MASS,CX,CY,CZ or those and six inertias")
+    padded = [*numbers, *([0.0] * (10 - len(numbers)))]
+    return Payload(padded[0], padded[1:4], padded[4:])
+
+
+def parse_effects(text: str | None) -> dict[str, float] | None:
+    """Effects from `stop0.3_1=4,load_2=0.05`, or from a YAML file of such names and values; None without any."""
+    from dynident.robot.expressions import robot_file_reader
+    from dynident.schema import parse_yaml
+
+    if text is None:
+        return None
+    if "=" not in text:
+        path = Path(text)
+        if not path.is_file():
+            raise InputError(f"--effects {text}: no such file; expected a YAML file, or stop0.3_1=4,load_2=0.05")
+        reader = robot_file_reader(text)
+        return {name: reader.number(value, name) for name, value in parse_yaml(path.read_text(), text).items()}
+    example = "name=number, such as stop0.3_1=4"
+
+    def size(number: str) -> float:
+        try:
+            return float(number)
+        except ValueError:
+            raise InputError(f"expected {example}") from None
+
+    return parse_by_joint(text, "--effects", size, example)
+
+
 @contextmanager
 def progress_bar(silent: bool) -> Iterator[Progress | None]:
-    """A progress bar on stderr, on a terminal only."""
+    """A progress bar on stderr, on a terminal only; of `what: details`, the details are shown and may change."""
     if silent or not sys.stderr.isatty():
         yield None
         return
@@ -132,9 +179,10 @@ def progress_bar(silent: bool) -> Iterator[Progress | None]:
         tasks: dict[str, Any] = {}
 
         def show(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done, total=total)
+            name, _, details = what.partition(": ")
+            if name not in tasks:
+                tasks[name] = bar.add_task(name, total=total)
+            bar.update(tasks[name], description=details or name, completed=done, total=total)
 
         yield show
 

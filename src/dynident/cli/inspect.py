@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import robot_argument
+from dynident.cli.arguments import complain, print_answer, robot_argument
 from dynident.errors import InputError
 from dynident.options import TERMS_HELP, Answer, LockedJoints, option
 
@@ -55,11 +53,12 @@ def run_inspect(options: InspectArguments) -> int:
 
     console = page_console()
     if options.list:
-        if options.json:
-            print(json.dumps({"robots": list(bundled_names())}))
-        else:
-            console.print(bundled_table(load_robot(name) for name in bundled_names()))
-        return 0
+        names = bundled_names()
+        return print_answer(
+            options,
+            lambda: {"robots": list(names)},
+            lambda: console.print(bundled_table(load_robot(name) for name in names)),
+        )
     if options.robot is None:
         raise InputError("inspect needs a ROBOT: a file or a bundled name (dynident inspect --list)")
     if options.nearest:
@@ -71,11 +70,7 @@ def run_inspect(options: InspectArguments) -> int:
         return _run_symbolic(options, robot_of(options), options.symbolic)
     tolerance = TOLERANCE if options.tolerance is None else options.tolerance
     found = inspect_base(base_parameters(robot_of(options), options.terms, tolerance=tolerance), options.values)
-    if options.json:
-        print(json.dumps(found.as_dict(), allow_nan=False))
-    else:
-        found.print(console)
-    return 0
+    return print_answer(options, found.as_dict, lambda: found.print(console))
 
 
 def _run_symbolic(options: InspectArguments, robot: Robot, form: str) -> int:
@@ -87,12 +82,9 @@ def _run_symbolic(options: InspectArguments, robot: Robot, form: str) -> int:
     base = symbolic_base(robot, options.terms)
     source = base.print_as(form, options.values)  # type: ignore[arg-type]
     for warning in base.warnings:
-        print(f"dynident: {warning}", file=sys.stderr)
-    if options.json:
-        print(json.dumps({"robot": base.robot.name, "form": form, "base": list(base.names), "source": source}))
-    else:
-        print(source, end="")
-    return 0
+        complain(warning)
+    answer = {"robot": base.robot.name, "form": form, "base": list(base.names), "source": source}
+    return print_answer(options, lambda: answer, lambda: print(source, end=""))
 
 
 def _run_nearest(options: InspectArguments, robot: Robot) -> int:
@@ -101,17 +93,15 @@ def _run_nearest(options: InspectArguments, robot: Robot) -> int:
 
     near = nearest_physical(robot, options.values)
     name = robot.default_values if options.values is None else options.values
-    if options.json:
-        print(json.dumps(_nearest_answer(near, robot.name, name), allow_nan=False))
-    else:
-        _print_nearest(near, robot.name, name)
-    return 0
+    return print_answer(
+        options,
+        lambda: {"robot": robot.name, "values": name, **_nearest_answer(near)},
+        lambda: _print_nearest(near, robot.name, name),
+    )
 
 
-def _nearest_answer(near: NearestPhysical, robot: str, name: str) -> dict[str, Any]:
+def _nearest_answer(near: NearestPhysical) -> dict[str, Any]:
     return {
-        "robot": robot,
-        "values": name,
         "feasible": near.feasible,
         "distance": near.distance,
         "metric": near.metric,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dynident.cli.arguments import complain
 from dynident.errors import InputError
 from dynident.online.options import LiveOptions
 from dynident.options import (
@@ -198,8 +199,9 @@ def _refuse(options: LiveArguments, names: Iterable[str], why: str) -> None:
 
 
 def _plant_source(motion: str, robot: Robot, options: LiveArguments) -> Source:
+    from dynident.cli.inputs import parse_payload
     from dynident.online.sources import simulated_source
-    from dynident.plant.simulation import parse_payload, read_motion
+    from dynident.plant.simulation import read_motion
 
     if not motion:
         raise InputError("plant: needs a motion, such as plant:motion.yaml (dynident excite ROBOT -o motion.yaml)")
@@ -231,14 +233,14 @@ def _announce(source: Source, options: LiveArguments) -> None:
     from dynident.online.sources.network import is_loopback
 
     for words in getattr(source, "warnings", ()):
-        print(f"dynident: {words}", file=sys.stderr)
+        complain(words)
     host = getattr(source, "host", None)
     if host is None:
         return
     if not options.quiet:
-        print(f"dynident: listening at {source.label}", file=sys.stderr, flush=True)
+        complain(f"listening at {source.label}")
     if not is_loopback(host):
-        print(f"dynident: other machines can send to {source.label}, whoever they are", file=sys.stderr)
+        complain(f"other machines can send to {source.label}, whoever they are")
 
 
 @contextmanager
@@ -302,4 +304,4 @@ def _finish(last: StreamState, options: LiveArguments) -> None:
         if options.checkpoint is not None:
             console.print(f"Checkpoint: {options.checkpoint}", soft_wrap=True)
     if last.counters.lost:
-        print(f"dynident: {last.counters.lost} samples were lost on the way or overrun", file=sys.stderr)
+        complain(f"{last.counters.lost} samples were lost on the way or overrun")

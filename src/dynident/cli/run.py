@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import sys
 import warnings
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command, output_argument
+from dynident.cli.arguments import command, complain, output_argument, print_answer
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, Quiet, option
 
@@ -41,7 +39,7 @@ def run_run(options: RunArguments) -> int:
     changed = changed_logs(plan)
     if changed and not options.json:
         for words in changed:
-            print(f"dynident: {words}", file=sys.stderr)
+            complain(words)
     columns = [("columns", identify.columns)] if identify.columns else []
     files = [("run file", plan.source), ("robot", identify.robot), *columns]
     fit = identify_into_folder(identify, command("run", options), files, changed)
@@ -50,16 +48,18 @@ def run_run(options: RunArguments) -> int:
     if plan.export is not None:
         export_into(plan.export, written, bodies)
     out = Path(identify.output)
-    if options.json:
+
+    def answer() -> dict[str, Any]:
         exported = None if plan.export is None else export_answer(written, bodies)
-        answer = {"run": plan.source, "changed": changed, "identify": identify_answer(fit, out), "export": exported}
-        print(json.dumps(answer, allow_nan=False))
-    elif not options.quiet:
+        return {"run": plan.source, "changed": changed, "identify": identify_answer(fit, out), "export": exported}
+
+    def show() -> None:
         print_identification(fit, out)
         if plan.export is not None:
             print()
             print_exported(written, bodies)
-    return 0
+
+    return print_answer(options, answer, show)
 
 
 def _check_export(export: ExportArguments) -> None:
@@ -140,10 +140,8 @@ def run_demo(options: DemoArguments) -> int:
     )
     fit = identify_into_folder(identify, command("demo", options), [("robot", arm)])
     payload = identify_payload(fit, [read_log(loaded, fit.robot, role="validation")])
-    if options.json:
-        answer: dict[str, Any] = {"identify": identify_answer(fit, out), "payload": payload.as_dict()}
-        print(json.dumps(answer, allow_nan=False))
-    elif not options.quiet:
+
+    def show() -> None:
         print_identification(fit, out)
         print("\nThe same arm with 2 kg on its tool:")
         print_payload(payload, fit.robot.name)
@@ -151,4 +149,5 @@ def run_demo(options: DemoArguments) -> int:
         print("  dynident check ROBOT LOG..    diagnose logs and suggest fixes")
         print("  dynident init ROBOT FOLDER    a run file to edit, and to repeat")
         print(f"  dynident export {shlex.quote(str(out))} --urdf arm.urdf")
-    return 0
+
+    return print_answer(options, lambda: {"identify": identify_answer(fit, out), "payload": payload.as_dict()}, show)

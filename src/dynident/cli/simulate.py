@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import dataclass
 
-from dynident.cli.arguments import output_argument, robot_argument
+from dynident.cli.arguments import complain, output_argument, print_answer, robot_argument
 from dynident.options import REQUIRED, Answer, LockedJoints, Quiet, option, plain_options
 from dynident.plant.options import SimulateOptions
 
@@ -35,17 +33,15 @@ def run_simulate(options: SimulateArguments) -> int:
     given = plain_options(options, SimulateOptions) | plant_values(options)
     run = simulate(robot, read_motion(options.motion, robot), **given)
     write_log(run.log, options.output)
-    if options.json:
-        print(json.dumps({"robot": robot.name, "log": str(options.output), **run.as_dict()}, allow_nan=False))
-        return 0
-    if options.quiet:
-        return 0
-    worst, place = max((far, place) for place, far in enumerate(run.tracking.tolist()))
-    print(f"{options.output}: {len(run.log)} samples at {run.log.rate:.6g} Hz, {run.log.duration:.6g} s")
-    where = f"{worst:.3g} {joint_unit(robot, place)} (joint {robot.joint_names[place]})"
-    print(f"largest distance from the motion: {where}")
-    if len(robot.joints) > len(robot.active):
-        print(f"largest gap of the loops: {run.loop_gap:.3g} rad or m")
-    for warning in run.warnings:
-        print(f"dynident: {warning}", file=sys.stderr)
-    return 0
+
+    def show() -> None:
+        worst, place = max((far, place) for place, far in enumerate(run.tracking.tolist()))
+        print(f"{options.output}: {len(run.log)} samples at {run.log.rate:.6g} Hz, {run.log.duration:.6g} s")
+        where = f"{worst:.3g} {joint_unit(robot, place)} (joint {robot.joint_names[place]})"
+        print(f"largest distance from the motion: {where}")
+        if len(robot.joints) > len(robot.active):
+            print(f"largest gap of the loops: {run.loop_gap:.3g} rad or m")
+        for warning in run.warnings:
+            complain(warning)
+
+    return print_answer(options, lambda: {"robot": robot.name, "log": str(options.output), **run.as_dict()}, show)

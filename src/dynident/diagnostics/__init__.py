@@ -7,6 +7,7 @@ from dynident.lazy import lazy_names
 if TYPE_CHECKING:
     from dynident.diagnostics.diagnosing import check_logs as check_logs
     from dynident.diagnostics.log_preview import Preview as Preview, preview as preview
+    from dynident.diagnostics.log_split import LogSplit as LogSplit, split_logs as split_logs
     from dynident.estimate.records import (
         Diagnosis as Diagnosis,
         DiagnosisError as DiagnosisError,
@@ -14,11 +15,5 @@ if TYPE_CHECKING:
     )
 else:
     __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.diagnostics.diagnosing": "check_logs",
-            "dynident.diagnostics.log_preview": "Preview preview",
-            "dynident.estimate.records": "Diagnosis DiagnosisError Diagnostic",
-        },
-        renamed={"CheckError": "DiagnosisError", "Checkup": "Diagnosis", "Finding": "Diagnostic"},
+        __name__, {"CheckError": "DiagnosisError", "Checkup": "Diagnosis", "Finding": "Diagnostic"}
     )

@@ -11,7 +11,7 @@ import numpy as np
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.time import clock_factor
 from dynident.estimate.records import Diagnostic, Severity, percent
-from dynident.robot.model import METRES_PER_RADIAN, Joint, Robot
+from dynident.robot.model import Joint, Robot
 from dynident.signals.channel_statistics import ChannelStatistics
 from dynident.signals.log_survey import Survey
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
@@ -24,7 +24,7 @@ def judged_joints(survey: Survey, robot: Robot | None) -> list[int]:
     """Numbers of the joints that matter: those with a position that the robot does not hold locked."""
     if robot is None:
         return list(survey.joints.numbers)
-    own = [robot.joints[robot.active[i]].number for i in robot.moving]
+    own = [joint.number for joint in robot.moving_joints]
     return [j for j in own if j in survey.joints.numbers]
 
 
@@ -34,7 +34,7 @@ def radian_of(survey: Survey, robot: Robot | None, joint: int) -> float:
         return 1.0
     place = next(i for i, j in enumerate(robot.active) if robot.joints[j].number == joint)
     gear = 1.0 if survey.joints.kind == "q" else abs(float(robot.drive.gear_ratios[place]))
-    return gear * (METRES_PER_RADIAN if robot.joints[robot.active[place]].kind == "prismatic" else 1.0)
+    return gear * robot.joints[robot.active[place]].radian
 
 
 def torque_channels(survey: Survey, joints: Sequence[int]) -> dict[int, str]:
@@ -186,7 +186,7 @@ def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
 def _beyond(survey: Survey, joint: Joint) -> Iterator[str]:
     values, limits = survey.channels[joint.variable], joint.limits
     unit = survey.raw.unit(joint.variable) if joint.kind == "revolute" else "m"
-    room = THRESHOLDS.position_limit_margin_rad * (METRES_PER_RADIAN if joint.kind == "prismatic" else 1.0)
+    room = THRESHOLDS.position_limit_margin_rad * joint.radian
     if limits.lower is not None and limits.upper is not None and limits.lower < limits.upper:
         if values.lowest < limits.lower - room:
             yield f"{joint.variable} {values.lowest:.4g} under {limits.lower:.4g} {unit}"

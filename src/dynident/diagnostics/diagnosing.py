@@ -210,7 +210,7 @@ def _doubt(found: Sequence[Diagnostic], per_parameter: float) -> list[Diagnostic
 def _diagnose_gears(observations: Sequence[Observations], wirings: Sequence[Wiring]) -> Diagnostic | None:
     """Positions of motor shafts, for a robot that knows no gears and would have to turn round and round."""
     robot = observations[0].robot
-    turning = [robot.joints[robot.active[i]].kind == "revolute" for i in robot.moving]
+    turning = [joint.kind == "revolute" for joint in robot.moving_joints]
     for one, wiring in zip(observations, wirings, strict=True):
         widest = np.where(turning, one.survey.highest - one.survey.lowest, 0.0).max()
         geared = np.any(np.abs(robot.drive.gear_ratios) != 1.0)

@@ -165,7 +165,7 @@ class Wiring:
             yield guess("order", "positions run from the tip to the base", back)
             yield guess("order", "torques run from the tip to the base", torques=back)
             yield guess("order", "joints run from the tip to the base", back, back)
-        revolute = [self.robot.joints[self.robot.active[i]].kind == "revolute" for i in self.robot.moving]
+        revolute = [joint.kind == "revolute" for joint in self.robot.moving_joints]
         if any(revolute):
             turning = [a for a in range(n) if revolute[a]]
             yield guess("units", "positions are in degrees", _scaling(n, dict.fromkeys(turning, _DEGREE)))

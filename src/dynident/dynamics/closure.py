@@ -1,4 +1,4 @@
-"""Loops that are not affine, in one state on any number type: speeds and accelerations of what they are solved for.
+"""Loops that are not affine, in one state on any number type: velocities and accelerations of what they are solved for.
 
 Where the loops close, c(q, s) = 0, the solved joints s follow the active ones q with ds = G dq and
 dds = G ddq + h, where G = -J_s^+ J_q and h = dG/dt dq = -J_s^+ (d²c/dt² at zero acceleration). The least-squares
@@ -28,17 +28,17 @@ class LoopMotion:
     """The joints that loops are solved for.
 
     Attributes:
-        speed, acceleration: Of each of them.
+        velocity, acceleration: Of each of them.
         jacobian: (n_solved, n_active), G.
     """
 
-    speed: list[Number]
+    velocity: list[Number]
     acceleration: list[Number]
     jacobian: Vectors
 
 
 def orthogonal_directions(columns: Vectors) -> tuple[Vectors, list[Number]]:
-    """Directions that are new in each column, not normalised (no square root needed), and their squared lengths."""
+    """Directions that are new in each column, not normalized (no square root needed), and their squared lengths."""
     directions: Vectors = []
     squares: list[Number] = []
     for column in columns:
@@ -99,18 +99,18 @@ def closure_of(robot: Robot) -> Closure:
 
 
 def rows_of_loops(
-    robot: Robot, functions: Functions, positions: Sequence[Number], speeds: Sequence[Number] | None = None
+    robot: Robot, functions: Functions, positions: Sequence[Number], velocities: Sequence[Number] | None = None
 ) -> list[LoopRows]:
-    """The equations of all loops from tree positions and speeds."""
+    """The equations of all loops from tree positions and velocities."""
     placed = []
     for i, (joint, x) in enumerate(zip(robot.joints, positions, strict=True)):
-        speed = 0.0 if speeds is None else speeds[i]
+        velocity = 0.0 if velocities is None else velocities[i]
         if joint.kind == "prismatic":
-            placed.append(Placement(1.0, 0.0, x, speed))
+            placed.append(Placement(1.0, 0.0, x, velocity))
         elif isinstance(x, float):
-            placed.append(Placement(snap_rounding(math.cos(x)), snap_rounding(math.sin(x)), 0.0, speed))
+            placed.append(Placement(snap_rounding(math.cos(x)), snap_rounding(math.sin(x)), 0.0, velocity))
         else:
-            placed.append(Placement(functions.cos(x), functions.sin(x), 0.0, speed))
+            placed.append(Placement(functions.cos(x), functions.sin(x), 0.0, velocity))
     return [loop_rows(loop, robot.joints, placed) for loop in closure_of(robot).loops]
 
 
@@ -146,7 +146,7 @@ def solved_motion(
         robot: A robot with numerically closed loops.
         functions: Functions of the number type.
         positions: Of all tree joints, at which the loops are closed.
-        dq: Speeds of the moving joints.
+        dq: Velocities of the moving joints.
         ddq: Their accelerations.
     """
     closure, moving = closure_of(robot), list(robot.moving)
@@ -154,15 +154,15 @@ def solved_motion(
     own = jacobian_columns(rows, closure.follow)
     by_active = [least_squares(own, [mul(-1.0, x) for x in column]) for column in jacobian_columns(rows, robot.follow)]
     jacobian = [[by_active[i][k] for i in range(len(robot.active))] for k in range(len(own))]
-    speed = [_dot([row[i] for i in moving], dq) for row in jacobian]
+    velocity = [_dot([row[i] for i in moving], dq) for row in jacobian]
     tree = [
         add(x, y)
-        for x, y in zip(map_values(robot.follow[:, moving], dq), map_values(closure.follow, speed), strict=True)
+        for x, y in zip(map_values(robot.follow[:, moving], dq), map_values(closure.follow, velocity), strict=True)
     ]
     drift = stack_rows(rows_of_loops(robot, functions, positions, tree), lambda loop: loop.drift)
     bent = least_squares(own, [mul(-1.0, x) for x in drift])
     acceleration = [add(_dot([row[i] for i in moving], ddq), x) for row, x in zip(jacobian, bent, strict=True)]
-    return LoopMotion(speed, acceleration, jacobian)
+    return LoopMotion(velocity, acceleration, jacobian)
 
 
 def closing_outputs(

@@ -74,7 +74,7 @@ def inverse_dynamics(
 
 
 def mass_entries(state: State, terms: Sequence[Term], chi: Sequence[Number]) -> list[list[Number]]:
-    """Mass matrix over the moving joints: power of the torque at the rows along the joints' speeds.
+    """Mass matrix over the moving joints: power of the torque at the rows along the joints' velocities.
 
     M = F' M_tree F + sum Ia (e·s'); with F from the moving joints to the tree.
     """
@@ -99,8 +99,8 @@ def mass_entries(state: State, terms: Sequence[Term], chi: Sequence[Number]) -> 
         elif term.name == "Ia":
             elements = [element for element in state.robot.elements if "Ia" in element.names]
             for value, element in zip(own, elements, strict=True):
-                turn = element.velocity @ actuation.speeds
-                push = element.torque @ actuation.speeds
+                turn = element.velocity @ actuation.velocities
+                push = element.torque @ actuation.velocities
                 for a in range(n):
                     for b in range(a, n):
                         matrix[a][b] = add(matrix[a][b], mul(float(push[a] * turn[b]), value))

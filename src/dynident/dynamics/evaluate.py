@@ -1,8 +1,8 @@
 """The equations of a robot on batches of samples.
 
-Every function takes joint-side positions, speeds and accelerations of the moving joints, (n_samples, n_joints) in the
-order of `robot.joint_names`. Torques are at the rows of the model: the actuated coordinates, which for a robot without
-couplings are the joints. `joint_torque` and `actuated_torque` convert between the two.
+Every function takes joint-side positions, velocities and accelerations of the moving joints, (n_samples, n_joints) in
+the order of `robot.joint_names`. Torques are at the rows of the model: the actuated coordinates, which for a robot
+without couplings are the joints. `joint_torque` and `actuated_torque` convert between the two.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def inverse_dynamics(
     Args:
         robot: The robot.
         q: Joint positions, (n_samples, n_joints) [rad or m].
-        dq: Joint speeds.
+        dq: Joint velocities.
         ddq: Joint accelerations.
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
         values: Parameter values; see `parameters`.
@@ -267,8 +267,8 @@ class TreeMotion:
     """Motion of all tree joints, in the order of `robot.joints`.
 
     Attributes:
-        q, dq, ddq: Positions, speeds, accelerations, (n_samples, n_tree). Where a loop turns a passive joint round and
-            round, its position goes on from sample to sample.
+        q, dq, ddq: Positions, velocities, accelerations, (n_samples, n_tree). Where a loop turns a passive joint round
+            and round, its position goes on from sample to sample.
         G: (n_samples, n_tree, n_joints), dq = G dq_moving.
         drift: (n_samples, n_tree), dG/dt dq_moving: what is left of ddq without acceleration of the moving joints.
     """
@@ -290,7 +290,7 @@ def tree_motion(robot: Robot, q: ArrayLike, dq: ArrayLike | None = None, ddq: Ar
     Args:
         robot: The robot.
         q: Positions of the moving joints, (n_samples, n_joints) [rad or m].
-        dq: Their speeds; zero when not given.
+        dq: Their velocities; zero when not given.
         ddq: Their accelerations; zero when not given.
 
     Raises:
@@ -300,7 +300,7 @@ def tree_motion(robot: Robot, q: ArrayLike, dq: ArrayLike | None = None, ddq: Ar
     names = robot.joint_names
     positions = as_samples(q, "q", names)
     n, still = len(positions), np.zeros_like(positions)
-    speeds = still if dq is None else as_samples(dq, "dq", names, n)
+    velocities = still if dq is None else as_samples(dq, "dq", names, n)
     accelerations = still if ddq is None else as_samples(ddq, "ddq", names, n)
     solved = solved_positions(robot, positions)
     if robot.closure is not None:
@@ -308,7 +308,7 @@ def tree_motion(robot: Robot, q: ArrayLike, dq: ArrayLike | None = None, ddq: Ar
     shape = (len(robot.joints), 4 + len(names))
     out = np.zeros((shape[0] * shape[1], n))
     run, places = kernel(robot, "tree motion", (), n)
-    inputs = [*positions.T, *speeds.T, *accelerations.T, *solved]
+    inputs = [*positions.T, *velocities.T, *accelerations.T, *solved]
     run(inputs, out, [int(np.ravel_multi_index(place, shape)) for place in places])
     parts = np.moveaxis(out.reshape(*shape, n), -1, 0)
     return TreeMotion(parts[:, :, 0], parts[:, :, 1], parts[:, :, 2], parts[:, :, 4:], parts[:, :, 3])

@@ -47,7 +47,7 @@ class Recording:
         self.given = {kind: [self.recorder.input(f"{kind}{i}") for i in range(sizes[kind])] for kind in inputs}
         self.robot, self.terms, self.n = robot, terms, n
 
-    def state(self, weightless: bool = False, constant_speeds: bool = False) -> State:
+    def state(self, weightless: bool = False, constant_velocities: bool = False) -> State:
         """The robot in the recorded state; what is not an input is zero."""
         still: list[Number] = [0.0] * self.n
         return make_state(
@@ -55,7 +55,7 @@ class Recording:
             self.recorder,
             self.given["q"],
             self.given.get("dq", still),
-            still if constant_speeds else self.given.get("ddq", still),
+            still if constant_velocities else self.given.get("ddq", still),
             solved=self.given.get("s"),
             weightless=weightless,
         )
@@ -117,12 +117,12 @@ def _closing(recording: Recording) -> dict[Index, Number]:
 
 
 def _tree_motion(recording: Recording) -> dict[Index, Number]:
-    """Position, speed, acceleration of each tree joint, its acceleration at constant speeds, and its row of G."""
+    """Position, velocity, acceleration of each tree joint, acceleration at constant velocities, and row of G."""
     state = recording.state()
-    still = recording.state(constant_speeds=True)
+    still = recording.state(constant_velocities=True)
     outputs: dict[Index, Number] = {}
     for i, (position, joint, other) in enumerate(zip(state.positions, state.joints, still.joints, strict=True)):
-        row = (position, joint.speed, joint.acceleration, other.acceleration, *state.follow[i])
+        row = (position, joint.velocity, joint.acceleration, other.acceleration, *state.follow[i])
         outputs.update({(i, k): number for k, number in enumerate(row)})
     return outputs
 

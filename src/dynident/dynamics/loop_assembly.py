@@ -142,7 +142,7 @@ class Tracker:
 # nothing
 # else can be mistaken for it (see `tracking`). A fixed set of poses, the atlas, is reached once from the branch in the
 # robot file; every sample then starts at the nearest of them, and one that cannot be reached from there at its
-# neighbours
+# neighbors
 # in time. The answer for a pose is thus the same in every batch and at every place of a log. Samples side by side, as
 # in
 # a log, must lie on one sheet; a jump is refused.

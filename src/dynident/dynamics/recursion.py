@@ -42,7 +42,7 @@ from dynident.robot.algebra import (
 )
 
 Body = Sequence[Number]
-Twist = tuple[Vector, Vector]  # angular and linear velocity of the link-frame origin for unit joint speed
+Twist = tuple[Vector, Vector]  # angular and linear velocity of the link-frame origin for unit joint velocity
 Wrench = tuple[Vector, Vector]  # force and moment about the link-frame origin
 
 
@@ -83,12 +83,12 @@ class TreeLink:
 
 @dataclass(frozen=True)
 class JointState:
-    """State of a tree joint: rotation (cosine, sine) or displacement, speed and acceleration."""
+    """State of a tree joint: rotation (cosine, sine) or displacement, velocity and acceleration."""
 
     cosine: Number
     sine: Number
     displacement: Number
-    speed: Number
+    velocity: Number
     acceleration: Number
 
 
@@ -127,7 +127,7 @@ def joint_frame(link: TreeLink, state: JointState) -> Frame:
 def _move(motion: LinkMotion, link: TreeLink, state: JointState) -> LinkMotion:
     """Add the joint's own motion, Khosla & Kanade eq. (1)-(3)."""
     carried = _carry(motion, joint_frame(link, state))
-    along, faster = scale(state.speed, AXIS_Z), scale(state.acceleration, AXIS_Z)
+    along, faster = scale(state.velocity, AXIS_Z), scale(state.acceleration, AXIS_Z)
     if link.prismatic:
         coriolis = scale(2.0, cross(carried.w, along))
         return LinkMotion(carried.w, carried.dw, vadd(carried.v, along), vadd(carried.a, vadd(coriolis, faster)))
@@ -153,7 +153,7 @@ def _carry_twist(twist: Twist, frame: Frame) -> Twist:
 
 
 def twists(tree: Sequence[TreeLink], states: Sequence[JointState]) -> list[dict[int, Twist]]:
-    """For each link, the twist that each joint on its path gives it per unit of joint speed (its Jacobian columns)."""
+    """For each link, the twist that each joint on its path gives it per unit of joint velocity: its Jacobian."""
     result: list[dict[int, Twist]] = []
     for index, (link, state) in enumerate(zip(tree, states, strict=True)):
         moved = joint_frame(link, state)

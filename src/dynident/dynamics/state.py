@@ -31,11 +31,11 @@ class Actuation:
     """The map from the moving joints' positions to tree joints, and of torques back to the actuated coordinates.
 
     Attributes:
-        follow: (n_tree, n_moving), tree speeds from the speeds of the moving joints.
+        follow: (n_tree, n_moving), tree velocities from the velocities of the moving joints.
         rest: (n_tree,), tree positions where the moving joints are at zero.
         rows: Actuated coordinates that keep a row, those of the moving joints' own motors.
         tree_to_rows: (n_rows, n_tree), torque at the rows from tree torques, T^-T G'.
-        speeds: (n_active, n_moving), speeds of all actuated coordinates from those of the moving joints.
+        velocities: (n_active, n_moving), velocities of all actuated coordinates from those of the moving joints.
 
     What loops add that are closed numerically depends on the pose and is added by `make_state`.
     """
@@ -51,7 +51,7 @@ class Actuation:
         back = np.linalg.solve(robot.coupling.T, robot.follow.T)
         back[np.abs(back) < 1e-14] = 0.0
         self.tree_to_rows = back[moving]
-        self.speeds = robot.coupling[:, moving]
+        self.velocities = robot.coupling[:, moving]
 
 
 @dataclass
@@ -61,11 +61,11 @@ class State:
     Attributes:
         robot: The robot.
         functions: Functions of the number type.
-        speed, acceleration: Of each actuated coordinate.
+        velocity, acceleration: Of each actuated coordinate.
         tree: Geometry of the links.
         positions: Of the tree joints.
         joints: Their states.
-        follow: (n_tree, n_rows), speeds of the tree joints from those of the moving joints.
+        follow: (n_tree, n_rows), velocities of the tree joints from those of the moving joints.
         tree_to_rows: Torque at the rows from tree torques.
         solved: The joints that loops are solved for, None without any.
         solved_to_rows: (n_rows, n_solved), torque at the rows from theirs.
@@ -73,7 +73,7 @@ class State:
 
     robot: Robot
     functions: Functions
-    speed: list[Number]
+    velocity: list[Number]
     acceleration: list[Number]
     tree: list[TreeLink]
     positions: list[Number]
@@ -111,9 +111,9 @@ class State:
         """Each link's ten potential energy columns."""
         return potential_columns(self.tree, self.joints, self.gravity)
 
-    def along(self, element: Element, what: Literal["speed", "acceleration"]) -> Number:
-        """An element's own speed or acceleration, e · da or e · dda."""
-        values = self.speed if what == "speed" else self.acceleration
+    def along(self, element: Element, what: Literal["velocity", "acceleration"]) -> Number:
+        """An element's own velocity or acceleration, e · da or e · dda."""
+        values = self.velocity if what == "velocity" else self.acceleration
         parts = [mul(float(e), x) for e, x in zip(element.velocity, values, strict=True)]
         if self.solved is not None:
             parts += [mul(float(e), x) for e, x in zip(element.solved, getattr(self.solved, what), strict=True)]
@@ -146,13 +146,13 @@ def make_state(
     lengths: Mapping[str, Number] | None = None,
     weightless: bool = False,
 ) -> State:
-    """The state of a robot from the positions, speeds and accelerations of its moving joints.
+    """The state of a robot from the positions, velocities and accelerations of its moving joints.
 
     Args:
         robot: The robot.
         functions: Functions of the number type.
         q: Positions of the moving joints, in the order of `robot.joint_names`; likewise dq, ddq.
-        dq: Speeds.
+        dq: Velocities.
         ddq: Accelerations.
         solved: Positions of the joints that loops are solved for, at which the loops are closed.
         lengths: Other values (or numbers of another type) for the robot's named lengths.
@@ -167,7 +167,7 @@ def make_state(
         for joint, (before, after) in zip(robot.joints, frames, strict=True)
     ]
     positions = [add(x, float(rest)) for x, rest in zip(map_values(actuation.follow, q), actuation.rest, strict=True)]
-    speeds, accelerations = map_values(actuation.follow, dq), map_values(actuation.follow, ddq)
+    velocities, accelerations = map_values(actuation.follow, dq), map_values(actuation.follow, ddq)
     follow: list[list[Number]] = [[float(x) for x in row] for row in actuation.follow]
     tree_to_rows: list[list[Number]] = [[float(x) for x in row] for row in actuation.tree_to_rows]
     motion: LoopMotion | None = None
@@ -178,19 +178,19 @@ def make_state(
         own = robot.closure.follow
         positions = _sums(positions, map_values(own, solved))
         motion = solved_motion(robot, functions, positions, dq, ddq)
-        speeds = _sums(speeds, map_values(own, motion.speed))
+        velocities = _sums(velocities, map_values(own, motion.velocity))
         accelerations = _sums(accelerations, map_values(own, motion.acceleration))
         follow, tree_to_rows, solved_to_rows = _with_loops(robot, motion, follow, tree_to_rows)
     joints = [
-        _joint_state(link.prismatic, position, speed, acceleration, functions)
-        for link, position, speed, acceleration in zip(tree, positions, speeds, accelerations, strict=True)
+        _joint_state(link.prismatic, position, velocity, acceleration, functions)
+        for link, position, velocity, acceleration in zip(tree, positions, velocities, accelerations, strict=True)
     ]
     gx, gy, gz = (float(x) for x in robot.gravity)
     return State(
         robot=robot,
         functions=functions,
-        speed=map_values(actuation.speeds, dq),
-        acceleration=map_values(actuation.speeds, ddq),
+        velocity=map_values(actuation.velocities, dq),
+        acceleration=map_values(actuation.velocities, ddq),
         tree=tree,
         positions=positions,
         joints=joints,
@@ -228,12 +228,12 @@ def _with_loops(robot: Robot, motion: LoopMotion, follow: Rows, tree_to_rows: Ro
 
 
 def _joint_state(
-    prismatic: bool, position: Number, speed: Number, acceleration: Number, functions: Functions
+    prismatic: bool, position: Number, velocity: Number, acceleration: Number, functions: Functions
 ) -> JointState:
     if prismatic:
-        return JointState(1.0, 0.0, position, speed, acceleration)
+        return JointState(1.0, 0.0, position, velocity, acceleration)
     if isinstance(position, float):
         return JointState(
-            snap_rounding(math.cos(position)), snap_rounding(math.sin(position)), 0.0, speed, acceleration
+            snap_rounding(math.cos(position)), snap_rounding(math.sin(position)), 0.0, velocity, acceleration
         )
-    return JointState(functions.cos(position), functions.sin(position), 0.0, speed, acceleration)
+    return JointState(functions.cos(position), functions.sin(position), 0.0, velocity, acceleration)

@@ -92,8 +92,7 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    {},
-    renamed={
+    {
         "CombinedParameters": "StagedEstimate",
         "Experiment": "StageData",
         "JointFriction": "EquivalentFriction",

@@ -15,7 +15,7 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import ALONG_TERM_NAMES, Term, TermsLike, along_terms, resolve_terms, split_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.term import AlongTerm
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.prediction import TorqueModel
@@ -172,7 +172,7 @@ def find_ripple(model: TorqueModel, observations: Sequence[Observations]) -> tup
     """
     law, robot = FrictionTerm("ripple", SLOWEST), model.robot
     elements, directions = law.elements(robot), law.directions(robot)
-    units = np.array([METRES_PER_RADIAN if element.prismatic else 1.0 for element in elements])
+    units = np.array([element.radian for element in elements])
     tables = [_Table.of(observations, direction / unit) for direction, unit in zip(directions, units, strict=True)]
     rows = [int(np.argmax(np.abs(element.torque[list(robot.moving)]))) for element in elements]
     for one in observations:

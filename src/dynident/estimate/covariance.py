@@ -152,6 +152,25 @@ def gain_covariance(
     return total
 
 
+@on_one_thread
+def null_space(estimator: Estimator) -> tuple[Array, Array]:
+    """Directions along which the data says nothing, so that values are a choice there, not a measurement.
+
+    A covariance cannot tell them. It is zero along other directions, those that least squares of minimum norm leaves at
+    zero, and the two differ by the scale of the columns, which only the data knows.
+
+    Returns:
+        (n, n - rank) orthonormal directions of scaled parameters, and (n,) norms of the columns: with v = direction /
+        norm, W v = 0.
+    """
+    n = len(estimator.names_)
+    factors = zip(estimator.information_.channel_factors(), estimator.channel_weights_, strict=True)
+    rows = np.vstack([factor.dense(n)[:, :n] * np.sqrt(weight) for factor, weight in factors])
+    size = np.linalg.norm(rows, axis=0)
+    scale = np.where(size > 0.0, size, 1.0)
+    return np.asarray(np.linalg.svd(np.linalg.qr(rows / scale)[1])[2][estimator.rank_ :].T), scale
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # How far predicted torque may be off: what the parameters are uncertain, and what the model never explains.
 #
@@ -162,7 +181,7 @@ LEVEL = 0.9  # of the bands
 
 
 def half_width(level: float) -> float:
-    """Deviations on each side of a band that covers this share of a normal distribution.
+    """Standard deviations on each side of a band that covers this share of a normal distribution.
 
     Raises:
         InputError: For a level that is no share.
@@ -181,7 +200,7 @@ def covariance_root(covariance: Array) -> Array:
 def banded_blocks(
     model: TorqueModel, base: BaseParameters, root: Array, levels: Array, observations: Observations
 ) -> Iterator[tuple[Array, Array, Array]]:
-    """Predicted joint torque and its deviation at a log's own stamps, in blocks: (n,), (n, n_joints), (n, n_joints).
+    """Predicted joint torque and its std at a log's own stamps, in blocks: (n,), (n, n_joints), (n, n_joints).
 
     Args:
         model: The robot with its values.
@@ -196,11 +215,11 @@ def banded_blocks(
     # Joint torques are sums of those at the outputs; without couplings the sums have one part.
     sums = joint_torque(base.robot, np.eye(len(base.robot.joint_names))).T  # (n_joints, n_outputs)
     for stamps, pieces in motion_at_stamps(observations, base.terms):
-        torques, deviations = [], []
+        torques, stds = [], []
         for samples in pieces:
             torques.append(torque.torque(samples) @ sums.T)
             rows = regressor.columns_first_along(samples, course)
             spreads = np.stack([root[columns].T @ rows[lines] for columns, lines in outputs])
             joint = np.einsum("jr,rkn->jkn", sums, spreads)
-            deviations.append(np.sqrt((joint**2).sum(1).T + sums**2 @ levels**2))
-        yield stamps, np.concatenate(torques), np.concatenate(deviations)
+            stds.append(np.sqrt((joint**2).sum(1).T + sums**2 @ levels**2))
+        yield stamps, np.concatenate(torques), np.concatenate(stds)

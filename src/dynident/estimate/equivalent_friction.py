@@ -84,10 +84,10 @@ def _number_text(value: float | None) -> str:
 
 
 def friction_summary(fit: Fit) -> FrictionSummary:
-    """Equivalent plain friction of each joint, over the speeds that occurred.
+    """Equivalent plain friction of each joint, over the velocities that occurred.
 
     The identified friction of a joint in steady motion, all terms together at the median load, is projected by least
-    squares onto Fv v + Fc sign(v) + Fo, at the speeds of the training data.
+    squares onto Fv v + Fc sign(v) + Fo, at the velocities of the training data.
 
     Raises:
         InputError: For a fit without friction, or stored before fits kept what this needs.
@@ -96,7 +96,7 @@ def friction_summary(fit: Fit) -> FrictionSummary:
     if view is None:
         raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
     robot, found = fit.robot, []
-    kinds = [robot.joints[robot.active[i]].kind for i in robot.moving]
+    kinds = [joint.kind for joint in robot.moving_joints]
     for joint, (name, kind) in enumerate(zip(robot.joint_names, kinds, strict=True)):
         speeds = view.points[0, joint]
         speeds = speeds[np.isfinite(speeds)]
@@ -142,7 +142,7 @@ def drift_notes(fit: Fit) -> tuple[str, ...]:
 
 
 def disagree(values: Array, std: Array) -> bool:
-    """Whether values differ by more than their deviations explain, and by enough to matter."""
+    """Whether values differ by more than their standard deviations explain, and by enough to matter."""
     told = np.isfinite(values) & np.isfinite(std) & (std > 0.0)
     own, weight = values[told], 1.0 / std[told] ** 2
     d = len(own) - 1
@@ -158,8 +158,7 @@ def disagree(values: Array, std: Array) -> bool:
 # Plain friction of robots whose motors turn with several joints: viscous and Coulomb coefficients of every element.
 #
 # `friction_summary` looks at one joint after the other. Where elements act along several joints, what belongs to which
-# of
-# them shows only when all joints move.
+# of them shows only when all joints move.
 
 N_STATES = 600
 _SLOW = 0.01  # [rad/s or m/s] faster than this, all springs slip
@@ -168,8 +167,8 @@ _SLOW = 0.01  # [rad/s or m/s] faster than this, all springs slip
 def plain_elements(fit: Fit, seed: int = 0) -> tuple[dict[str, float], float]:
     """Viscous and Coulomb coefficients, none negative, nearest to all friction of a fit in steady motion.
 
-    Speeds of the joints are drawn from the training data, each by itself; friction that grows with load is taken at the
-    median load.
+    Velocities of the joints are drawn from the training data, each by itself; friction that grows with load is taken at
+    the median load.
 
     Args:
         fit: The estimate.

@@ -1,8 +1,8 @@
 """Essential parameters: what is left when parameters that the data hardly determines are taken as zero, one by one.
 
-The base parameter with the worst relative deviation leaves while that is 15 % or more, and the others are solved anew
-on the factors (Gautier, Khalil, Restrepo 1995, section 4.3). What leaves is kept with its value, its deviation and what
-its absence does to the residual.
+The base parameter with the worst relative standard deviation leaves while that is 15 % or more, and the others are
+solved for again on the factors (Gautier, Khalil, Restrepo 1995, section 4.3). What leaves is kept with its value, its
+standard deviation and what its absence does to the residual.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class EssentialParameters(ParameterEstimate):
     The covariance has, for those that left, the variance that they had then: how far from zero they may be.
 
     Attributes:
-        share: Relative deviation from which a parameter left.
+        share: Relative standard deviation from which a parameter left.
         essential: Names of those that stayed.
         eliminated: Those that left, in that order.
         fitted: The estimator fitted to the essential parameters alone; None when only a `Fit` was given.
@@ -94,16 +94,16 @@ def essential_parameters(
     inflation: Array | Sequence[float] | None = None,
     keep: Iterable[str] = (),
 ) -> EssentialParameters:
-    """Take the parameter with the worst relative deviation as zero while that is `share` or more.
+    """Take the parameter with the worst relative standard deviation as zero while that is `share` or more.
 
     Args:
         data: Factors or rows; a fitted estimator, whose data and method are used; or a `Fit`, whose values and
             covariance stand for its data.
         estimator: Method by name, or an estimator; default weighted least squares.
-        share: Relative deviation from which a parameter is not significant, in (0, 1].
+        share: Relative standard deviation from which a parameter is not significant, in (0, 1].
         inflation: (n_channels,) rows that weigh as much as one independent row; default one, the white-noise formula.
             `Fit.inflation` has it for the logs of a robot.
-        keep: Base parameters that stay whatever their deviation.
+        keep: Base parameters that stay whatever their standard deviation.
 
     Raises:
         InputError: When no parameter is significant, or there are fewer equations than twice the parameters.
@@ -123,7 +123,7 @@ def check_share(share: float) -> None:
         number = not isinstance(share, str | bool) and 1.0 < share <= 100.0
         hint = f"; {share:g} % is {share / 100.0:g}" if number else ""
         raise InputError(
-            f"the essential share is {share!r}; expected a relative deviation in (0, 1] such as "
+            f"the essential share is {share!r}; expected a relative standard deviation in (0, 1] such as "
             f"{THRESHOLDS.insignificant_std}{hint}"
         )
 
@@ -146,7 +146,8 @@ def _eliminate(
         name = names.pop(worst)
         if not names:
             raise InputError(
-                f"no parameter has a relative deviation below {100.0 * share:g} %; record longer or livelier motion"
+                f"no parameter has a relative standard deviation below {100.0 * share:g} %; record longer or livelier "
+                "motion"
             )
         rest, after = solve(names)
         growth = [float(np.sqrt(after / before)) - 1.0 if before else np.nan for before in (square, first)]
@@ -198,7 +199,9 @@ def _solvers(
     """Base parameters, and how to solve for some of them with the others taken as zero."""
     if isinstance(data, Fit):
         if estimator is not None or inflation is not None:
-            raise InputError("a Fit has its method and its deviations already; leave estimator and inflation out")
+            raise InputError(
+                "a Fit has its method and its standard deviations already; leave estimator and inflation out"
+            )
         return _solvers_on_covariance(data)
     estimator = None if estimator is None else chosen_estimator(estimator)
     rows: RowSource | None = None
@@ -227,8 +230,8 @@ def _check_rows(information: Information) -> None:
     least = THRESHOLDS.min_equations_to_eliminate * n
     if information.n_rows < least:
         raise InputError(
-            f"{information.n_rows:g} equations for {n} parameters leave too little to tell deviations from; expected "
-            f"at least {least}: give more data, or restrict it to fewer parameters"
+            f"{information.n_rows:g} equations for {n} parameters leave too little to tell standard deviations from; "
+            f"expected at least {least}: give more data, or restrict it to fewer parameters"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from dynident.arrays import Array, Mask, frozen
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
-from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.information.row_source import accumulate_source
 from dynident.information.solution import Weighted, dead_channels, dense_channels, tolerance_for
 
@@ -49,8 +50,8 @@ class LeastSquaresResult:
     Attributes:
         found: Values, inverse, rank and determined parameters.
         covariance: (n, n) white-noise covariance.
-        used_sigma: (n_channels,) deviations that the channels were divided by.
-        sigma: (n_channels,) residual deviations.
+        used_sigma: (n_channels,) standard deviations that the channels were divided by.
+        sigma: (n_channels,) standard deviations of the residuals.
         iterations: Rounds.
         information: What was solved in the end; None when it is the data as they came.
         warnings: What a reader should know.
@@ -67,11 +68,16 @@ class LeastSquaresResult:
     learned: Mapping[str, Any] = field(default_factory=dict)
 
 
+def _learned_part(path: str) -> Any:
+    """A part of what an estimator has learned, as a read-only attribute."""
+    return property(operator.attrgetter(path))
+
+
 class Estimator(ABC):
     """Parameters from the square-root information of a data set.
 
     The constructor only stores its arguments; `fit` looks at them, solves and returns the estimator itself. All methods
-    scale the columns to unit norm, decide the rank by the same singular values and state deviations for white noise.
+    scale the columns to unit norm, decide the rank by the same singular values and state the std for white noise.
 
     Attributes:
         estimate_: The estimate, with how it was solved; what follows, but for the last two, are parts of it.
@@ -82,7 +88,7 @@ class Estimator(ABC):
         covariance_: (n, n) white-noise covariance, over the determined directions.
         channels_: Output channels.
         channel_weights_: (n_channels,) weights w_j, one over the square of the channel's unit.
-        sigma_: (n_channels,) residual deviations, in the channel's unit.
+        sigma_: (n_channels,) standard deviations of the residuals, in the channel's unit.
         rank_: Directions the data determines.
         condition_: Ratio of the first to the last of the `rank_` singular values, with scaled columns.
         gap_: The last singular value kept and the first dropped, as shares of the largest.
@@ -96,6 +102,21 @@ class Estimator(ABC):
     """
 
     estimate_: ParameterEstimate
+    names_: tuple[str, ...] = _learned_part("estimate_.names")
+    units_: tuple[str, ...] = _learned_part("estimate_.units")
+    values_: Array = _learned_part("estimate_.values")
+    std_: Array = _learned_part("estimate_.std")
+    covariance_: Array = _learned_part("estimate_.covariance")
+    channels_: tuple[str, ...] = _learned_part("estimate_.solve.channels")
+    channel_weights_: Array = _learned_part("estimate_.solve.channel_weights")
+    sigma_: Array = _learned_part("estimate_.solve.residual_std")
+    rank_: int = _learned_part("estimate_.solve.rank")
+    condition_: float = _learned_part("estimate_.solve.condition")
+    gap_: tuple[float, float] = _learned_part("estimate_.solve.gap")
+    determined_: Mask = _learned_part("estimate_.solve.determined")
+    n_rows_: float = _learned_part("estimate_.solve.n_rows")
+    iterations_: int = _learned_part("estimate_.solve.iterations")
+    warnings_: tuple[str, ...] = _learned_part("estimate_.solve.warnings")
     inverse_: Array
     information_: Information
     rank_tolerance: float | None
@@ -183,90 +204,9 @@ class Estimator(ABC):
             setattr(self, name, value)
 
     @property
-    def names_(self) -> tuple[str, ...]:
-        """Names of the base parameters."""
-        return self.estimate_.names
-
-    @property
-    def units_(self) -> tuple[str, ...]:
-        """Their units."""
-        return self.estimate_.units
-
-    @property
-    def values_(self) -> Array:
-        """(n,) values."""
-        return self.estimate_.values
-
-    @property
-    def std_(self) -> Array:
-        """(n,) standard deviations; infinite where nothing is known."""
-        return self.estimate_.std
-
-    @property
-    def covariance_(self) -> Array:
-        """(n, n) white-noise covariance, over the determined directions."""
-        return self.estimate_.covariance
-
-    @property
-    def channels_(self) -> tuple[str, ...]:
-        """Output channels."""
-        return self._solved.channels
-
-    @property
-    def channel_weights_(self) -> Array:
-        """(n_channels,) weights, one over the square of the channel's unit."""
-        return self._solved.channel_weights
-
-    @property
-    def sigma_(self) -> Array:
-        """(n_channels,) standard deviations of the residuals, in the channel's unit."""
-        return self._solved.residual_std
-
-    @property
-    def rank_(self) -> int:
-        """Directions that the data determines."""
-        return self._solved.rank
-
-    @property
-    def condition_(self) -> float:
-        """Ratio of the first to the last of the `rank_` singular values, with scaled columns."""
-        return self._solved.condition
-
-    @property
-    def gap_(self) -> tuple[float, float]:
-        """The last singular value kept and the first dropped, as shares of the largest."""
-        return self._solved.gap
-
-    @property
-    def determined_(self) -> Mask:
-        """(n,) whether the data determines each parameter."""
-        return self._solved.determined
-
-    @property
     def undetermined_(self) -> tuple[str, ...]:
         """Names of those that it does not determine."""
         return tuple(name for name, known in zip(self.names_, self.determined_, strict=True) if not known)
-
-    @property
-    def n_rows_(self) -> float:
-        """Rows behind the fit."""
-        return self._solved.n_rows
-
-    @property
-    def iterations_(self) -> int:
-        """Rounds of weighting."""
-        return self._solved.iterations
-
-    @property
-    def warnings_(self) -> tuple[str, ...]:
-        """What a reader should know."""
-        return self._solved.warnings
-
-    @property
-    def _solved(self) -> SolveRecord:
-        solved = self.estimate_.solve
-        assert solved is not None
-        return solved
 
 
 def sandwich(channels: list[Array], half: Array, meat: Array) -> Array:

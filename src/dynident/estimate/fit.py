@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ _OF_SOLVE = {
     "condition": "condition",
     "sigma": "residual_std",
     "inflation": "variance_inflation",
-    "open_directions": "null_space",
+    "null_space": "null_space",
 }
 _OF_ERRORS = {
     "train": "train",
@@ -181,9 +182,15 @@ class Fit:
         return self.solve.covariance_kind
 
     @property
-    def open_directions(self) -> Array | None:
-        """(n, k) combinations of parameters that the data says nothing about; None if there are none."""
+    def null_space(self) -> Array | None:
+        """(n, k) combinations of parameters along which the data says nothing; None if there are none."""
         return self.solve.null_space
+
+    @property
+    def open_directions(self) -> Array | None:
+        """The null space, by its name of before."""
+        warnings.warn("Fit.open_directions is now null_space and will be gone in 0.6", DeprecationWarning, stacklevel=2)
+        return self.null_space
 
     @property
     def band(self) -> float:
@@ -256,7 +263,7 @@ class Fit:
         return self.estimate.rows()
 
     def table(self) -> str:
-        """The parameters as text: name, value, deviation, relative deviation, unit, category, expression."""
+        """The parameters as text: name, value, standard deviation, relative one, unit, category, expression."""
         return self.estimate.table()
 
     def observe(self, log: LogSource, band: float | None = None, *, torque: bool = True) -> Observations:

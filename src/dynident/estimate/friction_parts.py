@@ -8,7 +8,7 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, regressor
 from dynident.dynamics.linearization import LinearizationPoint
 from dynident.dynamics.terms import Term
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.estimate.prediction import TorqueCourse, TorqueModel
 from dynident.robot.model import Robot
@@ -132,8 +132,7 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
     if not own.terms:
         return np.zeros(len(speeds))
     radii = [x for term in own.terms if term.name == "stop" and isinstance(term, FrictionTerm) for x in term.scales]
-    prismatic = model.robot.joints[model.robot.active[model.robot.moving[joint]]].kind == "prismatic"
-    far = _TURNS * max(radii, default=0.0) * (METRES_PER_RADIAN if prismatic else 1.0)
+    far = _TURNS * max(radii, default=0.0) * model.robot.moving_joints[joint].radian
     result, parts = np.zeros(len(speeds)), TorqueParts(own, FixedLoad(model.robot, load))
     for sign in (-1.0, 1.0):
         chosen = np.flatnonzero(np.sign(speeds) == sign)

@@ -9,7 +9,6 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, frozen
 from dynident.dynamics.terms import along_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.estimate.friction_parts import FRICTION, LOAD, TorqueParts, friction_curve, term_name
 from dynident.estimate.prediction import TorqueModel
 from dynident.signals.fir import FilterStream
@@ -286,9 +285,7 @@ class _Gathered:
         self.loads: list[Array] = []
         lowest = np.min([one.survey.lowest for one in train], axis=0)
         highest = np.max([one.survey.highest for one in train], axis=0)
-        kinds = [model.robot.joints[model.robot.active[i]].kind for i in model.robot.moving]
-        units = np.array([METRES_PER_RADIAN if kind == "prismatic" else 1.0 for kind in kinds])
-        self.loops = Loops(units, highest - lowest)
+        self.loops = Loops(model.robot.radians, highest - lowest)
         self.pose = 0.5 * (lowest + highest)  # until the first sample of a log: every loop closes there
         self._began = False
 

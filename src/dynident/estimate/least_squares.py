@@ -20,7 +20,7 @@ class OrdinaryLeastSquares(Estimator):
 
     .. math:: \hat\beta = \arg\min \sum_j \|y_j - W_j \beta\|^2
 
-    The deviations allow for channels of different noise: C (sum_j sigma_j^2 W_j' W_j) C with C the inverse of
+    The standard deviations allow for channels of different noise: C (sum_j sigma_j^2 W_j' W_j) C with C the inverse of
     sum_j W_j' W_j. For one channel that is the usual formula.
 
     Args:
@@ -75,7 +75,7 @@ class TotalLeastSquares(Estimator):
 
     .. math:: \min \|[E\; e]\|_F \quad\text{subject to}\quad (A + E)\, x = b + e
 
-    where [A b] are the rows, divided by the residual deviation of their channel in weighted least squares, with every
+    where [A b] are the rows, divided by the residual std of their channel in weighted least squares, with every
     column and the torque scaled to unit norm.
 
     Assumes that errors are independent, equally large in all channels once these are weighted, and in every column and

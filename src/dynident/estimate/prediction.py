@@ -15,7 +15,6 @@ from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate
-from dynident.logs.log import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 
@@ -115,36 +114,32 @@ def motion_at_stamps(observations: Observations, terms: Sequence[Term]) -> Itera
         terms: Terms of the model, for what they look at.
     """
     pieces = _pieces(observations.for_terms(along_terms(terms)))
-    held = _Curve(next(pieces))
+    time, motion, _ = next(pieces)  # of one stretch, around the stamps that are asked for next
     ahead = next(pieces, None)
     restart, n = True, len(observations.robot.joint_names)
-    for stamps in _stamps(observations.log):
+    for stamps in (block.time for block in observations.log.blocks()):
         wanted = stamps - observations.options.delay
         found: list[MotionSamples] = []
         done = 0
         while done < len(stamps):
             rest = wanted[done:]
-            while ahead is not None and held.continued_by(ahead) and held.until < rest[-1]:
-                held.extend(ahead, rest[0])
+            while ahead is not None and not ahead[2] and _known_until(time) < rest[-1]:
+                keep = max(0, int(np.searchsorted(time, rest[0])) - 4)  # what lies long before is not needed any more
+                time, motion = np.concatenate([time[keep:], ahead[0]]), np.concatenate([motion[keep:], ahead[1]])
                 ahead = next(pieces, None)
-            if ahead is None or held.until >= rest[-1]:
+            if ahead is None or _known_until(time) >= rest[-1]:
                 count = len(rest)
             else:  # a gap: the stamps before it belong to this stretch, those behind to the next
-                count = int(np.searchsorted(rest, 0.5 * (held.time[-1] + ahead[0][0]), side="right"))
-            q, dq, ddq, dddq = np.split(held.at(rest[:count]), [n, 2 * n, 3 * n], axis=1)
+                count = int(np.searchsorted(rest, 0.5 * (time[-1] + ahead[0][0]), side="right"))
+            q, dq, ddq, dddq = np.split(_interpolate(time, motion, rest[:count]), [n, 2 * n, 3 * n], axis=1)
             if count:
                 found.append(MotionSamples(q, dq, ddq, dddq, restart))
                 restart = False
             done += count
             if done < len(stamps):
                 assert ahead is not None
-                held, ahead, restart = _Curve(ahead), next(pieces, None), True
+                (time, motion, _), ahead, restart = ahead, next(pieces, None), True
         yield stamps, found
-
-
-def _stamps(log: LogSource) -> Iterator[Array]:
-    for block in log.blocks():
-        yield block.time
 
 
 Piece = tuple[Array, Array, bool]  # stamps, motion (n, 3 or 4 n_joints), whether a new stretch begins
@@ -156,37 +151,22 @@ def _pieces(observations: Observations) -> Iterator[Piece]:
         yield motion.time, np.hstack([motion.q, motion.dq, motion.ddq, motion.dddq]), motion.restart
 
 
-class _Curve:
-    """Motion of one stretch around the stamps that are asked for next."""
+def _known_until(time: Array) -> float:
+    """Time up to which interpolation has a sample on the far side [s]."""
+    return float(time[max(len(time) - 3, 0)])
 
-    def __init__(self, piece: Piece) -> None:
-        self.time, self.values, _ = piece
 
-    @property
-    def until(self) -> float:
-        """Time up to which interpolation has a sample on the far side [s]."""
-        return float(self.time[max(len(self.time) - 3, 0)])
-
-    def continued_by(self, piece: Piece) -> bool:
-        return not piece[2]
-
-    def extend(self, piece: Piece, needed_from: float) -> None:
-        """More of the stretch; samples long before what is still needed are dropped."""
-        keep = max(0, int(np.searchsorted(self.time, needed_from)) - 4)
-        self.time = np.concatenate([self.time[keep:], piece[0]])
-        self.values = np.concatenate([self.values[keep:], piece[1]])
-
-    def at(self, wanted: Array) -> Array:
-        """Cubic interpolation, (n_wanted, ..); beyond the ends the last value holds."""
-        n = len(self.time)
-        if n < 4:
-            return np.stack([np.interp(wanted, self.time, signal) for signal in self.values.T], axis=1)
-        rate = (n - 1) / (self.time[-1] - self.time[0])
-        places = np.clip((wanted - self.time[0]) * rate, 0.0, n - 1.0)
-        left = np.clip(np.floor(places).astype(int), 1, n - 3)
-        u, signals_first = places - left, self.values.T
-        a, b, c, d = (signals_first[:, left + k] for k in (-1, 0, 1, 2))
-        # The cubic through four neighbors; a signal sampled at sixteen times its band needs no more.
-        p, q = u + 1.0, u - 1.0
-        r = u - 2.0
-        return np.asarray(-a * u * q * r / 6.0 + b * p * q * r / 2.0 - c * p * u * r / 2.0 + d * p * u * q / 6.0).T
+def _interpolate(time: Array, motion: Array, wanted: Array) -> Array:
+    """Cubic interpolation, (n_wanted, ..); beyond the ends the last value holds."""
+    n = len(time)
+    if n < 4:
+        return np.stack([np.interp(wanted, time, signal) for signal in motion.T], axis=1)
+    rate = (n - 1) / (time[-1] - time[0])
+    places = np.clip((wanted - time[0]) * rate, 0.0, n - 1.0)
+    left = np.clip(np.floor(places).astype(int), 1, n - 3)
+    u, signals_first = places - left, motion.T
+    a, b, c, d = (signals_first[:, left + k] for k in (-1, 0, 1, 2))
+    # The cubic through four neighbors; a signal sampled at sixteen times its band needs no more.
+    p, q = u + 1.0, u - 1.0
+    r = u - 2.0
+    return np.asarray(-a * u * q * r / 6.0 + b * p * q * r / 2.0 - c * p * u * r / 2.0 + d * p * u * q / 6.0).T

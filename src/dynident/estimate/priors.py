@@ -26,8 +26,8 @@ class RidgeLeastSquares(WeightedLeastSquares):
     scaled columns) is well above the strength are left alone; those well below it go to zero. The result does not
     depend on the unit of a parameter.
 
-    The covariance takes the pull for knowledge (zero mean, deviation 1 / (s ||w_i||)); rank and determined parameters
-    are those of the data alone. A parameter that the data does not feel at all stays at zero with infinite deviation.
+    The covariance takes the pull for knowledge (zero mean, std 1 / (s ||w_i||)); rank and determined parameters
+    are those of the data alone. A parameter that the data does not feel at all stays at zero with infinite std.
 
     Args:
         strength: Share of each column's norm; zero is plain weighted least squares.
@@ -96,7 +96,7 @@ class PriorLeastSquares(WeightedLeastSquares):
 
 
 def nominal_deviations(coordinates: Regrouping, values: Mapping[str, float], std: Mapping[str, float] | float) -> Array:
-    """Prior deviation of every standard parameter, (n_standard,); one where nothing is given."""
+    """Prior standard deviation of every standard parameter, (n_standard,); one where nothing is given."""
     columns = [column for column in coordinates.columns if column.name in values]
     if isinstance(std, Mapping):
         return np.array([std.get(column.name, 1.0) for column in coordinates.columns])
@@ -109,7 +109,7 @@ def nominal_deviations(coordinates: Regrouping, values: Mapping[str, float], std
         if size == 0.0:
             raise InputError(
                 f"{column.name} and all values of its unit are zero, so a share of them says nothing; "
-                "give std as a mapping of deviations"
+                "give std as a mapping of standard deviations"
             )
         result[column.name] = std * size
     return np.array(list(result.values()))
@@ -125,7 +125,7 @@ def prior_rows(K: Array, given: Mask, nominal: Array, deviations: Array) -> Arra
         K: (n, n_standard), beta = K chi.
         given: (n_standard,) bool: which standard parameters have a prior.
         nominal: (n_standard,) their values.
-        deviations: (n_standard,) their deviations.
+        deviations: (n_standard,) their standard deviations.
     """
     spread = K[:, given] * deviations[given]  # K S^(1/2)
     size = np.linalg.norm(spread, axis=1)

@@ -137,8 +137,8 @@ class CrossValidation:
             what was left out lies in its band [N·m or N]; None where rows are not at hand.
         band_coverage: (n_channels,) share of what was left out within 90 % bands whose level the other folds gave; None
             where rows are not at hand or there is but one fold.
-        coverage: Share of parameters whose values from a fold's data and from the rest agree within two deviations of
-            their difference; 95 % if the deviations are right. None where a fold alone determines no parameter.
+        coverage: Share of parameters whose values from a fold's data and from the rest agree within two standard
+            deviations of their difference; 95 % if these are right. None where a fold alone determines no parameter.
     """
 
     over: str
@@ -218,7 +218,7 @@ class Elimination:
         name: Base parameter.
         unit: Its unit.
         value: Its value just before.
-        std: Its deviation just before; infinite when the data did not determine it.
+        std: Its standard deviation just before; infinite when the data did not determine it.
         residual: Share by which the weighted residual of all rows grew because of it; NaN where rows are not known.
         total: The same, for everything that has left so far.
     """
@@ -279,7 +279,7 @@ class TermVerdict:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"group": self.group, "gain": self.gain, "deviation": self.deviation, "verdict": self.verdict}
+        return dict(vars(self))
 
 
 @record
@@ -342,7 +342,7 @@ class FileRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"what": self.what, "path": self.path, "sha256": self.sha256}
+        return dict(vars(self))
 
 
 @record

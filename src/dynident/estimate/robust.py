@@ -28,7 +28,7 @@ _NORMAL_MEDIAN = 0.6744897501960817  # median of |u| for a standard normal u
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss by its psi function on residuals in units of their deviation.
+    """A loss by its psi function on residuals in units of their standard deviation.
 
     Attributes:
         tuning: Constant that gives 95 % efficiency for normal residuals.
@@ -75,11 +75,11 @@ class RobustLeastSquares(Estimator):
     columns (leverage) still draw the fit; outliers in the torque do not.
 
     The covariance is Huber's (1981, section 7.6), by channel: sum_j W_j' W_j with the mean square of psi between the
-    inverses of that with its mean slope. `sigma_` is s_j: the deviation of the rows that are not outliers.
+    inverses of that with its mean slope. `sigma_` is s_j: the std of the rows that are not outliers.
 
     Args:
         loss: "huber" bounds what a row can do, "bisquare" gives far outliers no weight at all.
-        tuning: Residual, in deviations, from which Huber counts a row less, or at which bisquare gives it no weight;
+        tuning: Residual, in std, from which Huber counts a row less, or at which bisquare gives it no weight;
             None for 1.345 and 4.685, which cost 5 % efficiency when there is no outlier.
         max_iterations: Most passes with row weights.
         tolerance: Change of the fit at which to stop, in standard deviations.
@@ -180,7 +180,7 @@ class _RowWeights:
         return weight
 
     def scale(self, floors: Array) -> Array:
-        """Robust deviation of each channel's residuals, (n_channels,); as before for a channel without rows."""
+        """Robust std of each channel's residuals, (n_channels,); as before for a channel without rows."""
         result = self.used.copy()
         for channel, parts in enumerate(self.sample):
             if not parts:

@@ -70,8 +70,8 @@ def save(fit: Fit, path: str | Path) -> None:
     }
     if fit.reference is not None:
         arrays["reference"] = fit.reference
-    if fit.open_directions is not None:
-        arrays["open"] = fit.open_directions
+    if fit.null_space is not None:
+        arrays["open"] = fit.null_space
     if fit.friction_view is not None:
         arrays |= fit.friction_view.stored()
     arrays |= _solve_arrays(fit.solve)

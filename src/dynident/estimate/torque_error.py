@@ -49,7 +49,7 @@ class TorqueErrorEstimate(ParameterEstimate):
         return self.values - self.nominal
 
     def table(self) -> str:
-        """The parameters as text: name, nominal, correction, value, deviation, unit, expression."""
+        """The parameters as text: name, nominal, correction, value, standard deviation, unit, expression."""
         expressions = self.names if self.coordinates is None else self.coordinates.expressions
         head = ("parameter", "nominal", "correction", "value", "std", "unit", "stands for")
         lines = [

@@ -61,7 +61,7 @@ class Bounds:
     @staticmethod
     def of(robot: Robot) -> Bounds:
         """The robot's own limits; none where it states none."""
-        limits = [robot.joints[robot.active[i]].limits for i in robot.moving]
+        limits = [joint.limits for joint in robot.moving_joints]
         return Bounds(
             np.array([-math.inf if one.lower is None else one.lower for one in limits]),
             np.array([math.inf if one.upper is None else one.upper for one in limits]),

@@ -12,20 +12,10 @@ if TYPE_CHECKING:
         export_c as export_c,
     )
     from dynident.export.c_functions import Counts as Counts
+    from dynident.export.fit_export import FitExport as FitExport, export_fit as export_fit
     from dynident.export.mjcf import export_mjcf as export_mjcf
     from dynident.export.overlay import export_yaml as export_yaml
     from dynident.export.urdf import export_urdf as export_urdf
     from dynident.export.verification import Exported as Exported, ExportError as ExportError
 else:
-    __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.export.c_export": "CAgreement CExport check_c export_c",
-            "dynident.export.c_functions": "Counts",
-            "dynident.export.mjcf": "export_mjcf",
-            "dynident.export.overlay": "export_yaml",
-            "dynident.export.urdf": "export_urdf",
-            "dynident.export.verification": "Exported ExportError",
-        },
-        {"CExportError": "ExportError"},
-    )
+    __getattr__, __dir__, __all__ = lazy_names(__name__, {"CExportError": "ExportError"})

@@ -160,9 +160,9 @@ def _motion(code: CCode) -> MotionSamples:
     robot = code.model.robot
     q, dq, ddq = random_states(robot, _SAMPLES, seed=7)
     rng = np.random.default_rng(11)
-    dq = dq * 10.0 ** rng.uniform(-3.0, 0.0, (_SAMPLES, 1))  # friction has its bends at low speed
+    dq = dq * 10.0 ** rng.uniform(-3.0, 0.0, (_SAMPLES, 1))  # friction has its bends at low velocity
     half = _SAMPLES // 2
-    stride = min((spring.radius for spring in code.model.springs), default=1e-2)
+    stride = min((radius for _, radius in code.model.springs), default=1e-2)
     steps = rng.normal(0.0, stride, (_SAMPLES - half, q.shape[1]))
     q[half:] = 0.5 * q[half - 1] + np.cumsum(steps, axis=0)
     dddq = rng.normal(0.0, 30.0, q.shape)
@@ -286,7 +286,7 @@ def _doubts(code: CCode, variant: Variant, samples: MotionSamples) -> Array:
     for term in base.terms:
         doubt = _QUOTIENT if isinstance(term, Zero) else 0.0
         if isinstance(term, FrictionTerm) and term.law.remembers:
-            doubt = _ROUNDING / min(spring.radius for spring in code.model.springs)
+            doubt = _ROUNDING / min(radius for _, radius in code.model.springs)
         if isinstance(term, FrictionTerm) and term.law.wavy:
             angles = np.abs(term.directions(robot)) @ np.abs(samples.q).max(0) / term.units(robot)
             doubt = digits * max(term.scales) * float(angles.max(initial=0.0))

@@ -12,7 +12,7 @@ import numpy as np
 from dynident._version import __version__
 from dynident.dynamics.jit.program import Op
 from dynident.export.c_functions import CFunction, CNumber, Counts, literal, mass_is_known, statements
-from dynident.export.c_model import CModel, Spring, Variant
+from dynident.export.c_model import CModel, Variant
 from dynident.robot.parameters import LINK_SYMBOLS
 
 MARK = "Written by dynident"  # how a file that may be replaced begins
@@ -234,17 +234,17 @@ class CCode:
         difference = f"memory->started ? q[i] - memory->q[i] : {zero}"
         lines += [moved, f"    {number} x;", f"    for (int i = 0; i < {n}; i++) moved[i] = {difference};"]
         for i, spring in enumerate(self.model.springs):
-            lines += [f"    {line}" for line in self._push(i, spring)]
+            lines += [f"    {line}" for line in self._push(i, *spring)]
         lines.append(f"    for (int i = 0; i < {n}; i++) memory->q[i] = q[i];")
         return [*lines, "    memory->started = 1;", "}"]
 
-    def _push(self, i: int, spring: Spring) -> list[str]:
+    def _push(self, i: int, direction: tuple[float, ...], slip: float) -> list[str]:
         parts = [
             f"moved[{j}]" if share == 1.0 else f"({literal(share, self.number)}) * moved[{j}]"
-            for j, share in enumerate(spring.direction)
+            for j, share in enumerate(direction)
             if share
         ]
-        radius = literal(spring.radius, self.number)
+        radius = literal(slip, self.number)
         return [
             f"x = memory->spring[{i}] + {' + '.join(parts)};",
             f"memory->spring[{i}] = x > {radius} ? {radius} : x < -{radius} ? -{radius} : x;",

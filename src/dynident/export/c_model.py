@@ -22,17 +22,9 @@ VARIANTS: tuple[Variant, Variant] = ("base", "standard")
 Exportable = Fit | TorqueModel | Robot
 
 
-@dataclass(frozen=True)
-class Spring:
-    """A stop operator.
-
-    Attributes:
-        direction: (n_joints,) how far its element moves with each joint.
-        radius: At which it slips, in the unit of the element's position.
-    """
-
-    direction: tuple[float, ...]
-    radius: float
+# A stop operator: how far its element moves with each joint, (n_joints,), and the radius at which it slips, in the unit
+# of the element's position.
+Spring = tuple[tuple[float, ...], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +71,7 @@ class CModel:
         for term in self.terms:
             if isinstance(term, FrictionTerm) and term.law.remembers:
                 for unit, direction in zip(term.units(self.robot), term.directions(self.robot), strict=True):
-                    found += [Spring(tuple(map(float, direction)), unit * radius) for radius in term.scales]
+                    found += [(tuple(map(float, direction)), unit * radius) for radius in term.scales]
         return tuple(found)
 
     def values(self, variant: Variant) -> Array:

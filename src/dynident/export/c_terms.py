@@ -96,8 +96,7 @@ class DualFunctions:
 # Terms that follow a motion, on recorded numbers: what they add to the torque, and their columns.
 #
 # Laws of friction are not written a second time: those of the library run on arrays of recorded numbers. Joint zeros
-# are
-# the exact derivative of the links' torque, where the library takes a difference quotient: single precision has no
+# are the exact derivative of the links' torque, where the library takes a difference quotient: single precision has no
 # digits to spare for one.
 
 
@@ -143,7 +142,7 @@ class Sheet:
         return [next(values) if x else 0.0 for x in given]
 
     def state(self, moving: bool = True, accelerating: bool = True) -> State:
-        """The robot in the recorded state, or at rest, or at constant speeds."""
+        """The robot in the recorded state, or at rest, or at constant velocities."""
         still: list[Number] = [0.0] * self.n
         dq, ddq = self.dq if moving else still, self.ddq if accelerating else still
         return make_state(self.robot, self.recorder, self.q, dq, ddq)
@@ -211,7 +210,7 @@ def _laws(term: FrictionTerm, sheet: Sheet) -> list[list[Number]]:
     wound: list[Any] = []
     if term.law.remembers:
         motion = ElementMotion()
-        shares = [mul(1.0 / spring.radius, x) for spring, x in zip(sheet.model.springs, sheet.springs, strict=True)]
+        shares = [mul(1.0 / radius, x) for (_, radius), x in zip(sheet.model.springs, sheet.springs, strict=True)]
         wound = [_column(shares[k :: len(term.scales)]) for k in range(len(term.scales))]
     else:
         motion = ElementMotion(
@@ -225,10 +224,6 @@ def _laws(term: FrictionTerm, sheet: Sheet) -> list[list[Number]]:
         )
     found = term.values(motion, wound)
     return [[column[number, 0] for column in found] for number in range(len(directions))]
-
-
-def _loads(term: FrictionTerm, sheet: Sheet) -> list[Number]:
-    return map_values(term.load_shares(sheet.robot), sheet.reference_torque)
 
 
 def _column(numbers: Sequence[Number]) -> Any:
@@ -264,7 +259,7 @@ def _upright_entries(term: Tilt, sheet: Sheet) -> Iterator[Entry]:
 def _joints(term: Zero, sheet: Sheet) -> list[int]:
     """The joints whose zeros a term is for, among the moving ones."""
     robot = sheet.robot
-    labels = [str(robot.joints[robot.active[i]].number) for i in robot.moving]
+    labels = [str(joint.number) for joint in robot.moving_joints]
     return [labels.index(column.place) for column in term.columns(robot)]
 
 

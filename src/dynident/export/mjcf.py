@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +11,30 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.terms import TermsLike
-from dynident.export.source_files import check_export_target, check_same_tree, edited_file, origin_files
-from dynident.export.urdf import head_comment, moved_files
+from dynident.export.source_files import (
+    KeptBody,
+    KeptFile,
+    check_export_target,
+    check_same_tree,
+    edited_file,
+    head_comment,
+    moved_files,
+)
 from dynident.export.values import (
     Holding,
     beside_the_tree,
     classical,
     link_rows,
-    merged_words,
     named_parts,
     on_joints,
-    same,
-    split_link,
     standard_values,
     text,
     with_all_joints_free,
 )
 from dynident.export.verification import (
-    Agreement,
     Exported,
     ExportError,
-    agreement,
     mujoco_torque,
-    states_within_limits,
     write_proved,
 )
 from dynident.export.xml_edit import Edits, Span, parse_spans
@@ -53,57 +53,7 @@ _EMPTY = {"mass": "0", "pos": "0 0 0", "diaginertia": "0 0 0"}
 _ATTRIBUTES = ("armature", "damping", "frictionloss")
 
 
-@dataclass
-class _MjcfBody:
-    """A body of the text: its element, its joints', and what MuJoCo makes of it."""
-
-    span: Span
-    joints: list[Span] = field(default_factory=list)
-    on: int = BASE  # the robot's link it is part of
-    chi: Array = field(default_factory=lambda: np.zeros(10))  # its own parameters in that link's frame
-
-
-@dataclass(frozen=True)
-class MjcfFile:
-    """An MJCF file that is to be kept.
-
-    Attributes:
-        content: Its bytes.
-        robot: The robot in it.
-        root: Its root element.
-        bodies: Its bodies, in MuJoCo's order.
-        model: MuJoCo's model.
-    """
-
-    content: bytes
-    robot: Robot
-    root: Span
-    bodies: tuple[_MjcfBody, ...]
-    model: Any
-
-    @property
-    def joints(self) -> list[Span]:
-        """The joints' elements, in MuJoCo's order."""
-        return [joint for body in self.bodies for joint in body.joints]
-
-    def own_places(self) -> dict[str, tuple[Span, tuple[float, ...]]]:
-        """Elements and numbers of passive joints and tendons, by the labels that the reader gives them."""
-        model, places = self.model, {}
-        for j, span in enumerate(self.joints):
-            if j not in self.robot.active:
-                places[f"p{j + 1}"] = span, self.numbers(j)
-        tendons = [span for part in self.root.all("tendon") for span in part.children]
-        for t, span in enumerate(tendons):
-            label = re.sub(r"\W+", "_", span.attributes.get("name", "")) or f"t{t + 1}"
-            places[label] = span, (model.tendon_armature[t], model.tendon_damping[t], model.tendon_frictionloss[t])
-        return places
-
-    def numbers(self, j: int) -> tuple[float, ...]:
-        """Armature, damping and dry friction of joint j."""
-        return self.model.dof_armature[j], self.model.dof_damping[j], self.model.dof_frictionloss[j]
-
-
-def read_mjcf_file(path: Path) -> MjcfFile:
+def read_mjcf_file(path: Path) -> KeptFile:
     """An MJCF file's bytes with what MuJoCo and dynident read in them.
 
     Raises:
@@ -112,10 +62,10 @@ def read_mjcf_file(path: Path) -> MjcfFile:
     robot, content, model = load_robot(path), path.read_bytes(), compiled_mjcf(path)
     root = parse_spans(content)
     made = [span.tag for span in root.walk() if span.tag in _MAKERS]
-    bodies: list[_MjcfBody] = []
+    found: list[tuple[Span, list[Span]]] = []
     for world in root.all("worldbody"):
-        _collect(world, None, bodies)
-    names = [body.span.attributes.get("name", "") for body in bodies]
+        _collect(world, None, found)
+    names = [span.attributes.get("name", "") for span, _ in found]
     theirs = [model.body(b).name for b in range(1, model.nbody)]
     if made or names != theirs:
         words = f"<{made[0]}>" if made else "bodies in another order than MuJoCo's"
@@ -125,8 +75,14 @@ def read_mjcf_file(path: Path) -> MjcfFile:
         )
     for compiler in root.all("compiler"):
         _check_compiler(compiler, path)
-    _place(bodies, model)
-    return MjcfFile(content, robot, root, tuple(bodies), model)
+    parts = zip(model.dof_armature, model.dof_damping, model.dof_frictionloss, strict=True)
+    joints = tuple(zip((joint for _, joints in found for joint in joints), parts, strict=True))
+    beside = {f"p{j + 1}": joint for j, joint in enumerate(joints) if j not in robot.active}
+    tendons = [span for part in root.all("tendon") for span in part.children]
+    for t, span in enumerate(tendons):
+        label = re.sub(r"\W+", "_", span.attributes.get("name", "")) or f"t{t + 1}"
+        beside[label] = span, (model.tendon_armature[t], model.tendon_damping[t], model.tendon_frictionloss[t])
+    return KeptFile(content, robot, root, _bodies(found, model), joints, beside)
 
 
 def _check_compiler(compiler: Span, path: Path) -> None:
@@ -138,23 +94,22 @@ def _check_compiler(compiler: Span, path: Path) -> None:
         raise ExportError(f"{path}: settotalmass scales every mass; remove it from <compiler> first")
 
 
-def _collect(span: Span, body: _MjcfBody | None, found: list[_MjcfBody]) -> None:
-    """Bodies in the order of the text, parents first; a `<frame>` belongs to the body around it."""
+def _collect(span: Span, joints: list[Span] | None, found: list[tuple[Span, list[Span]]]) -> None:
+    """Bodies and their joints in the order of the text, parents first; a `<frame>` belongs to the body around it."""
     for child in span.children:
         if child.tag == "body":
-            own = _MjcfBody(child)
-            found.append(own)
-            _collect(child, own, found)
+            found.append((child, []))
+            _collect(child, found[-1][1], found)
         elif child.tag == "frame":
-            _collect(child, body, found)
-        elif child.tag == "joint" and body is not None:
-            body.joints.append(child)
+            _collect(child, joints, found)
+        elif child.tag == "joint" and joints is not None:
+            joints.append(child)
 
 
-def _place(bodies: list[_MjcfBody], model: Any) -> None:
+def _bodies(found: list[tuple[Span, list[Span]]], model: Any) -> tuple[KeptBody, ...]:
     """Which link each body is part of, and its parameters there."""
-    frames = [(BASE, Transform.identity())]
-    for b, body in enumerate(bodies, 1):
+    frames, bodies = [(BASE, Transform.identity())], []
+    for b, (span, joints) in enumerate(found, 1):
         on, frame = frames[int(model.body_parentid[b])]
         place = frame @ Transform(quaternion_matrix(model.body_quat[b]), model.body_pos[b])
         if model.body_jntnum[b]:
@@ -162,18 +117,19 @@ def _place(bodies: list[_MjcfBody], model: Any) -> None:
         frames.append((on, place))
         turned = quaternion_matrix(model.body_iquat[b])
         own = from_urdf(model.body_mass[b], model.body_ipos[b], turned, np.diag(model.body_inertia[b]))
-        body.on, body.chi = on, in_frame(own, place.rotation, place.translation)
+        name = span.attributes.get("name") or f"the body at byte {span.start}"
+        bodies.append(KeptBody(name, span, on, in_frame(own, place.rotation, place.translation), bool(joints)))
+    return tuple(bodies)
 
 
-def held_in(file: MjcfFile, robot: Robot, values: Mapping[str, float]) -> tuple[Holding, dict[str, tuple[float, ...]]]:
+def held_in(file: KeptFile, robot: Robot, values: Mapping[str, float]) -> tuple[Holding, dict[str, tuple[float, ...]]]:
     """Values as attributes of the file's joints, and those of passive joints and tendons by label."""
-    places = file.own_places()
     beside: dict[str, tuple[float, ...]] = {}
     own: dict[str, float] = {}
     for element in robot.elements:
         names = [element.names.get(symbol, "") for symbol in ("Ia", "Fv", "Fc")]
         numbers = tuple(values.get(name, 0.0) for name in names)
-        if element.label in places and min(numbers) >= 0.0:
+        if element.label in file.beside and min(numbers) >= 0.0:
             beside[element.label] = numbers
             own.update({name: values[name] for name in names if name in values})
     rest = {name: value for name, value in values.items() if name not in own}
@@ -182,64 +138,48 @@ def held_in(file: MjcfFile, robot: Robot, values: Mapping[str, float]) -> tuple[
 
 
 def edited_mjcf(
-    file: MjcfFile, robot: Robot, chi: Array, holding: Holding, beside: Mapping[str, tuple[float, ...]], head: str
-) -> tuple[bytes, list[str]]:
+    path: Path, robot: Robot, values: Mapping[str, float], beyond: list[str], locked: Mapping[int, float], note: str
+) -> tuple[bytes, Mapping[str, float], tuple[str, ...], list[str]]:
     """The user's MJCF with identified values.
 
     Args:
-        file: The file.
+        path: The file.
         robot: The robot.
-        chi: (n_links, 10) standard parameters of its links.
-        holding: Rotor inertia and friction of its joints.
-        beside: Those of passive joints and tendons, by label.
-        head: Comment for the top.
+        values: Standard values.
+        beyond: What stands beside them and the file cannot hold, in words.
+        locked: Joints that were held.
+        note: For the top of the file.
 
     Returns:
-        The bytes, and warnings.
+        The bytes, the values they hold, what they do not, and warnings.
     """
+    file = read_mjcf_file(path)
+    check_same_tree(file.robot, robot, str(path))
+    holding, beside = held_in(file, robot, values)
+    lost = (*holding.lost, *beyond, *beside_the_tree(robot, "MJCF", file.robot, locked))
     edits = Edits(file.content)
-    edits.head(file.root, head)
-    warnings = _write_links(edits, file, robot, chi)
-    for i, j in enumerate(robot.active):
-        new = (holding.inertia[i], holding.viscous[i], holding.coulomb[i])
-        _write_numbers(edits, file.joints[j], new, file.numbers(j))
-    places = file.own_places()
-    for label, numbers in beside.items():
-        _write_numbers(edits, places[label][0], numbers, places[label][1])
-    return edits.result(), warnings
+    edits.head(file.root, head_comment(robot, lost, note))
 
-
-def _write_numbers(edits: Edits, span: Span, new: tuple[float, ...], old: tuple[float, ...]) -> None:
-    """Armature, damping and dry friction of a joint or tendon, those that changed."""
-    changed = {name: text(a) for name, a, b in zip(_ATTRIBUTES, new, old, strict=True) if a != b}
-    if changed:
-        edits.set(span, **changed)
-
-
-def _write_links(edits: Edits, file: MjcfFile, robot: Robot, chi: Array) -> list[str]:
-    """New inertials of the links that changed; returns warnings."""
-    warnings, old = [], file.robot.link_parameters()
-    last = {body.on: body for body in file.bodies if body.joints}
-    for place, joint in enumerate(robot.joints):
-        if same(chi[place], old[place]):
-            continue
-        label = link_label(joint)
-        if place not in last:
-            raise ExportError(
-                f"{label}: is only a joint in the file, which has several on one body, and cannot hold a mass; have a "
-                "new file made (fresh)"
-            )
-        parts = {_name(b): b for b in file.bodies if b.on == place and b is not last[place]}
-        own, emptied = split_link(chi[place], {name: body.chi for name, body in parts.items()}, label)
+    def put(body: KeptBody, own: Array, label: str) -> None:
         classical(own, label, "MJCF")
-        _write_body(edits, last[place], inertial_attributes(own))
-        for name in emptied:
-            _write_body(edits, parts[name], _EMPTY)
-        warnings += [merged_words(label, emptied)] if emptied else []
-    return warnings
+        _write_body(edits, body, inertial_attributes(own))
+
+    warnings = file.write_links(robot, link_rows(robot, values), put, lambda body: _write_body(edits, body, _EMPTY))
+    for i, j in enumerate(robot.active):
+        _write_numbers(edits, file.joints[j], (holding.inertia[i], holding.viscous[i], holding.coulomb[i]))
+    for label, numbers in beside.items():
+        _write_numbers(edits, file.beside[label], numbers)
+    return edits.result(), holding.values, lost, warnings
 
 
-def _write_body(edits: Edits, body: _MjcfBody, attributes: dict[str, str]) -> None:
+def _write_numbers(edits: Edits, place: tuple[Span, tuple[float, ...]], new: tuple[float, ...]) -> None:
+    """Armature, damping and dry friction of a joint or tendon, those that changed."""
+    changed = {name: text(a) for name, a, b in zip(_ATTRIBUTES, new, place[1], strict=True) if a != b}
+    if changed:
+        edits.set(place[0], **changed)
+
+
+def _write_body(edits: Edits, body: KeptBody, attributes: dict[str, str]) -> None:
     inertial = body.span.first("inertial")
     if inertial is None:
         words = " ".join(f'{name}="{value}"' for name, value in attributes.items())
@@ -248,10 +188,6 @@ def _write_body(edits: Edits, body: _MjcfBody, attributes: dict[str, str]) -> No
     other = "fullinertia" if "diaginertia" in attributes else "diaginertia"
     edits.unset(inertial, *(name for name in (*_TURNED, other) if name not in attributes))
     edits.set(inertial, **attributes)
-
-
-def _name(body: _MjcfBody) -> str:
-    return body.span.attributes.get("name") or f"the body at byte {body.span.start}"
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -289,7 +225,7 @@ def export_mjcf(
     """
     import_mujoco()  # without it nothing can be proved
     kept = edited_file(robot, "mujoco", source, fresh)
-    target = check_export_target(path, (".xml",), (*origin_files(robot), *([kept] if kept else [])))
+    target = check_export_target(path, (".xml",), robot, kept)
     locked, robot = robot.locked, with_all_joints_free(robot)
     standard, beyond = standard_values(robot, values, terms)
     _check_bodies(robot, standard)
@@ -301,14 +237,10 @@ def export_mjcf(
         body = mujoco_xml(robot, held, ModelOptions(stops=True))
         content = f"{head_comment(robot, lost, note)}\n{body}\n".encode()
     else:
-        content, held, lost, warnings = _edit_kept_file(kept, robot, standard, beyond, locked, note)
+        content, held, lost, warnings = edited_mjcf(kept, robot, standard, beyond, locked, note)
         warnings += moved_files(content, kept, target)
-    states = states_within_limits(robot)
-
-    def prove(trial: Path) -> Agreement:
-        return agreement(robot, held, standard, mujoco_torque(trial, robot, states), states, "MuJoCo")
-
-    return Exported(target, "MJCF", write_proved(target, content, prove), lost, tuple(warnings))
+    proved = write_proved(target, content, robot, (held, standard), mujoco_torque, "MuJoCo")
+    return Exported(target, "MJCF", proved, lost, tuple(warnings))
 
 
 def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
@@ -329,21 +261,6 @@ def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, fl
     gone = {name for names in reasons.values() for name in names}
     words = [reason.format(", ".join(names)) for reason, names in reasons.items()]
     return {name: value for name, value in values.items() if name not in gone}, words
-
-
-def _edit_kept_file(
-    file: Path, robot: Robot, values: Mapping[str, float], beyond: list[str], locked: Mapping[int, float], note: str
-) -> tuple[bytes, Mapping[str, float], tuple[str, ...], list[str]]:
-    """The user's file with new numbers, the values it holds, what it does not, and warnings."""
-
-    found = read_mjcf_file(file)
-    check_same_tree(found.robot, robot, str(file))
-    holding, beside = held_in(found, robot, values)
-    lost = (*holding.lost, *beyond, *beside_the_tree(robot, "MJCF", found.robot, locked))
-    content, warnings = edited_mjcf(
-        found, robot, link_rows(robot, values), holding, beside, head_comment(robot, lost, note)
-    )
-    return content, holding.values, lost, warnings
 
 
 def _check_bodies(robot: Robot, values: Mapping[str, float]) -> None:

@@ -12,17 +12,15 @@ import numpy as np
 from dynident._version import __version__
 from dynident.arrays import Array
 from dynident.dynamics.terms import TermsLike, all_columns, resolve_terms
+from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.fit import Fit
 from dynident.export.source_files import check_export_target, origin_files
 from dynident.export.values import standard_values, with_all_joints_free
 from dynident.export.verification import (
-    Agreement,
     Exported,
     ExportError,
-    agreement,
     own_torque,
-    states_within_limits,
     write_proved,
 )
 from dynident.identifiability.base import BaseParameters, base_parameters
@@ -64,7 +62,7 @@ def export_yaml(
         ExportError: When the file cannot be read back as the robot, or its torque differs; nothing is written then.
         InputError: When the target cannot be written, is a file the robot came from, or there is nothing to stand on.
     """
-    target = check_export_target(path, (".yaml", ".yml"), origin_files(robot))
+    target = check_export_target(path, (".yaml", ".yml"), robot)
     found = _base_parameters(robot, estimate, terms)
     if values is None:
         if estimate is None:
@@ -84,13 +82,13 @@ def export_yaml(
         *_base_sets(found, beta, None if estimate is None else estimate.std),
         *(["  standard-std:", *_numbers(spreads)] if spreads else []),
     ]
-    states, free = states_within_limits(with_all_joints_free(robot)), with_all_joints_free(robot)
 
-    def prove(trial: Path) -> Agreement:
+    def torque(trial: Path, free: Robot, states: MotionSamples) -> Array:
         _check_robot(trial, robot)
-        return agreement(free, standard, standard, own_torque(trial, free, states), states, "dynident")
+        return own_torque(trial, free, states)
 
-    proved = write_proved(target, ("\n".join(lines) + "\n").encode(), prove)
+    content = ("\n".join(lines) + "\n").encode()
+    proved = write_proved(target, content, with_all_joints_free(robot), (standard, standard), torque)
     return Exported(target, "YAML", proved, lost)
 
 
@@ -108,7 +106,7 @@ def _finite_deviations(deviations: Mapping[str, float], values: Mapping[str, flo
     """The deviations that are known; those of what the data does not determine are infinite."""
     for name in deviations:
         if name not in values:
-            raise UnknownNameError("parameter with a deviation", str(name), values)
+            raise UnknownNameError("parameter with a standard deviation", str(name), values)
     return {name: float(x) for name, x in deviations.items() if np.isfinite(x)}
 
 

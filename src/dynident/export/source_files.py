@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from dynident._version import __version__
+from dynident.arrays import Array
 from dynident.errors import InputError, RobotFileError
+from dynident.export.values import same, split_link
 from dynident.export.verification import ExportError
+from dynident.export.xml_edit import Span, comment
 from dynident.files import check_target
 from dynident.robot.load import bundled_names
 from dynident.robot.model import Robot
+from dynident.robot.physicality import link_label
 from dynident.schema import parse_yaml, read_text
 
 _MOST_OVERLAYS = 10
@@ -46,13 +54,14 @@ def _base_of(path: Path) -> str | None:
     return base if isinstance(base, str) else None
 
 
-def check_export_target(path: str | Path, suffixes: tuple[str, ...], protected: tuple[Path, ...]) -> Path:
+def check_export_target(path: str | Path, suffixes: tuple[str, ...], robot: Robot, kept: Path | None = None) -> Path:
     """The path to write to, refused before any work is done for it.
 
     Args:
         path: Where to.
         suffixes: Endings the format may have, such as ".urdf".
-        protected: Files that must stay as they are.
+        robot: The robot, whose own files must stay as they are.
+        kept: The user's file that is edited, which must stay, too.
 
     Raises:
         InputError: When it cannot be written, has another ending, or is a file the robot came from.
@@ -61,7 +70,7 @@ def check_export_target(path: str | Path, suffixes: tuple[str, ...], protected: 
     target = Path(path)
     if target.suffix.lower() not in suffixes:
         raise InputError(f"{target}: must end in {' or '.join(suffixes)}, so that it is read as what it is")
-    for file in protected:
+    for file in (*origin_files(robot), *([kept] if kept else [])):
         if target.resolve() == file.resolve() or (target.exists() and file.exists() and target.samefile(file)):
             raise InputError(f"{target}: is the file the robot was read from; give the export another name")
     return target
@@ -148,3 +157,105 @@ def check_same_tree(file: Robot, robot: Robot, source: str) -> None:
             f"{source}: passive joints move otherwise than those of robot {robot.name}, whose overlay says how they "
             "follow; write that into the file (a <mimic> in URDF), or have a new one made (fresh)"
         )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The user's own file with new numbers: its bodies, its joints, and what the reader should know.
+
+
+@dataclass(frozen=True)
+class KeptBody:
+    """A body of a file that is to be kept.
+
+    Attributes:
+        name: Its name, or where it stands.
+        span: Its element.
+        on: The robot's link it is part of, or `BASE`.
+        chi: (10,) its own parameters in that link's frame.
+        leads: Whether it is the one that the joint moves; others are fixed to it.
+    """
+
+    name: str
+    span: Span
+    on: int
+    chi: Array
+    leads: bool
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """A URDF or MJCF file that is to be kept.
+
+    Attributes:
+        content: Its bytes.
+        robot: The robot in it.
+        root: Its root element.
+        bodies: Its bodies, parents first.
+        joints: Element of every joint of the robot, with the rotor inertia and friction it has in this format.
+        beside: The same of passive joints and tendons, by the labels that the reader gives them.
+    """
+
+    content: bytes
+    robot: Robot
+    root: Span
+    bodies: tuple[KeptBody, ...]
+    joints: tuple[tuple[Span, tuple[float, ...]], ...]
+    beside: Mapping[str, tuple[Span, tuple[float, ...]]] = field(default_factory=dict)
+
+    def write_links(
+        self,
+        robot: Robot,
+        chi: Array,
+        put: Callable[[KeptBody, Array, str], None],
+        clear: Callable[[KeptBody], None],
+    ) -> list[str]:
+        """New parameters of the links that changed.
+
+        Args:
+            robot: The robot.
+            chi: (n_links, 10) standard parameters of its links.
+            put: Gives a body parameters (10,); the label of its link is for messages.
+            clear: Takes a body's away.
+
+        Returns:
+            Warnings.
+        """
+        warnings, old = [], self.robot.link_parameters()
+        leading = {body.on: body for body in self.bodies if body.leads}
+        for place, joint in enumerate(robot.joints):
+            if same(chi[place], old[place]):
+                continue
+            label = link_label(joint)
+            if place not in leading:
+                raise ExportError(
+                    f"{label}: is only a joint in the file, which has several on one body, and cannot hold a mass; "
+                    "have a new file made (fresh)"
+                )
+            fixed = {body.name: body for body in self.bodies if body.on == place and body is not leading[place]}
+            own, emptied = split_link(chi[place], {name: body.chi for name, body in fixed.items()}, label)
+            put(leading[place], own, label)
+            for name in emptied:
+                clear(fixed[name])
+            if emptied:
+                names = ", ".join(emptied)
+                why = "because what would be left beside them is no body"
+                warnings.append(f"{label}: holds the masses of {names} as well, {why}")
+        return warnings
+
+
+def head_comment(robot: Robot, lost: tuple[str, ...], note: str) -> str:
+    """The comment on top of a file: where its numbers come from and what it does not hold."""
+    lines = [f"dynident: {__version__}, identified values of {robot.name}, SI units."]
+    lines += [" ".join(note.split())] if note.strip() else []
+    lines += [f"Not in this file: {words}." for words in lost]
+    return comment(lines)
+
+
+def moved_files(content: bytes, source: Path | None, target: Path) -> list[str]:
+    """A warning for meshes named relative to a folder that the new file is not in."""
+    if source is None or source.resolve().parent == target.resolve().parent:
+        return []
+    names = re.findall(rb"""(?:filename|file)\s*=\s*["'](?![a-z]+:|/)([^"']+)["']""", content)
+    return (
+        [f"meshes such as {names[0].decode(errors='replace')} are named relative to {source.parent}"] if names else []
+    )

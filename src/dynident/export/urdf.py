@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from dynident._version import __version__
 from dynident.arrays import Array
 from dynident.dynamics.terms import TermsLike
-from dynident.export.source_files import check_export_target, check_same_tree, edited_file, origin_files
+from dynident.export.source_files import (
+    KeptBody,
+    KeptFile,
+    check_export_target,
+    check_same_tree,
+    edited_file,
+    head_comment,
+    moved_files,
+)
 from dynident.export.values import (
     Holding,
     beside_the_tree,
     classical,
     link_rows,
-    merged_words,
     on_joints,
-    same,
-    split_link,
     standard_values,
     text,
     with_all_joints_free,
 )
 from dynident.export.verification import (
-    Agreement,
     Exported,
     ExportError,
-    agreement,
     own_torque,
-    states_within_limits,
     write_proved,
 )
-from dynident.export.xml_edit import Edits, Span, comment, parse_spans, quoteattr
+from dynident.export.xml_edit import Edits, Span, parse_spans, quoteattr
 from dynident.robot.algebra import rpy_matrix
 from dynident.robot.load import robot_from_urdf
-from dynident.robot.model import BASE, Joint, Limits, Robot, Transform
+from dynident.robot.model import BASE, Joint, Robot, Transform
 from dynident.robot.parameters import in_frame
 from dynident.robot.physicality import link_label, sentences, violations
 from dynident.robot.urdf import UrdfReader
@@ -47,35 +46,34 @@ from dynident.robot.urdf import UrdfReader
 _INERTIA = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
 
-@dataclass(frozen=True)
-class UrdfFile:
-    """A URDF that is to be kept.
+def read_urdf_file(path: Path) -> KeptFile:
+    """A URDF's bytes with what dynident reads in them.
 
-    Attributes:
-        content: Its bytes.
-        robot: The robot in it.
-        links: (10,) own parameters of every link, in its own frame.
-        carrier: The moving joint that carries each link (None for the base), and its frame in that joint's link.
+    Raises:
+        ExportError: When it is not UTF-8.
     """
-
-    content: bytes
-    robot: Robot
-    links: Mapping[str, Array]
-    carrier: Mapping[str, tuple[str | None, Transform]]
-
-
-def read_urdf_file(content: bytes, source: str) -> UrdfFile:
-    """A URDF's bytes with what dynident reads in them."""
+    content = path.read_bytes()
     try:
         words = content.decode()
     except UnicodeDecodeError:
-        raise ExportError(f"{source}: is not UTF-8 text; convert it first") from None
-    robot = robot_from_urdf(words, source)
-    return UrdfFile(content, robot, *UrdfReader(words, source).parts())
+        raise ExportError(f"{path}: is not UTF-8 text; convert it first") from None
+    robot, root = robot_from_urdf(words, str(path)), parse_spans(content)
+    own, carrier = UrdfReader(words, str(path)).parts()
+    links, joints = ({span.attributes.get("name", ""): span for span in root.all(tag)} for tag in ("link", "joint"))
+    place = {joint.name: j for j, joint in enumerate(robot.joints)}
+    bodies = []
+    for name, (on, frame) in carrier.items():
+        chi = in_frame(own[name], frame.rotation, frame.translation)
+        leads = on is not None and robot.joints[place[on]].link == name
+        bodies.append(KeptBody(name, links[name], BASE if on is None else place[on], chi, leads))
+    known = robot.value_set()
+    numbers = [tuple(known.get(f"{symbol}{joint.number}", 0.0) for symbol in ("Fv", "Fc")) for joint in robot.joints]
+    elements = [joints[joint.name] for joint in robot.joints]
+    return KeptFile(content, robot, root, tuple(bodies), tuple(zip(elements, numbers, strict=True)))
 
 
 def edited_urdf(
-    file: UrdfFile, robot: Robot, chi: Array, holding: Holding, *, limits: bool, head: str
+    file: KeptFile, robot: Robot, chi: Array, holding: Holding, *, limits: bool, head: str
 ) -> tuple[bytes, list[str]]:
     """The user's URDF with identified values.
 
@@ -90,57 +88,54 @@ def edited_urdf(
     Returns:
         The bytes, and warnings.
     """
-    root, edits, warnings = parse_spans(file.content), Edits(file.content), []
-    edits.head(root, head)
-    links = {span.attributes.get("name", ""): span for span in root.all("link")}
-    joints = {span.attributes.get("name", ""): span for span in root.all("joint")}
-    old = file.robot.link_parameters()
-    for place, joint in enumerate(robot.joints):
-        if same(chi[place], old[place]):
-            continue
-        label = link_label(joint)
-        own, emptied = split_link(chi[place], _fixed_to(file, joint.name, joint.link), label)
-        _write_body(edits, links[joint.link], own, label)
-        for name in emptied:
-            for inertial in links[name].all("inertial"):  # a second one would take the place of the first
-                edits.remove(inertial)
-        warnings += [merged_words(label, emptied)] if emptied else []
-    known = file.robot.value_set()
+    edits = Edits(file.content)
+    edits.head(file.root, head)
+
+    def clear(body: KeptBody) -> None:
+        for inertial in body.span.all("inertial"):  # a second one would take the place of the first
+            edits.remove(inertial)
+
+    warnings = file.write_links(robot, chi, lambda body, own, label: _write_body(edits, body.span, own, label), clear)
     for i, j in enumerate(robot.active):
-        joint = robot.joints[j]
-        before = (known.get(f"Fv{joint.number}", 0.0), known.get(f"Fc{joint.number}", 0.0))
-        _write_friction(edits, joints[joint.name], (holding.viscous[i], holding.coulomb[i]), before)
+        span, old = file.joints[j]
+        new = {"damping": holding.viscous[i], "friction": holding.coulomb[i]}
+        changed = {key: text(a) for (key, a), b in zip(new.items(), old, strict=True) if a != b}
+        _write_child(edits, span, "dynamics", changed, {key: text(a) for key, a in new.items()})
     if limits:
-        for there, here in zip(file.robot.joints, robot.joints, strict=True):
-            _write_limits(edits, joints[here.name], here.limits, there.limits)
+        for there, here, (span, _) in zip(file.robot.joints, robot.joints, file.joints, strict=True):
+            keys = ("velocity", "effort") if span.attributes.get("type") == "continuous" else _LIMITS
+            news = {key: getattr(here.limits, key) for key in keys}
+            changed = {key: text(x) for key, x in news.items() if x not in (None, getattr(there.limits, key))}
+            _write_child(edits, span, "limit", changed, changed)
     return edits.result(), warnings
 
 
-def _fixed_to(file: UrdfFile, joint: str, link: str) -> dict[str, Array]:
-    """Parameters of the links fixed to that of a moving joint, in its frame."""
-    return {
-        name: in_frame(file.links[name], frame.rotation, frame.translation)
-        for name, (on, frame) in file.carrier.items()
-        if on == joint and name != link
-    }
+def _write_child(edits: Edits, joint: Span, tag: str, changed: dict[str, str], whole: dict[str, str]) -> None:
+    """New attributes of a joint's element, those that changed; or a new element with the whole of them."""
+    child = joint.first(tag)
+    if child is not None and changed:
+        edits.set(child, **changed)
+    elif changed:
+        words = " ".join(f'{key}="{value}"' for key, value in whole.items())
+        edits.insert(joint, f"<{tag} {words}/>", last=True)
 
 
 def _write_body(edits: Edits, link: Span, chi: Array, label: str) -> None:
     """New numbers in an `<inertial>`, whose frame keeps its orientation; or a new one."""
-    mass, centre, inertia = classical(chi, label, "URDF")
+    mass, center, inertia = classical(chi, label, "URDF")
     inertial = link.first("inertial")
     if inertial is None:
         if mass:
-            edits.insert(link, inertial_xml(mass, centre, inertia))
+            edits.insert(link, inertial_xml(mass, center, inertia))
         return
     origin = inertial.first("origin")
     rpy = [float(x) for x in (origin.attributes.get("rpy", "0 0 0") if origin else "0 0 0").split()]
     rotation = rpy_matrix(*rpy)
     turned = rotation.T @ inertia @ rotation
     if origin is not None:
-        edits.set(origin, xyz=text(*centre))
-    elif np.any(centre):
-        edits.insert(inertial, f'<origin xyz="{text(*centre)}" rpy="0 0 0"/>')
+        edits.set(origin, xyz=text(*center))
+    elif np.any(center):
+        edits.insert(inertial, f'<origin xyz="{text(*center)}" rpy="0 0 0"/>')
     mass_node, inertia_node = inertial.first("mass"), inertial.first("inertia")
     assert mass_node is not None
     assert inertia_node is not None
@@ -148,39 +143,13 @@ def _write_body(edits: Edits, link: Span, chi: Array, label: str) -> None:
     edits.set(inertia_node, **{key: text(turned[place]) for key, place in _INERTIA.items()})
 
 
-def inertial_xml(mass: float, centre: Array, inertia: Array) -> str:
+def inertial_xml(mass: float, center: Array, inertia: Array) -> str:
     """An `<inertial>` whose frame is parallel to the link's."""
     entries = " ".join(f'{key}="{text(inertia[place])}"' for key, place in _INERTIA.items())
     return (
-        f'<inertial><origin xyz="{text(*centre)}" rpy="0 0 0"/><mass value="{text(mass)}"/>'
+        f'<inertial><origin xyz="{text(*center)}" rpy="0 0 0"/><mass value="{text(mass)}"/>'
         f"<inertia {entries}/></inertial>"
     )
-
-
-def _write_friction(edits: Edits, joint: Span, new: tuple[float, float], old: tuple[float, float]) -> None:
-    """Damping [N·m·s/rad or N·s/m] and dry friction [N·m or N] of a joint."""
-    keys = ("damping", "friction")
-    changed = {key: text(a) for key, a, b in zip(keys, new, old, strict=True) if a != b}
-    dynamics = joint.first("dynamics")
-    if not changed:
-        return
-    if dynamics is not None:
-        edits.set(dynamics, **changed)
-    else:
-        edits.insert(joint, f'<dynamics damping="{text(new[0])}" friction="{text(new[1])}"/>', last=True)
-
-
-def _write_limits(edits: Edits, joint: Span, new: Limits, old: Limits) -> None:
-    keys = ("velocity", "effort") if joint.attributes.get("type") == "continuous" else _LIMITS
-    changed = {key: text(getattr(new, key)) for key in keys if getattr(new, key) not in (None, getattr(old, key))}
-    limit = joint.first("limit")
-    if not changed:
-        return
-    if limit is not None:
-        edits.set(limit, **changed)
-    else:
-        words = " ".join(f'{key}="{value}"' for key, value in changed.items())
-        edits.insert(joint, f"<limit {words}/>", last=True)
 
 
 _LIMITS = ("lower", "upper", "velocity", "effort")
@@ -225,8 +194,8 @@ def new_urdf(robot: Robot, chi: Array, holding: Holding, head: str) -> str:
     for j, joint in enumerate(robot.joints):
         back = frames[j].inverse()
         own = in_frame(chi[j], back.rotation, back.translation)
-        mass, centre, inertia = classical(own, link_label(joint), "URDF")
-        body = f"    {inertial_xml(mass, centre, inertia)}" if mass else ""
+        mass, center, inertia = classical(own, link_label(joint), "URDF")
+        body = f"    {inertial_xml(mass, center, inertia)}" if mass else ""
         lines += [f"  <link name={links[j]}>", body, "  </link>"] if body else [f"  <link name={links[j]}/>"]
         lines += _joint_lines(robot, j, frames, links, holding)
     return "\n".join([*lines, "</robot>", ""])
@@ -347,14 +316,14 @@ def export_urdf(
         InputError: When the target cannot be written, or is a file the robot came from.
     """
     kept = edited_file(robot, "robot", source, fresh)
-    target = check_export_target(path, (".urdf", ".xml"), (*origin_files(robot), *([kept] if kept else [])))
+    target = check_export_target(path, (".urdf", ".xml"), robot, kept)
     locked, robot = robot.locked, with_all_joints_free(robot)
     reasons = what_urdf_cannot_move(robot)
     if reasons:
         raise ExportError(f"robot {robot.name} cannot be a URDF: {'; '.join(reasons)}. Export MJCF, YAML or C instead")
     standard, beyond = standard_values(robot, values, terms)
     holding, chi = on_joints(robot, standard, "URDF", rotors=False), link_rows(robot, standard)
-    file = None if kept is None else read_urdf_file(kept.read_bytes(), str(kept))
+    file = None if kept is None else read_urdf_file(kept)
     tree = beside_the_tree(robot, "URDF", None if file is None else file.robot, locked)
     lost = (*holding.lost, *beyond, *tree)
     head = head_comment(robot, lost, note)
@@ -367,27 +336,5 @@ def export_urdf(
         check_same_tree(file.robot, robot, str(kept))
         content, more = edited_urdf(file, robot, chi, holding, limits=limits, head=head)
         warnings += [*more, *moved_files(file.content, kept, target)]
-    states = states_within_limits(robot)
-
-    def prove(trial: Path) -> Agreement:
-        return agreement(robot, holding.values, standard, own_torque(trial, robot, states), states, "dynident")
-
-    return Exported(target, "URDF", write_proved(target, content, prove), lost, tuple(warnings))
-
-
-def head_comment(robot: Robot, lost: tuple[str, ...], note: str) -> str:
-    """The comment on top of a file: where its numbers come from and what it does not hold."""
-    lines = [f"dynident: {__version__}, identified values of {robot.name}, SI units."]
-    lines += [" ".join(note.split())] if note.strip() else []
-    lines += [f"Not in this file: {words}." for words in lost]
-    return comment(lines)
-
-
-def moved_files(content: bytes, source: Path | None, target: Path) -> list[str]:
-    """A warning for meshes named relative to a folder that the new file is not in."""
-    if source is None or source.resolve().parent == target.resolve().parent:
-        return []
-    names = re.findall(rb"""(?:filename|file)\s*=\s*["'](?![a-z]+:|/)([^"']+)["']""", content)
-    return (
-        [f"meshes such as {names[0].decode(errors='replace')} are named relative to {source.parent}"] if names else []
-    )
+    proved = write_proved(target, content, robot, (holding.values, standard), own_torque)
+    return Exported(target, "URDF", proved, lost, tuple(warnings))

@@ -209,24 +209,18 @@ def same(new: Array, old: Array) -> bool:
 
 
 def classical(chi: Array, label: str, form: str) -> tuple[float, Array, Array]:
-    """Mass [kg], centre of mass (3,) [m] and inertia about it (3, 3) [kg·m²], as files have them.
+    """Mass [kg], center of mass (3,) [m] and inertia about it (3, 3) [kg·m²], as files have them.
 
     Raises:
-        ExportError: For parameters that have no such form: without mass there is no centre of it.
+        ExportError: For parameters that have no such form: without mass there is no center of it.
     """
-    mass, centre, inertia = to_classical(chi)
+    mass, center, inertia = to_classical(chi)
     if mass < 0.0 or (mass == 0.0 and np.any(chi)):
         raise ExportError(
             f"{label}: mass is {float(mass):.4g} kg, and {form} describes bodies that have some; base parameters alone "
             "are no bodies, export the values of a physically consistent fit"
         )
-    return float(mass), centre, inertia
-
-
-def merged_words(label: str, emptied: tuple[str, ...]) -> str:
-    """The warning for bodies that gave theirs to another."""
-    names = ", ".join(emptied)
-    return f"{label}: holds the masses of {names} as well, because what would be left beside them is no body"
+    return float(mass), center, inertia
 
 
 def text(*numbers: float) -> str:

@@ -85,19 +85,19 @@ class Exported:
 
 TOLERANCE = 1e-9  # share of the torque: conversions and decimal digits leave a thousand times less
 N_STATES = 100
-_SPEED, _ACCELERATION = 3.0, 10.0  # [rad/s, rad/s²] where the robot has no limits; times its size for sliding joints
+_VELOCITY, _ACCELERATION = 3.0, 10.0  # [rad/s, rad/s²] where the robot has no limits; times its size for slides
 _FAINT = 1e-6  # a joint whose torque is this share of the largest one is judged by the largest
 
 
 def states_within_limits(robot: Robot, n_states: int = N_STATES, seed: int = 9) -> MotionSamples:
-    """Random states; positions and speeds within the robot's limits where it has some.
+    """Random states; positions and velocities within the robot's limits where it has some.
 
     Where loops are closed numerically, positions are those at which they close, limits or not.
     """
     if robot.closure is not None:
         return MotionSamples.of_stretch(*random_states(robot, n_states, seed))
     rng = np.random.default_rng(seed)
-    moving = [robot.joints[robot.active[i]] for i in robot.moving]
+    moving = robot.moving_joints
     q, dq = (np.zeros((n_states, len(moving))) for _ in range(2))
     units = np.array([reach(robot) if joint.kind == "prismatic" else 1.0 for joint in moving])
     for k, joint in enumerate(moving):
@@ -105,7 +105,7 @@ def states_within_limits(robot: Robot, n_states: int = N_STATES, seed: int = 9) 
         low = limits.lower if limits.lower is not None else min(-far, (limits.upper or 0.0) - far)
         high = limits.upper if limits.upper is not None else max(far, low + far)
         q[:, k] = rng.uniform(low, high, n_states)
-        fastest = limits.velocity or _SPEED * units[k]
+        fastest = limits.velocity or _VELOCITY * units[k]
         dq[:, k] = rng.uniform(-fastest, fastest, n_states)
     return MotionSamples.of_stretch(q, dq, rng.normal(0.0, _ACCELERATION, q.shape) * units)
 
@@ -144,17 +144,28 @@ def _at_joints(robot: Robot, values: Mapping[str, float], states: MotionSamples)
     return joint_torque(robot, inverse_dynamics(robot, states.q, states.dq, states.ddq, values=dict(values)))
 
 
-def write_proved(target: Path, content: bytes, prove: Callable[[Path], Agreement]) -> Agreement:
+def write_proved(
+    target: Path,
+    content: bytes,
+    robot: Robot,
+    values: tuple[Mapping[str, float], Mapping[str, float]],
+    torque: Callable[[Path, Robot, MotionSamples], Array],
+    reader: str = "dynident",
+) -> Agreement:
     """Write a file beside its target, read it back, and let it take the target's place if the torque agrees.
 
     Args:
         target: Where the file is to be; what is there stays until the new file is proved.
         content: Its bytes.
-        prove: Reads a file and compares the torque.
+        robot: The robot.
+        values: Standard values that the file holds, and all of them.
+        torque: Torque of a file at the joints in given states of the robot, (n_states, n_joints).
+        reader: Who reads the file for it.
 
     Raises:
         ExportError: When the file cannot be read back or its torque differs; nothing is written then.
     """
+    states = states_within_limits(robot)
     # Beside the target, because a file may name others relative to its own folder.
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix)
@@ -164,7 +175,7 @@ def write_proved(target: Path, content: bytes, prove: Callable[[Path], Agreement
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        found = prove(trial)
+        found = agreement(robot, *values, torque(trial, robot, states), states, reader)
     except ExportError:
         raise
     except DynidentError as error:

@@ -32,7 +32,7 @@ def random_states(robot: Robot, n_samples: int, seed: int = 20) -> tuple[Array, 
     """
     rng = np.random.default_rng(seed)
     shape = (n_samples, len(robot.moving))
-    slides = np.array([robot.joints[robot.active[i]].kind == "prismatic" for i in robot.moving])
+    slides = np.array([joint.kind == "prismatic" for joint in robot.moving_joints])
     size = np.where(slides, reach(robot), np.pi)
     unit = np.where(slides, reach(robot), 1.0)
     q = rng.uniform(-1.0, 1.0, shape) * size

@@ -21,16 +21,4 @@ if TYPE_CHECKING:
     from dynident.logs.tables import LogWarning as LogWarning
     from dynident.logs.write import write_log as write_log
 else:
-    __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.logs.file": "LogFile",
-            "dynident.logs.log": (
-                "BLOCK Log LogError LogSource channel_names joint_positions joint_velocities row_torques torque_kind"
-            ),
-            "dynident.logs.read": "open_log read_log stream_log",
-            "dynident.logs.tables": "LogWarning",
-            "dynident.logs.write": "write_log",
-        },
-        renamed={"joint_speeds": "joint_velocities"},
-    )
+    __getattr__, __dir__, __all__ = lazy_names(__name__, {"joint_speeds": "joint_velocities"})

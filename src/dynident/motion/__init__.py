@@ -22,18 +22,5 @@ if TYPE_CHECKING:
     from dynident.motion.trajectory import Trajectory as Trajectory
 else:
     __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.errors": "InfeasibleError",
-            "dynident.motion.excitation": "ExcitingMotion optimize_excitation",
-            "dynident.motion.fourier": "Fourier",
-            "dynident.motion.options": "ExcitationOptions SearchProgress",
-            "dynident.motion.point_to_point": "PointToPoint",
-            "dynident.motion.simple": "Locked Sequence Sinusoid Step",
-            "dynident.motion.storage": (
-                "MotionFileError load_trajectory ros_joint_trajectory save_trajectory write_csv write_ros"
-            ),
-            "dynident.motion.trajectory": "Trajectory",
-        },
-        renamed={"ExciteOptions": "ExcitationOptions", "excite": "optimize_excitation"},
+        __name__, {"ExciteOptions": "ExcitationOptions", "excite": "optimize_excitation"}
     )

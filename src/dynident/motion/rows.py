@@ -212,7 +212,7 @@ def _powers(state: RobotState, base: BaseParameters) -> dict[int, Number]:
     for term in base.terms:
         if term.name not in ("rigid", "Ia"):
             for row, column, number in term.torque(state):
-                entries.setdefault(first + column, []).append(mul(number, state.speed[state.rows[row]]))
+                entries.setdefault(first + column, []).append(mul(number, state.velocity[state.rows[row]]))
         first += len(term.columns(state.robot))
     return {column: total(*parts) for column, parts in entries.items()}
 

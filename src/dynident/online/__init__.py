@@ -31,19 +31,5 @@ if TYPE_CHECKING:
     from dynident.online.streaming import stream as stream
 else:
     __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.online.changes": "Change",
-            "dynident.online.filters": "CausalFilter FilteredMotion",
-            "dynident.online.identifier": "OnlineIdentifier",
-            "dynident.online.monitor": "MotionVerdict",
-            "dynident.online.options": "LiveOptions OnlineOptions",
-            "dynident.online.rows": "ParallelStructure SeriesStructure",
-            "dynident.online.sources": (
-                "PlantSource Replay Samples Source SourceError StandardInput TcpSource UdpSource open_source"
-            ),
-            "dynident.online.state": "Counters OnlineState Sample StreamState",
-            "dynident.online.streaming": "stream",
-        },
-        renamed={"Filtered": "FilteredMotion", "Structure": "SeriesStructure", "Verdict": "MotionVerdict"},
+        __name__, {"Filtered": "FilteredMotion", "Structure": "SeriesStructure", "Verdict": "MotionVerdict"}
     )

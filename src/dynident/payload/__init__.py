@@ -19,13 +19,6 @@ else:
     __getattr__, __dir__, __all__ = lazy_names(
         __name__,
         {
-            "dynident.payload.body": "Payload",
-            "dynident.payload.drive_gains": "DriveGains identify_drive_gains",
-            "dynident.payload.identification": "PayloadEstimate identify_payload",
-            "dynident.payload.known_payload": "PayloadComparison PayloadRow compare_payload payload_change",
-            "dynident.payload.quantities": "PayloadNumber",
-        },
-        renamed={
             "Load": "Payload",
             "LoadComparison": "PayloadComparison",
             "LoadRow": "PayloadRow",

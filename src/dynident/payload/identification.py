@@ -14,7 +14,13 @@ import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread, place_of
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.covariance import common_inflation, correlated_covariance, gain_covariance, residual_correlation
+from dynident.estimate.covariance import (
+    common_inflation,
+    correlated_covariance,
+    gain_covariance,
+    null_space,
+    residual_correlation,
+)
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
 from dynident.estimate.linearization import needs_linearization
@@ -32,7 +38,6 @@ from dynident.payload.problem import (
     SESSIONS,
     PayloadProblem,
     gain_spread,
-    open_directions,
     robot_covariance,
     tool_matrix,
 )
@@ -215,11 +220,11 @@ def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options:
     inflation = _inflation(problem, fitted)
     robot = _robot_part(problem, fitted)
     covariance = correlated_covariance(fitted, inflation) + robot + _gain_part(problem, fitted)
-    open_ones, units = open_directions(fitted)
+    undetermined, units = null_space(fitted)
     numbers, warnings = payload_numbers(
         fitted.values_[:10],
         covariance[:10, :10],
-        open_ones[:10],
+        undetermined[:10],
         units[:10],
         payload_advice(fit.base, fitted.sigma_),
     )
@@ -325,8 +330,8 @@ def _gain_note(problem: PayloadProblem) -> list[str]:
     if problem.joint or "drive gains" not in problem.fit.covariance_kind:
         return []
     return [
-        "deviations take the gains' tolerance of the identified robot and of the loaded runs as independent, which is "
-        "too cautious; with unloaded runs it counts once"
+        "standard deviations take the gains' tolerance of the identified robot and of the loaded runs as independent, "
+        "which is too cautious; with unloaded runs it counts once"
     ]
 
 
@@ -336,13 +341,13 @@ def _remarks(problem: PayloadProblem, moved: float) -> list[str]:
     if moved > 1.0:
         found.append(
             f"friction that depends on the load did not settle in {PASSES} passes (the last moved the payload by "
-            f"{moved:.1f} deviations); identify the robot with less friction, such as --friction basic"
+            f"{moved:.1f} standard deviations); identify the robot with less friction, such as --friction basic"
         )
     unknown = problem.fit.undetermined
     if unknown and not problem.joint:
         shown = ", ".join(unknown[:6]) + (", .." if len(unknown) > 6 else "")
         found.append(
             f"the fit leaves {len(unknown)} parameters of the robot open ({shown}); they are estimated along from the "
-            "loaded runs, which costs certainty"
+            "loaded runs, which makes the payload less certain"
         )
     return found

@@ -222,18 +222,3 @@ def gain_spread(problem: PayloadProblem, fitted: Estimator, tolerances: Array) -
         moved = tolerance * weight * (fitted.inverse_ @ (A.T @ (A[:, :10] @ fitted.values_[:10])))
         total += np.outer(moved, moved)
     return total
-
-
-@on_one_thread
-def open_directions(fitted: Estimator) -> tuple[Array, Array]:
-    """Directions of the unknowns that the data leaves open, and the units in which they are unit vectors.
-
-    Returns:
-        (n_unknowns, n_open) orthonormal, and (n_unknowns,) norms of the columns: unknowns change by direction / norm.
-    """
-    n = len(fitted.names_)
-    parts = zip(fitted.information_.channel_factors(), fitted.channel_weights_, strict=True)
-    rows = np.vstack([factor.dense(n)[:, :n] * np.sqrt(weight) for factor, weight in parts])
-    size = np.linalg.norm(rows, axis=0)
-    size = np.where(size > 0.0, size, 1.0)
-    return np.asarray(np.linalg.svd(rows / size)[2][fitted.rank_ :].T), size

@@ -157,7 +157,7 @@ def payload_numbers(
         why = "no motion of this robot determines it" if never else f"the motion does not determine it; {remedies[0]}"
         return _nothing(f"they depend on the mass, and {why}")
     if mass <= max(THRESHOLDS.min_mass_std * spread, 0.0):
-        found = f"mass is {mass:.3g} kg with a deviation of {spread:.2g} kg"
+        found = f"mass is {mass:.3g} kg with a standard deviation of {spread:.2g} kg"
         return _nothing(f"{found}, which cannot be told from no payload; are these logs of the loaded robot?")
     values, J = classical_numbers(standard), classical_jacobian(standard)
     std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, covariance, J), 0.0))
@@ -198,7 +198,9 @@ def _judge(kind: tuple[str, str, float, str], value: float, std: float, scale: f
         reason = remedy if remedy == _HIDDEN else f"the motion does not determine it; {remedy}"
         return PayloadNumber(name, None, None, unit, reason)
     whole = f"{scale_name} ({scale:.2g} {unit})" if scale else "every moment of inertia"
-    return PayloadNumber(name, None, None, unit, f"deviations above {100.0 * share:.0f} % of {whole}; {remedy}", std)
+    return PayloadNumber(
+        name, None, None, unit, f"standard deviations above {100.0 * share:.0f} % of {whole}; {remedy}", std
+    )
 
 
 def _physical(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[list[PayloadNumber], list[str]]:
@@ -212,8 +214,10 @@ def _physical(numbers: Sequence[PayloadNumber], covariance: Array) -> tuple[list
     if short <= 0.0:
         return list(numbers), []
     if short <= THRESHOLDS.max_inconsistency_std * spread:
-        return list(numbers), [f"inertia: {words}, which its deviations allow; no body has exactly these numbers"]
-    times = f", {short / spread:.1f} deviations" if spread > 0.0 else ""
+        return list(numbers), [
+            f"inertia: {words}, which its standard deviations allow; no body has exactly these numbers"
+        ]
+    times = f", {short / spread:.1f} standard deviations" if spread > 0.0 else ""
     reason = f"no body has such inertia: {words}{times}; the model misses something"
     return [*numbers[:4], *(replace(one, value=None, std=None, reason=one.reason or reason) for one in numbers[4:])], []
 

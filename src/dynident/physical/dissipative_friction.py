@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dynident.arrays import Array
 from dynident.dynamics.terms import Column, Coulomb, Term
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.friction_laws import ElementMotion
 from dynident.physical.cones import Kind, triangle
 from dynident.robot.model import Element, Robot
@@ -162,7 +162,7 @@ def _place(law: Term, element: Element) -> str:
 
 def _values(law: Term, element: Element, speed: float, amplitude: float) -> Array:
     """Values of a law's columns on one element that moves to and fro at a speed."""
-    unit = METRES_PER_RADIAN if element.prismatic else 1.0
+    unit = element.radian
     if abs(speed) < _NEAR:
         return np.zeros(1)
     if isinstance(law, FrictionTerm) and law.law.remembers:

@@ -130,8 +130,8 @@ def _of_estimate(fit: Fit) -> FitRows:
     determined an estimate of old files knows values and standard deviations within what the data sees, but not along
     which directions it sees nothing; so they stay within these, lest the torque changes.
     """
-    if fit.open_directions is not None:
-        R = _beside(fit.open_directions, fit.covariance)
+    if fit.null_space is not None:
+        R = _beside(fit.null_space, fit.covariance)
         settled = f"the data leaves open {', '.join(fit.undetermined)}; where it does, the prior settled them"
         return FitRows(fit.base, fit.estimate, R, len(R), notes=(settled,))
     std = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))

@@ -84,7 +84,7 @@ class PhysicalParameters:
         strains: Share of the squared distance that each condition causes, by name.
         contradictions: Conditions that the data speaks against, worst first; empty where noise explains the distance.
         prior: What settled the directions that the data leaves open.
-        give: How much farther than the least possible the prior may have moved the base parameters, in deviations.
+        give: How much farther than the least possible the prior may have moved the base parameters, in std.
         links: The bodies.
         channels: Output channels; empty where only an estimate was given.
         errors: (n_channels,) relative torque error on the training rows.
@@ -113,7 +113,8 @@ class PhysicalParameters:
     def __repr__(self) -> str:
         """A line, not the numbers."""
         robot = self.base.robot
-        return f"PhysicalParameters({robot.name}: {robot.n_links} links, {self.distance:.2g} deviations from the fit)"
+        distance = f"{self.distance:.2g} standard deviations from the fit"
+        return f"PhysicalParameters({robot.name}: {robot.n_links} links, {distance})"
 
     def __getitem__(self, name: str) -> float:
         """Value of a standard parameter by name."""

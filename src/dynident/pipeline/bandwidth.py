@@ -6,7 +6,7 @@ wins. Of bands that predict alike the lowest is taken, since too much band costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,12 +20,11 @@ from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
 from dynident.information.solution import dense_channels, residual_square
 from dynident.information.thresholds import THRESHOLDS as INFORMATION
+from dynident.options import Progress
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows, row_blocks
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
-
-Progress = Callable[[int, int], None]  # steps done, steps in all
 
 
 @on_one_thread
@@ -37,20 +36,20 @@ def choose_bands(
     Args:
         observations: Training logs.
         base: Base parameters to fit: the links with basic friction.
-        progress: Called with the steps done and all.
+        progress: Called on the way.
     """
     waiting = {one.log.label for one in observations if one.options.band is None and len(one.choice.candidates) > 1}
     if not waiting:
         return list(observations)
-    tell = progress or (lambda done, total: None)
+    report = progress or (lambda what, done, total: None)
     most = max(len(one.choice.candidates) for one in observations if one.log.label in waiting)
     common = {one.log.label: one.choice.candidates[0] if one.log.label in waiting else one.band for one in observations}
     errors = []
     for number in range(most):
-        tell(number, most)
+        report("choosing the band", number, most)
         trial = tuple(_with_candidate(one, number) if one.log.label in waiting else one for one in observations)
         errors.append(_left_out(_Parts(trial, base, seconds=THRESHOLDS.selection_s), common))
-    tell(most, most)
+    report("choosing the band", most, most)
     found = np.array(errors)  # (n_candidates, n_blocks)
     if not np.isfinite(found).all(1).any():
         return list(observations)  # too short to leave anything out

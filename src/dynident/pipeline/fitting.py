@@ -11,7 +11,7 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import state_terms
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.covariance import common_inflation, correlated_covariance, gain_covariance
+from dynident.estimate.covariance import common_inflation, correlated_covariance, gain_covariance, null_space
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
@@ -30,26 +30,6 @@ from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 from dynident.validation.residuals import LogErrors, compare_all
-
-
-def open_directions(fit: Estimator) -> Array:
-    """(n, n - rank) directions v with W v = 0: along them the values of a fit are a choice, not a measurement.
-
-    A covariance cannot tell them. It is zero along other directions, those that least squares of minimum norm leaves at
-    zero, and the two differ by the scale of the columns, which only the data knows.
-
-    Args:
-        fit: A fitted estimator.
-    """
-    information, n = fit.information_, len(fit.values_)
-    weights = np.sqrt(fit.channel_weights_)
-    factors = zip(information.channel_factors(), weights, strict=True)
-    stacked = np.vstack([factor.dense(n)[:, :n] * weight for factor, weight in factors])
-    size = np.linalg.norm(stacked, axis=0)
-    scale = np.where(size > 0.0, size, 1.0)
-    vt = np.linalg.svd(np.linalg.qr(stacked / scale)[1])[2]
-    return np.asarray((vt[fit.rank_ :] / scale).T)
-
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Fitting: factors of the training logs to base parameters, with an autocorrelation-robust covariance.
@@ -111,7 +91,7 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
             covariance_kind=kind,
             variance_inflation=inflation,
             std_white_noise=fitted.std_ if kept is None else np.sqrt(np.diag(kept.widened(fitted.covariance_))),
-            null_space=None if kept is not None or fitted.determined_.all() else open_directions(fitted),
+            null_space=None if kept is not None or fitted.determined_.all() else _null_space(fitted),
         ),
     )
     return FittedModel(
@@ -185,7 +165,7 @@ def _essential(
         return kept, ["no parameter was eliminated: all are essential"]
     grown = f"the residual grew by {100.0 * kept.eliminated[-1].total:.2g} %"
     share = f"{100.0 * options.essential:g} %"
-    what = f"eliminated {len(gone)} of {base.n} parameters, with a relative deviation of {share} or more"
+    what = f"eliminated {len(gone)} of {base.n} parameters, with a relative standard deviation of {share} or more"
     return kept, [f"{what} ({', '.join(gone)}); {grown}"]
 
 
@@ -233,3 +213,8 @@ def _too_slow(information: Information, train: Sequence[Observations]) -> list[s
         if not rows[name] and covered > SIGNALS.standstill_rad * radian
     ]
     return [f"{one}, so its torque is not used; record faster motion, or lower rest_speed" for one in slow]
+
+
+def _null_space(fitted: Estimator) -> Array:
+    directions, scale = null_space(fitted)
+    return np.asarray(directions / scale[:, None])

@@ -82,7 +82,7 @@ def preprocess(
     train, held_out = _observe_logs(robot, logs, options, progress)
     notes: list[str] = []
     if options.band is None:
-        train = choose_bands(train, basic, functools.partial(progress, "choosing the band"))
+        train = choose_bands(train, basic, progress)
         notes = band_notes(train)
     warnings = (*robot.warnings, *log_warnings(logs))
     return TrainingData(robot, basic, tuple(train), tuple(held_out), cache, progress, tuple(notes), warnings)

@@ -30,22 +30,4 @@ if TYPE_CHECKING:
     from dynident.plant.recording import measure as measure, record as record
     from dynident.plant.sensors import Sensors as Sensors, Truth as Truth
 else:
-    __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.motion.trajectory": "SampledMotion",
-            "dynident.payload.body": "Payload",
-            "dynident.plant.compiled_model": "MissingMujocoError MujocoModel mujoco_model",
-            "dynident.plant.controllers": (
-                "PD ComputedTorque Controller Feedforward Motion OpenLoop TrackingController VoltageSteps"
-            ),
-            "dynident.plant.drives": "Motors",
-            "dynident.plant.effects": "Breakaway",
-            "dynident.plant.mjcf_writer": "ModelOptions mujoco_xml",
-            "dynident.plant.mujoco_plant": "MujocoPlant",
-            "dynident.plant.protocol": "Plant Reading UnstableError",
-            "dynident.plant.recording": "measure record",
-            "dynident.plant.sensors": "Sensors Truth",
-        },
-        {"Tracking": "TrackingController"},
-    )
+    __getattr__, __dir__, __all__ = lazy_names(__name__, {"Tracking": "TrackingController"})

@@ -47,7 +47,7 @@ def import_mujoco() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class MujocoModel:
-    """A robot's MuJoCo model; positions and speeds of MuJoCo are those of the free tree joints.
+    """A robot's MuJoCo model; positions and velocities of MuJoCo are those of the free tree joints.
 
     Attributes:
         robot: The robot.
@@ -57,7 +57,7 @@ class MujocoModel:
         dofs: MuJoCo's index of each free joint.
         moving: MuJoCo's index of each moving joint, in the order of q.
         carriers: MuJoCo's index of each moving joint and of each that loops determine, as in `Place.direction`.
-        follow: (n_free, n_moving) speeds of the free joints from those of the moving ones; where loops are closed
+        follow: (n_free, n_moving) velocities of the free joints from those of the moving ones; where loops are closed
             numerically, what `tree_motion` says takes its place.
         rest: (n_free,) positions of the free joints where the moving ones are at zero [rad or m].
     """

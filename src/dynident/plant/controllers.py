@@ -31,7 +31,7 @@ class Motion(Protocol):
         ...
 
     def sample(self, t: ArrayLike, /) -> tuple[Array, Array, Array]:
-        """Positions, speeds and accelerations at times (n,), (n, n_moving) each."""
+        """Positions, velocities and accelerations at times (n,), (n, n_moving) each."""
         ...
 
 
@@ -145,7 +145,7 @@ class TrackingController(ABC):
         self._prepare(q, dq, ddq)
 
     def start_state(self) -> tuple[Array, Array]:
-        """Position and speed with which the motion begins."""
+        """Position and velocity with which the motion begins."""
         q, dq, _ = self.motion.sample(np.zeros(1))
         return np.asarray(q)[0], np.asarray(dq)[0]
 
@@ -176,16 +176,16 @@ class TrackingController(ABC):
         viscous = inverse_dynamics(self.robot, np.tile(q[0], (n, 1)), np.eye(n), np.zeros((n, n)), "Fv", self._tuned_to)
         return np.asarray(1.0 / free.max(axis=0)), np.diag(joint_torque(self.robot, viscous))
 
-    def _feedback(self, error: Array, speed_error: Array) -> Array:
+    def _feedback(self, error: Array, velocity_error: Array) -> Array:
         """Torque at the actuated coordinates of a spring and a damper at each joint."""
-        return np.asarray((self.kp * error + self.kd * speed_error) @ self._to_actuated)
+        return np.asarray((self.kp * error + self.kd * velocity_error) @ self._to_actuated)
 
     @abstractmethod
     def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
         """Work out what does not depend on readings."""
 
     @abstractmethod
-    def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
+    def _torque(self, k: int, reading: Reading, error: Array, velocity_error: Array) -> Array:
         """Torque at the actuated coordinates for sample k."""
 
 
@@ -195,8 +195,8 @@ class PD(TrackingController):
     def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
         self._given = gravity_torque(self.robot, q, self.values)
 
-    def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
-        return np.asarray(self._given[k + 1] + self._feedback(error, speed_error))
+    def _torque(self, k: int, reading: Reading, error: Array, velocity_error: Array) -> Array:
+        return np.asarray(self._given[k + 1] + self._feedback(error, velocity_error))
 
 
 class Feedforward(PD):
@@ -211,12 +211,12 @@ class ComputedTorque(TrackingController):
 
     def _scale(self, q: Array) -> tuple[Array, Array]:
         inertia, viscous = super()._scale(q)
-        # A joint that its own friction stops within a sample has another speed by the time that the torque is there.
+        # A joint that its own friction stops within a sample has another velocity by the time that the torque is there.
         self._quick = bool((viscous * self._sample_time > inertia).any())
         return np.ones(q.shape[1]), viscous / inertia if self._quick else np.zeros(q.shape[1])
 
     def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
-        # Dry friction of the wanted speed: that of a noisy reading would jump about standstill.
+        # Dry friction of the wanted velocity: that of a noisy reading would jump about standstill.
         terms = "Fv,Fc(0.05),Fo" if self._quick else "Fc(0.05),Fo"
         self._friction = inverse_dynamics(self.robot, q, dq, ddq, terms, self.values)
         self._model = self._fast_model()
@@ -238,8 +238,8 @@ class ComputedTorque(TrackingController):
         self._data, self._inverse = model.new_data(), import_mujoco().mj_inverse
         return model
 
-    def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
-        acceleration = self._wanted[2][k + 1] + self.kp * error + self.kd * speed_error
+    def _torque(self, k: int, reading: Reading, error: Array, velocity_error: Array) -> Array:
+        acceleration = self._wanted[2][k + 1] + self.kp * error + self.kd * velocity_error
         if self._model is None:
             state = (reading.q[None], reading.dq[None], acceleration[None])
             terms = "rigid,Ia" if self._quick else "rigid,Ia,Fv"

@@ -23,7 +23,7 @@ class Motors:
     Attributes:
         torque_constant: Kt, torque at the actuated coordinate per current [N·m/A].
         resistance: R [Ohm].
-        back_emf: Ke, voltage per speed of the actuated coordinate [V·s/rad].
+        back_emf: Ke, voltage per velocity of the actuated coordinate [V·s/rad].
         inductance: L [H]; at 0 the current follows at once.
         voltage_limit: Largest voltage [V].
     """
@@ -94,11 +94,11 @@ class TorqueDrive:
     def __init__(self, before: Array, command: Array) -> None:
         self.before, self.command = before, command
 
-    def during(self, part: float, step: float, speed: Array, acceleration: Array) -> Array:
+    def during(self, part: float, step: float, velocity: Array, acceleration: Array) -> Array:
         """The torque in the middle of the step."""
         return self.before + part * (self.command - self.before)
 
-    def now(self, speed: Array) -> Array:
+    def now(self, velocity: Array) -> Array:
         """The commanded torque: the sample is over."""
         return self.command
 
@@ -107,7 +107,7 @@ class VoltageDrive:
     """Motors under a held voltage.
 
     Without inductance the torque is Kt u / R, and the plant brakes by Kt Ke / R. With it the current is a state,
-    followed exactly for the speed in the middle of each time step.
+    followed exactly for the velocity in the middle of each time step.
     """
 
     def __init__(self, motors: Motors, voltage: Array, current: Array) -> None:
@@ -121,23 +121,23 @@ class VoltageDrive:
         """Viscous friction for the plant to add: back-EMF of the motors without inductance."""
         return np.where(self._slow, 0.0, self.motors.braking)
 
-    def during(self, part: float, step: float, speed: Array, acceleration: Array) -> Array:
+    def during(self, part: float, step: float, velocity: Array, acceleration: Array) -> Array:
         """Mean torque in the step, without what `braking` takes."""
         motors = self.motors
         stalled = self.voltage / motors.resistance
         if not self._slow.any():
             return np.asarray(motors.torque_constant * stalled)
-        final = stalled - motors.back_emf * (speed + 0.5 * step * acceleration) / motors.resistance
+        final = stalled - motors.back_emf * (velocity + 0.5 * step * acceleration) / motors.resistance
         steps = step * motors.resistance / np.where(self._slow, motors.inductance, 1.0)  # in time constants
         apart = self._current - final
         mean = final + apart * -np.expm1(-steps) / steps
         self._current = np.where(self._slow, final + apart * np.exp(-steps), self._current)
         return np.asarray(motors.torque_constant * np.where(self._slow, mean, stalled))
 
-    def now(self, speed: Array) -> Array:
+    def now(self, velocity: Array) -> Array:
         """Kt times the current."""
         motors = self.motors
-        quick = (self.voltage - motors.back_emf * speed) / motors.resistance
+        quick = (self.voltage - motors.back_emf * velocity) / motors.resistance
         return np.asarray(motors.torque_constant * np.where(self._slow, self._current, quick))
 
 

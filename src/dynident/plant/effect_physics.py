@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SPRING_LAG = 1e-3  # [s] with which the plant follows its own acceleration to know the jerk
 _POSES = 32  # at which the lightest inertia of the elements is looked for
 
-Dry = Callable[[Array, "Array | None"], Array]  # torque of dry friction outside MuJoCo, from speeds and levels
+Dry = Callable[[Array, "Array | None"], Array]  # torque of dry friction outside MuJoCo, from velocities and levels
 
 
 class Effects:
@@ -100,13 +100,13 @@ class Effects:
         qpos, qvel, qacc, applied, warm = data.qpos, data.qvel, data.qacc, data.qfrc_applied, data.qacc_warmstart
         q, dq, lag = qpos.copy(), qvel.copy(), self._lag
         left = torque - dry(dq[moving], self._levels((dq + 0.5 * length * qacc)[moving]))
-        speeds: list[Array] = []
+        velocities: list[Array] = []
         accelerations: list[Array] = []
         lags: list[Array] = []
         for part in (0.0, 0.5, 0.5, 1.0):
             now = lag
             if part:
-                qpos[:] = q + part * length * speeds[-1]
+                qpos[:] = q + part * length * velocities[-1]
                 qvel[:] = dq + part * length * accelerations[-1]
                 now = lag + part * length * lags[-1]
             if not np.isfinite(qvel).all():
@@ -114,11 +114,11 @@ class Effects:
             applied[moving] = left - self._taken(qpos[moving], qvel[moving], now)
             forward(model.model, data)
             warm[:] = qacc
-            speeds.append(qvel.copy())
+            velocities.append(qvel.copy())
             accelerations.append(qacc.copy())
             lags.append((self._springy @ qacc[moving] - now) / SPRING_LAG)
         self._load = self._carried(model, data, True)
-        qpos[:] = q + length * _mean(speeds)
+        qpos[:] = q + length * _mean(velocities)
         qvel[:] = dq + length * _mean(accelerations)
         self._lag = lag + length * _mean(lags)
         data.time += length
@@ -128,10 +128,10 @@ class Effects:
 
     def _taken(self, q: Array, dq: Array, lag: Array) -> Array:
         """Torque at the joints that forces take, (n_moving,)."""
-        positions, speeds = (self._directions @ q).tolist(), (self._directions @ dq).tolist()
+        positions, velocities = (self._directions @ q).tolist(), (self._directions @ dq).tolist()
         taken = [0.0] * len(positions)
         for force, k in self._forces_at:
-            taken[k] += force.torque(positions[k], speeds[k], self._load[k])
+            taken[k] += force.torque(positions[k], velocities[k], self._load[k])
         total = np.array(taken) @ self._pushes
         if len(lag):
             # MuJoCo carries the spring's share of the newest acceleration, as inertia; here that of the followed one.
@@ -142,10 +142,10 @@ class Effects:
         """Dry friction of each element beyond its Coulomb friction, (n_own,)."""
         if not self._grips:
             return None
-        speeds, levels = (self._directions @ dq).tolist(), np.zeros(len(self._labels))
+        velocities, levels = (self._directions @ dq).tolist(), np.zeros(len(self._labels))
         for grip in self._grips:
             k = self._element[grip.effect.label]
-            levels[k] += grip.torque(0.0, speeds[k], self._load[k])
+            levels[k] += grip.torque(0.0, velocities[k], self._load[k])
         return levels
 
     def spread(self, labels: Sequence[str]) -> Array:

@@ -89,7 +89,7 @@ def tilt_axes(robot: Robot) -> str:
 
 def joint_labels(robot: Robot) -> list[str]:
     """Numbers of the moving joints, as names of their positions' offsets end."""
-    return [str(robot.joints[robot.active[i]].number) for i in robot.moving]
+    return [str(joint.number) for joint in robot.moving_joints]
 
 
 def _effect(robot: Robot, name: str, value: object) -> Effect:
@@ -177,7 +177,7 @@ class FrictionEffect:
 
 
 def check_dry(label: str, coulomb: float, share: float, grips: Sequence[FrictionEffect], asymmetric: float) -> None:
-    """Dry friction brakes at every speed and load, in both directions.
+    """Dry friction brakes at every velocity and load, in both directions.
 
     Args:
         label: The element.
@@ -226,6 +226,6 @@ class Breakaway:
         if not (self.speed > 0.0 and np.isfinite(self.speed)):
             raise InputError(f"breakaway speed is {self.speed}; expected a positive speed")
 
-    def limit(self, coulomb: Array, speed: Array) -> Array:
-        """The largest friction torque at a speed."""
-        return np.asarray(coulomb * (1.0 + (self.ratio - 1.0) * np.exp(-((speed / self.speed) ** 2))))
+    def limit(self, coulomb: Array, velocity: Array) -> Array:
+        """The largest friction torque at a velocity."""
+        return np.asarray(coulomb * (1.0 + (self.ratio - 1.0) * np.exp(-((velocity / self.speed) ** 2))))

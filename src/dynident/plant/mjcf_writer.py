@@ -111,11 +111,11 @@ _PARALLEL = 1e-12  # relative size of what is left of a direction along another
 class Place:
     """One element in joint coordinates: the moving joints, then those that loops determine.
 
-    Its speed is ``direction · dq``, and the torque it takes from the joints is ``push * phi(speed)``.
+    Its velocity is ``direction · dq``, and the torque it takes from the joints is ``push * phi(velocity)``.
 
     Attributes:
         label: The element's label; motors that only carry back-EMF are called "u3".
-        direction: (n_moving + n_solved,) speed from joint speeds.
+        direction: (n_moving + n_solved,) velocity from joint velocities.
         push: (n_moving + n_solved,) torque at the joints per unit of its own.
         share: `push` as a multiple of `direction`, or None where it is none: such an element is no tendon.
         inertia: Rotor inertia [kg·m² or kg].
@@ -156,10 +156,10 @@ class Place:
 
 def element_places(robot: Robot, values: Mapping[str, float]) -> tuple[Place, ...]:
     """The elements that move, with their values."""
-    speeds = robot.coupling[:, list(robot.moving)]  # actuated speeds from those of the moving joints
+    velocities = robot.coupling[:, list(robot.moving)]  # actuated velocities from those of the moving joints
     places = []
     for element in robot.elements:
-        direction, push = (np.append(e @ speeds, element.solved) for e in (element.velocity, element.torque))
+        direction, push = (np.append(e @ velocities, element.solved) for e in (element.velocity, element.torque))
         numbers = [values.get(element.names.get(symbol, ""), 0.0) for symbol in ("Ia", "Fv", "Fc", "Fo")]
         if np.any(direction) or (np.any(push) and numbers[3]):
             places.append(Place(element.label, direction, push, _share(push, direction), *numbers))
@@ -168,12 +168,12 @@ def element_places(robot: Robot, values: Mapping[str, float]) -> tuple[Place, ..
 
 def motor_places(robot: Robot) -> tuple[Place, ...]:
     """The motors' own directions, without values: where back-EMF brakes."""
-    speeds = robot.coupling[:, list(robot.moving)]
+    velocities = robot.coupling[:, list(robot.moving)]
     if robot.closure is not None:
-        speeds = np.pad(speeds, ((0, 0), (0, len(robot.closure.solved))))
+        velocities = np.pad(velocities, ((0, 0), (0, len(robot.closure.solved))))
     names = robot.motor_names
     return tuple(
-        Place(f"u{name.removeprefix('m')}", speeds[i], speeds[i], 1.0)
+        Place(f"u{name.removeprefix('m')}", velocities[i], velocities[i], 1.0)
         for name, i in zip(names, robot.moving, strict=True)
     )
 
@@ -324,13 +324,13 @@ def _inertial(body: Node, chi: Array) -> None:
 
 def inertial_attributes(chi: Array) -> dict[str, str]:
     """The attributes of an `<inertial>` from standard parameters (10,), with the least that MuJoCo wants."""
-    own_mass, centre, full = to_mujoco(chi)
+    own_mass, center, full = to_mujoco(chi)
     about = to_classical(chi)[2] if chi.any() else inertia_matrix(np.zeros(10))
     lack = LEAST_INERTIA - float(np.linalg.eigvalsh(about)[0])
     if lack > 0.0:  # a point or a thin rod
         full = full + np.array([lack, lack, lack, 0.0, 0.0, 0.0])
     mass = max(float(own_mass), LEAST_MASS)
-    return {"mass": repr(mass), "pos": _text(centre), "fullinertia": _text(full)}
+    return {"mass": repr(mass), "pos": _text(center), "fullinertia": _text(full)}
 
 
 def _joint(body: Node, joint: Joint, places: Sequence[Place], options: ModelOptions) -> None:

@@ -18,7 +18,7 @@ from dynident.plant.effect_physics import Effects
 from dynident.plant.effects import Breakaway
 from dynident.plant.mjcf_writer import ModelOptions, check_motors, motor_places
 from dynident.plant.protocol import Reading, UnstableError
-from dynident.plant.sensors import Chance, Sensors, Truth, between_motions
+from dynident.plant.sensors import Sensors, Truth, between_motions, noise_rows
 from dynident.plant.time_step import LONGEST_STEP, damped_step
 from dynident.robot.model import Robot
 
@@ -46,7 +46,7 @@ class MujocoPlant:
         payload_at: Time at which it is attached [s].
         torque_limits: (n_moving,) at the actuated coordinates; None for the robot's effort limits where it has some.
         stops: Let the robot's position limits act as end stops.
-        seed: Of the noise; `reset` starts it anew, so a run repeats exactly.
+        seed: Of the noise; `reset` starts it again, so a run repeats exactly.
 
     Attributes:
         loop_gap: Largest gap of a loop since the reset, in tree joint positions [rad or m].
@@ -121,27 +121,27 @@ class MujocoPlant:
         torque: ArrayLike | None = None,
         seed: int | None = None,
     ) -> None:
-        """Start anew at a position (n_moving,) and speed (default: at rest), without payload unless it is due at 0.
+        """Start again at a position (n_moving,) and velocity (default: at rest), without payload unless it is due at 0.
 
         Args:
             q: Positions as encoders tell them [rad or m]; they differ from the true ones by effects `zero_1` ..
-            dq: Speeds.
+            dq: Velocities.
             torque: Torque at this moment, from which the first command goes on; without, that acts at once.
             seed: Another seed for the noise from now on.
         """
         names = self.robot.joint_names
         start = as_samples(q, "q", names, 1)[0] + self._effects.offset
-        speed = np.zeros(len(names)) if dq is None else as_samples(dq, "dq", names, 1)[0]
+        velocity = np.zeros(len(names)) if dq is None else as_samples(dq, "dq", names, 1)[0]
         self.seed = self.seed if seed is None else seed
-        self._chance = Chance(self.seed, len(names))
+        self._noise = noise_rows(self.seed, len(names))
         self._model: MujocoModel = self._bare
-        self._data: mujoco.MjData = self._bare.new_data(start, speed)
+        self._data: mujoco.MjData = self._bare.new_data(start, velocity)
         self._drive: MotorDrive | None = None
         self._torque = np.zeros(len(names))
         if torque is not None:
             self._torque = self._command(torque, "torque")
             self._drive = TorqueDrive(self._torque, self._torque)
-        self._q, self._dq, self._tau = [start], [speed], [self._torque]
+        self._q, self._dq, self._tau = [start], [velocity], [self._torque]
         self._brake(np.zeros(len(names)))
         self._attach()
         if self._effects.acts:
@@ -179,15 +179,15 @@ class MujocoPlant:
             UnstableError: When a joint runs away, naming it and the time.
         """
         if self._braked:
-            raise InputError("the plant was stopped; reset it to start anew")
+            raise InputError("the plant was stopped; reset it to start again")
         if self._drive is None:
             self._drive = TorqueDrive(self._torque, self._torque)
         drive, data, moving, own = self._drive, self._data, self._model.moving, self._model.carriers
         if len(self._q) == 1:  # before the first command nobody knew the torque
             self._tau[0] = drive.before if isinstance(drive, TorqueDrive) else drive.now(self._coupling @ self._dq[0])
         for part in range(self._parts):
-            speed = data.qvel[moving]
-            actuated = self._coupling @ speed
+            velocity = data.qvel[moving]
+            actuated = self._coupling @ velocity
             acceleration = self._coupling @ data.qacc[moving]
             torque = drive.during((part + 0.5) / self._parts, self._step, actuated, acceleration)
             if self._effects.acts:
@@ -209,7 +209,7 @@ class MujocoPlant:
 
     def read(self) -> Reading:
         """What the sensors say now; each call draws new noise."""
-        normal, uniform = self._chance.next()
+        normal, uniform = next(self._noise)
         time, q, dq, tau = self.time, self._q[-1], self._dq[-1], self._tau[-1]
         if not self.sensors.in_step and len(self._q) > 1:
             time = max(0.0, time - self.sensors.jitter * uniform)
@@ -271,17 +271,17 @@ class MujocoPlant:
         for model in {id(m): m for m in (self._bare, self._loaded)}.values():
             model.set_damping(viscous)
 
-    def _dry(self, speed: Array, more: Array | None = None) -> Array:
-        """Let MuJoCo know the friction at this speed; returns, at the joints, the friction that it cannot carry.
+    def _dry(self, velocity: Array, more: Array | None = None) -> Array:
+        """Let MuJoCo know the friction at this velocity; returns, at the joints, the friction that it cannot carry.
 
         Args:
-            speed: (n_moving,).
+            velocity: (n_moving,).
             more: Dry friction that effects add at this moment, (n_own,); None without such.
         """
         changing = self.breakaway is not None or more is not None
         if not changing and self._inside.all():
-            return np.zeros(len(speed))
-        own = self._directions @ speed
+            return np.zeros(len(velocity))
+        own = self._directions @ velocity
         limit = self._coulomb if self.breakaway is None else self.breakaway.limit(self._coulomb, own)
         if more is not None:
             limit = limit + self._spread @ more
@@ -314,15 +314,15 @@ class MujocoPlant:
         return command
 
     def _stop(self, data: mujoco.MjData, part: int) -> None:
-        speeds = np.abs(np.where(np.isfinite(data.qvel), data.qvel, np.inf))[self._model.dofs]
-        fastest = int(np.argmax(speeds))
+        velocities = np.abs(np.where(np.isfinite(data.qvel), data.qvel, np.inf))[self._model.dofs]
+        fastest = int(np.argmax(velocities))
         name = self.robot.joints[self._model.joints[fastest]].name
         time = self.time + (part + 1) * self._step
         raise UnstableError(
             time,
             name,
-            f"the simulation became unstable at t = {time:.4g} s: joint {name} moves at {speeds[fastest]:.3g} rad/s or "
-            "m/s; lower the controller's bandwidth, shorten the time step, or check the robot's inertias",
+            f"the simulation became unstable at t = {time:.4g} s: joint {name} moves at {velocities[fastest]:.3g} "
+            "rad/s or m/s; lower the controller's bandwidth, shorten the time step, or check the robot's inertias",
         )
 
 
@@ -334,7 +334,7 @@ def _positive(value: float, name: str) -> float:
 
 def _torque_limits(robot: Robot, given: ArrayLike | None) -> Array:
     if given is None:
-        efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+        efforts = [joint.limits.effort for joint in robot.moving_joints]
         return np.array([math.inf if effort is None else effort for effort in efforts])
     limits = np.broadcast_to(np.asarray(given, dtype=np.float64), len(robot.moving))
     if not np.all(limits > 0.0):

@@ -19,7 +19,7 @@ class Reading:
     Attributes:
         time: Stamp [s].
         q: Joint positions [rad or m].
-        dq: Joint speeds.
+        dq: Joint velocities.
         tau: Torque at the actuated coordinates, referred to the joint side [N·m or N].
         current: Motor currents [A], None where the drive's gains are not known.
         voltage: Motor voltages [V], None of a drive that takes torque.
@@ -61,7 +61,7 @@ class Plant(Protocol):
         ...
 
     def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
-        """Start anew at a position (n_moving,) [rad or m] and speed (default: at rest).
+        """Start again at a position (n_moving,) [rad or m] and velocity (default: at rest).
 
         A real machine goes there by its own controller, and comes back when that is done.
         """

@@ -15,7 +15,7 @@ from dynident.logs.log import Log, Role, channel_names
 from dynident.plant.controllers import Controller, TrackingController
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.protocol import Plant, Reading
-from dynident.plant.sensors import Chance, Sensors
+from dynident.plant.sensors import Sensors, draw_noise, noise_generators
 from dynident.robot.model import Robot
 
 KINDS = ("q", "dq", "tau", "qm", "dqm", "taum", "i", "u")
@@ -38,10 +38,10 @@ def record(
         plant: The machine.
         controller: What commands it.
         duration: Length of the run [s]; default that of the controller's motion.
-        start: Position and speed (None: at rest) to start from; default the start of the controller's motion.
+        start: Position and velocity (None: at rest) to start from; default the start of the controller's motion.
         every: Log every so many samples.
         kinds: Channels, among q, dq, tau (joint side), qm, dqm, taum (motor side), i, u. Default q, and i where the
-            plant tells currents, else tau.
+            plant has currents, else tau.
         label: Name of the log.
         role: What it is for.
 
@@ -107,8 +107,8 @@ def measure(
     if not n > every >= 1:
         raise InputError(f"measure: the plant has made {n - 1} samples; run it first, with every={every} or more")
     rows = np.arange(every, n, every)
-    chance = Chance(plant.seed if seed is None else seed, truth.q.shape[1])
-    normal, uniform = (drawn[rows] for drawn in chance.next_many(n))
+    generators = noise_generators(plant.seed if seed is None else seed)
+    normal, uniform = (drawn[rows] for drawn in draw_noise(generators, n, truth.q.shape[1]))
     stamps = np.maximum(0.0, truth.time[rows] - faults.jitter * uniform)
     q, dq = truth.motion_at(stamps)
     tau = truth.torque_at(stamps - faults.delay)
@@ -152,7 +152,7 @@ def _signal(robot: Robot, signals: Mapping[str, Array], kind: str) -> Array:
         name = {"i": "current", "u": "voltage"}[kind]
         if name not in signals:
             remedy = {"i": "give the robot drive_gains or the plant motors", "u": "command voltages"}[kind]
-            raise InputError(f"the plant tells no {name}; {remedy}, or log other channels")
+            raise InputError(f"the plant has no {name}; {remedy}, or log other channels")
         return signals[name]
     moving = list(robot.moving)
     ratios = robot.drive.gear_ratios[moving]

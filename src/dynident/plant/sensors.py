@@ -23,7 +23,7 @@ class Truth:
     Attributes:
         time: [s].
         q: Joint positions [rad or m].
-        dq: Joint speeds.
+        dq: Joint velocities.
         tau: Torque at the actuated coordinates [N·m or N].
     """
 
@@ -37,7 +37,7 @@ class Truth:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def motion_at(self, stamps: Array) -> tuple[Array, Array]:
-        """Position and speed between samples, by the cubic through both."""
+        """Position and velocity between samples, by the cubic through both."""
         if len(self.time) == 1:
             return self.q[[0] * len(stamps)], self.dq[[0] * len(stamps)]
         left, part, step = self._between(stamps)
@@ -61,7 +61,7 @@ class Truth:
 def between_motions(
     q: Array, next_q: Array, dq: Array, next_dq: Array, part: Array | float, step: float
 ) -> tuple[Array, Array]:
-    """Position and speed at a part (0..1) of the time `step` [s] between two samples, by the cubic through both."""
+    """Position and velocity at a part (0..1) of the time `step` [s] between two samples, by the cubic through both."""
     here, there, way = step * dq, step * next_dq, next_q - q
     second, third = 3.0 * way - 2.0 * here - there, here + there - 2.0 * way
     position = q + part * (here + part * (second + part * third))
@@ -76,7 +76,7 @@ class Sensors:
         resolution: Step of the encoders [rad or m]; 0 for none.
         encoder: Where they are: "joint", or "motor" with a resolution at the motor shaft.
         position_noise: Deviation of white noise on positions before they are rounded [rad or m].
-        speed_noise: Deviation of white noise on speeds.
+        speed_noise: Deviation of white noise on velocities.
         torque_noise: Deviation of white noise on torque [N·m or N].
         torque_bias: Constant error of the torque [N·m or N].
         delay: Time by which torque is stamped late against position [s].
@@ -110,7 +110,7 @@ class Sensors:
         return self.delay == 0.0 and self.jitter == 0.0
 
     def measured(self, robot: Robot, q: Array, dq: Array, tau: Array, normal: Array) -> tuple[Array, Array, Array]:
-        """Position, speed and torque (..., n_moving) with noise from standard normal numbers (..., 3 n_moving)."""
+        """Position, velocity and torque (..., n_moving) with noise from standard normal numbers (..., 3 n_moving)."""
         n = q.shape[-1]
         q = self._rounded(robot, q + self.position_noise * normal[..., :n])
         dq = dq + self.speed_noise * normal[..., n : 2 * n]
@@ -129,29 +129,26 @@ class Sensors:
         return np.asarray(np.linalg.solve(shaft, counted.T).T + robot.zero[moving])
 
 
-class Chance:
-    """The random numbers of a run, reading by reading: the same seed gives the same run.
+# ----------------------------------------------------------------------------------------------------------------------
+# The random numbers of a run, reading by reading: the same seed gives the same run.
 
-    Args:
-        seed: Any whole number.
-        n: Number of moving joints.
-    """
+Generators = tuple[np.random.Generator, np.random.Generator]  # of normal and of uniform numbers
 
-    def __init__(self, seed: int, n: int) -> None:
-        normal, uniform = np.random.SeedSequence(seed).spawn(2)
-        self._normal, self._uniform = np.random.default_rng(normal), np.random.default_rng(uniform)
-        self._n = n
-        self._rows = self._each()
 
-    def _each(self) -> Iterator[tuple[Array, float]]:
-        while True:
-            normal, uniform = self.next_many(_DRAWN_AT_ONCE)
-            yield from zip(normal, uniform.tolist(), strict=True)
+def noise_generators(seed: int) -> Generators:
+    """Generators of normal and of uniform numbers, from any whole number."""
+    normal, uniform = np.random.SeedSequence(seed).spawn(2)
+    return np.random.default_rng(normal), np.random.default_rng(uniform)
 
-    def next(self) -> tuple[Array, float]:
-        """For one reading: standard normal numbers (3 n,) and a number from 0 to 1."""
-        return next(self._rows)
 
-    def next_many(self, count: int) -> tuple[Array, Array]:
-        """For so many readings: (count, 3 n) and (count,)."""
-        return self._normal.standard_normal((count, 3 * self._n)), self._uniform.random(count)
+def draw_noise(generators: Generators, count: int, n: int) -> tuple[Array, Array]:
+    """For so many readings of n joints: standard normal numbers (count, 3 n), and (count,) numbers from 0 to 1."""
+    return generators[0].standard_normal((count, 3 * n)), generators[1].random(count)
+
+
+def noise_rows(seed: int, n: int) -> Iterator[tuple[Array, float]]:
+    """Reading by reading, without end: standard normal numbers (3 n,) and a number from 0 to 1."""
+    generators = noise_generators(seed)
+    while True:
+        normal, uniform = draw_noise(generators, _DRAWN_AT_ONCE, n)
+        yield from zip(normal, uniform.tolist(), strict=True)

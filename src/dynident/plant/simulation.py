@@ -19,7 +19,6 @@ from dynident.motion.limits import check_locked
 from dynident.motion.thresholds import THRESHOLDS as MOTION_THRESHOLDS
 from dynident.motion.trajectory import SampledMotion
 from dynident.options import keywords
-from dynident.payload.body import Payload
 from dynident.plant.controllers import TRACKING, Motion
 from dynident.plant.effects import Breakaway
 from dynident.plant.mujoco_plant import MujocoPlant
@@ -27,14 +26,12 @@ from dynident.plant.options import SimulateOptions
 from dynident.plant.protocol import UnstableError
 from dynident.plant.recording import KINDS, measure, record
 from dynident.plant.sensors import Sensors, Truth
-from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Robot
-from dynident.schema import parse_yaml
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
 RUNAWAY = 5.0  # times the fastest velocity that was asked for, off which a joint has left its motion
-LEAST_FAST = 1.0  # [rad/s] the same, where hardly any velocity was asked for; a slide's radian is METRES_PER_RADIAN
+LEAST_FAST = 1.0  # [rad/s] the same, where hardly any velocity was asked for; a slide's radian is METERS_PER_RADIAN
 FLIPS = 10  # jumps of a torque from one effort limit to the other between two samples that no motion asks for
 MOST_SAMPLES = 1e7  # steps of the controller: hours of motion
 TURN = 2.0 * math.pi
@@ -90,7 +87,7 @@ def simulate(robot: Robot, motion: Motion, options: SimulateOptions) -> Simulati
     every = max(1, math.ceil(CONTROL_RATE / options.rate - 1e-9))
     if options.jitter >= 1.0 / options.rate:
         raise InputError(f"jitter is {options.jitter:g} s; expected less than the time between samples")
-    prismatic = np.array([robot.joints[robot.active[i]].kind == "prismatic" for i in robot.moving])
+    prismatic = np.array([joint.kind == "prismatic" for joint in robot.moving_joints])
     counts = np.where(prismatic, 1.0, TURN) / options.encoder if options.encoder else np.zeros(len(prismatic))
     plant = MujocoPlant(
         robot,
@@ -157,7 +154,7 @@ def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> Non
 
 def joint_unit(robot: Robot, place: int) -> str:
     """Unit of a moving joint's position."""
-    return "m" if robot.joints[robot.active[robot.moving[place]]].kind == "prismatic" else "rad"
+    return "m" if robot.moving_joints[place].kind == "prismatic" else "rad"
 
 
 def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: frozenset[str]) -> None:
@@ -200,7 +197,7 @@ def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: f
 
 def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:
     """A loop that is too fast for its samples does not run away where effort is limited: it jumps between limits."""
-    efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+    efforts = [joint.limits.effort for joint in robot.moving_joints]
     limits = np.array([math.inf if effort is None else effort for effort in efforts])
     side = np.where(np.abs(truth.tau) >= (1.0 - 1e-6) * limits, np.sign(truth.tau), 0.0)
     flips = side[1:] * side[:-1] < 0.0
@@ -227,9 +224,9 @@ def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[st
         beyond += [] if high is None else [float(wanted[:, k].max()) - high]
         if max(beyond, default=0.0) > 1e-9:
             found.append(f"joint {joint.name}: the motion leaves its position limits by {max(beyond):.3g} {unit}")
-        speed, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
-        if limit is not None and speed > limit * (1.0 + 1e-6):
-            found.append(f"joint {joint.name}: reaches {speed:.3g}, above its velocity limit {limit:.3g} {unit}/s")
+        velocity, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
+        if limit is not None and velocity > limit * (1.0 + 1e-6):
+            found.append(f"joint {joint.name}: reaches {velocity:.3g}, above its velocity limit {limit:.3g} {unit}/s")
         away = float(np.abs(truth.q[:, k] - wanted[:, k]).max())
         if away > FAR:
             found.append(f"joint {joint.name}: is up to {away:.2g} {unit} away from its motion; raise the bandwidth")
@@ -248,35 +245,3 @@ def read_motion(path: str | PathLike[str], robot: Robot) -> Motion:
         trajectory: Motion = load(path)
         return trajectory
     return SampledMotion.from_log(read_log(path, robot), robot)
-
-
-def parse_payload(text: str) -> Payload:
-    """A payload from `mass`, `mass,cx,cy,cz` or those and `Ixx,Ixy,Ixz,Iyy,Iyz,Izz`."""
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in (1, 4, 10):
-        raise InputError(f"--payload {text}: expected MASS, MASS,CX,CY,CZ or those and six inertias")
-    padded = [*numbers, *([0.0] * (10 - len(numbers)))]
-    return Payload(padded[0], padded[1:4], padded[4:])
-
-
-def parse_effects(text: str) -> dict[str, float]:
-    """Effects from `stop0.3_1=4,load_2=0.05`, or from a YAML file of such names and values."""
-    if "=" not in text:
-        path = Path(text)
-        if not path.is_file():
-            raise InputError(f"--effects {text}: no such file; expected a YAML file, or stop0.3_1=4,load_2=0.05")
-        reader = robot_file_reader(text)
-        return {name: reader.number(value, name) for name, value in parse_yaml(path.read_text(), text).items()}
-    found: dict[str, float] = {}
-    for part in filter(None, (item.strip() for item in text.split(","))):
-        name, _, value = (word.strip() for word in part.partition("="))
-        if name in found:
-            raise InputError(f"--effects {part}: {name} is given twice")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            raise InputError(f"--effects {part}: expected name=number, such as stop0.3_1=4") from None
-    return found

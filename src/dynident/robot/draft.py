@@ -236,9 +236,9 @@ class Draft:
     def _elements(self, active: tuple[int, ...], coupling: Array) -> tuple[Element, ...]:
         """Joint elements, motor elements where motors are coupled, and those the file declares."""
         n = len(active)
-        to_joint = np.linalg.inv(coupling)  # joint speeds from actuated speeds
+        to_joint = np.linalg.inv(coupling)  # joint velocities from actuated velocities
         to_joint[np.abs(to_joint) < 1e-14] = 0.0
-        to_joint = np.pad(to_joint, ((0, 0), (0, len(self.solved))))  # the solved joints' own speeds follow
+        to_joint = np.pad(to_joint, ((0, 0), (0, len(self.solved))))  # the solved joints' own velocities follow
         rows: dict[str, Array] = {}
         specs: dict[str, ElementSpec] = {}
         for i, j in enumerate(active):
@@ -271,7 +271,7 @@ class Draft:
                     where, "a rotor turns and pushes in one direction; Ia takes no torque of its own"
                 )
             if not np.array_equal(velocity[n:], torque[n:]) or ("Ia" in spec.carries and velocity[n:].any()):
-                problem = "a joint that a loop is solved for has friction along its own speed only, and no rotor"
+                problem = "a joint that a loop is solved for has friction along its own velocity only, and no rotor"
                 raise self.reader.error(where, f"{problem}; take 'torque' or Ia away")
             # A rotor is always the motor's, so its inertia needs no letter to tell motor from joint.
             names = {s: s + (spec.label.removeprefix("m") if s == "Ia" else spec.label) for s in spec.carries}

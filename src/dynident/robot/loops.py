@@ -2,8 +2,8 @@
 
 A loop is closed when two frames meet as far as the cut joint demands. Its rows are the offset of the second frame in
 the first and the part of their rotation that the cut joint does not leave free; with them come their derivatives by
-every tree joint and, for given speeds, their second time derivative at zero joint acceleration. Both are exact, also
-where the loop is open. Offsets are divided by the size of the loop, so that all rows are of one kind.
+every tree joint and, for given velocities, their second time derivative at zero joint acceleration. Both are exact,
+also where the loop is open. Offsets are divided by the size of the loop, so that all rows are of one kind.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ Columns = tuple[Vector, Vector, Vector]  # a matrix by its columns
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a joint stands: cosine and sine of its angle, or its displacement; and its speed."""
+    """Where a joint stands: cosine and sine of its angle, or its displacement; and its velocity."""
 
     cosine: Number
     sine: Number
     displacement: Number
-    speed: Number = 0.0
+    velocity: Number = 0.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class LoopRows:
 
 @dataclass
 class _Point:
-    """A frame on the way along a branch, in the frame where the branches part: pose, speed, acceleration."""
+    """A frame on the way along a branch, in the frame where the branches part: pose, velocity, acceleration."""
 
     R: Matrix = UNIT
     p: Vector = ZERO
@@ -180,7 +180,7 @@ def _walk_branch(
         joint, place = joints[index], placed[index]
         point.carry(joint.before.frame())
         axis = (point.R[0][2], point.R[1][2], point.R[2][2])
-        along = scale(place.speed, axis)
+        along = scale(place.velocity, axis)
         slides = joint.kind == "prismatic"
         axes[index] = axis, point.p, slides
         if slides:

@@ -19,7 +19,7 @@ from dynident.robot.parameters import LINK_SYMBOLS
 JointKind = Literal["revolute", "prismatic"]
 TorqueSource = Literal["motor", "sensor"]
 CutJoint = Literal["revolute", "prismatic", "cylindrical", "ball", "fixed"]
-METRES_PER_RADIAN = 0.1  # [m/rad] a slide moves where a joint turns: about what a pinion or a drum does
+METERS_PER_RADIAN = 0.1  # [m/rad] a slide moves where a joint turns: about what a pinion or a drum does
 BASE = -1  # parent index of the joints on the fixed base
 
 
@@ -95,6 +95,11 @@ class Joint:
         """Name of the joint's position, such as q3."""
         return f"q{self.number}"
 
+    @property
+    def radian(self) -> float:
+        """What counts as a radian of its motion: 1 rad, or `METERS_PER_RADIAN` on a slide [m]."""
+        return METERS_PER_RADIAN if self.kind == "prismatic" else 1.0
+
 
 @dataclass(frozen=True)
 class Element:
@@ -104,10 +109,10 @@ class Element:
 
     Attributes:
         label: "3" for joint 3, "m6" for motor 6.
-        velocity: (n_active,) direction e that gives the element's speed.
+        velocity: (n_active,) direction e that gives the element's velocity.
         torque: (n_active,) direction s along which its torque acts; usually equal to e.
         names: Parameter name of each symbol (Ia, Fv, Fc, Fo) this element carries.
-        prismatic: Whether its speed is in m/s.
+        prismatic: Whether its velocity is in m/s.
         solved: (n_solved,) what the joints that loops are solved for add to both directions; empty without any.
     """
 
@@ -125,8 +130,8 @@ class Element:
 
     @property
     def radian(self) -> float:
-        """What counts as a radian of its motion: 1 rad, or `METRES_PER_RADIAN` on a slide [m]."""
-        return METRES_PER_RADIAN if self.prismatic else 1.0
+        """What counts as a radian of its motion: 1 rad, or `METERS_PER_RADIAN` on a slide [m]."""
+        return METERS_PER_RADIAN if self.prismatic else 1.0
 
 
 @dataclass(frozen=True)
@@ -273,25 +278,29 @@ class Robot:
         return tuple(i for i in range(len(self.active)) if i not in self.locked)
 
     @property
+    def moving_joints(self) -> tuple[Joint, ...]:
+        """The joints that are not locked, in the order of q."""
+        return tuple(self.joints[self.active[i]] for i in self.moving)
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the moving joints, in the order of q."""
-        return tuple(self.joints[self.active[i]].name for i in self.moving)
+        return tuple(joint.name for joint in self.moving_joints)
 
     @property
     def radians(self) -> Array:
-        """What counts as a radian of each moving joint, (n_joints,); 1 rad, or `METRES_PER_RADIAN` on a slide [m]."""
-        kinds = [self.joints[self.active[i]].kind for i in self.moving]
-        return np.array([METRES_PER_RADIAN if kind == "prismatic" else 1.0 for kind in kinds])
+        """What counts as a radian of each moving joint, (n_joints,); 1 rad, or `METERS_PER_RADIAN` on a slide [m]."""
+        return np.array([joint.radian for joint in self.moving_joints])
 
     @property
     def position_names(self) -> tuple[str, ...]:
         """Variables of the moving joints (q1, q2, ...), in the order of q."""
-        return tuple(self.joints[self.active[i]].variable for i in self.moving)
+        return tuple(joint.variable for joint in self.moving_joints)
 
     @property
     def motor_names(self) -> tuple[str, ...]:
         """Names of the motors, in the order of motor quantities."""
-        return tuple(f"m{self.joints[self.active[i]].number}" for i in self.moving)
+        return tuple(f"m{joint.number}" for joint in self.moving_joints)
 
     @property
     def n_links(self) -> int:

@@ -239,7 +239,7 @@ def check_limits(reader: LocatedReader, limits: Limits, where: str) -> None:
 
 
 def _value_set(draft: Draft, value: object, where: str) -> dict[str, float]:
-    """Standard parameter values: `links` by centre of mass, lists per element symbol, or single names."""
+    """Standard parameter values: `links` by center of mass, lists per element symbol, or single names."""
     reader = draft.reader
     result: dict[str, float] = {}
     given = reader.mapping(value, where)

@@ -3,7 +3,7 @@ r"""Standard parameters of a link: names, order, units and conversions.
 The ten numbers of link j in Khalil's order, about the origin of the link frame::
 
     XX XY XZ YY YZ ZZ   inertia matrix entries with their sign   [kg·m²]
-    MX MY MZ            first moments, mass times centre of mass [kg·m]
+    MX MY MZ            first moments, mass times center of mass [kg·m]
     M                   mass                                     [kg]
 
 All arrays here have the ten numbers on their last axis, so one link (10,) and a robot (n_links, 10) both work.
@@ -64,21 +64,21 @@ def from_matrix(inertia: ArrayLike, first_moment: ArrayLike, mass: ArrayLike) ->
 
 
 def _steiner(first_moment: Array, mass: Array) -> Array:
-    """What moving the reference from the centre of mass to the origin adds: m (c·c E - c c'), (..., 3, 3)."""
+    """What moving the reference from the center of mass to the origin adds: m (c·c E - c c'), (..., 3, 3)."""
     safe = np.where(mass == 0.0, 1.0, mass)[..., None, None]
     square = np.sum(first_moment**2, -1)[..., None, None] * np.eye(3)
     return np.asarray((square - first_moment[..., :, None] * first_moment[..., None, :]) / safe)
 
 
 def from_classical(mass: ArrayLike, center: ArrayLike, inertia: ArrayLike) -> Array:
-    """Standard parameters from mass, centre of mass and inertia about the centre of mass.
+    """Standard parameters from mass, center of mass and inertia about the center of mass.
 
     Khosla & Kanade 1987, eq. (10).
 
     Args:
         mass: (...) [kg].
         center: (..., 3), in the link frame [m].
-        inertia: (..., 3, 3), about the centre of mass, axes parallel to the link frame [kg·m²].
+        inertia: (..., 3, 3), about the center of mass, axes parallel to the link frame [kg·m²].
     """
     mass = np.asarray(mass, dtype=np.float64)
     first = mass[..., None] * np.asarray(center, dtype=np.float64)
@@ -86,7 +86,7 @@ def from_classical(mass: ArrayLike, center: ArrayLike, inertia: ArrayLike) -> Ar
 
 
 def to_classical(chi: ArrayLike) -> tuple[Array, Array, Array]:
-    """Mass (...), centre of mass (..., 3) and inertia about it (..., 3, 3); a massless link has centre zero."""
+    """Mass (...), center of mass (..., 3) and inertia about it (..., 3, 3); a massless link has center zero."""
     chi = np.asarray(chi, dtype=np.float64)
     mass, first = chi[..., 9], chi[..., 6:9]
     center = first / np.where(mass == 0.0, np.inf, mass)[..., None]
@@ -105,7 +105,7 @@ def to_pinocchio(chi: ArrayLike) -> Array:
 
 
 def to_mujoco(chi: ArrayLike) -> tuple[Array, Array, Array]:
-    """Mass, `pos` and `fullinertia` (Ixx Iyy Izz Ixy Ixz Iyz about the centre of mass) of a MuJoCo body."""
+    """Mass, `pos` and `fullinertia` (Ixx Iyy Izz Ixy Ixz Iyz about the center of mass) of a MuJoCo body."""
     mass, center, inertia = to_classical(chi)
     return mass, center, inertia[..., (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
 
@@ -122,16 +122,16 @@ def from_urdf(mass: ArrayLike, xyz: ArrayLike, rotation: ArrayLike, inertia: Arr
 
     Args:
         mass: [kg].
-        xyz: (3,) centre of mass in the link frame [m].
+        xyz: (3,) center of mass in the link frame [m].
         rotation: (3, 3) orientation of the inertial frame in the link frame.
-        inertia: (3, 3) about the centre of mass, in the inertial frame [kg·m²].
+        inertia: (3, 3) about the center of mass, in the inertial frame [kg·m²].
     """
     rotation = np.asarray(rotation, dtype=np.float64)
     return from_classical(mass, xyz, rotation @ np.asarray(inertia, dtype=np.float64) @ rotation.T)
 
 
 def to_urdf(chi: ArrayLike) -> tuple[Array, Array, Array]:
-    """Mass, centre of mass and inertia (3, 3) of a URDF `<inertial>` whose frame is parallel to the link's."""
+    """Mass, center of mass and inertia (3, 3) of a URDF `<inertial>` whose frame is parallel to the link's."""
     return to_classical(chi)
 
 

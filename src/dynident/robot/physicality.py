@@ -68,7 +68,7 @@ def violations(chi: ArrayLike, place: str, tolerance: float = 1e-9) -> list[Viol
     slack = tolerance * max(size, float(np.abs(chi[:6]).max()))
     principal = np.linalg.eigvalsh(about_center)
     if principal[0] < -slack:
-        text = "inertia about the centre of mass must not be negative"
+        text = "inertia about the center of mass must not be negative"
         found.append(Violation(place, text, float(principal[0]), "kg·m²"))
     excess = principal[0] + principal[1] - principal[2]
     if excess < -slack:

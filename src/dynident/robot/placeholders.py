@@ -59,7 +59,7 @@ def placeholder_limits(robot: Robot) -> tuple[PlaceholderLimit, ...]:
     outstretched, or one that repeats the number of a velocity that is a placeholder. What is a placeholder at one
     joint is one at every joint that states the same, whatever its kind.
     """
-    joints = [robot.joints[robot.active[i]] for i in robot.moving]
+    joints = robot.moving_joints
     found: list[PlaceholderLimit] = []
     for kind in ("position", "velocity", "effort"):
         reasons: dict[tuple[float, ...], str] = {}
@@ -77,7 +77,7 @@ def placeholder_limits(robot: Robot) -> tuple[PlaceholderLimit, ...]:
 
 def believed_limits(robot: Robot) -> list[Limits]:
     """Limits of the moving joints in the order of q, with None where a placeholder stands."""
-    found = [robot.joints[robot.active[i]].limits for i in robot.moving]
+    found = [joint.limits for joint in robot.moving_joints]
     for item in placeholder_limits(robot):
         gone = dict.fromkeys(("lower", "upper") if item.kind == "position" else (item.kind,))
         for name in item.joints:

@@ -29,21 +29,4 @@ if TYPE_CHECKING:
     from dynident.signals.rows import ObservedRows as ObservedRows, row_blocks as row_blocks
     from dynident.signals.spectrum import MotionSpectrum as MotionSpectrum
 else:
-    __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.signals.bandwidth": "BandChoice BandEvidence",
-            "dynident.signals.columns": "column_bandwidth",
-            "dynident.signals.fir": "FilterStream filter_signals",
-            "dynident.signals.grid": "Grid fresh_blocks uniform_chunks",
-            "dynident.signals.kernels": (
-                "CENTRAL FIVE_POINT FIVE_POINT_CAUSAL NINE_POINT FirKernel "
-                "differentiator_table low_pass_kernel polynomial_kernel"
-            ),
-            "dynident.signals.log_survey": "Survey survey_log",
-            "dynident.signals.observations": "MotionBlock Observations SignalOptions observe",
-            "dynident.signals.rows": "ObservedRows row_blocks",
-            "dynident.signals.spectrum": "MotionSpectrum",
-        },
-        renamed={"Kernel": "FirKernel", "filtered": "filter_signals"},
-    )
+    __getattr__, __dir__, __all__ = lazy_names(__name__, {"Kernel": "FirKernel", "filtered": "filter_signals"})

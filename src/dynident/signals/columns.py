@@ -73,7 +73,7 @@ def bandwidth_along(
     """
     times = np.linspace(0.0, duration, int(np.ceil(8.0 * fastest * duration)) + 1)
     dq = sample(times)[1]
-    turns = [robot.joints[robot.active[i]].kind == "revolute" for i in robot.moving]
+    turns = [joint.kind == "revolute" for joint in robot.moving_joints]
     rate = 4.0 * max(turning_band(float(np.abs(dq[:, turns]).sum(1).max(initial=0.0))), 2.0 * fastest)
     length = min(duration, _MOST_SAMPLES / rate)
     start = np.clip(times[np.argmax((dq**2).sum(1))] - 0.5 * length, 0.0, duration - length)

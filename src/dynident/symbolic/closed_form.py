@@ -143,8 +143,7 @@ def _combination(target: Direction, directions: list[Direction]) -> list[Fractio
 # .. math:: M(q)\,\ddot q + B(q)\,[\dot q\dot q] + C(q)\,[\dot q^2] + g(q) = \Gamma
 #
 # with the centrifugal matrix C, (n, n), and the Coriolis matrix B, (n, n (n-1)/2), over the products of different
-# speeds
-# (Kim 1990, eq. 20). These torques are at the joints; the regressor has its rows at the actuated coordinates.
+# velocities (Kim 1990, eq. 20). These torques are at the joints; the regressor has its rows at actuated coordinates.
 
 _INERTIAL = ("rigid", "Ia")
 
@@ -153,7 +152,7 @@ Law = tuple[str, Polynomial]  # sign or tanh of a velocity, which is no polynomi
 
 
 class Quantities:
-    """A robot's positions, speeds, lengths and parameters as quantities of a ring, and functions of them.
+    """A robot's positions, velocities, lengths and parameters as quantities of a ring, and functions of them.
 
     Attributes:
         ring: The ring.
@@ -230,11 +229,11 @@ class Quantities:
         return self._known[x][1]
 
     def sign(self, x: Number) -> Number:
-        """Sign of a speed, as a quantity of its own."""
+        """Sign of a velocity, as a quantity of its own."""
         return self._law("sign", x)
 
     def tanh(self, x: Number) -> Number:
-        """tanh of a scaled speed, as a quantity of its own."""
+        """tanh of a scaled velocity, as a quantity of its own."""
         return self._law("tanh", x)
 
     def _law(self, function: str, x: Polynomial) -> Number:
@@ -375,16 +374,16 @@ class ClosedForm:
 
     @property
     def centrifugal(self) -> list[list[Any]]:
-        """C of eq. (20), (n, n): factors of the squared speeds."""
+        """C of eq. (20), (n, n): factors of the squared velocities."""
         return [[self.symbols[i][j][j] for j in range(self.n)] for i in range(self.n)]
 
     @property
     def coriolis(self) -> list[list[Any]]:
-        """B of eq. (20), (n, n (n-1)/2): factors of the products of two speeds, in the order of `speed_pairs`."""
-        return [[mul(2.0, self.symbols[i][j][k]) for j, k in self.speed_pairs] for i in range(self.n)]
+        """B of eq. (20), (n, n (n-1)/2): factors of products of two velocities, in the order of `velocity_pairs`."""
+        return [[mul(2.0, self.symbols[i][j][k]) for j, k in self.velocity_pairs] for i in range(self.n)]
 
     @property
-    def speed_pairs(self) -> list[tuple[int, int]]:
+    def velocity_pairs(self) -> list[tuple[int, int]]:
         """Pairs of joints in the order of B's columns: 12, 13, .. 23, .."""
         return list(itertools.combinations(range(self.n), 2))
 

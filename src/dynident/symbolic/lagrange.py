@@ -1,7 +1,7 @@
 r"""An independent derivation of the closed-form model: Euler and Lagrange instead of Newton and Euler.
 
-Kinetic and potential energy come from homogeneous transforms, with mass m, centre of mass r and inertia about the
-centre of mass for each link. The equations d/dt dL/d(dq) - dL/dq are then nonlinear in r; the coefficients of the
+Kinetic and potential energy come from homogeneous transforms, with mass m, center of mass r and inertia about the
+center of mass for each link. The equations d/dt dL/d(dq) - dL/dq are then nonlinear in r; the coefficients of the
 standard parameters are taken out of them as Abhishek et al. do in section 2.3. Nothing is shared with the recursion
 but the robot's transforms; the algebra is SymPy's own.
 """
@@ -28,7 +28,7 @@ class LagrangeModel:
 
     Attributes:
         robot: The robot.
-        kinetic: Kinetic energy K over q1, dq1, m1, rx1, .. and Ixx1, .. about the centres of mass.
+        kinetic: Kinetic energy K over q1, dq1, m1, rx1, .. and Ixx1, .. about the centers of mass.
         potential: Potential energy P.
         tau: (n, 1) torque at the joints over the same symbols, nonlinear in r.
         W: (n, 10 n_links) coefficients of the standard parameters, in the order of `columns(robot, "rigid")`.
@@ -208,7 +208,7 @@ class _Derivation:
         return kinetic, potential, torque, columns
 
     def _angular(self, T: list[list[Any]], joint: int) -> list[Any]:
-        """Angular velocity per unit speed of a joint in the link's frame, from R' dR/dq = [w x]."""
+        """Angular velocity per unit velocity of a joint in the link's frame, from R' dR/dq = [w x]."""
         R = [[T[i][j] for j in range(3)] for i in range(3)]
         D = [[self.slope(x, joint) for x in row] for row in R]
 
@@ -226,9 +226,9 @@ class _Derivation:
         return self.reduced(result - self.slope(kinetic, i) + self.slope(potential, i))
 
     def _extract(self, torque: Any, mass: Any, center: list[Any], inertia: list[Any]) -> list[Any]:
-        """Coefficients of XX .. ZZ, MX MY MZ, M in a torque of mass, centre of mass and inertia about it.
+        """Coefficients of XX .. ZZ, MX MY MZ, M in a torque of mass, center of mass and inertia about it.
 
-        Inertia about the origin has the coefficients of inertia about the centre of mass. Without it and the products
+        Inertia about the origin has the coefficients of inertia about the center of mass. Without it and the products
         m r r that come with it, what remains is linear in m r; without that, it is linear in m.
         """
         moments = [torque.diff(x) for x in inertia]

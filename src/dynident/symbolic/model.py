@@ -16,8 +16,8 @@ from dynident.symbolic.sympy_forms import Converter, load_sympy
 
 _TITLES = {
     "M": "Mass matrix M, symmetric",
-    "B": "Coriolis matrix B, factors of the products of two speeds",
-    "C": "Centrifugal matrix C, factors of the squared speeds",
+    "B": "Coriolis matrix B, factors of the products of two velocities",
+    "C": "Centrifugal matrix C, factors of the squared velocities",
     "g": "Gravity torque g",
     "tau": "Torque tau at the actuated coordinates",
     "W": "Regressor W, tau = W chi",
@@ -29,7 +29,7 @@ _GREEK = {"tau": r"\tau", "christoffel": "C"}
 def entries(form: ClosedForm, part: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Labels and number of every entry of a part that is not zero; of M the upper half."""
     numbers = [name.removeprefix("q") for name in form.robot.position_names]
-    pairs = ["".join(f"dq{numbers[i]} " for i in pair).strip() for pair in form.speed_pairs]
+    pairs = ["".join(f"dq{numbers[i]} " for i in pair).strip() for pair in form.velocity_pairs]
     rows: list[list[Any]]
     match part:
         case "M":
@@ -123,7 +123,7 @@ PARTS = ("M", "C", "B", "g", "tau", "W", "christoffel")
 class SymbolicModel:
     """The closed-form equations of a robot as SymPy matrices; each is made when it is first asked for.
 
-    The symbols are positions, speeds and accelerations of the moving joints (q1, dq1, ddq1), the robot's named
+    The symbols are positions, velocities and accelerations of the moving joints (q1, dq1, ddq1), the robot's named
     lengths, gravity (g along an axis, else gx, gy, gz) and the standard parameters (XX1, .. Ia1, ..). M, C, B, g and
     `christoffel` are at the joints and have what stores energy, rigid links and rotors. `tau` and `W` have all terms
     and are at the actuated coordinates, which without couplings are the joints.
@@ -149,7 +149,7 @@ class SymbolicModel:
 
     @functools.cached_property
     def C(self) -> Any:
-        """Centrifugal matrix, (n, n), which multiplies the squared speeds (Kim 1990, eq. 20)."""
+        """Centrifugal matrix, (n, n), which multiplies the squared velocities (Kim 1990, eq. 20)."""
         return self._convert.matrix(self.form.centrifugal)
 
     @functools.cached_property
@@ -199,7 +199,7 @@ class SymbolicModel:
 
     @property
     def dq(self) -> tuple[Any, ...]:
-        """Symbols of the speeds."""
+        """Symbols of the velocities."""
         return self._state("d")
 
     @property

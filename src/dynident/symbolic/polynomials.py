@@ -1,8 +1,8 @@
 """Polynomials in named quantities, cosines and sines: the number type on which the recursion gives closed forms.
 
-A robot's equations are polynomials in the cosines and sines of its joint angles, in speeds, accelerations, lengths and
-parameters. They are kept expanded, with every square of a sine written as one minus the square of the cosine. That form
-is unique: two expressions are equal exactly when their terms are, and a difference that is zero has no terms left.
+A robot's equations are polynomials in the cosines and sines of its joint angles, in velocities, accelerations, lengths
+and parameters. They are kept expanded, with every square of a sine written as one minus the square of the cosine. That
+form is unique: two expressions are equal exactly when their terms are, and a difference that is zero has no terms left.
 
 A product of powers is one Python integer with a few bits for each quantity's exponent, so multiplying is adding. That
 makes the regressor of a six-joint arm a matter of a tenth of a second.

@@ -23,7 +23,7 @@ from dynident.symbolic.polynomials import BITS, Polynomial, factors
 
 _FUNCTIONS = {
     "M": ("mass_matrix", "Mass matrix over the joints, rotors included."),
-    "C": ("centrifugal_matrix", "Factors of the squared speeds."),
+    "C": ("centrifugal_matrix", "Factors of the squared velocities."),
     "B": ("coriolis_matrix", "Factors of dq1 dq2, dq1 dq3, .. dq2 dq3, .."),
     "christoffel": ("christoffel_matrix", "C(q, dq): times dq it is the centrifugal and Coriolis torque."),
     "g": ("gravity", "Torque at the joints that holds the robot still."),

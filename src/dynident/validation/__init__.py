@@ -11,13 +11,4 @@ if TYPE_CHECKING:
     from dynident.validation.held_out import Validation as Validation, validate as validate
     from dynident.validation.residuals import LogErrors as LogErrors, compare as compare
 else:
-    __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {
-            "dynident.estimate.records": "CrossValidation",
-            "dynident.validation.comparison": "FitComparison compare_fits",
-            "dynident.validation.cross_validation": "cross_validate",
-            "dynident.validation.held_out": "Validation validate",
-            "dynident.validation.residuals": "LogErrors compare",
-        },
-    )
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -29,10 +29,10 @@ class ParameterChange:
         name: Of the parameter.
         unit: Of its values.
         values: Of each run.
-        stds: Their deviations; None also where the data of a run says nothing.
+        stds: Their standard deviations; None also where the data of a run says nothing.
         reference: Place of the first run that has it, which the others are compared with.
         differences: Value of each run minus that of the reference.
-        deviations: The same over the deviation of the difference, sqrt(s_1^2 + s_2^2).
+        deviations: The same over the standard deviation of the difference, sqrt(s_1^2 + s_2^2).
         alike: Whether it stands for the same sum of standard parameters in every run that has it.
     """
 
@@ -57,7 +57,7 @@ class ParameterChange:
 
     @property
     def largest(self) -> float:
-        """Largest distance from the reference in deviations of the difference; 0 where none is known."""
+        """Largest distance from the reference in std of the difference; 0 where none is known."""
         return max((abs(z) for z in self.deviations if z is not None), default=0.0)
 
     def as_dict(self) -> dict[str, Any]:
@@ -119,11 +119,11 @@ def _change(name: str, rows: Sequence[dict[str, Any] | None], alike: bool) -> Pa
 
 
 def _deviations(first: dict[str, Any], other: dict[str, Any]) -> float | None:
-    """Distance in deviations of the difference; None where a run does not determine the parameter."""
+    """Distance in standard deviations of the difference; None where a run does not determine the parameter."""
     if not (first["determined"] and other["determined"]) or first["std"] is None or other["std"] is None:
         return None
     spread = math.hypot(first["std"], other["std"])
-    # Without any deviation, as for parameters that were eliminated in both, there is nothing to measure with.
+    # Without any standard deviation, as for parameters that were eliminated in both, there is nothing to measure with.
     return float((other["value"] - first["value"]) / spread) if spread > 0.0 else None
 
 
@@ -164,8 +164,8 @@ class FitComparison:
         names: Of the runs.
         fits: The runs.
         parameters: Every parameter of any run, with the differences.
-        threshold: Deviations of the difference beyond which a parameter changed; chance alone carries one of all that
-            are compared so far in one comparison of twenty.
+        threshold: Standard deviations of the difference beyond which a parameter changed; chance alone carries one of
+            all that are compared so far in one comparison of twenty.
         judged: Logs that every run was judged with.
         logs: Every log of any run.
         options: What shaped each run, by name; one value per run.
@@ -247,8 +247,8 @@ def compare_fits(
 ) -> FitComparison:
     """Two runs or more side by side.
 
-    Deviations of a difference are those of independent runs, sqrt(s_1^2 + s_2^2). Where runs share training data they
-    are larger than the true ones: what is called changed then did change, what is not may have.
+    Standard deviations of a difference are those of independent runs, sqrt(s_1^2 + s_2^2). Where runs share training
+    data they are larger than the true ones: what is called changed then did change, what is not may have.
 
     Args:
         fits: The runs; the first is what the others are compared with.
@@ -378,8 +378,8 @@ def _remarks(
     keys = [{record.digest for record in fit.data} for fit in fits]
     if any(keys[0] & other for other in keys[1:]):
         found.append(
-            "the runs share training data; deviations of the difference are taken as of independent runs and are then "
-            "too large: what changed did change, what agrees may still differ"
+            "the runs share training data; standard deviations of the difference are taken as of independent runs and "
+            "are then too large: what changed did change, what agrees may still differ"
         )
     bands = [max(one.band for one in own) for own in zip(*(log.errors for log in judged), strict=True)]
     if bands and max(bands) > THRESHOLDS.same_band_ratio * min(bands):

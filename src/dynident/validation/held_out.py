@@ -29,8 +29,8 @@ class Validation:
     Attributes:
         joints: Names of the joints.
         comparisons: One per log.
-        coverage: (n_joints,) share of the residuals within two stated deviations of the prediction (parameters and
-            noise together), at the outputs of the model; 95 % if the deviations are right, NaN without rows.
+        coverage: (n_joints,) share of the residuals within two stated standard deviations of the prediction (parameters
+            and noise together), at the outputs of the model; 95 % if these are right, NaN without rows.
         white: (n_joints,) whether the residual of each output is like filtered white noise in every log.
         seen: Labels of logs that the estimate was trained on, for which errors prove nothing.
         warnings: What a reader should know about the logs.
@@ -124,7 +124,7 @@ def validate(fit: Fit, logs: LogSource | Sequence[LogSource], options: ValidateO
 
 
 def coverage(fit: Fit, observations: Sequence[Observations]) -> Array:
-    """Share of residuals within two deviations of the prediction, (n_joints,).
+    """Share of residuals within two standard deviations of the prediction, (n_joints,).
 
     A prediction deviates by what the parameters are uncertain, w C w', and by the noise of the channel, sigma^2.
     """
@@ -135,7 +135,7 @@ def coverage(fit: Fit, observations: Sequence[Observations]) -> Array:
         for channel, columns in enumerate(block.columns):
             residual = block.residual(channel, fit.beta)
             spread = root[list(columns)].T @ block.usable_columns_first(channel)[:-1]
-            deviation = np.sqrt((spread**2).sum(0) + fit.sigma[channel] ** 2)
-            inside[channel] += np.count_nonzero(np.abs(residual) <= 2.0 * deviation)
+            std = np.sqrt((spread**2).sum(0) + fit.sigma[channel] ** 2)
+            inside[channel] += np.count_nonzero(np.abs(residual) <= 2.0 * std)
             count[channel] += len(residual)
     return frozen(np.where(count > 0.0, inside / np.maximum(count, 1.0), np.nan))

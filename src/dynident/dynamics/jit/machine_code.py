@@ -2,7 +2,7 @@
 
 An entry is found by the hash of what it was made from: the caller's key, the versions of dynident and LLVM, and the
 processor's name and features. It is written under a temporary name and moved into place, so two processes that compile
-at once cannot disturb each other, and it carries its own checksum, so a damaged or foreign file is compiled anew.
+at once cannot disturb each other, and it carries its own checksum, so a damaged or foreign file is compiled again.
 """
 
 from __future__ import annotations

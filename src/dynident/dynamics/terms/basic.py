@@ -14,7 +14,7 @@ from dynident.dynamics.terms.friction_laws import coulomb, viscous
 from dynident.dynamics.terms.term import Column, Entry, Term, element_place
 from dynident.errors import InputError
 from dynident.robot.algebra import Number, mul, total
-from dynident.robot.model import METRES_PER_RADIAN, Element, Robot
+from dynident.robot.model import METERS_PER_RADIAN, Element, Robot
 from dynident.robot.parameters import LINK_SYMBOLS, LINK_UNITS, MEANINGS, element_unit
 
 
@@ -82,13 +82,13 @@ class ElementTerm(Term):
         return tuple(result)
 
     @abstractmethod
-    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
-        """phi of an element, from its speed and acceleration."""
+    def law(self, element: Element, velocity: Number, acceleration: Number, state: State) -> Number:
+        """phi of an element, from its velocity and acceleration."""
 
     def torque(self, state: State) -> Iterator[Entry]:
         """The law along each element's torque direction."""
         for column, element in enumerate(self.elements(state.robot)):
-            number = self.law(element, state.along(element, "speed"), state.along(element, "acceleration"), state)
+            number = self.law(element, state.along(element, "velocity"), state.along(element, "acceleration"), state)
             for row, share in enumerate(state.rows_of(element)):
                 if share:
                     yield row, column, mul(share, number)
@@ -99,15 +99,15 @@ class RotorInertia(ElementTerm):
 
     name = "Ia"
 
-    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
+    def law(self, element: Element, velocity: Number, acceleration: Number, state: State) -> Number:
         """The element's acceleration."""
         return acceleration
 
     def kinetic(self, state: State) -> Iterator[tuple[int, Number]]:
-        """Half the squared speed of each rotor."""
+        """Half the squared velocity of each rotor."""
         for column, element in enumerate(self.elements(state.robot)):
-            speed = state.along(element, "speed")
-            yield column, mul(0.5, mul(speed, speed))
+            velocity = state.along(element, "velocity")
+            yield column, mul(0.5, mul(velocity, velocity))
 
 
 class Viscous(ElementTerm):
@@ -115,9 +115,9 @@ class Viscous(ElementTerm):
 
     name = "Fv"
 
-    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
+    def law(self, element: Element, velocity: Number, acceleration: Number, state: State) -> Number:
         """The element's velocity."""
-        return viscous(speed)
+        return viscous(velocity)
 
 
 class Coulomb(ElementTerm):
@@ -129,7 +129,7 @@ class Coulomb(ElementTerm):
 
     Args:
         smoothing: Velocity at which the sign of a joint that turns reaches tanh(1) [rad/s]; 0 is the exact sign.
-        sliding: The same of a joint that slides [m/s]; None for `METRES_PER_RADIAN` times `smoothing`.
+        sliding: The same of a joint that slides [m/s]; None for `METERS_PER_RADIAN` times `smoothing`.
     """
 
     name = "Fc"
@@ -139,12 +139,12 @@ class Coulomb(ElementTerm):
             if width is not None and (isinstance(width, str) or not 0.0 <= width < math.inf):
                 raise InputError(f"smoothing of Fc is {width}; expected zero or a positive velocity")
         self.smoothing = float(smoothing)
-        self.sliding = METRES_PER_RADIAN * self.smoothing if sliding is None else float(sliding)
+        self.sliding = METERS_PER_RADIAN * self.smoothing if sliding is None else float(sliding)
 
     @property
     def key(self) -> str:
         """Name and smoothing; that of slides where it is not the usual one."""
-        if math.isclose(self.sliding, METRES_PER_RADIAN * self.smoothing, rel_tol=1e-9):
+        if math.isclose(self.sliding, METERS_PER_RADIAN * self.smoothing, rel_tol=1e-9):
             return f"Fc({self.smoothing!r})" if self.smoothing else "Fc"
         return f"Fc({self.smoothing!r},{self.sliding!r})"
 
@@ -159,9 +159,9 @@ class Coulomb(ElementTerm):
         """Velocity at which the sign reaches tanh(1) on an element [rad/s or m/s]; 0 is the exact sign."""
         return self.sliding if element.prismatic else self.smoothing
 
-    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
-        """The sign of the element's speed."""
-        return coulomb(speed, self.width(element), state.functions)
+    def law(self, element: Element, velocity: Number, acceleration: Number, state: State) -> Number:
+        """The sign of the element's velocity."""
+        return coulomb(velocity, self.width(element), state.functions)
 
 
 class Offset(ElementTerm):
@@ -169,6 +169,6 @@ class Offset(ElementTerm):
 
     name = "Fo"
 
-    def law(self, element: Element, speed: Number, acceleration: Number, state: State) -> Number:
+    def law(self, element: Element, velocity: Number, acceleration: Number, state: State) -> Number:
         """One."""
         return 1.0

@@ -11,7 +11,7 @@ from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, ElementMotion, 
 from dynident.dynamics.terms.term import AlongTerm, Column, LinkTorque, MotionSamples, Place, element_place
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.algebra import Number
-from dynident.robot.model import METRES_PER_RADIAN as METRES_PER_RADIAN, Element, Robot
+from dynident.robot.model import Element, Robot
 
 _WAVES = {"": "", "c": "cosine", "s": "sine"}
 

@@ -4,7 +4,7 @@ A law is the torque c phi(x; s): coefficient c, motion x of an element, scale s.
 plant), on NumPy arrays (columns of the regressor), and on arrays of recorded numbers (exported C). Adding one takes an
 entry of `FRICTION_LAWS` and a test.
 
-Scales are in radians at the joint. A joint that slides moves `METRES_PER_RADIAN` where one that turns moves a radian.
+Scales are in radians at the joint. A joint that slides moves `METERS_PER_RADIAN` where one that turns moves a radian.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ _ALL_LAWS = (
         {"": _stribeck},
         "friction that falls below {0:g} rad/s",
         scale="velocity",
-        scale_meaning="a Stribeck speed [rad/s]",
+        scale_meaning="a Stribeck velocity [rad/s]",
         examples=(0.2, 0.5),
         dry=True,
     ),
@@ -196,14 +196,14 @@ _ALL_LAWS = (
         {"": _smooth_sign},
         "friction smoothed below {0:g} rad/s",
         scale="velocity",
-        scale_meaning="a speed [rad/s]",
+        scale_meaning="a velocity [rad/s]",
         examples=(0.2,),
     ),
     FrictionLaw("load", {"": _load}, "Coulomb friction per load", ("1", "1"), needs_load=True, dry=True),
     FrictionLaw("loadv", {"": _load_viscous}, "viscous friction per load", ("s/rad", "s/m"), needs_load=True),
     FrictionLaw("asymmetric", {"": _asymmetric}, "half the difference of Coulomb friction between directions"),
-    FrictionLaw("quadratic", {"": _quadratic}, "friction with the square of the speed", ("N·m·s²/rad²", "N·s²/m²")),
-    FrictionLaw("cubic", {"": _cubic}, "friction with the cube of the speed", ("N·m·s³/rad³", "N·s³/m³")),
+    FrictionLaw("quadratic", {"": _quadratic}, "friction with the square of the velocity", ("N·m·s²/rad²", "N·s²/m²")),
+    FrictionLaw("cubic", {"": _cubic}, "friction with the cube of the velocity", ("N·m·s³/rad³", "N·s³/m³")),
     FrictionLaw(  # sensor offsets, eccentric gears
         "harmonics",
         _WAVES,

@@ -44,7 +44,7 @@ class Tilt(AlongTerm):
         ]
         weights = []
         for row in _upright(robot):
-            joint = robot.joints[robot.active[robot.moving[row]]]
+            joint = robot.moving_joints[row]
             for part in ("cos", "sin"):
                 meaning = f"weight on {joint.name} that only a tilt shows ({part}ine)"
                 name = f"tilt{part}_{joint.number}"
@@ -98,7 +98,7 @@ class Zero(AlongTerm):
 
     def _joints(self, robot: Robot) -> list[int]:
         """Indices among the moving joints."""
-        labels = [str(robot.joints[robot.active[i]].number) for i in robot.moving]
+        labels = [str(joint.number) for joint in robot.moving_joints]
         felt = [_zero_is_felt(robot, i) for i in robot.moving]
         for label in self.only or ():
             if label not in labels:
@@ -111,7 +111,7 @@ class Zero(AlongTerm):
         """One offset per joint."""
         result = []
         for i in self._joints(robot):
-            joint = robot.joints[robot.active[robot.moving[i]]]
+            joint = robot.moving_joints[i]
             unit = "m" if joint.kind == "prismatic" else "rad"
             meaning = f"offset of the position of {joint.name}"
             result.append(Column(f"zero_{joint.number}", unit, "zero_", str(joint.number), self.name, meaning))

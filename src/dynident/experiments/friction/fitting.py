@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.arrays import Array, record
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN, FrictionTerm
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.friction_laws import ElementMotion
 from dynident.errors import InputError
 from dynident.experiments.friction.groups import JointGroup
@@ -17,6 +17,7 @@ from dynident.experiments.friction.links import Links
 from dynident.experiments.friction.points import Point, noise_floor
 from dynident.experiments.thresholds import FRICTION
 from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.robot.model import Element
 
 SHAPES = ("stribeck", "sign", "quadratic", "cubic")  # laws of speed that constant velocities can tell
 
@@ -65,20 +66,20 @@ def friction_columns(
                 units.append(unit)
                 values.append(np.outer(phi, push))
         for law in laws:
-            for name, unit, phi in _law_columns(law, element.label, v, sliding=sliding):
+            for name, unit, phi in _law_columns(law, element, v):
                 names.append(name)
                 units.append(unit)
                 values.append(np.outer(phi, push))
     return tuple(names), tuple(units), np.stack(values, axis=-1)
 
 
-def _law_columns(law: FrictionTerm, label: str, v: Array, *, sliding: bool) -> list[tuple[str, str, Array]]:
-    motion = ElementMotion(velocity=v, unit=METRES_PER_RADIAN if sliding else 1.0)
+def _law_columns(law: FrictionTerm, element: Element, v: Array) -> list[tuple[str, str, Array]]:
+    motion = ElementMotion(velocity=v, unit=element.radian)
     found = law.values(motion)
     if law.name == "stribeck":
         # Its sign is smoothed about standstill for filtered logs; a joint that keeps its velocity slips for certain.
         found = [phi / np.abs(motion.sign) for phi in found]
-    columns = law.element_columns(label, label, sliding=sliding)
+    columns = law.element_columns(element.label, element.label, sliding=element.prismatic)
     return [(column.name, column.unit, phi) for column, phi in zip(columns, found, strict=True)]
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.estimate.fit import Fit
 from dynident.experiments.friction.fitting import fit_friction, shapes
 from dynident.experiments.friction.groups import JointGroup, joint_groups
@@ -136,7 +135,7 @@ def _points(group: JointGroup, track: _Track, known: bool) -> tuple[list[Point],
 
 def _passes(group: JointGroup, track: _Track) -> list[Samples]:
     """Sample numbers of stretches in which the group moves alone, every element in one direction."""
-    units = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
+    units = group.radians
     own = track.dq[:, list(group.places)]
     others = np.delete(track.dq, list(group.places), axis=1)
     elements = own @ group.directions.T
@@ -202,7 +201,7 @@ def _swept(group: JointGroup, track: _Track, passes: Sequence[Samples]) -> list[
         own = _slipping(
             track.q[:, place],
             whole,
-            FRICTION.winding_distance * (METRES_PER_RADIAN if group.units[0] == "m/s" else 1.0),
+            FRICTION.winding_distance * group.radians[0],
         )
         speed = track.dq[own, place]
         bins = np.searchsorted(edges, np.abs(speed), side="right") - 1

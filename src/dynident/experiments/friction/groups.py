@@ -68,8 +68,13 @@ class JointGroup:
     @property
     def units(self) -> tuple[str, ...]:
         """Unit of speed of each joint."""
-        joints = [self.robot.joints[self.robot.active[self.robot.moving[i]]] for i in self.places]
+        joints = [self.robot.moving_joints[i] for i in self.places]
         return tuple("m/s" if joint.kind == "prismatic" else "rad/s" for joint in joints)
+
+    @property
+    def radians(self) -> Array:
+        """What counts as a radian of each joint, (n_joints,) [rad or m]."""
+        return self.robot.radians[list(self.places)]
 
 
 def joint_groups(robot: Robot, wanted: Sequence[str] | None = None) -> tuple[JointGroup, ...]:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen
-from dynident.dynamics.terms.friction import METRES_PER_RADIAN
 from dynident.errors import InputError
 from dynident.experiments.bench import Bounds
 from dynident.experiments.friction.groups import JointGroup
@@ -195,8 +194,7 @@ def _problem(group: JointGroup, speed: Array, limits: Array, most: Array, span: 
 
 def _settle(group: JointGroup, speed: Array, timing: FrictionOptions) -> float:
     """Time to settle at a speed [s]."""
-    radian = np.array([METRES_PER_RADIAN if unit == "m/s" else 1.0 for unit in group.units])
-    return max(timing.settle, timing.wind * float(np.max(radian / np.abs(speed))))
+    return max(timing.settle, timing.wind * float(np.max(group.radians / np.abs(speed))))
 
 
 def _longest(speed: Array, span: Array, timing: FrictionOptions) -> float:

@@ -159,12 +159,12 @@ def _given_pose(robot: Robot, pose: Mapping[str, float]) -> Array:
 
 
 def _limits(robot: Robot, i: int) -> tuple[float, float]:
-    limits = robot.joints[robot.active[robot.moving[i]]].limits
+    limits = robot.moving_joints[i].limits
     return -math.inf if limits.lower is None else limits.lower, math.inf if limits.upper is None else limits.upper
 
 
 def _slides(robot: Robot, i: int) -> bool:
-    return robot.joints[robot.active[robot.moving[i]]].kind == "prismatic"
+    return robot.moving_joints[i].kind == "prismatic"
 
 
 def home(robot: Robot) -> Array:
@@ -201,7 +201,7 @@ def _poses(robot: Robot, joint: int) -> list[Array]:
 
 
 def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], options: GravityOptions) -> list[Sweep]:
-    limits = robot.joints[robot.active[robot.moving[joint]]].limits
+    limits = robot.moving_joints[joint].limits
     slow = (options.speed or SPEED) * (SLIDE_SPEED if _slides(robot, joint) else 1.0)
     if options.speed is None and limits.velocity is not None:
         slow = min(slow, _SHARE * limits.velocity)

@@ -178,7 +178,7 @@ def joints_without_weight(base: GravityBase) -> dict[str, str]:
     for place, name in enumerate(robot.joint_names):
         if base.felt[place].any():
             continue
-        slides = robot.joints[robot.active[robot.moving[place]]].kind == "prismatic"
+        slides = robot.moving_joints[place].kind == "prismatic"
         way = "slides across gravity" if slides else "has its axis parallel to gravity or carries nothing off it"
         reasons[name] = f"{way} in every pose, so its torque holds no weight and tells no moment"
     return reasons

@@ -133,7 +133,7 @@ _DECIMALS = 3  # significant ones of a voltage
 
 def default_motors(robot: Robot) -> Motors:
     """Motors that give the robot's effort limits at 10 V, for a simulated machine without electrical data."""
-    efforts = [robot.joints[robot.active[i]].limits.effort for i in robot.moving]
+    efforts = [joint.limits.effort for joint in robot.moving_joints]
     missing = [name for name, effort in zip(robot.joint_names, efforts, strict=True) if not effort]
     if missing:
         raise InputError(
@@ -160,7 +160,7 @@ def suggest_voltages(
     room = min(float(upper[motor] - start_place(robot, motor, True)), _FARTHEST)
     unit = displacement(np.array([duration]), rate, 1.0)[0]
     strong = _TRAVEL * room / unit
-    limit = robot.joints[robot.active[robot.moving[motor]]].limits.velocity
+    limit = robot.moving_joints[motor].limits.velocity
     if limit is not None:
         speed = duration if rate == 0.0 else -np.expm1(-rate * duration) / rate
         strong = min(strong, _SPEED * limit / speed)

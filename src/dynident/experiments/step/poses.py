@@ -122,7 +122,7 @@ def inertia_base(robot: Robot, motors: Sequence[int], terms: Sequence[str] = ("r
 
 def ranges(robot: Robot) -> tuple[Array, Array]:
     """Where joints may be locked: the inner part of their limits, (n_moving,) each."""
-    limits = [robot.joints[robot.active[i]].limits for i in robot.moving]
+    limits = [joint.limits for joint in robot.moving_joints]
     lower = np.array([-_TURN if one.lower is None else one.lower for one in limits])
     upper = np.array([_TURN if one.upper is None else one.upper for one in limits])
     middle, half = 0.5 * (lower + upper), 0.5 * _INSIDE * (upper - lower)

@@ -413,8 +413,8 @@ def _constants(robot: Robot, config: Configuration) -> list[Quantity]:
 
 
 def _number(robot: Robot, motor: int) -> int:
-    return robot.joints[robot.active[robot.moving[motor]]].number
+    return robot.moving_joints[motor].number
 
 
 def _slides(robot: Robot, motor: int) -> bool:
-    return robot.joints[robot.active[robot.moving[motor]]].kind == "prismatic"
+    return robot.moving_joints[motor].kind == "prismatic"

@@ -182,7 +182,7 @@ def _payload_text(result: StepResult) -> str:
 
 
 def _unit(robot: Robot, motor: int) -> tuple[str, float]:
-    slides = robot.joints[robot.active[robot.moving[motor]]].kind == "prismatic"
+    slides = robot.moving_joints[motor].kind == "prismatic"
     return ("mm", 1e3) if slides else ("deg", math.degrees(1.0))
 
 

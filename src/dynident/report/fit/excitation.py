@@ -58,8 +58,8 @@ def _weak_directions(estimate: Fit) -> Iterator[tuple[Array, Array, float]]:
         infinite in the null space.
     """
     found = 0
-    if estimate.open_directions is not None:
-        for direction in estimate.open_directions.T[:_MAX_ROWS]:
+    if estimate.null_space is not None:
+        for direction in estimate.null_space.T[:_MAX_ROWS]:
             found += 1
             yield direction, direction / max(float(np.abs(direction).max()), 1e-300), float("inf")
     known = np.flatnonzero(estimate.determined & (estimate.std > 0.0))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.estimate.covariance import null_space
 from dynident.physical.fitting import rows_of
-from dynident.pipeline.fitting import open_directions
 from tests.signals.made import Fourier, make_log, stamps
 
 
@@ -27,7 +27,7 @@ def still():
 
 def test_along_them_the_torque_does_not_change(still):
     fit, W = still
-    open_ = fit.open_directions
+    open_ = fit.null_space
     assert open_.shape == (fit.base.n, fit.base.n - fit.rank)
     assert np.abs(W @ open_).max() < 1e-9 * np.linalg.norm(W, axis=0).max() * np.abs(open_).max()
 
@@ -37,7 +37,7 @@ def test_rows_of_an_estimate_know_what_its_covariance_knows(still):
     R = rows_of(fit).R
     assert R.shape == (fit.rank, fit.base.n)
     assert np.abs(R).max() > 100.0
-    assert np.abs(R @ fit.open_directions).max() < 0.01  # deviations; some columns are rounding errors
+    assert np.abs(R @ fit.null_space).max() < 0.01  # standard deviations; some columns are rounding errors
     np.testing.assert_allclose(R @ fit.covariance @ R.T, np.eye(fit.rank), atol=1e-6)
 
 
@@ -54,7 +54,7 @@ def test_bodies_keep_the_torque_and_stay_near_the_prior(still):
 def test_they_are_saved_with_the_estimate(still, tmp_path):
     fit, _ = still
     fit.save(tmp_path)
-    np.testing.assert_array_equal(di.load_fit(tmp_path).open_directions, fit.open_directions)
+    np.testing.assert_array_equal(di.load_fit(tmp_path).null_space, fit.null_space)
     stored = dict(np.load(tmp_path / "fit.npz"))
     np.savez(tmp_path / "fit.npz", **(stored | {"open": stored["open"][1:]}))
     with pytest.raises(di.DynidentError, match="open has shape"):
@@ -66,4 +66,4 @@ def test_there_are_none_where_data_speaks_of_all():
     rng = np.random.default_rng(0)
     information = di.accumulate(robot, *rng.normal(size=(3, 200, 2)), rng.normal(size=(200, 2)))
     fitted = di.estimators.WeightedLeastSquares().fit(information)
-    assert open_directions(fitted).shape == (len(fitted.values_), 0)
+    assert null_space(fitted)[0].shape == (len(fitted.values_), 0)
