@@ -8,8 +8,8 @@ import numpy as np
 
 from dynident.papers.jamisola.tables import PaperTable
 from dynident.report.charts import Curve, chart
-from dynident.report.experiments import Page, page_html
-from dynident.report.html import Head, Html, paragraphs, table
+from dynident.report.experiments import linked_section, page_html, verdict_section
+from dynident.report.html import Head, Html, Part, Table, Text
 
 
 def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -> str:
@@ -22,23 +22,20 @@ def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -
     """
     verdict = "; ".join(one.title for one in tables)
     facts = [f"{one.stage.capitalize()} stage: {' '.join(one.facts)}" for one in tables]
-    sections: dict[str, Sequence[Html]] = {}
+    sections = [verdict_section(verdict, facts)]
     for one in tables:
         heading = f"Table {one.number}" if one.number else f"{one.stage.capitalize()} stage"
-        counted = f"Number of periods in {one.updates} updates"
-        parts = [
-            _table(counted, one, *one.period_rows()),
-            *([_curve(one)] if sum(not row.falls for row in one.rows) > 1 else []),
-        ]
-        sections[heading] = [*parts, *(_candidates(one) if one.candidates else [])]
+        parts: list[Part] = [_table(f"Number of periods in {one.updates} updates", one, *one.period_rows())]
+        parts += [_curve(one)] if sum(not row.falls for row in one.rows) > 1 else []
+        sections.append(linked_section(heading, [*parts, *(_candidates(one) if one.candidates else [])]))
     warnings = [warning for one in tables for warning in one.warnings]
     title = f"{robot}: natural oscillations as in the paper"
-    return page_html(Page(title, verdict, facts, sections), warnings=warnings, command=command)
+    return page_html(title, sections, warnings=warnings, command=command)
 
 
-def _table(title: str, one: PaperTable, head: Sequence[str], *rows: Sequence[str]) -> Html:
+def _table(title: str, one: PaperTable, head: Sequence[str], *rows: Sequence[str]) -> Table:
     own = (*one.names, *one.joints)
-    return table(title, [Head(name if name in own else name.capitalize(), True) for name in head], rows)
+    return Table(title, [Head(name if name in own else name.capitalize(), True) for name in head], rows)
 
 
 def _curve(one: PaperTable) -> Html:
@@ -52,11 +49,11 @@ def _curve(one: PaperTable) -> Html:
     return chart("Periods against the factor", curves, x_unit="factor", y_unit="periods", key=f"paper-{one.stage}")
 
 
-def _candidates(one: PaperTable) -> list[Html]:
+def _candidates(one: PaperTable) -> list[Part]:
     title = "All combinations; a tracking error where counting cannot tell them from the aim"
-    parts = [_table(title, one, *one.candidate_rows()), paragraphs(*one.candidate_facts)]
+    parts: list[Part] = [_table(title, one, *one.candidate_rows()), *(Text(fact) for fact in one.candidate_facts)]
     if one.discrimination:
         head, *rows = one.discrimination_rows()
         title = "How well the check tells each parameter, and last the combination that it tells least"
-        parts.append(table(title, [Head(name.capitalize(), name != head[0]) for name in head], rows))
+        parts.append(Table(title, [Head(name.capitalize(), name != head[0]) for name in head], rows))
     return parts
