@@ -69,7 +69,7 @@ class JointGroup:
     def units(self) -> tuple[str, ...]:
         """Unit of speed of each joint."""
         joints = [self.robot.moving_joints[i] for i in self.places]
-        return tuple("m/s" if joint.kind == "prismatic" else "rad/s" for joint in joints)
+        return tuple(f"{joint.unit}/s" for joint in joints)
 
     @property
     def radians(self) -> Array:
