@@ -206,7 +206,7 @@ class LagrangeOracle:
     """Plane links whose pose is known in closed form over the motor angles.
 
     Args:
-        robot: For masses, centres and rotor inertias.
+        robot: For masses, centers and rotor inertias.
         angles: Symbols of the motor angles.
         poses: For each link (origin x, origin y, cosine, sine) of its frame.
     """

@@ -10,7 +10,7 @@ import dynident as di
 from dynident.cli.command_line import main
 from dynident.dynamics.loop_assembly import assembly
 from dynident.robot.algebra import rpy_matrix
-from dynident.robot.loops import CUT_JOINTS, Placement, loop_rows, n_rows
+from dynident.robot.loops import CUT_JOINTS, JointState, loop_rows, n_rows
 from dynident.robot.model import BASE, Loop, Transform
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from tests.loops import FIVE_BAR, FOUR_BAR, LINKS, SPATIAL, MujocoOracle, five_bar_oracle, four_bar_oracle, load
@@ -140,7 +140,7 @@ loops:
 
         def rows(q, dq):
             placed = [
-                Placement(1.0, 0.0, x, v) if joint.kind == "prismatic" else Placement(np.cos(x), np.sin(x), 0.0, v)
+                JointState(1.0, 0.0, x, v) if joint.kind == "prismatic" else JointState(np.cos(x), np.sin(x), 0.0, v)
                 for joint, x, v in zip(robot.joints, q, dq, strict=True)
             ]
             return loop_rows(loop, robot.joints, placed)

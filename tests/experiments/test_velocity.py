@@ -10,7 +10,7 @@ from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.friction.fitting import fit_friction, friction_columns, shapes
 from dynident.experiments.friction.groups import joint_groups, quiet_pose
 from dynident.experiments.friction.plan import ThereAndBack, plan_levels
-from dynident.experiments.friction.points import Point, SteadyStretch, both_ways, unsteady
+from dynident.experiments.friction.points import Point, Stretch, both_ways, unsteady
 from dynident.experiments.friction.result import VelocityFriction, residual_shape
 from dynident.experiments.options import FrictionOptions
 from dynident.experiments.protocol import ExperimentError
@@ -170,29 +170,25 @@ def test_half_the_difference_of_both_ways_is_friction_without_gravity():
     t = np.linspace(0.0, 1.0, 801)
     q = 0.5 * t[:, None]
     gravity = lambda x: 30.0 * np.sin(3.0 * x) + 2.0  # noqa: E731
-    there = SteadyStretch("a", t, q, gravity(q) + 1.5)
-    back = SteadyStretch("a", t, q[::-1], gravity(q[::-1]) - 1.5)
+    there = Stretch("a", t, q, gravity(q) + 1.5)
+    back = Stretch("a", t, q[::-1], gravity(q[::-1]) - 1.5)
     point = both_ways(there, back)
     assert point.odd
     np.testing.assert_allclose(point.speed, [0.5], atol=1e-9)
     np.testing.assert_allclose(point.torque, [1.5], atol=0.02)
-    assert both_ways(there, SteadyStretch("a", t, q[::-1] + 2.0, back.tau)) is None
+    assert both_ways(there, Stretch("a", t, q[::-1] + 2.0, back.tau)) is None
 
 
 def test_speed_that_is_not_constant_is_told():
     t = np.linspace(0.0, 1.0, 501)
-    steady = SteadyStretch("a", t, 0.2 * t[:, None], np.zeros((501, 1)))
+    steady = Stretch("a", t, 0.2 * t[:, None], np.zeros((501, 1)))
     assert unsteady(steady, np.array([0.2]), ["q1"]) == ""
-    assert unsteady(SteadyStretch("a", t, np.round(steady.q, 3), steady.tau), np.array([0.2]), ["q1"]) == ""
+    assert unsteady(Stretch("a", t, np.round(steady.q, 3), steady.tau), np.array([0.2]), ["q1"]) == ""
     part = 10.0 * t - np.floor(10.0 * t)  # rests most of a tenth of a second, then slips
-    slipping = SteadyStretch(
-        "a", t, 0.02 * (np.floor(10.0 * t) + np.maximum(0.0, 4.0 * part - 3.0))[:, None], steady.tau
-    )
+    slipping = Stretch("a", t, 0.02 * (np.floor(10.0 * t) + np.maximum(0.0, 4.0 * part - 3.0))[:, None], steady.tau)
     assert "sticks and slips" in unsteady(slipping, np.array([0.2]), ["q1"])
-    assert "does not move" in unsteady(SteadyStretch("a", t, 0.0 * steady.q, steady.tau), np.array([0.2]), ["q1"])
-    assert "samples at constant speed" in unsteady(
-        SteadyStretch("a", t[:9], steady.q[:9], steady.tau[:9]), np.ones(1), ["q"]
-    )
+    assert "does not move" in unsteady(Stretch("a", t, 0.0 * steady.q, steady.tau), np.array([0.2]), ["q1"])
+    assert "samples at constant speed" in unsteady(Stretch("a", t[:9], steady.q[:9], steady.tau[:9]), np.ones(1), ["q"])
 
 
 # --- fits -------------------------------------------------------------------------------------------------------------

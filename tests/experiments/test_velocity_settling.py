@@ -13,7 +13,7 @@ from dynident.experiments.friction.fitting import fit_friction
 from dynident.experiments.friction.groups import joint_groups
 from dynident.experiments.friction.links import acceleration_columns
 from dynident.experiments.friction.plan import joint_range, plan_levels, prolong_level
-from dynident.experiments.friction.points import Point, SteadyStretch, both_ways, derivatives, settling
+from dynident.experiments.friction.points import Point, Stretch, both_ways, derivatives, settling
 from dynident.experiments.options import FrictionOptions
 from dynident.plant import MujocoPlant, Sensors
 from tests import strangers
@@ -124,7 +124,7 @@ def test_torque_of_inertia_is_taken_off(pendulum):
             tau = 3.0 * ddq + 0.5 * dq + 1.0 * sense + 0.01 * rng.normal(size=len(t))
             inside = slice(3, -3)
             columns = np.stack([acceleration_columns(ddq[inside, None])] * 2)
-            ways.append(SteadyStretch("run", t[inside], q[inside, None], tau[inside, None], columns, dq[inside, None]))
+            ways.append(Stretch("run", t[inside], q[inside, None], tau[inside, None], columns, dq[inside, None]))
         points.append(both_ways(*ways))
     fit = fit_friction(group, points)
     inertia, std = (float(x[0, 0]) for x in fit.inertia)

@@ -48,9 +48,9 @@ ARM = """<?xml version="1.0" encoding="utf-8"?>
 """
 
 
-def body(number, mass, centre, inertia=(0.02, 0.015, 0.01)):
+def body(number, mass, center, inertia=(0.02, 0.015, 0.01)):
     """Standard values of a link by name."""
-    chi = from_classical(mass, centre, np.diag(inertia))
+    chi = from_classical(mass, center, np.diag(inertia))
     return {f"{symbol}{number}": float(x) for symbol, x in zip(LINK_SYMBOLS, chi, strict=True)}
 
 

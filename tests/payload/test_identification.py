@@ -54,15 +54,15 @@ class TestRecovery:
         assert np.sqrt(np.mean(np.square(alone))) > 1.6
 
     def test_a_turned_and_shifted_tool_frame(self, robot, fit, loaded):
-        """The same body in another tool frame has another centre, and the same mass and principal inertias."""
+        """The same body in another tool frame has another center, and the same mass and principal inertias."""
         turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
         frame = dataclasses.replace(robot.tool[1], rotation=turned, translation=np.array([0.1, 0.0, 0.05]))
         other = dataclasses.replace(robot, tool=(robot.tool[0], frame))
         moved = dataclasses.replace(fit, base=dataclasses.replace(fit.base, robot=other))
         before, after = (identify_payload(one, loaded, session="none") for one in (fit, moved))
         assert after["mass"].value == pytest.approx(before["mass"].value, rel=1e-6)
-        centre = [np.array([one[name].value for name in ("cx", "cy", "cz")]) for one in (before, after)]
-        np.testing.assert_allclose(turned @ centre[1] + frame.translation, centre[0], atol=1e-7)
+        center = [np.array([one[name].value for name in ("cx", "cy", "cz")]) for one in (before, after)]
+        np.testing.assert_allclose(turned @ center[1] + frame.translation, center[0], atol=1e-7)
         assert after["Ixx"].value == pytest.approx(before["Iyy"].value, rel=1e-4)
         assert after["Ixx"].std == pytest.approx(before["Iyy"].std, rel=1e-3)
 

@@ -317,7 +317,7 @@ class TestPaths:
 
 
 REPORTED = {
-    "negative inertia": ('ixx="0.1"', 'ixx="-0.1"', "link 1 (upper): inertia about the centre of mass"),
+    "negative inertia": ('ixx="0.1"', 'ixx="-0.1"', "link 1 (upper): inertia about the center of mass"),
     "triangle inequality": ('izz="0.1"', 'izz="0.3"', "link 1 (upper): triangle inequality"),
     "inertia without mass": ('value="2"', 'value="0"', "link 1 (upper): mass must be positive"),
     "merged link": ('izz="0.01"', 'izz="0.03"', "link tool: triangle inequality"),

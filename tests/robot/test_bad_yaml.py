@@ -308,7 +308,7 @@ REFUSED = {
     "mass nan": ("mass: 2", "mass: .nan", ["parameters 'plant' link 1 mass", "is nan", "finite number"]),
     "negative M": ("Fo4: 0.2", "M5: -0.2", ["parameters 'plant' M5", "is -0.2", "expected 0 or more"]),
     "link without mass": ("mass: 2, ", "", ["parameters 'plant' link 1", "needs the key 'mass'"]),
-    "centre of two": ("com: [0, 0, 0.1]", "com: [0, 0]", ["link 1 com", "[0, 0]", "a list of 3 numbers"]),
+    "center of two": ("com: [0, 0, 0.1]", "com: [0, 0]", ["link 1 com", "[0, 0]", "a list of 3 numbers"]),
     "inertia of three": (
         "[0.1, 0, 0, 0.1, 0, 0.1]",
         "[1, 1, 1]",
@@ -508,7 +508,7 @@ class TestReported:
     @pytest.mark.parametrize(
         ("old", "new", "warning"),
         [
-            ("inertia: [0.1", "inertia: [-0.1", "link 1: inertia about the centre of mass must not be negative"),
+            ("inertia: [0.1", "inertia: [-0.1", "link 1: inertia about the center of mass must not be negative"),
             ("inertia: [0.1", "inertia: [0.3", "link 1: triangle inequality"),
             ("alpha: pi/2}", "alpha: 90}", "joint 5: alpha is 90 rad, more than a turn; degrees are written deg(90)"),
         ],

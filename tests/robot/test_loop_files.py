@@ -43,7 +43,7 @@ BAD = {
     "friction pushes elsewhere": (
         "loops:",
         "elements: [{label: p, velocity: q3, torque: q1}]\nloops:",
-        ["element 'p'", "along its own speed only"],
+        ["element 'p'", "along its own velocity only"],
     ),
     "a rotor on a passive joint": (
         "loops:",

@@ -88,7 +88,7 @@ def test_lagrange_equals_newton_and_euler(name):
 
 
 def test_lagrange_in_classical_parameters():
-    """tau over mass, centre and inertia about it is W chi with chi as eq. (2) of Abhishek et al. has it."""
+    """tau over mass, center and inertia about it is W chi with chi as eq. (2) of Abhishek et al. has it."""
     robot = di.load_robot("cmu-dd-arm-3")
     lagrange = di.symbolic.lagrange_model(robot)
     chi = []

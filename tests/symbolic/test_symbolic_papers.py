@@ -33,7 +33,7 @@ class TestKhoslaCylindrical:
         inertia = S("Izz1") + S("Iyy2") + S("Iyy3") + m3 * (s3z + q3) ** 2
         assert_equal(tau[2], m3 * e3 - m3 * (s3z + q3) * d1**2)
         assert_equal(tau[1], (m2 + m3) * (e2 + g))
-        # Link 2's own centre of mass is on its y axis, the axis of rotation, and does not show.
+        # Link 2's own center of mass is on its y axis, the axis of rotation, and does not show.
         assert_equal(tau[0], inertia * e1 + 2 * m3 * (s3z + q3) * d3_ * d1)
 
     def test_modified_model_18_to_20(self):
@@ -185,9 +185,9 @@ class TestKim:
         model = di.symbolic.symbolic_model(di.load_robot("minnesota"), "rigid")
         L5, gap, h = sp.symbols("L5 g h")  # h is L2 - g
         m2, m3, m4, m5, X2, X3, X4, X5 = sp.symbols("m2 m3 m4 m5 X2 X3 X4 X5")
-        centre = {2: (m2, X2), 3: (m3, X3), 4: (m4, X4), 5: (m5, -X5)}
+        center = {2: (m2, X2), 3: (m3, X3), 4: (m4, X4), 5: (m5, -X5)}
         values = {S("ZZ1"): S("Iz1")}
-        for i, (m, x) in centre.items():
+        for i, (m, x) in center.items():
             values |= {S(f"XX{i}"): S(f"Ix{i}"), S(f"MX{i}"): m * x, S(f"M{i}"): m}
             values |= {S(f"YY{i}"): S(f"Iy{i}") + m * x**2, S(f"ZZ{i}"): S(f"Iz{i}") + m * x**2}
         M = model.M.subs(values)

@@ -135,7 +135,6 @@ _OF_LOGS = ("joints", "gravity", "fit", "friction")
 def run_friction(options: FrictionArguments) -> int:
     """`dynident friction`."""
     from dynident.cli.inputs import logs_of, parse_positions, robot_of
-    from dynident.experiments.friction import velocity_friction_from_logs
     from dynident.experiments.friction.procedure import FrictionExperiment
 
     robot, how = robot_of(options), plain_options(options, FrictionOptions)
@@ -146,8 +145,8 @@ def run_friction(options: FrictionArguments) -> int:
         names = [name for name in (*how, "plant", *SIMULATED) if name not in _OF_LOGS]
         refuse_given(options, names, "is for runs on a machine; leave it out with --from")
         logs = logs_of(options.logs, robot, options, "validation")
-        found = velocity_friction_from_logs(robot, logs, **{name: how[name] for name in _OF_LOGS})
-        return show_result("friction", options, found)
+        experiment = FrictionExperiment(robot, FrictionOptions(**{name: how[name] for name in _OF_LOGS}))
+        return show_result("friction", options, experiment.analyze(experiment.read(logs)))
     refuse_given(options, ("columns", "window"), "is for logs; give some with --from")
     how["at"] = parse_positions(how["at"] or "", "--at")
     if options.plant is not None:

@@ -7,7 +7,6 @@ solution serves loops with more rows than they need, such as plane ones describe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +15,8 @@ import numpy as np
 
 from dynident.dynamics.recursion import Functions
 from dynident.errors import InputError
-from dynident.robot.algebra import Number, add, is_number, mul, snap_rounding, sub, total
-from dynident.robot.loops import LoopRows, Placement, loop_rows
+from dynident.robot.algebra import Number, add, is_number, mul, sub, total
+from dynident.robot.loops import LoopRows, joint_state, loop_rows
 from dynident.robot.model import Closure, Robot
 
 Vectors = list[list[Number]]
@@ -102,15 +101,11 @@ def rows_of_loops(
     robot: Robot, functions: Functions, positions: Sequence[Number], velocities: Sequence[Number] | None = None
 ) -> list[LoopRows]:
     """The equations of all loops from tree positions and velocities."""
-    placed = []
-    for i, (joint, x) in enumerate(zip(robot.joints, positions, strict=True)):
-        velocity = 0.0 if velocities is None else velocities[i]
-        if joint.kind == "prismatic":
-            placed.append(Placement(1.0, 0.0, x, velocity))
-        elif isinstance(x, float):
-            placed.append(Placement(snap_rounding(math.cos(x)), snap_rounding(math.sin(x)), 0.0, velocity))
-        else:
-            placed.append(Placement(functions.cos(x), functions.sin(x), 0.0, velocity))
+    moves = [0.0] * len(positions) if velocities is None else velocities
+    placed = [
+        joint_state(joint.kind == "prismatic", x, functions, velocity)
+        for joint, x, velocity in zip(robot.joints, positions, moves, strict=True)
+    ]
     return [loop_rows(loop, robot.joints, placed) for loop in closure_of(robot).loops]
 
 

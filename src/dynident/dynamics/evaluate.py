@@ -201,7 +201,7 @@ def mass_matrix(robot: Robot, q: ArrayLike, values: Values = None) -> Array:
 
     Kinetic energy is dq' M dq / 2. For coupled robots ``joint_torque(robot, tau) = M ddq + ...``.
     """
-    _check_held_motors(robot)
+    check_held_motors(robot)
     terms = resolve_terms(_INERTIAL)
     chi = _chi(robot, all_columns(robot, terms), values)
     n = len(robot.moving)
@@ -217,7 +217,7 @@ def forward_dynamics(
         SingularError: When a mass matrix cannot be inverted, naming the sample.
     """
     resolved = resolve_terms(terms)
-    _check_held_motors(robot)
+    check_held_motors(robot)
     chi = _chi(robot, all_columns(robot, resolved), values)
     given = {"q": q, "dq": dq, "tau": tau}
     ddq = _run(robot, "forward dynamics", resolved, (len(robot.moving),), given, chi).T
@@ -233,29 +233,23 @@ def forward_dynamics(
 
 def joint_torque(robot: Robot, tau: ArrayLike) -> Array:
     """Torque at the joints from torque at the actuated coordinates, T' tau, (n_samples, n_joints)."""
-    _check_held_motors(robot)
-    return as_samples(tau, "tau", robot.joint_names) @ _own_coupling(robot)
+    check_held_motors(robot)
+    return as_samples(tau, "tau", robot.joint_names) @ robot.moving_coupling
 
 
 def actuated_torque(robot: Robot, tau: ArrayLike) -> Array:
     """Torque at the actuated coordinates from torque at the joints, T^-T tau, (n_samples, n_joints)."""
-    _check_held_motors(robot)
+    check_held_motors(robot)
     return np.asarray(
-        np.linalg.solve(_own_coupling(robot).T, as_samples(tau, "tau", robot.joint_names).T).T, np.float64
+        np.linalg.solve(robot.moving_coupling.T, as_samples(tau, "tau", robot.joint_names).T).T, np.float64
     )
 
 
-def _check_held_motors(robot: Robot) -> None:
-    """A locked joint's motor that also turns with a moving joint has a torque that no row tells."""
-    held = list(robot.locked)
-    if held and np.any(robot.coupling[np.ix_(held, list(robot.moving))]):
-        names = ", ".join(robot.joints[robot.active[i]].name for i in held)
+def check_held_motors(robot: Robot) -> None:
+    """A locked joint's motor that also turns with a moving joint has a torque that is in no row."""
+    if robot.locked_motors_move:
+        names = ", ".join(robot.joints[robot.active[i]].name for i in robot.locked)
         raise InputError(f"locked {names}: the motor also drives a moving joint, so torque at the joints is not known")
-
-
-def _own_coupling(robot: Robot) -> Array:
-    moving = list(robot.moving)
-    return robot.coupling[np.ix_(moving, moving)]
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from dynident.robot.algebra import (
     vsub,
     z_rotation,
 )
+from dynident.robot.loops import JointState
 
 Body = Sequence[Number]
 Twist = tuple[Vector, Vector]  # angular and linear velocity of the link-frame origin for unit joint velocity
@@ -79,17 +80,6 @@ class TreeLink:
     prismatic: bool
     before: Frame
     after: Frame
-
-
-@dataclass(frozen=True)
-class JointState:
-    """State of a tree joint: rotation (cosine, sine) or displacement, velocity and acceleration."""
-
-    cosine: Number
-    sine: Number
-    displacement: Number
-    velocity: Number
-    acceleration: Number
 
 
 @dataclass(frozen=True)

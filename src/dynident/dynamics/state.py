@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,7 +12,6 @@ import numpy as np
 from dynident.dynamics.closure import LoopMotion, closure_of, map_values, solved_motion
 from dynident.dynamics.recursion import (
     Functions,
-    JointState,
     LinkMotion,
     TreeLink,
     forward,
@@ -23,7 +21,8 @@ from dynident.dynamics.recursion import (
     twists,
 )
 from dynident.errors import InputError
-from dynident.robot.algebra import ZERO, Number, Vector, add, mul, snap_rounding, total
+from dynident.robot.algebra import ZERO, Number, Vector, add, mul, total
+from dynident.robot.loops import JointState, joint_state
 from dynident.robot.model import Element, Robot
 
 
@@ -42,11 +41,8 @@ class Actuation:
 
     def __init__(self, robot: Robot) -> None:
         moving = list(robot.moving)
-        held = np.zeros(len(robot.active))
-        for index, position in robot.locked.items():
-            held[index] = position
         self.follow = robot.follow[:, moving]
-        self.rest = robot.follow @ held + robot.follow_offset
+        self.rest = robot.rest_positions
         self.rows = moving
         back = np.linalg.solve(robot.coupling.T, robot.follow.T)
         back[np.abs(back) < 1e-14] = 0.0
@@ -182,7 +178,7 @@ def make_state(
         accelerations = _sums(accelerations, map_values(own, motion.acceleration))
         follow, tree_to_rows, solved_to_rows = _with_loops(robot, motion, follow, tree_to_rows)
     joints = [
-        _joint_state(link.prismatic, position, velocity, acceleration, functions)
+        joint_state(link.prismatic, position, functions, velocity, acceleration)
         for link, position, velocity, acceleration in zip(tree, positions, velocities, accelerations, strict=True)
     ]
     gx, gy, gz = (float(x) for x in robot.gravity)
@@ -225,15 +221,3 @@ def _with_loops(robot: Robot, motion: LoopMotion, follow: Rows, tree_to_rows: Ro
     follow = [_sums(row, [map_values(own[j][None], by_active[i])[0] for i in moving]) for j, row in enumerate(follow)]
     tree_to_rows = [_sums(row, map_values(own, part)) for row, part in zip(tree_to_rows, solved_to_rows, strict=True)]
     return follow, tree_to_rows, solved_to_rows
-
-
-def _joint_state(
-    prismatic: bool, position: Number, velocity: Number, acceleration: Number, functions: Functions
-) -> JointState:
-    if prismatic:
-        return JointState(1.0, 0.0, position, velocity, acceleration)
-    if isinstance(position, float):
-        return JointState(
-            snap_rounding(math.cos(position)), snap_rounding(math.sin(position)), 0.0, velocity, acceleration
-        )
-    return JointState(functions.cos(position), functions.sin(position), 0.0, velocity, acceleration)

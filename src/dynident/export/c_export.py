@@ -25,7 +25,7 @@ from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.prediction import TorqueModel
 from dynident.export.c_files import MARK, CCode, counts_table
-from dynident.export.c_functions import INERTIAL, CFunction, CNumber, Counts, mass_is_known, record_functions
+from dynident.export.c_functions import INERTIAL, CFunction, CNumber, Counts, record_functions
 from dynident.export.c_model import VARIANTS, Exportable, Variant, model_to_export
 from dynident.export.verification import ExportError
 from dynident.files import write_text
@@ -274,7 +274,7 @@ def _scales(code: CCode, samples: MotionSamples, expected: Mapping[str, Array]) 
             values = np.abs(code.model.values(function.variant)[: len(doubts)])
             scales[function.name] = np.maximum(size, sizes["inverse_dynamics"]) + columns @ (doubts * values)
     if code.is_coupled:
-        scales[_JOINT_TORQUE] = np.abs(code.coupling.T) @ scales["inverse_dynamics"]
+        scales[_JOINT_TORQUE] = np.abs(code.model.robot.moving_coupling.T) @ scales["inverse_dynamics"]
     return {name: np.maximum(scale, _FAINT * scale.max(initial=0.0)) for name, scale in scales.items()}
 
 
@@ -373,7 +373,7 @@ def export_c(given: Exportable, folder: str | Path, *, number: CNumber = "double
         raise ExportError(f"C code of {model.robot.name} is wrong and was not written. {agreement.words()}")
     verdict = _UNCHECKED if agreement is None else agreement.words()
     notes = [verdict, *model.remarks]
-    if not mass_is_known(model.robot):
+    if model.robot.locked_motors_move:
         notes.append("No mass matrix: the motor of a locked joint also drives a moving one.")
     _write_files(files, (code.header(verdict), source))
     return CExport(Path(folder), prefix, number, files, code.counts, agreement, tuple(notes))

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynident._version import __version__
 from dynident.dynamics.jit.program import Op
-from dynident.export.c_functions import CFunction, CNumber, Counts, literal, mass_is_known, statements
+from dynident.export.c_functions import CFunction, CNumber, Counts, literal, statements
 from dynident.export.c_model import CModel, Variant
 from dynident.robot.parameters import LINK_SYMBOLS
 
@@ -43,13 +43,8 @@ class CCode:
     @property
     def is_coupled(self) -> bool:
         """Whether torque at the joints differs from torque at the motors, and is known."""
-        return mass_is_known(self.model.robot) and not np.array_equal(self.coupling, np.eye(len(self.coupling)))
-
-    @property
-    def coupling(self) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """(n_joints, n_joints), a = T q."""
-        moving = list(self.model.robot.moving)
-        return self.model.robot.coupling[np.ix_(moving, moving)]
+        robot = self.model.robot
+        return not robot.locked_motors_move and not np.array_equal(robot.moving_coupling, np.eye(len(robot.moving)))
 
     def macro(self, word: str) -> str:
         """Name of a constant."""
@@ -258,7 +253,7 @@ class CCode:
 
     def _joint_torque(self) -> list[str]:
         lines = [self._to_joints(), "{"]
-        for j, column in enumerate(self.coupling.T):
+        for j, column in enumerate(self.model.robot.moving_coupling.T):
             parts = [f"({literal(x, self.number)}) * tau[{i}]" for i, x in enumerate(column) if x]
             lines.append(f"    joint[{j}] = {' + '.join(parts)};")
         return [*lines, "}"]

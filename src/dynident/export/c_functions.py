@@ -16,7 +16,6 @@ from dynident.dynamics.terms import Term, along_terms, state_terms
 from dynident.export.c_model import VARIANTS, CModel, Variant
 from dynident.export.c_terms import Sheet, along_entries, along_torque
 from dynident.robot.algebra import Number, add
-from dynident.robot.model import Robot
 
 INERTIAL = ("rigid", "Ia")
 Outputs = dict[int, Number]  # by place in the output array
@@ -59,11 +58,6 @@ def record_functions(model: CModel) -> tuple[CFunction, ...]:
     return tuple(_function(model, kind, variant) for variant in VARIANTS for kind in _kinds(model))
 
 
-def mass_is_known(robot: Robot) -> bool:
-    """Whether the rows tell all torque: a locked joint's motor may also turn with a moving joint."""
-    return not np.any(robot.coupling[np.ix_(list(robot.locked), list(robot.moving))])
-
-
 def _kinds(model: CModel) -> dict[str, Kind]:
     motion = ["q", "dq", "ddq"]
     if model.needs_jerk:
@@ -79,7 +73,7 @@ def _kinds(model: CModel) -> dict[str, Kind]:
         "mass_matrix": (_mass, ("q", "p"), "M", "mass matrix over the joints, rotors included, row after row"),
         "regressor": (_regressor, (*motion, *known), "W", "W of tau = W p (+ fixed ones), row after row"),
     }
-    if not mass_is_known(model.robot):
+    if model.robot.locked_motors_move:
         del kinds["mass_matrix"]
     return kinds
 

@@ -24,7 +24,6 @@ from dynident.export.values import (
     Holding,
     beside_the_tree,
     classical,
-    link_rows,
     named_parts,
     on_joints,
     standard_values,
@@ -164,7 +163,9 @@ def edited_mjcf(
         classical(own, label, "MJCF")
         _write_body(edits, body, inertial_attributes(own))
 
-    warnings = file.write_links(robot, link_rows(robot, values), put, lambda body: _write_body(edits, body, _EMPTY))
+    warnings = file.write_links(
+        robot, robot.link_parameters(values), put, lambda body: _write_body(edits, body, _EMPTY)
+    )
     for i, j in enumerate(robot.active):
         _write_numbers(edits, file.joints[j], (holding.inertia[i], holding.viscous[i], holding.coulomb[i]))
     for label, numbers in beside.items():
@@ -265,7 +266,7 @@ def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, fl
 
 def _check_bodies(robot: Robot, values: Mapping[str, float]) -> None:
     """MuJoCo refuses bodies that cannot exist; say which, before it does."""
-    for joint, own in zip(robot.joints, link_rows(robot, values), strict=True):
+    for joint, own in zip(robot.joints, robot.link_parameters(values), strict=True):
         broken = violations(own, link_label(joint))
         if broken:
             raise ExportError(

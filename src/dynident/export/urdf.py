@@ -23,7 +23,6 @@ from dynident.export.values import (
     Holding,
     beside_the_tree,
     classical,
-    link_rows,
     on_joints,
     standard_values,
     text,
@@ -322,7 +321,7 @@ def export_urdf(
     if reasons:
         raise ExportError(f"robot {robot.name} cannot be a URDF: {'; '.join(reasons)}. Export MJCF, YAML or C instead")
     standard, beyond = standard_values(robot, values, terms)
-    holding, chi = on_joints(robot, standard, "URDF", rotors=False), link_rows(robot, standard)
+    holding, chi = on_joints(robot, standard, "URDF", rotors=False), robot.link_parameters(standard)
     file = None if kept is None else read_urdf_file(kept)
     tree = beside_the_tree(robot, "URDF", None if file is None else file.robot, locked)
     lost = (*holding.lost, *beyond, *tree)

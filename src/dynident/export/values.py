@@ -14,7 +14,7 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.export.verification import ExportError
 from dynident.plant.mjcf_writer import Place, element_places
 from dynident.robot.model import Element, Robot
-from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, to_classical
+from dynident.robot.parameters import ELEMENT_SYMBOLS, to_classical
 from dynident.robot.physicality import violations
 
 _WORDS = {"Ia": "rotor inertia", "Fv": "viscous friction", "Fc": "Coulomb friction", "Fo": "torque offset"}
@@ -81,12 +81,6 @@ def _widths(robot: Robot, term: Coulomb) -> str:
 def with_all_joints_free(robot: Robot) -> Robot:
     """The robot with every joint free: a joint held during an experiment still moves in the machine."""
     return dataclasses.replace(robot, locked={}) if robot.locked else robot
-
-
-def link_rows(robot: Robot, values: Mapping[str, float]) -> Array:
-    """Standard link parameters, (n_links, 10); absent names are zero."""
-    rows = [[values.get(f"{symbol}{joint.number}", 0.0) for symbol in LINK_SYMBOLS] for joint in robot.joints]
-    return np.array(rows)
 
 
 def on_joints(robot: Robot, values: Mapping[str, float], form: str, *, rotors: bool) -> Holding:

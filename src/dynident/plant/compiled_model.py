@@ -21,7 +21,6 @@ from dynident.plant.mjcf_writer import (
     element_places,
     free_joints,
     mujoco_xml,
-    rest_positions,
 )
 from dynident.robot.model import Robot
 
@@ -166,7 +165,7 @@ def mujoco_model(
         moving=np.array(moving),
         carriers=np.array(own),
         follow=robot.follow[np.ix_(joints, list(robot.moving))],
-        rest=rest_positions(robot)[joints],
+        rest=robot.rest_positions[joints],
         _on_joints=on_joints,
         _tendons=tuple(tendons),
     )

@@ -260,10 +260,9 @@ def _load_shares(robot: Robot, element: Element) -> Array:
     A motor's gear carries the torque of that motor. An element that is a joint alone, but no single motor, carries the
     joint's. Any other one carries the part of the motors' torques along its own direction.
     """
-    moving = list(robot.moving)
-    coupling = robot.coupling[np.ix_(moving, moving)]
+    coupling = robot.moving_coupling
     motors = np.linalg.inv(coupling).T  # motor torques from joint torques
-    push = element.torque[moving]
+    push = element.torque[list(robot.moving)]
     at_joints = push @ coupling
     along = np.abs(at_joints) > 1e-12 * np.abs(at_joints).max(initial=0.0)
     if np.count_nonzero(push) > 1 and np.count_nonzero(along) == 1:

@@ -14,7 +14,7 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.payload.body import Payload
 from dynident.robot.loops import loop_size
 from dynident.robot.model import BASE, Joint, Loop, Robot, Transform
-from dynident.robot.parameters import LINK_SYMBOLS, inertia_matrix, to_classical, to_mujoco
+from dynident.robot.parameters import inertia_matrix, to_classical, to_mujoco
 from dynident.robot.physicality import link_label, violations
 
 Numbers = Callable[[Array | Sequence[float]], str]
@@ -192,10 +192,9 @@ def chosen_values(robot: Robot, values: str | Mapping[str, float] | None) -> dic
 
 
 def check_motors(robot: Robot) -> None:
-    """A locked joint whose motor also turns a moving one holds with a torque that nothing tells."""
-    held = list(robot.locked)
-    if held and np.any(robot.coupling[np.ix_(held, list(robot.moving))]):
-        names = ", ".join(robot.joints[robot.active[i]].name for i in held)
+    """A locked joint whose motor also turns a moving one holds with a torque that is in no row."""
+    if robot.locked_motors_move:
+        names = ", ".join(robot.joints[robot.active[i]].name for i in robot.locked)
         raise InputError(f"locked {names}: the motor also drives a moving joint; simulate the robot unlocked")
 
 
@@ -283,17 +282,9 @@ def free_joints(robot: Robot) -> list[int]:
     return [int(j) for j in np.flatnonzero(moves)]
 
 
-def rest_positions(robot: Robot) -> Array:
-    """Tree positions where the moving joints, and those that loops determine, are at zero, (n_joints,)."""
-    held = np.zeros(len(robot.active))
-    for index, position in robot.locked.items():
-        held[index] = position
-    return np.asarray(robot.follow @ held + robot.follow_offset)
-
-
 def link_bodies(robot: Robot, values: Mapping[str, float], payload: Payload | None = None) -> Array:
     """Standard parameters of every link, (n_links, 10), payload included; checked."""
-    chi = np.array([[values.get(f"{symbol}{joint.number}", 0.0) for symbol in LINK_SYMBOLS] for joint in robot.joints])
+    chi = robot.link_parameters(values)
     for joint, own in zip(robot.joints, chi, strict=True):
         broken = violations(own, link_label(joint))
         if broken:
@@ -306,7 +297,7 @@ def link_bodies(robot: Robot, values: Mapping[str, float], payload: Payload | No
 
 def _bodies(world: Node, robot: Robot, chi: Array, places: Sequence[Place], options: ModelOptions) -> None:
     nodes: dict[int, Node] = {BASE: world}
-    free, rest = set(free_joints(robot)), rest_positions(robot)
+    free, rest = set(free_joints(robot)), robot.rest_positions
     places_of = {j: k for k, j in enumerate(carriers(robot))}
     for j, joint in enumerate(robot.joints):
         pose = joint.before @ joint.after if j in free else joint.before @ _motion(joint, rest[j]) @ joint.after
@@ -384,7 +375,7 @@ def _loops(root: Node, robot: Robot, options: ModelOptions) -> None:
     own = set(carriers(robot))
     passive = [j for j in free_joints(robot) if j not in own]
     hard = {"solref": f"{2.0 * options.step!r} 1", "solimp": _HARD}
-    add_loops(root, robot, passive, rest_positions(robot), hard, _text)
+    add_loops(root, robot, passive, robot.rest_positions, hard, _text)
 
 
 def _motion(joint: Joint, position: float) -> Transform:

@@ -100,9 +100,8 @@ class MujocoPlant:
         self._payload_at = payload_at
         self._names = robot.joint_names
         self._limits = _torque_limits(robot, torque_limits)
-        moving = list(robot.moving)
-        self._coupling = robot.coupling[np.ix_(moving, moving)]
-        gains = None if robot.drive.gains is None else robot.drive.gains[moving]
+        self._coupling = robot.moving_coupling
+        gains = None if robot.drive.gains is None else robot.drive.gains[list(robot.moving)]
         self._gains = gains if self.motors is None else np.asarray(self.motors.torque_constant)
         self.reset(self._bare.home)
 

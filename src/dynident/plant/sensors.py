@@ -123,7 +123,7 @@ class Sensors:
         if self.encoder == "joint":
             return np.where(step > 0.0, np.round(q / np.where(step > 0.0, step, 1.0)) * step, q)
         moving = list(robot.moving)
-        shaft = robot.drive.gear_ratios[moving, None] * robot.coupling[np.ix_(moving, moving)]
+        shaft = robot.drive.gear_ratios[moving, None] * robot.moving_coupling
         counted = (q - robot.zero[moving]) @ shaft.T
         counted = np.where(step > 0.0, np.round(counted / np.where(step > 0.0, step, 1.0)) * step, counted)
         return np.asarray(np.linalg.solve(shaft, counted.T).T + robot.zero[moving])

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, shift, turn_x, turn_z
-from dynident.robot.draft import BASE, Draft, LoopGap, check_joint_count
+from dynident.robot.draft import BASE, Draft, check_joint_count
 from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, robot_file_reader
 from dynident.robot.model import Joint, JointKind, Loop, Transform
 from dynident.robot.overlay import KEYS, apply_loops, apply_options, apply_passive
@@ -142,7 +141,7 @@ def read_table(given: dict[str, Any], source: str) -> Draft:
     _mark_passive(draft, table)
     apply_options(draft, given)
     affine = [(item["cut"], item["closes_on"]) for item in described if "cut" in item and "solve" not in item]
-    draft.loops = [_loop_check(table, lengths, *loop) for loop in affine]
+    draft.loops = [_cut_loop(table, lengths, *loop) for loop in affine]
     return draft
 
 
@@ -319,7 +318,7 @@ def _mark_passive(draft: Draft, table: DhTable) -> None:
 
 
 def _cut_loop(table: DhTable, lengths: Mapping[str, float], cut: int, closes_on: int) -> Loop:
-    """A loop between two frames of the table, to be closed numerically."""
+    """A loop between two frames of the table."""
     anchors, moving = table.anchors(lengths), table.moving
     links, frames = [], []
     for row in (cut - 1, closes_on - 1):
@@ -329,49 +328,3 @@ def _cut_loop(table: DhTable, lengths: Mapping[str, float], cut: int, closes_on:
         frames.append(Transform(np.array(axes), np.array(origin)))
     kind: JointKind = "prismatic" if table.rows[cut - 1].sigma == PRISMATIC else "revolute"
     return Loop(f"{cut}-{closes_on}", (links[0], links[1]), (frames[0], frames[1]), kind)
-
-
-def _loop_check(table: DhTable, lengths: Mapping[str, float], cut: int, closes_on: int) -> LoopGap:
-    """Gap of a loop: the two frames must share their origin and, turned about z if revolute, their z axis."""
-
-    def pose(frame: int, tree: Array) -> tuple[Array, Array]:
-        chain: list[int] = []
-        index = frame - 1
-        while index != BASE:
-            chain.append(index)
-            index = table.rows[index].antecedent - 1
-        rotation, origin = np.broadcast_to(np.eye(3), (len(tree), 3, 3)), np.zeros((len(tree), 3))
-        for row in reversed(chain):
-            before, after = (Transform(np.array(f[0]), np.array(f[1])) for f in table.parts(row, lengths))
-            q = tree[:, table.moving.index(row)] if row in table.moving else np.zeros(len(tree))
-            sigma = table.rows[row].sigma
-            turn, slide = _motion(q if sigma == REVOLUTE else 0 * q, q if sigma == PRISMATIC else 0 * q)
-            origin = origin + rotation @ before.translation
-            rotation = rotation @ before.rotation
-            origin = origin + np.einsum("nij,nj->ni", rotation, slide)
-            rotation = rotation @ turn
-            origin = origin + rotation @ after.translation
-            rotation = rotation @ after.rotation
-        return rotation, origin
-
-    sigma = table.rows[cut - 1].sigma
-
-    def gap(tree: Array) -> Array:
-        (r1, p1), (r2, p2) = pose(cut, tree), pose(closes_on, tree)
-        apart = p2 - p1
-        if sigma == PRISMATIC:  # free along z, not about it
-            apart = apart - np.sum(apart * r1[:, :, 2], -1, keepdims=True) * r1[:, :, 2]
-            turned = np.linalg.norm(r1 - r2, axis=(1, 2))
-        else:
-            turned = np.linalg.norm(r1[:, :, 2] - r2[:, :, 2], axis=1)
-        return np.asarray(np.maximum(np.linalg.norm(apart, axis=1), turned), np.float64)
-
-    return f"{cut}-{closes_on}", gap
-
-
-def _motion(angle: Array, distance: Array) -> tuple[Array, Array]:
-    """Rotation (n, 3, 3) about and translation (n, 3) along z."""
-    c, s = np.cos(angle), np.sin(angle)
-    zero, one = np.zeros_like(c), np.ones_like(c)
-    turn = np.stack([np.stack([c, -s, zero], -1), np.stack([s, c, zero], -1), np.stack([zero, zero, one], -1)], -2)
-    return turn, np.stack([zero, zero, distance], -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import suggestion
 from dynident.robot.expressions import ExpressionError, linear_form
-from dynident.robot.loops import check_closure
+from dynident.robot.loops import check_closure, loop_gap
 from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Loop, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 from dynident.robot.physicality import physical_violations, sentences
@@ -30,10 +30,6 @@ class ElementSpec:
     velocity: object
     torque: object | None = None
     carries: tuple[str, ...] = ELEMENT_SYMBOLS
-
-
-# A loop that must close: its name, and the gap between two frames from the tree positions (n_samples, n_joints).
-LoopGap = tuple[str, Callable[[Array], Array]]
 
 
 @dataclass
@@ -59,7 +55,7 @@ class Draft:
     lengths: dict[str, float] = field(default_factory=dict)
     geometry: Geometry | None = None
     tool: tuple[int, Transform] | None = None
-    loops: list[LoopGap] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)  # that close by the relations of passive joints
     closing: list[Loop] = field(default_factory=list)
     solved: dict[int, float] = field(default_factory=dict)
     reference: dict[int, float] = field(default_factory=dict)
@@ -295,16 +291,16 @@ class Draft:
         rng = np.random.default_rng(0)
         tree = rng.uniform(-1.0, 1.0, (20, len(active))) @ follow.T + offset
         size = max([1e-3, *(float(np.abs(joint.before.translation).max()) for joint in self.joints)])
-        for name, gap_at in self.loops:
-            gap = float(gap_at(tree).max())
+        for loop in self.loops:
+            gap = loop_gap(loop, self.joints, tree)
             if not gap <= 1e-6 * size:
                 raise self.reader.error(
-                    f"loop {name}",
+                    f"loop {loop.name}",
                     f"does not close: gap {gap:.3g} m or rad over 20 positions; check the passive relations and the "
                     "signs of the lengths (loops other than parallelograms are not affine: name the passive joints "
                     "under 'solve')",
                 )
-        return (*(name for name, _ in self.loops), *(loop.name for loop in self.closing))
+        return tuple(loop.name for loop in (*self.loops, *self.closing))
 
     def _check_names(self, robot: Robot) -> None:
         names = robot.parameter_names
@@ -343,4 +339,4 @@ def check_joint_count(reader: LocatedReader, n: int) -> None:
         raise reader.error("joints", f"{n} of them move, more than the {MOST_JOINTS} a robot may have")
 
 
-__all__ = ["BASE", "DEFAULT_GRAVITY", "Draft", "ElementSpec", "LoopGap", "check_joint_count", "unknown_parameter"]
+__all__ = ["BASE", "DEFAULT_GRAVITY", "Draft", "ElementSpec", "check_joint_count", "unknown_parameter"]

@@ -12,6 +12,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,13 +55,33 @@ Columns = tuple[Vector, Vector, Vector]  # a matrix by its columns
 
 
 @dataclass(frozen=True)
-class Placement:
-    """Where a joint stands: cosine and sine of its angle, or its displacement; and its velocity."""
+class JointState:
+    """State of a tree joint: rotation (cosine, sine) or displacement, velocity and acceleration."""
 
     cosine: Number
     sine: Number
     displacement: Number
     velocity: Number = 0.0
+    acceleration: Number = 0.0
+
+
+def joint_state(
+    prismatic: bool, position: Number, functions: Any = math, velocity: Number = 0.0, acceleration: Number = 0.0
+) -> JointState:
+    """The state of a joint on any number type.
+
+    Args:
+        prismatic: Whether it slides.
+        position: Its position [rad or m].
+        functions: Cosine and sine of the number type; those of floats at right angles are exact.
+        velocity, acceleration: Of the position.
+    """
+    if prismatic:
+        return JointState(1.0, 0.0, position, velocity, acceleration)
+    if isinstance(position, float):
+        c, s = snap_rounding(math.cos(position)), snap_rounding(math.sin(position))
+        return JointState(c, s, 0.0, velocity, acceleration)
+    return JointState(functions.cos(position), functions.sin(position), 0.0, velocity, acceleration)
 
 
 @dataclass(frozen=True)
@@ -132,7 +153,7 @@ def n_rows(loop: Loop) -> int:
     return sum({"axis": 2, "turn": 3}.get(name, 1) for name in _HELD[loop.joint])
 
 
-def loop_rows(loop: Loop, joints: Sequence[Joint], placed: Sequence[Placement]) -> LoopRows:
+def loop_rows(loop: Loop, joints: Sequence[Joint], placed: Sequence[JointState]) -> LoopRows:
     """The equations of a loop.
 
     Args:
@@ -140,10 +161,7 @@ def loop_rows(loop: Loop, joints: Sequence[Joint], placed: Sequence[Placement]) 
         joints: All tree joints.
         placed: Where each of them stands.
     """
-    (first, axes1), (second, axes2) = (
-        _walk_branch(path, frame.frame(), joints, placed)
-        for path, frame in zip(loop_paths(loop, joints), loop.frames, strict=True)
-    )
+    (first, axes1), (second, axes2) = _walk_branches(loop, joints, placed)
     d = vsub(second.p, first.p)
     C = transpose(product(transpose(first.R), second.R))  # columns: axes of the second frame, seen in the first
 
@@ -170,8 +188,42 @@ def loop_rows(loop: Loop, joints: Sequence[Joint], placed: Sequence[Placement]) 
     return LoopRows(selected(unrotate(first.R, d), C), jacobian, selected(offset, bent))
 
 
+def joint_states(joints: Sequence[Joint], tree: Array) -> list[JointState]:
+    """States at rest of all tree joints, from their positions (n_tree,)."""
+    return [joint_state(joint.kind == "prismatic", float(x)) for joint, x in zip(joints, tree, strict=True)]
+
+
+def loop_gap(loop: Loop, joints: Sequence[Joint], tree: Array) -> float:
+    """The largest gap of a loop over tree positions (n_samples, n_tree) [m or rad].
+
+    The two frames must share their origin and, turned about z if revolute, their z axis; a prismatic cut joint is free
+    along z, not about it.
+    """
+    gaps = [0.0]
+    for positions in tree:
+        (first, _), (second, _) = _walk_branches(loop, joints, joint_states(joints, positions))
+        axes, apart = np.asarray(first.R, np.float64), np.subtract(second.p, first.p)
+        turned = np.asarray(second.R, np.float64) - axes
+        if loop.joint == "prismatic":
+            apart = apart - (apart @ axes[:, 2]) * axes[:, 2]
+        else:
+            turned = turned[:, 2]
+        gaps.append(float(max(np.linalg.norm(apart), np.linalg.norm(turned))))
+    return max(gaps)
+
+
+def _walk_branches(
+    loop: Loop, joints: Sequence[Joint], placed: Sequence[JointState]
+) -> list[tuple[_Point, dict[int, Axis]]]:
+    """The two frames of a loop, each with the axes of the joints on the way, seen from where the branches part."""
+    return [
+        _walk_branch(path, frame.frame(), joints, placed)
+        for path, frame in zip(loop_paths(loop, joints), loop.frames, strict=True)
+    ]
+
+
 def _walk_branch(
-    path: Sequence[int], end: Frame, joints: Sequence[Joint], placed: Sequence[Placement]
+    path: Sequence[int], end: Frame, joints: Sequence[Joint], placed: Sequence[JointState]
 ) -> tuple[_Point, dict[int, Axis]]:
     """The frame at the end of a branch, and the axes of the joints on the way."""
     point = _Point()
@@ -218,12 +270,9 @@ def _select_rows(loop: Loop, per_size: float, offset: Vector, turned: Columns) -
     return rows
 
 
-def is_assembled(loop: Loop, joints: Sequence[Joint], placed: Sequence[Placement]) -> bool:
+def is_assembled(loop: Loop, joints: Sequence[Joint], placed: Sequence[JointState]) -> bool:
     """Whether the frames point the same way where the rows vanish; they also do with axes turned by half a turn."""
-    (first, _), (second, _) = (
-        _walk_branch(path, frame.frame(), joints, placed)
-        for path, frame in zip(loop_paths(loop, joints), loop.frames, strict=True)
-    )
+    (first, _), (second, _) = _walk_branches(loop, joints, placed)
     C = product(transpose(first.R), second.R)
     if "turn" in _HELD[loop.joint]:
         return bool(add(C[0][0], add(C[1][1], C[2][2])) > 1.0)
@@ -299,14 +348,9 @@ class _LoopProblem:
         size = max(loop_size(loop, robot.joints) for loop in closure.loops)
         self.units = np.array([size if robot.joints[j].kind == "prismatic" else 1.0 for j in closure.solved])
 
-    def _placements(self, q: Array, solved: Array) -> list[Placement]:
+    def _placements(self, q: Array, solved: Array) -> list[JointState]:
         tree = self.robot.follow @ q + self.closure.follow @ solved + self.robot.follow_offset
-        return [
-            Placement(1.0, 0.0, float(x))
-            if joint.kind == "prismatic"
-            else Placement(snap_rounding(math.cos(x)), snap_rounding(math.sin(x)), 0.0)
-            for joint, x in zip(self.robot.joints, tree, strict=True)
-        ]
+        return joint_states(self.robot.joints, tree)
 
     def assembled(self, q: Array, solved: Array) -> bool:
         """Whether all loops have their frames the right way round."""

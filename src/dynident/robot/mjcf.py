@@ -7,6 +7,7 @@ tendons) is refused by name.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import warnings
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from dynident.robot.draft import BASE, Draft, ElementSpec, check_joint_count
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Joint, Limits, Transform
 from dynident.robot.overlay import check_limits
-from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_urdf, in_frame
+from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_urdf, in_frame, link_values
 from dynident.robot.physicality import sentences, violations
 from dynident.schema import is_name
 
@@ -87,11 +88,9 @@ class _MjcfReader:
         gravity = (0.0, 0.0, 0.0) if gravity_off else tuple(float(x) for x in self.model.opt.gravity)
         draft = Draft(self.reader, name, joints, gravity=gravity, warnings=self.warnings)
         self._followers(draft)
-        values = {
-            f"{symbol}{joint.number}": float(number)
-            for joint, own in zip(joints, chi, strict=True)
-            for symbol, number in zip(LINK_SYMBOLS, own, strict=True)
-        }
+        values: dict[str, float] = {}
+        for joint, own in zip(joints, chi, strict=True):
+            values |= link_values(joint.number, own)
         draft.values["file"] = {**values, **self._element_values(draft)}
         draft.fixed = {f"{symbol}{joints[j].number}": 0.0 for j in self._between() for symbol in LINK_SYMBOLS}
         self._drives(draft)
@@ -408,9 +407,8 @@ class _MjcfReader:
             old = draft.joints[j]
             if old.limits.effort is None and force.any() and gear:
                 effort = float(np.abs(gear * force).min())
-                limits = Limits(old.limits.lower, old.limits.upper, None, effort)
-                fields = (old.name, old.number, old.kind, old.parent, old.before, old.after, old.link)
-                draft.joints[j] = Joint(*fields, limits)
+                limits = dataclasses.replace(old.limits, effort=effort)
+                draft.joints[j] = dataclasses.replace(old, limits=limits)
 
 
 def _back(reference: float, slides: bool) -> Transform:

@@ -283,6 +283,24 @@ class Robot:
         return tuple(self.joints[self.active[i]] for i in self.moving)
 
     @property
+    def moving_coupling(self) -> Array:
+        """(n_joints, n_joints), positions of the moving joints' own motors from those of the joints, a = T q."""
+        return self.coupling[np.ix_(list(self.moving), list(self.moving))]
+
+    @property
+    def locked_motors_move(self) -> bool:
+        """Whether the motor of a locked joint also turns with a moving one: its torque is in no row."""
+        return bool(np.any(self.coupling[np.ix_(list(self.locked), list(self.moving))]))
+
+    @property
+    def rest_positions(self) -> Array:
+        """Tree positions where the moving joints, and those that loops determine, are at zero, (n_tree,) [rad or m]."""
+        held = np.zeros(len(self.active))
+        for index, position in self.locked.items():
+            held[index] = position
+        return np.asarray(self.follow @ held + self.follow_offset)
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the moving joints, in the order of q."""
         return tuple(joint.name for joint in self.moving_joints)
@@ -348,9 +366,9 @@ class Robot:
             raise UnknownNameError("parameter set", name, self.values)
         return {**self.values[name], **self.fixed}
 
-    def link_parameters(self, values: str | None = None) -> Array:
-        """Standard link parameters of a value set, (n_links, 10)."""
-        found = self.value_set(values)
+    def link_parameters(self, values: str | Mapping[str, float] | None = None) -> Array:
+        """Standard link parameters of a value set, or of given values, (n_links, 10); absent ones are zero."""
+        found = values if isinstance(values, Mapping) else self.value_set(values)
         rows = [[found.get(f"{symbol}{joint.number}", 0.0) for symbol in LINK_SYMBOLS] for joint in self.joints]
         return np.array(rows)
 

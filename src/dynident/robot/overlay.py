@@ -15,7 +15,7 @@ from dynident.robot.algebra import rpy_matrix
 from dynident.robot.draft import Draft, ElementSpec
 from dynident.robot.loops import CUT_JOINTS, loop_paths
 from dynident.robot.model import BASE, Limits, Loop, Transform
-from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_classical
+from dynident.robot.parameters import ELEMENT_SYMBOLS, from_classical, link_values
 from dynident.schema import LocatedReader, quoted
 
 _MOST_ELEMENTS = 300
@@ -55,7 +55,7 @@ def _torque_source(draft: Draft, value: object) -> None:
     draft.torque_source = "motor" if value == "motor" else "sensor"
 
 
-def _fixed(draft: Draft, value: object) -> None:
+def _fixed_values(draft: Draft, value: object) -> None:
     for name, item in draft.reader.mapping(value, "fixed").items():
         draft.fixed[name] = _parameter(draft.reader, name, item, "fixed")
 
@@ -81,7 +81,7 @@ def _default_parameters(draft: Draft, value: object) -> None:
     draft.default_values = default
 
 
-def _locked(draft: Draft, value: object) -> None:
+def _locked_positions(draft: Draft, value: object) -> None:
     held = draft.reader.mapping(value, "locked")
     for index, position in draft.by_joint(held, "locked", motor=True).items():
         joint = draft.joints[index]
@@ -95,8 +95,7 @@ def _columns(draft: Draft, value: object) -> None:
 def _tool(draft: Draft, value: object) -> None:
     reader = draft.reader
     tool = reader.mapping(value, "tool", ("joint", *_FRAME))
-    if "joint" not in tool:
-        raise reader.error("tool", "needs the key 'joint': the joint whose link carries the tool")
+    _check_keys(reader, tool, "tool", "joint", hint=": the joint whose link carries the tool")
     index = draft.joint_index(reader.text(tool["joint"], "tool joint"), "tool")
     draft.tool = (index, _frame(reader, tool, "tool"))
 
@@ -122,22 +121,28 @@ def _column_rule(reader: LocatedReader, rule: object, where: str) -> dict[str, s
     if isinstance(rule, str):
         return {"column": rule}
     given = reader.mapping(rule, where, ("column", "unit", "scale"))
-    if "column" not in given:
-        raise reader.error(where, "needs the key 'column': a channel such as q1")
+    _check_keys(reader, given, where, "column", hint=": a channel such as q1")
     meant: dict[str, str | float] = {"column": reader.text(given["column"], f"{where} column")}
     if "unit" in given:
         meant["unit"] = reader.text(given["unit"], f"{where} unit")
     if "scale" in given:
-        meant["scale"] = reader.number(given["scale"], f"{where} scale")
-        if meant["scale"] == 0.0:
-            raise reader.error(f"{where} scale", "is 0; expected another number")
+        meant["scale"] = _nonzero(reader, given["scale"], f"{where} scale")
     return meant
 
 
-def _list(reader: LocatedReader, value: object, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise reader.error(where, f"is {quoted(value)}; expected a list")
-    return value
+def _check_keys(reader: LocatedReader, record: dict[str, Any], where: str, *keys: str, hint: str = "") -> None:
+    """Refuse a mapping without a key that it needs."""
+    for key in keys:
+        if key not in record:
+            raise reader.error(where, f"needs the key '{key}'{hint}")
+
+
+def _nonzero(reader: LocatedReader, value: object, where: str) -> float:
+    """A number other than 0."""
+    number = reader.number(value, where)
+    if number == 0.0:
+        raise reader.error(where, "is 0; expected another number")
+    return number
 
 
 def _per_joint(draft: Draft, value: object, key: str, into: dict[int, float]) -> None:
@@ -175,18 +180,15 @@ def _drive_gains(draft: Draft, value: object) -> None:
         where = f"drive gain of '{draft.joints[joint].name}'"
         if isinstance(entry, dict):
             record = reader.mapping(entry, where, ("value", "tolerance"))
-            if "value" not in record:
-                raise reader.error(where, "needs the key 'value'")
+            _check_keys(reader, record, where, "value")
             draft.gain_tolerances[joint] = reader.number(record.get("tolerance", 0.0), where, low=0.0)
             entry = record["value"]
-        draft.gains[joint] = reader.number(entry, where)
-        if draft.gains[joint] == 0.0:
-            raise reader.error(where, "is 0; expected another number")
+        draft.gains[joint] = _nonzero(reader, entry, where)
 
 
 def _elements(draft: Draft, value: object) -> None:
     reader, labels = draft.reader, set()
-    given = _list(reader, value, "elements")
+    given = reader.items(value, "elements")
     if len(given) > _MOST_ELEMENTS:
         raise reader.error("elements", f"has {len(given)} entries, more than {_MOST_ELEMENTS}")
     for i, item in enumerate(given):
@@ -199,11 +201,9 @@ def _elements(draft: Draft, value: object) -> None:
 
 def _element(reader: LocatedReader, value: object, where: str) -> ElementSpec:
     record = reader.mapping(value, where, ("label", "velocity", "torque", "carries"))
-    for key in ("label", "velocity"):
-        if key not in record:
-            raise reader.error(where, f"needs the key '{key}'")
+    _check_keys(reader, record, where, "label", "velocity")
     carries = record.get("carries", ["Fv", "Fc"])
-    for symbol in _list(reader, carries, f"{where} carries"):
+    for symbol in reader.items(carries, f"{where} carries"):
         if symbol not in ELEMENT_SYMBOLS:
             raise reader.error(where, f"cannot carry {quoted(symbol)} (valid: {', '.join(ELEMENT_SYMBOLS)})")
         if carries.count(symbol) > 1:
@@ -267,14 +267,13 @@ def _parameter(reader: LocatedReader, name: str, value: object, where: str) -> f
 
 def _link_values(reader: LocatedReader, value: object, number: int, where: str) -> dict[str, float]:
     record = reader.mapping(value, where, ("mass", "com", "inertia"))
-    if "mass" not in record:
-        raise reader.error(where, "needs the key 'mass'")
+    _check_keys(reader, record, where, "mass")
     mass = reader.number(record["mass"], f"{where} mass", low=0.0)
     com = reader.numbers(record.get("com", [0, 0, 0]), f"{where} com", 3)
     about_com = reader.numbers(record.get("inertia", [0] * 6), f"{where} inertia", 6)
     xx, xy, xz, yy, yz, zz = about_com
     chi = from_classical(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return {f"{symbol}{number}": float(x) for symbol, x in zip(LINK_SYMBOLS, chi, strict=True)}
+    return link_values(number, chi)
 
 
 _APPLY: dict[str, Callable[[Draft, object], None]] = {  # every key, and what puts it into a draft
@@ -287,13 +286,13 @@ _APPLY: dict[str, Callable[[Draft, object], None]] = {  # every key, and what pu
     "torque_source": _torque_source,
     "elements": _elements,
     "limits": _limits,
-    "fixed": _fixed,
+    "fixed": _fixed_values,
     "parameters": _parameters,
     "base_parameters": _base_parameters,
     "default_parameters": _default_parameters,
     "tool": _tool,
     "columns": _columns,
-    "locked": _locked,
+    "locked": _locked_positions,
 }
 KEYS = tuple(_APPLY)
 
@@ -347,9 +346,7 @@ def _between_links(draft: Draft, record: dict[str, Any], where: str) -> Loop:
     """A loop between frames on two links."""
     reader = draft.reader
     reader.known_keys(record, where, _KEYS)
-    for key in ("first", "second", "solve"):
-        if key not in record:
-            raise reader.error(where, f"needs the key '{key}' (keys: {', '.join(_KEYS)})")
+    _check_keys(reader, record, where, "first", "second", "solve", hint=f" (keys: {', '.join(_KEYS)})")
     joint = record.get("joint", "revolute")
     if joint not in CUT_JOINTS:
         raise reader.error(f"{where} joint", f"is {quoted(joint)}; expected {', '.join(CUT_JOINTS)}")
@@ -357,8 +354,7 @@ def _between_links(draft: Draft, record: dict[str, Any], where: str) -> Loop:
     for key in ("first", "second"):
         place = f"{where} {key}"
         side = reader.mapping(record[key], place, ("link", *_FRAME))
-        if "link" not in side:
-            raise reader.error(place, "needs the key 'link'")
+        _check_keys(reader, side, place, "link")
         links.append(_link(draft, reader.text(side["link"], f"{place} link"), place))
         frames.append(_frame(reader, side, place))
     name = "-".join("base" if link == BASE else draft.joints[link].link for link in links)

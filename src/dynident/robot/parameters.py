@@ -41,6 +41,11 @@ _FROM_PINOCCHIO = (4, 5, 7, 6, 8, 9, 1, 2, 3, 0)
 _TO_PINOCCHIO = tuple(int(i) for i in np.argsort(_FROM_PINOCCHIO))
 
 
+def link_values(number: int, chi: Array) -> dict[str, float]:
+    """The ten numbers (10,) of a link by parameter name."""
+    return {f"{symbol}{number}": float(x) for symbol, x in zip(LINK_SYMBOLS, chi, strict=True)}
+
+
 def element_unit(symbol: str, prismatic: bool) -> str:
     """Unit of an element's parameter (rotor inertia, viscous, Coulomb, offset)."""
     if prismatic:

@@ -16,7 +16,7 @@ from dynident.robot.draft import BASE, Draft, check_joint_count
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Joint, JointKind, Limits, Transform
 from dynident.robot.overlay import check_limits
-from dynident.robot.parameters import LINK_SYMBOLS, from_urdf, in_frame
+from dynident.robot.parameters import from_urdf, in_frame, link_values
 from dynident.robot.physicality import sentences, violations
 from dynident.schema import LARGEST_NUMBER, plain_number, quoted
 
@@ -435,8 +435,7 @@ class UrdfReader:
                 chi[on] = chi[on] + in_frame(own, frame.rotation, frame.translation)
         values: dict[str, float] = {}
         for number, joint in enumerate(moving, 1):
-            for symbol, value in zip(LINK_SYMBOLS, chi[joint.name], strict=True):
-                values[f"{symbol}{number}"] = float(value)
+            values |= link_values(number, chi[joint.name])
             if joint.mimic is None:
                 values[f"Fv{number}"], values[f"Fc{number}"] = joint.damping, joint.friction
             elif joint.damping or joint.friction:

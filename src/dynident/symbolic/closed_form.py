@@ -18,7 +18,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics import equations as eq
-from dynident.dynamics.evaluate import _check_held_motors
+from dynident.dynamics.evaluate import check_held_motors
 from dynident.dynamics.state import Actuation, State, make_state
 from dynident.dynamics.terms import Column, Term, all_columns
 from dynident.errors import InputError
@@ -339,17 +339,16 @@ class ClosedForm:
     @functools.cached_property
     def mass(self) -> list[list[Any]]:
         """M, over the moving joints."""
-        _check_held_motors(self.robot)
+        check_held_motors(self.robot)
         return eq.mass_entries(self._state, self._inertial, self._inertial_values)
 
     @functools.cached_property
     def gravity(self) -> list[Any]:
         """g, the torque at the joints that holds the robot still."""
-        _check_held_motors(self.robot)
+        check_held_motors(self.robot)
         still: list[Number] = [0.0] * self.n
         rows = eq.inverse_dynamics(self._make(still, still), self._inertial, self._inertial_values)
-        moving = list(self.robot.moving)
-        coupling = self.robot.coupling[np.ix_(moving, moving)]
+        coupling = self.robot.moving_coupling
         return [total(*(mul(float(coupling[i, j]), rows[i]) for i in range(self.n))) for j in range(self.n)]
 
     @property

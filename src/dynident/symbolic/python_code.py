@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from dynident.dynamics import equations as eq
 from dynident.dynamics.jit.program import Op, Recorder
 from dynident.dynamics.jit.program_text import OPERATORS, PRODUCT, SUM, Syntax, Text, in_brackets, write_program
@@ -120,8 +118,7 @@ class _PythonWriter:
         if part == "tau":
             return (n,), eq.inverse_dynamics(state, form.terms, chi)
         rows_torque = eq.inverse_dynamics(state, inertial, inertial_chi)
-        moving = list(form.robot.moving)
-        coupling = form.robot.coupling[np.ix_(moving, moving)]
+        coupling = form.robot.moving_coupling
         return (n,), [total(*(mul(float(coupling[i, j]), rows_torque[i]) for i in range(n))) for j in range(n)]
 
     def _state(self, recorder: Recorder, moves: bool) -> State:

@@ -200,8 +200,7 @@ def _load_shares(robot: Robot, element: Element) -> Array:
     The gear of one motor carries that motor's torque, a joint that several motors turn the joint's. What is neither
     carries the part along its own direction.
     """
-    moving = list(robot.moving)
-    coupling, torque = robot.coupling[np.ix_(moving, moving)], element.torque[moving]
+    coupling, torque = robot.moving_coupling, element.torque[list(robot.moving)]
     at_joints = torque @ coupling
     joints = np.flatnonzero(np.abs(at_joints) > 1e-12 * np.abs(at_joints).max(initial=0.0))
     if np.count_nonzero(torque) > 1 and len(joints) == 1:

@@ -1,46 +1,38 @@
-"""`velocity_friction_from_logs`: the same from logs, where joints hold their speeds or sweep through them slowly."""
+"""Points of friction from logs, where joints hold their velocities or sweep through them slowly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynident.arrays import Array
 from dynident.estimate.fit import Fit
-from dynident.experiments.friction.fitting import fit_friction, shapes
-from dynident.experiments.friction.groups import JointGroup, joint_groups
+from dynident.experiments.friction.groups import JointGroup
 from dynident.experiments.friction.links import acceleration_columns
 from dynident.experiments.friction.points import (
     BLOCKS,
     Known,
     Point,
-    SteadyStretch,
+    Stretch,
     both_ways,
-    known_torque,
     one_way,
-    words,
 )
-from dynident.experiments.friction.result import VelocityFriction
-from dynident.experiments.options import Gravity
-from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.steady import Samples, unbroken_stretches
 from dynident.experiments.thresholds import FRICTION
 from dynident.logs.log import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.observations import observe
 
-Samples = NDArray[np.intp]  # numbers of samples
 _AVERAGE = 0.2  # [s] over which the change of speed is looked at
 _TRIM = 0.1  # [s] left out at either end of a stretch
 _BINS = 8  # of speed, in each direction, for logs that sweep
 _FEWEST = 3  # samples of a bin in a pass, and passes of a bin
 
 
-@dataclass(frozen=True, eq=False)
-class _Track:
+class LogStretch(NamedTuple):
     """A stretch of a log without gaps, (m, n_moving) each but `time` (m,); `rest` is torque without what is known."""
 
     log: str
@@ -51,53 +43,8 @@ class _Track:
     rest: Array
 
 
-def velocity_friction_from_logs(
-    robot: Robot,
-    logs: Sequence[LogSource],
-    joints: Sequence[str] | None = None,
-    *,
-    fit: Fit | None = None,
-    gravity: Gravity = "cancel",
-    friction: str | Sequence[str] | None = None,
-) -> VelocityFriction:
-    """Friction of joints from logs in which they move alone.
-
-    A joint counts while all others rest. Where it holds its speed, stretches are used as in `velocity_friction`; where
-    it sweeps slowly through its speeds, torque is averaged over bins of speed, pass by pass, which needs to know
-    gravity and inertia (from `fit`, or gravity="model").
-
-    Args:
-        robot: The robot.
-        logs: Logs with position and torque.
-        joints: Joints by name or variable; None for all that move alone somewhere.
-        fit: An estimate of the robot, which then tells gravity and inertia.
-        gravity: Without a fit: "cancel", "model" or "none".
-        friction: Laws beside viscous and Coulomb friction.
-
-    Raises:
-        ExperimentError: When no log shows a joint moving alone in a way that can be used.
-    """
-    laws, known = shapes(friction), known_torque(robot, gravity, fit)
-    tracks = [track for log in logs for track in _tracks(log, robot, fit, known)]
-    fits, left_out, notes = [], [], []
-    for group in joint_groups(robot, joints):
-        found = [_points(group, one, known is not None) for one in tracks]
-        points = [point for own, _ in found for point in own]
-        notes += [note for own, note in found if note and own]
-        left_out += [note for _, note in found if note and not points]
-        if points:
-            fits.append(fit_friction(group, points, laws))
-        elif joints is not None:
-            left_out.append(f"{' and '.join(group.joints)}: no log shows it moving alone at speeds that can be used")
-    if not fits:
-        reasons = "; ".join(list(dict.fromkeys(left_out))[:2]) or "no joint moves alone in them"
-        raise ExperimentError(f"the logs tell no friction at constant velocity: {reasons}")
-    without, remarks = (tuple(dict.fromkeys(one)) for one in (left_out, notes))
-    return VelocityFriction.of(words(gravity, fit), fits, (), without, remarks)
-
-
-def _tracks(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) -> list[_Track]:
-    """The log filtered, stretch by stretch, with the torque that is not known."""
+def log_stretches(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) -> list[LogStretch]:
+    """The log filtered, stretch without gaps by stretch, with the torque that is not known."""
     observed = observe(log, robot) if fit is None else fit.observe(log)
     found, parts = [], []
     for motion in observed.motion():
@@ -106,13 +53,13 @@ def _tracks(log: LogSource, robot: Robot, fit: Fit | None, known: Known | None) 
             time, q, dq, ddq, tau, inner = (np.concatenate(own) for own in zip(*parts, strict=True))
             rest = tau if known is None else tau - known(q, dq, ddq)
             inside = np.asarray(inner, dtype=bool)
-            found.append(_Track(Path(log.label).name, *(x[inside] for x in (time, q, dq, ddq, rest))))
+            found.append(LogStretch(Path(log.label).name, *(x[inside] for x in (time, q, dq, ddq, rest))))
             parts = []
-    return [track for track in found if len(track.time) > BLOCKS]
+    return [one for one in found if len(one.time) > BLOCKS]
 
 
-def _points(group: JointGroup, track: _Track, known: bool) -> tuple[list[Point], str]:
-    """What a track tells of a group, and a word on how or why not."""
+def points_of_log(group: JointGroup, track: LogStretch, known: bool) -> tuple[list[Point], str]:
+    """What a stretch of a log tells of a group, and a word on how or why not."""
     passes = _passes(group, track)
     if not passes:
         return [], ""
@@ -120,7 +67,7 @@ def _points(group: JointGroup, track: _Track, known: bool) -> tuple[list[Point],
     moving = sum(len(own) for own in passes)
     name = " and ".join(group.joints)
     if sum(len(one) for one in held) >= FRICTION.held_time_share * moving:
-        stretches = [_stretch(group, track, one, known=known) for one in held]
+        stretches = [_group_stretch(group, track, one, known=known) for one in held]
         points = [one_way(one) for one in stretches] if known else _pair_directions(stretches)
         alone = f"{track.log}: {name} holds no speed in both directions, so gravity must be known: give a fit (--fit)"
         return points, "" if points else alone
@@ -133,7 +80,7 @@ def _points(group: JointGroup, track: _Track, known: bool) -> tuple[list[Point],
     return points, note if points else f"{track.log}: {name} makes too few passes at each speed"
 
 
-def _passes(group: JointGroup, track: _Track) -> list[Samples]:
+def _passes(group: JointGroup, track: LogStretch) -> list[Samples]:
     """Sample numbers of stretches in which the group moves alone, every element in one direction."""
     units = group.radians
     own = track.dq[:, list(group.places)]
@@ -143,12 +90,10 @@ def _passes(group: JointGroup, track: _Track) -> list[Samples]:
         np.abs(elements) > FRICTION.rest_velocity * units.min(), axis=1
     )
     kind = np.where(alone, 1 + ((elements > 0) @ (2 ** np.arange(elements.shape[1]))), 0)
-    cuts = np.flatnonzero(np.diff(kind)) + 1
-    runs = np.split(np.arange(len(kind)), cuts)
-    return [run for run in runs if kind[run[0]] and len(run) > BLOCKS]
+    return [run for run in unbroken_stretches(kind) if len(run) > BLOCKS]
 
 
-def _held_parts(group: JointGroup, track: _Track, samples: Samples) -> list[Samples]:
+def _held_parts(group: JointGroup, track: LogStretch, samples: Samples) -> list[Samples]:
     """Parts of a pass in which the speed is held, without their ends."""
     step = float(np.median(np.diff(track.time)))
     width = max(1, round(_AVERAGE / step))
@@ -157,22 +102,20 @@ def _held_parts(group: JointGroup, track: _Track, samples: Samples) -> list[Samp
         return []
     smooth = np.stack([np.convolve(x, np.full(width, 1.0 / width), mode="same") for x in change.T], axis=1)
     steady = np.all(np.abs(smooth) < FRICTION.held_change_per_s * np.abs(speed) + 1e-12, axis=1)
-    cuts = np.flatnonzero(np.diff(steady)) + 1
     trim = round(_TRIM / step)
-    parts = [part[trim : len(part) - trim] for part in np.split(np.arange(len(steady)), cuts) if steady[part[0]]]
+    parts = [part[trim : len(part) - trim] for part in unbroken_stretches(steady)]
     least = max(BLOCKS * 2, round(FRICTION.shortest_stretch_s / step))
     return [samples[part] for part in parts if len(part) >= least]
 
 
-def _stretch(group: JointGroup, track: _Track, samples: Samples, *, known: bool) -> SteadyStretch:
+def _group_stretch(group: JointGroup, track: LogStretch, samples: Samples, *, known: bool) -> Stretch:
     """Samples of a group; what is known of the torque holds that of inertia already."""
     q, rest, ddq = (x[samples][:, list(group.places)] for x in (track.q, track.rest, track.ddq))
-    return SteadyStretch(
-        track.log, track.time[samples], q, rest, None if known else np.stack([acceleration_columns(ddq)] * 2)
-    )
+    inertia = None if known else np.stack([acceleration_columns(ddq)] * 2)
+    return Stretch(track.log, track.time[samples], q, rest, inertia)
 
 
-def _pair_directions(stretches: Sequence[SteadyStretch]) -> list[Point]:
+def _pair_directions(stretches: Sequence[Stretch]) -> list[Point]:
     """Each stretch with the next one in the opposite direction over the same positions."""
     left, points = list(stretches), []
     while left:
@@ -189,7 +132,7 @@ def _pair_directions(stretches: Sequence[SteadyStretch]) -> list[Point]:
     return points
 
 
-def _swept(group: JointGroup, track: _Track, passes: Sequence[Samples]) -> list[Point]:
+def _swept(group: JointGroup, track: LogStretch, passes: Sequence[Samples]) -> list[Point]:
     """Friction in bins of speed, each direction by itself, one number per pass."""
     (place,) = group.places
     top = max(float(np.abs(track.dq[own, place]).max()) for own in passes)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
 
 import numpy as np
 
 from dynident.arrays import Array, Mask, record
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import resolve_terms
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION as FRICTION_TERMS
 from dynident.estimate.prediction import TorqueModel
 from dynident.experiments.options import Gravity
+from dynident.experiments.steady import Samples
 from dynident.experiments.thresholds import FRICTION
 from dynident.robot.model import Robot
 
@@ -27,7 +27,7 @@ _SMOOTH = 0.1  # [s] over which velocity and acceleration are told from position
 
 
 @dataclass(frozen=True, eq=False)
-class SteadyStretch:
+class Stretch:
     """Samples at a speed that is meant to be constant.
 
     Attributes:
@@ -50,7 +50,14 @@ class SteadyStretch:
     @property
     def speed(self) -> Array:
         """(n,) slope of the positions: speeds that sensors tell are biased on many machines."""
-        return slopes(self.time, self.q)
+        t = self.time - self.time.mean()
+        return np.asarray(t @ self.q / (t @ t))
+
+    def block_means(self, blocks: Sequence[Samples | Mask]) -> tuple[Array, Array | None, Array | None]:
+        """Means over some blocks of samples: torque (k, n), torque of the links (2, k, n, p), velocities (k, n)."""
+        tau = np.array([self.tau[block].mean(axis=0) for block in blocks])
+        rigid = None if self.rigid is None else np.stack([self.rigid[:, b].mean(axis=1) for b in blocks], axis=1)
+        return tau, rigid, None if self.dq is None else np.array([self.dq[block].mean(axis=0) for block in blocks])
 
 
 @record
@@ -120,12 +127,6 @@ class Point:
         }
 
 
-def slopes(time: Array, q: Array) -> Array:
-    """(n,) least-squares slopes of signals (m, n) over time."""
-    t = time - time.mean()
-    return np.asarray(t @ q / (t @ t))
-
-
 def derivatives(time: Array, q: Array) -> tuple[Array, Array]:
     """Velocities and accelerations of positions (m, n) at even times, smoothed over a tenth of a second."""
     kernel, step = _kernel(time)
@@ -185,7 +186,7 @@ def settling(time: Array, dq: Array) -> tuple[float, bool]:
     return seconds, not (swings & (middle.std(axis=0) < FRICTION.calming_share * first.std(axis=0))).any()
 
 
-def unsteady(stretch: SteadyStretch, wanted: Array, names: Sequence[str]) -> str:
+def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:
     """Why a stretch is not one of constant speed; empty if it is.
 
     Args:
@@ -219,17 +220,14 @@ def _resolution(q: Array) -> float:
     return float(changes.min(initial=np.inf)) if len(changes) < len(q) - 1 else 0.0
 
 
-def one_way(stretch: SteadyStretch) -> Point:
+def one_way(stretch: Stretch) -> Point:
     """Friction of a stretch whose gravity is known or none."""
     seconds = float(stretch.time[-1] - stretch.time[0])
-    parts = np.array_split(np.arange(len(stretch.time)), BLOCKS)
-    blocks = np.array([stretch.tau[part].mean(axis=0) for part in parts])
-    dq = None if stretch.dq is None else np.array([stretch.dq[part].mean(axis=0) for part in parts])
-    rigid = None if stretch.rigid is None else np.stack([stretch.rigid[:, part].mean(axis=1) for part in parts], axis=1)
-    return Point(stretch.run, stretch.speed, blocks, False, seconds, rigid, dq, level=_level(stretch))
+    tau, rigid, dq = stretch.block_means(np.array_split(np.arange(len(stretch.time)), BLOCKS))
+    return Point(stretch.run, stretch.speed, tau, False, seconds, rigid, dq, level=_level(stretch))
 
 
-def _level(*stretches: SteadyStretch) -> Array:
+def _level(*stretches: Stretch) -> Array:
     """(n,) RMS torque of some stretches."""
     return np.asarray(np.sqrt(np.mean(np.concatenate([one.tau for one in stretches]) ** 2, axis=0)))
 
@@ -241,7 +239,7 @@ def noise_floor(points: Sequence[Point], share: float) -> Array:
     return np.asarray(np.maximum(share * size, FRICTION.rounding_share * level) + 1e-12)
 
 
-def both_ways(there: SteadyStretch, back: SteadyStretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
+def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
     """Half the difference of torque there and back, position by position.
 
     Gravity, offset and the squares of speeds are the same on both ways and cancel; friction changes its sign. What does
@@ -261,23 +259,20 @@ def both_ways(there: SteadyStretch, back: SteadyStretch, fewest: int = FEWEST_SA
     if not high > low:
         return None
     edges = np.linspace(low, high, BLOCKS + 1)
-    means, links, speeds, count = [], [], [], len(there.time)
+    means = []
     for one, x in zip((there, back), along, strict=True):
         place = np.searchsorted(edges, x, side="right") - 1
-        parts = [place == k for k in range(BLOCKS)]
-        count = min(count, *(int(np.count_nonzero(part)) for part in parts))
-        if count < fewest:
+        blocks = [place == k for k in range(BLOCKS)]
+        if min(int(np.count_nonzero(block)) for block in blocks) < fewest:
             return None
-        means.append(np.array([one.tau[part].mean(axis=0) for part in parts]))
-        if one.rigid is not None:
-            links.append(np.stack([one.rigid[:, part].mean(axis=1) for part in parts], axis=1))
-        if one.dq is not None:
-            speeds.append(np.array([one.dq[part].mean(axis=0) for part in parts]))
+        means.append(one.block_means(blocks))
     speed = 0.5 * (there.speed - back.speed)
     seconds = float((high - low) / np.linalg.norm(speed))
-    rigid, dq = (0.5 * (x[0] - x[1]) if len(x) == 2 else None for x in (links, speeds))
+    (tau, *more), (tau_back, *more_back) = means
+    pairs = zip(more, more_back, strict=True)
+    rigid, dq = (None if a is None or b is None else 0.5 * (a - b) for a, b in pairs)
     speed = speed if dq is None else dq.mean(axis=0)
-    return Point(there.run, speed, 0.5 * (means[0] - means[1]), True, seconds, rigid, dq, level=_level(there, back))
+    return Point(there.run, speed, 0.5 * (tau - tau_back), True, seconds, rigid, dq, level=_level(there, back))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -295,8 +290,6 @@ def known_torque(robot: Robot, gravity: Gravity, fit: Fit | None) -> Known | Non
         gravity: Where it comes from without a fit: "cancel", "model" (the robot's own values) or "none".
         fit: An estimate of the same robot, whose links and rotors are believed.
     """
-    if gravity not in get_args(Gravity):
-        raise UnknownNameError("gravity", gravity, get_args(Gravity))
     if fit is not None:
         if fit.robot.fingerprint != robot.fingerprint:
             raise InputError(

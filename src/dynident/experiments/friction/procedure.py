@@ -9,15 +9,17 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import regressor
+from dynident.estimate.fit import Fit
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.friction.fitting import fit_friction, shapes
+from dynident.experiments.friction.from_logs import log_stretches, points_of_log
 from dynident.experiments.friction.groups import JointGroup, check_held, check_tested, joint_groups, quiet_pose
 from dynident.experiments.friction.links import TERMS, Links, acceleration_columns
 from dynident.experiments.friction.plan import ThereAndBack, joint_range, plan_levels, prolong_level
 from dynident.experiments.friction.points import (
     Known,
     Point,
-    SteadyStretch,
+    Stretch,
     both_ways,
     derivatives,
     known_torque,
@@ -29,9 +31,10 @@ from dynident.experiments.friction.points import (
     words,
 )
 from dynident.experiments.friction.result import VelocityFriction
-from dynident.experiments.options import FrictionOptions
+from dynident.experiments.options import FrictionOptions, Gravity
 from dynident.experiments.protocol import Experiment, ExperimentError
 from dynident.experiments.thresholds import FRICTION
+from dynident.logs.log import LogSource
 from dynident.options import keywords
 from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Plant
@@ -43,6 +46,7 @@ _NEVER = (
     "another --bandwidth"
 )
 Speeds = Sequence[float] | Mapping[str, Sequence[float]]
+GroupPoints = tuple[JointGroup, Array | None, list[Point]]  # joints, where the others were held, what was measured
 
 
 @keywords(FrictionOptions, "joints")
@@ -63,6 +67,37 @@ def velocity_friction(plant: Plant | Bench, options: FrictionOptions) -> Velocit
         ExperimentError: When no run could be used, with the reasons.
     """
     return FrictionExperiment(plant.robot, options).perform(plant)
+
+
+def velocity_friction_from_logs(
+    robot: Robot,
+    logs: Sequence[LogSource],
+    joints: Sequence[str] | None = None,
+    *,
+    fit: Fit | None = None,
+    gravity: Gravity = "cancel",
+    friction: str | Sequence[str] | None = None,
+) -> VelocityFriction:
+    """Friction of joints from logs in which they move alone.
+
+    A joint counts while all others rest. Where it holds its speed, stretches are used as in `velocity_friction`; where
+    it sweeps slowly through its speeds, torque is averaged over bins of speed, pass by pass, which needs to know
+    gravity and inertia (from `fit`, or gravity="model").
+
+    Args:
+        robot: The robot.
+        logs: Logs with position and torque.
+        joints: Joints by name or variable; None for all that move alone somewhere.
+        fit: An estimate of the robot, which then tells gravity and inertia.
+        gravity: Without a fit: "cancel", "model" or "none".
+        friction: Laws beside viscous and Coulomb friction.
+
+    Raises:
+        ExperimentError: When no log shows a joint moving alone in a way that can be used.
+    """
+    options = FrictionOptions(joints=joints, fit=fit, gravity=gravity, friction=friction)
+    experiment = FrictionExperiment(robot, options)
+    return experiment.analyze(experiment.read(logs))
 
 
 def _speeds(group: JointGroup, given: Speeds | None) -> list[Sequence[float]] | None:
@@ -98,7 +133,7 @@ class GroupPlan:
     slower: bool
 
 
-class FrictionExperiment(Experiment[list[GroupPlan], list[tuple[GroupPlan, list[Point]]], VelocityFriction]):
+class FrictionExperiment(Experiment[list[GroupPlan], list[GroupPoints], VelocityFriction]):
     """The constant-velocity friction test: joints one after the other, coupled ones together.
 
     Args:
@@ -132,21 +167,43 @@ class FrictionExperiment(Experiment[list[GroupPlan], list[tuple[GroupPlan, list[
             self.notes += skipped
         return found
 
-    def run(self, bench: Bench, plan: list[GroupPlan]) -> list[tuple[GroupPlan, list[Point]]]:
+    def run(self, bench: Bench, plan: list[GroupPlan]) -> list[GroupPoints]:
         """Friction at every velocity of every group."""
         self._total = sum(len(task.levels) for task in plan)
-        return [(task, self._measure(bench, task)) for task in plan]
-
-    def analyze(self, data: list[tuple[GroupPlan, list[Point]]]) -> VelocityFriction:
-        """A fit for every group with points."""
-        used = [(task, points) for task, points in data if points]
-        if not used:
+        found: list[GroupPoints] = [(task.group, task.pose, self._measure(bench, task)) for task in plan]
+        if not any(points for _, _, points in found):
             raise ExperimentError(f"no run could be used; {'; '.join(self.left_out[:3])}")
-        fits = []
-        for task, points in used:
-            links = None if self._known is not None else Links.of(task.group, task.pose)
-            fits.append(fit_friction(task.group, points, self._laws, links))
-        gravity, poses = words(self.options.gravity, self.options.fit), [task.pose for task, _ in used]
+        return found
+
+    def read(self, logs: Sequence[LogSource]) -> list[GroupPoints]:
+        """Friction at the velocities that logs show of every group."""
+        known, fit, joints = self._known, self.options.fit, self.options.joints
+        tracks = [track for log in logs for track in log_stretches(log, self.robot, fit, known)]
+        read: list[GroupPoints] = []
+        for group in joint_groups(self.robot, joints):
+            found = [points_of_log(group, one, known is not None) for one in tracks]
+            points = [point for own, _ in found for point in own]
+            self.notes += [note for own, note in found if note and own]
+            self.left_out += [note for _, note in found if note and not points]
+            if not points and joints is not None:
+                name = " and ".join(group.joints)
+                self.left_out.append(f"{name}: no log shows it moving alone at speeds that can be used")
+            read.append((group, None, points))
+        self.notes, self.left_out = (list(dict.fromkeys(one)) for one in (self.notes, self.left_out))
+        if not any(points for _, _, points in read):
+            reasons = "; ".join(self.left_out[:2]) or "no joint moves alone in them"
+            raise ExperimentError(f"the logs tell no friction at constant velocity: {reasons}")
+        return read
+
+    def analyze(self, data: list[GroupPoints]) -> VelocityFriction:
+        """A fit for every group with points."""
+        fits, poses = [], []
+        for group, pose, points in data:
+            if points:
+                links = None if self._known is not None or pose is None else Links.of(group, pose)
+                fits.append(fit_friction(group, points, self._laws, links))
+                poses += [] if pose is None else [pose]
+        gravity = words(self.options.gravity, self.options.fit)
         return VelocityFriction.of(gravity, fits, poses, self.left_out, self.notes)
 
     def _measure(self, bench: Bench, task: GroupPlan) -> list[Point]:
@@ -227,7 +284,7 @@ def _settling(group: JointGroup, motion: ThereAndBack, run: Run) -> tuple[tuple[
     return (max(there, motion.settle), max(back, motion.settle)), not (calm or calm_back)
 
 
-def _stretch(group: JointGroup, run: Run, window: tuple[float, float], known: Known | None) -> SteadyStretch:
+def _stretch(group: JointGroup, run: Run, window: tuple[float, float], known: Known | None) -> Stretch:
     inside = (run.time >= window[0] - 1e-9) & (run.time <= window[1] + 1e-9)
     time, places = run.time[inside], list(group.places)
     q, tau = (smooth(run.time, x)[inside] for x in (run.q, run.tau))
@@ -235,9 +292,9 @@ def _stretch(group: JointGroup, run: Run, window: tuple[float, float], known: Kn
     motions = [motion_between(run.time, run.q, inside, first) for first in (0, 1)]
     if known is None:
         rigid = np.stack([regressor(group.robot, *motion, TERMS)[:, places] for motion in motions])
-        return SteadyStretch(run.label, time, q[:, places], tau[:, places], rigid, dq[:, places])
+        return Stretch(run.label, time, q[:, places], tau[:, places], rigid, dq[:, places])
     inertia = np.stack([acceleration_columns(ddq[:, places]) for _, _, ddq in motions])
-    found = SteadyStretch(run.label, time, q[:, places], tau[:, places], inertia, dq[:, places])
+    found = Stretch(run.label, time, q[:, places], tau[:, places], inertia, dq[:, places])
     if len(time) < 2:
         return found
     dq = np.zeros_like(q)

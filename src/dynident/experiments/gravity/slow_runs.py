@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask, frozen
 from dynident.experiments.protocol import ExperimentError
+from dynident.experiments.steady import Samples, unbroken_stretches
 from dynident.experiments.thresholds import GRAVITY
 
 MOST_PLACES, FEWEST_PLACES = 60, 8  # angles at which both ways are compared
@@ -47,7 +47,7 @@ class SlowRun:
     velocity: Array
     acceleration: Array
     ahead: Mask
-    place: NDArray[np.intp]
+    place: Samples
     speeds: tuple[float, float]
     sticking: float
     oscillates: bool = False
@@ -237,12 +237,11 @@ def _cruising(alone: Mask, speed: Array, push: Array, cruise: float) -> Mask | N
 
 def _without_settling(time: Array, keep: Mask) -> Mask:
     """The same without the beginning of each stretch, unless hardly anything would be left of it."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]]).astype(int)))
     found = keep.copy()
-    for first, last in edges.reshape(-1, 2):
-        own = time[first:last]
+    for stretch in unbroken_stretches(keep):
+        own = time[stretch]
         if own[-1] - own[0] > 4.0 * GRAVITY.settling_s:
-            found[first:last] = own - own[0] >= GRAVITY.settling_s
+            found[stretch] = own - own[0] >= GRAVITY.settling_s
     return found
 
 
@@ -255,7 +254,7 @@ def _sticking(q: Array, speed: Array, cruise: float) -> float:
     return float(np.mean(speed[inside] < GRAVITY.sticking_velocity_share * cruise)) if inside.any() else 1.0
 
 
-def _places(what: str, q: Array, keep: Mask, ahead: Mask) -> tuple[NDArray[np.intp], Mask]:
+def _places(what: str, q: Array, keep: Mask, ahead: Mask) -> tuple[Samples, Mask]:
     """The place of every sample, and which samples are used: those at places that both ways have seen."""
     ways = [keep & ahead, keep & ~ahead]
     if not all(way.any() for way in ways):

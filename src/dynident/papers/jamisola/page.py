@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.papers.jamisola.tables import DISCRIMINATION, PaperRow, PaperTable
+from dynident.papers.jamisola.tables import PaperTable
 from dynident.report.charts import Curve, chart
-from dynident.report.experiments import Page, page_html
-from dynident.report.html import Head, Html, paragraphs, table
+from dynident.report.experiments import linked_section, page_html, verdict_section
+from dynident.report.html import Head, Html, Part, Table, Text
 
 
 def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -> str:
@@ -22,24 +22,20 @@ def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -
     """
     verdict = "; ".join(one.title for one in tables)
     facts = [f"{one.stage.capitalize()} stage: {' '.join(one.facts)}" for one in tables]
-    sections: dict[str, Sequence[Html]] = {}
+    sections = [verdict_section(verdict, facts)]
     for one in tables:
         heading = f"Table {one.number}" if one.number else f"{one.stage.capitalize()} stage"
-        parts = [_period_table(one), *([_curve(one)] if sum(not row.falls for row in one.rows) > 1 else [])]
-        sections[heading] = [*parts, *(_candidates(one) if one.candidates else [])]
+        parts: list[Part] = [_table(f"Number of periods in {one.updates} updates", one, *one.period_rows())]
+        parts += [_curve(one)] if sum(not row.falls for row in one.rows) > 1 else []
+        sections.append(linked_section(heading, [*parts, *(_candidates(one) if one.candidates else [])]))
     warnings = [warning for one in tables for warning in one.warnings]
     title = f"{robot}: natural oscillations as in the paper"
-    return page_html(Page(title, verdict, facts, sections), warnings=warnings, command=command)
+    return page_html(title, sections, warnings=warnings, command=command)
 
 
-def _period_table(one: PaperTable) -> Html:
-    heads = [Head("Factor", True), *(Head(name, True) for name in one.joints), Head("Printed", True)]
-    rows = [[f"{row.factors[0]:.3f}", *_cells(row, len(one.joints)), row.printed or "-"] for row in one.rows]
-    return table(f"Number of periods in {one.updates} updates", heads, rows)
-
-
-def _cells(row: PaperRow, count: int) -> list[str]:
-    return ["falls"] * count if row.falls else [f"{x:.2f}" for x in row.periods]
+def _table(title: str, one: PaperTable, head: Sequence[str], *rows: Sequence[str]) -> Table:
+    own = (*one.names, *one.joints)
+    return Table(title, [Head(name if name in own else name.capitalize(), True) for name in head], rows)
 
 
 def _curve(one: PaperTable) -> Html:
@@ -53,24 +49,11 @@ def _curve(one: PaperTable) -> Html:
     return chart("Periods against the factor", curves, x_unit="factor", y_unit="periods", key=f"paper-{one.stage}")
 
 
-def _candidates(one: PaperTable) -> list[Html]:
-    heads = [
-        *(Head(name, True) for name in one.names),
-        *(Head(name, True) for name in one.joints),
-        Head("Tracking error [deg]", True),
-    ]
-    rows = [
-        [
-            *(f"{x:.3f}" for x in row.factors),
-            *_cells(row, len(one.joints)),
-            "" if row.error is None else f"{np.degrees(row.error):.4f}",
-        ]
-        for row in one.candidates
-    ]
+def _candidates(one: PaperTable) -> list[Part]:
     title = "All combinations; a tracking error where counting cannot tell them from the aim"
-    parts = [table(title, heads, rows), paragraphs(*one.candidate_facts)]
+    parts: list[Part] = [_table(title, one, *one.candidate_rows()), *(Text(fact) for fact in one.candidate_facts)]
     if one.discrimination:
-        heads = [Head(DISCRIMINATION[0].capitalize()), *(Head(name.capitalize(), True) for name in DISCRIMINATION[1:])]
+        head, *rows = one.discrimination_rows()
         title = "How well the check tells each parameter, and last the combination that it tells least"
-        parts.append(table(title, heads, [list(row) for row in one.discrimination_rows()]))
+        parts.append(Table(title, [Head(name.capitalize(), name != head[0]) for name in head], rows))
     return parts

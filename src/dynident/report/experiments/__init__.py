@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from dynident._version import __version__
 from dynident.experiments.protocol import ExperimentResult, Quantity
-from dynident.report.html import Head, Html, bullets, document, element, paragraphs, section, table
+from dynident.report.html import Head, Html, Part, Section, Table, Text, bullets, element, page
 from dynident.report.text import number
 
-
-class Page(NamedTuple):
-    """What a page says.
-
-    Attributes:
-        title: Robot and experiment.
-        verdict: What was found, in one sentence.
-        facts: Sentences below it.
-        sections: Content by heading, in order: charts (set side by side), tables, paragraphs.
-    """
-
-    title: str
-    verdict: str
-    facts: Sequence[str]
-    sections: Mapping[str, Sequence[Html]]
+Page = tuple[str, Sequence[Section]]  # title; the verdict, which tells what was found, and further sections
 
 
 def experiment_html(found: ExperimentResult, command: str = "") -> str:
@@ -34,7 +20,8 @@ def experiment_html(found: ExperimentResult, command: str = "") -> str:
         found: What it found.
         command: The command that does it again; left out when empty.
     """
-    return page_html(_module(found).page(found), found.estimates, found.warnings, command)
+    title, sections = _module(found).page(found)
+    return page_html(title, sections, found.estimates, found.warnings, command)
 
 
 def experiment_text(found: ExperimentResult) -> str:
@@ -51,24 +38,37 @@ def _module(found: ExperimentResult) -> Any:
     return names[type(found).__name__]
 
 
-def page_html(page: Page, estimates: Sequence[Quantity] = (), warnings: Sequence[str] = (), command: str = "") -> str:
-    """A page as HTML: verdict, warnings, numbers, sections, and the command that does it again."""
-    title, verdict, facts, sections = page
-    main = [element("section", element("h2", verdict), paragraphs(*facts), class_="verdict", id="verdict")]
+def verdict_section(verdict: str, facts: Sequence[str]) -> Section:
+    """What was found in one sentence, and sentences below it."""
+    return Section("verdict", verdict, [Text(fact) for fact in facts])
+
+
+def linked_section(title: str, parts: Sequence[Part]) -> Section:
+    """A section that the top of the page links to."""
+    return Section(title.lower().replace(" ", "-"), title, parts, link=title)
+
+
+def page_html(
+    title: str,
+    sections: Sequence[Section],
+    estimates: Sequence[Quantity] = (),
+    warnings: Sequence[str] = (),
+    command: str = "",
+) -> str:
+    """A page as HTML: verdict, warnings, numbers, further sections, and the command that does it again."""
+    verdict, *others = sections
+    shown: list[Section] = [verdict]
     if warnings:
-        main.append(section("warnings", "Warnings", element("div", bullets(warnings), class_="warnings")))
+        shown.append(Section("warnings", "Warnings", [element("div", bullets(warnings), class_="warnings")]))
     if estimates:
-        main.append(section("numbers", "Numbers", quantities(estimates)))
-    keys = {heading: heading.lower().replace(" ", "-") for heading in sections}
-    main += [section(keys[heading], heading, *_side_by_side(parts)) for heading, parts in sections.items()]
+        shown.append(Section("numbers", "Numbers", [_quantities(estimates)]))
+    shown += others
     if command:
-        main.append(section("again", "Again", element("code", command, class_="command")))
-    links = [element("a", heading, href=f"#{key}") for heading, key in keys.items()]
-    header = element("header", element("h1", title), element("nav", *links, aria_label="Sections"))
-    return document(title, header, element("main", *main), element("footer", f"dynident {__version__}"))
+        shown.append(Section("again", "Again", [element("code", command, class_="command")]))
+    return page(title, shown, version=__version__, facts=Html(""))
 
 
-def quantities(estimates: Sequence[Quantity], caption: str = "Estimates with their deviations") -> Html:
+def _quantities(estimates: Sequence[Quantity]) -> Table:
     """The numbers as a table."""
     known = any(one.true is not None for one in estimates)
     heads = [Head("Parameter"), Head("Value", True), Head("Deviation", True)]
@@ -78,19 +78,4 @@ def quantities(estimates: Sequence[Quantity], caption: str = "Estimates with the
         std = "not known" if one.std == float("inf") else number(one.std, 2)
         true = [] if not known else ["" if one.true is None else number(one.true, 5)]
         rows.append([one.name, number(one.value, 5), std, *true, one.unit])
-    return table(caption, [*heads, Head("Unit")], rows)
-
-
-def _side_by_side(parts: Sequence[Html]) -> list[Html]:
-    """Neighbouring figures in a grid, everything else as it is."""
-    laid: list[Html] = []
-    figures: list[Html] = []
-    for part in [*parts, Html("")]:
-        if part.startswith("<figure"):
-            figures.append(part)
-            continue
-        if figures:
-            laid.append(element("div", *figures, class_="panels"))
-            figures = []
-        laid.append(part)
-    return laid
+    return Table("Estimates with their deviations", [*heads, Head("Unit")], rows)

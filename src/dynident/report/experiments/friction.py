@@ -11,8 +11,8 @@ from dynident.arrays import Array
 from dynident.experiments.friction.fitting import VelocityFit
 from dynident.experiments.friction.result import VelocityFriction
 from dynident.report.charts import Curve, chart
-from dynident.report.experiments import Page
-from dynident.report.html import Head, Html, bullets, element, paragraphs, table
+from dynident.report.experiments import Page, linked_section, verdict_section
+from dynident.report.html import Head, Html, Part, Table, Text, bullets
 from dynident.report.text import number
 
 _POINTS = 200  # of a model's line between two jumps
@@ -130,14 +130,19 @@ def _line(fit: VelocityFit, row: int, level: float, top: float) -> tuple[Array, 
 
 def page(found: VelocityFriction) -> Page:
     """Curves with scatter, what the model misses, points."""
-    parts: dict[str, list[Html]] = {"Friction against speed": [], "What the model misses": [], "Points": []}
+    curves: list[Part] = []
+    residuals: list[Part] = []
+    points: list[Part] = []
     for k, fit in enumerate(found.fits):
-        parts["Friction against speed"] += [_curve(fit, one, f"f{k}{row}") for row, one in enumerate(sections(fit))]
-        parts["What the model misses"] += [_residual(fit, row, f"r{k}{row}") for row in range(len(fit.group.places))]
-        parts["Points"].append(_points(fit))
+        curves += [_curve(fit, one, f"f{k}{row}") for row, one in enumerate(sections(fit))]
+        residuals += [_residual(fit, row, f"r{k}{row}") for row in range(len(fit.group.places))]
+        points += _points(fit)
+    parts = {"Friction against speed": curves, "What the model misses": residuals, "Points": points}
     if found.notes:
-        parts["Notes"] = [element("div", bullets(found.notes))]
-    return Page(f"{found.robot.name}: friction at constant velocity", _verdict(found), _facts(found), parts)
+        parts["Notes"] = [bullets(found.notes)]
+    shown = [linked_section(title, own) for title, own in parts.items()]
+    title = f"{found.robot.name}: friction at constant velocity"
+    return title, [verdict_section(_verdict(found), _facts(found)), *shown]
 
 
 def text(found: VelocityFriction) -> str:
@@ -220,7 +225,7 @@ def _residual(fit: VelocityFit, row: int, key: str) -> Html:
     return chart(title, curves, x_unit=unit, y_unit=_torque_unit(fit), key=key)
 
 
-def _points(fit: VelocityFit) -> Html:
+def _points(fit: VelocityFit) -> list[Part]:
     joints, outputs, unit = fit.group.variables, fit.group.outputs, _torque_unit(fit)
     heads = [Head("Run"), *(Head(f"Speed {name}", True) for name in joints)]
     for name in outputs:
@@ -231,11 +236,7 @@ def _points(fit: VelocityFit) -> Html:
         for row in range(len(outputs)):
             cells += [number(x, 3) for x in (point.torque[row], point.scatter[row], fit.residual[k, row])]
         rows.append(cells)
-    both = all(point.odd for point in fit.points)
-    caption = f"Points of {_joined_names(fit.group.joints)}"
-    told = (
-        paragraphs("Each is half the difference of torque there and back over the same positions.")
-        if both
-        else Html("")
-    )
-    return element("div", table(caption, heads, rows), told)
+    shown: list[Part] = [Table(f"Points of {_joined_names(fit.group.joints)}", heads, rows)]
+    if all(point.odd for point in fit.points):
+        shown.append(Text("Each is half the difference of torque there and back over the same positions."))
+    return shown

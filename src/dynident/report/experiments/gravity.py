@@ -10,8 +10,8 @@ from dynident.experiments.gravity.comparison import MomentComparison
 from dynident.experiments.gravity.fourier import FourierFit, frictions
 from dynident.experiments.gravity.result import GravityMoments
 from dynident.report.charts import Curve, chart
-from dynident.report.experiments import Page
-from dynident.report.html import Head, Html, bullets, element, paragraphs, table
+from dynident.report.experiments import Page, linked_section, verdict_section
+from dynident.report.html import Head, Html, Part, Table, Text, bullets, element
 from dynident.report.text import number
 from dynident.robot.model import Robot
 
@@ -21,28 +21,33 @@ _POINTS = 200
 def page(found: GravityMoments) -> Page:
     """The page: moments, torque against angle, friction, coefficients, and the comparison with a fit."""
     robot = found.robot
-    sections: dict[str, list[Html]] = {
-        "Torque against angle": [
-            paragraphs(
-                "Torque of each joint while it sweeps slowly there and back, the others held. Half the sum of both "
-                "ways holds the weight; the line is its Fourier series."
-            ),
-            *(_torque_chart(robot, one, k) for k, one in enumerate(found.runs)),
-            _coefficients(found),
-        ],
-        "Friction": [
-            paragraphs("Half the difference of both ways: what the averages took away."),
-            *(_friction_chart(robot, one, k) for k, one in enumerate(found.runs)),
-            _friction(found),
-        ],
-    }
+    torque: list[Part] = [
+        Text(
+            "Torque of each joint while it sweeps slowly there and back, the others held. Half the sum of both ways "
+            "holds the weight; the line is its Fourier series."
+        ),
+        *(_torque_chart(robot, one, k) for k, one in enumerate(found.runs)),
+        _coefficients(found),
+    ]
+    friction: list[Part] = [
+        Text("Half the difference of both ways: what the averages took away."),
+        *(_friction_chart(robot, one, k) for k, one in enumerate(found.runs)),
+        _friction(found),
+    ]
+    sections = [
+        verdict_section(_verdict(found), _facts(found)),
+        linked_section("Torque against angle", torque),
+        linked_section("Friction", friction),
+    ]
     if found.comparison is not None:
-        sections["Beside the fit"] = _comparison(found.comparison)
-    sections["What the moments stand for"] = [_expressions(found)]
+        sections.append(linked_section("Beside the fit", _comparison(found.comparison)))
+    rows = [[name, element("code", text)] for name, text in zip(found.names, found.base.expressions, strict=True)]
+    expressions = Table("Over the standard parameters of the links", [Head("Moment"), Head("Stands for")], rows)
+    sections.append(linked_section("What the moments stand for", [expressions]))
     remarks = [*found.notes, *(f"Left out: joint {name} {why}." for name, why in found.skipped.items())]
     if remarks:
-        sections["Notes"] = [bullets(remarks)]
-    return Page(f"{robot.name}: gravity moments", _verdict(found), _facts(found), sections)
+        sections.append(linked_section("Notes", [bullets(remarks)]))
+    return f"{robot.name}: gravity moments", sections
 
 
 def text(found: GravityMoments) -> str:
@@ -130,7 +135,7 @@ def _friction_chart(robot: Robot, one: FourierFit, k: int) -> Html:
     return chart(f"Friction of {_title(robot, one)}", curves, x_unit=unit, y_unit=_unit(one), key=f"friction{k}")
 
 
-def _coefficients(found: GravityMoments) -> Html:
+def _coefficients(found: GravityMoments) -> Table:
     heads = [
         Head("Joint"),
         Head("Range"),
@@ -155,10 +160,10 @@ def _coefficients(found: GravityMoments) -> Html:
         ]
         rows.append([*cells, number(fit.rms, 2), number(fit.condition, 3), "; ".join(sizes)])
     caption = "Coefficients of torque = a0 + a1 sin q + b1 cos q [N·m]; a0 is an offset, no weight"
-    return table(caption, heads, rows)
+    return Table(caption, heads, rows)
 
 
-def _friction(found: GravityMoments) -> Html:
+def _friction(found: GravityMoments) -> Table:
     heads = [
         Head("Joint"),
         Head("Friction", True),
@@ -173,10 +178,10 @@ def _friction(found: GravityMoments) -> Html:
         stuck = f"{100.0 * one.run.sticking:.1f} %"
         name = found.robot.joint_names[one.run.joint]
         rows.append([name, f"{number(mine.level, 4)} {_unit(one)}", slope, "yes" if mine.loaded else "no", stuck])
-    return table("Friction at the speed of the sweeps", heads, rows)
+    return Table("Friction at the speed of the sweeps", heads, rows)
 
 
-def _comparison(compared: MomentComparison) -> list[Html]:
+def _comparison(compared: MomentComparison) -> list[Part]:
     heads = [
         Head("Parameter"),
         *(Head(x, True) for x in ("Gravity", "Deviation", "Fit", "Fit's deviation", "Difference")),
@@ -185,18 +190,13 @@ def _comparison(compared: MomentComparison) -> list[Html]:
         [name, number(own, 5), number(std, 2), number(other, 5), number(more, 2), number(own - other, 2)]
         for name, own, std, other, more in compared.rows()
     ]
-    parts = [table("Mass moments of both methods, as Table 5 of the paper", heads, rows)]
+    parts: list[Part] = [Table("Mass moments of both methods, as Table 5 of the paper", heads, rows)]
     turns = []
     for one in compared.links:
         angle = "" if one.angle is None else f"{math.degrees(one.angle):.2f}°"
         ratio = "" if one.ratio is None else f"{one.ratio:.4f}"
         turns.append([", ".join(one.names), angle, ratio, "yes" if one.agrees else "no"])
     heads = [Head("Link's moments"), Head("Angle between", True), Head("Ratio of lengths", True), Head("Agree")]
-    parts.append(table("The two moment vectors of each link", heads, turns))
+    parts.append(Table("The two moment vectors of each link", heads, turns))
     told = [*(one.reason for one in compared.links if one.reason), *compared.notes]
     return [*parts, *([bullets(told)] if told else [])]
-
-
-def _expressions(found: GravityMoments) -> Html:
-    rows = [[name, element("code", text)] for name, text in zip(found.names, found.base.expressions, strict=True)]
-    return table("Over the standard parameters of the links", [Head("Moment"), Head("Stands for")], rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from dynident.experiments.oscillation.procedure import Oscillation
 from dynident.experiments.oscillation.stage import StageResult
 from dynident.experiments.oscillation.swings import Swing
 from dynident.report.charts import Curve, Look, chart
-from dynident.report.experiments import Page
-from dynident.report.html import Head, Html, paragraphs, table
+from dynident.report.experiments import Page, linked_section, verdict_section
+from dynident.report.html import Head, Html, Table, Text
 from dynident.report.text import number, position_units
 from dynident.robot.model import Robot
 
@@ -35,12 +34,11 @@ def page(found: Oscillation) -> Page:
     count = sum(len(stage.steps) for stage in found.stages)
     verdict = f"{len(known)} of {len(found.estimates)} parameters found from {count} swings"
     facts = [f"{stage.name.capitalize()} stage: {'; '.join(stage.notes)}." for stage in found.stages]
-    sections: dict[str, Sequence[Html]] = {}
+    sections = [verdict_section(verdict, facts)]
     for stage in found.stages:
-        heading = f"{stage.name.capitalize()} stage"
-        sections[heading] = [*_pictures(stage, robot), _steps(stage)]
-    sections["Method"] = [paragraphs(*_METHOD)]
-    return Page(f"{robot.name}: natural oscillations", verdict, facts, sections)
+        sections.append(linked_section(f"{stage.name.capitalize()} stage", [*_pictures(stage, robot), _steps(stage)]))
+    sections.append(linked_section("Method", [Text(words) for words in _METHOD]))
+    return f"{robot.name}: natural oscillations", sections
 
 
 def text(found: Oscillation) -> str:
@@ -72,7 +70,7 @@ def _picture(stage: StageResult, step: Swing, robot: Robot, place: int) -> Html:
     return chart(f"{step.run.label}: {step.state}{which}", curves, x_unit="s", y_unit=f"{unit} about the mean", key=key)
 
 
-def _steps(stage: StageResult) -> Html:
+def _steps(stage: StageResult) -> Table:
     heads = [
         Head("Run"),
         *(Head(group.name, True) for group in stage.groups),
@@ -83,7 +81,7 @@ def _steps(stage: StageResult) -> Html:
         [step.run.label, *(number(float(x), 5) for x in step.sent), _list(step.squares), step.state]
         for step in stage.steps
     ]
-    return table("Every swing: what was sent, and how it answered", heads, rows)
+    return Table("Every swing: what was sent, and how it answered", heads, rows)
 
 
 def _list(values: Array) -> str:

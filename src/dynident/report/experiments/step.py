@@ -12,8 +12,8 @@ from dynident.experiments.step.response import displacement
 from dynident.experiments.step.result import Configuration, FeedforwardRun, StepResult
 from dynident.information.parameter_estimate import text_table
 from dynident.report.charts import Curve, Look, chart
-from dynident.report.experiments import Page
-from dynident.report.html import Head, Html, paragraphs, table
+from dynident.report.experiments import Page, linked_section, verdict_section
+from dynident.report.html import Head, Part, Table, Text
 from dynident.report.text import number, percent, plural, sentence
 from dynident.robot.model import Robot
 
@@ -22,16 +22,19 @@ _LOOKS: dict[str, Look] = {"computed": "measured", "identified": "predicted"}
 
 def page(result: StepResult) -> Page:
     """Measured and computed answers, configurations, payload, feedforward check."""
-    sections: dict[str, list[Html]] = {"Answers": _answers(result)}
-    sections["Configurations"] = [_configurations(result)]
-    if result.combinations is not None:
-        sections["Combinations"] = [_combinations(result)]
-    if result.payload:
-        sections["Payload"] = [_payload(result)]
-    if result.tracks:
-        sections["Feedforward check"] = _tracking(result.robot, result.tracks)
     facts = [sentence(note) for note in (*_facts(result), *result.notes)]
-    return Page(f"{result.robot.name}: step voltage", _verdict(result), facts, sections)
+    sections = [
+        verdict_section(_verdict(result), facts),
+        linked_section("Answers", _answers(result)),
+        linked_section("Configurations", [_configurations(result)]),
+    ]
+    if result.combinations is not None:
+        sections.append(linked_section("Combinations", [_combinations(result)]))
+    if result.payload:
+        sections.append(linked_section("Payload", [_payload(result)]))
+    if result.tracks:
+        sections.append(linked_section("Feedforward check", _tracking(result.robot, result.tracks)))
+    return f"{result.robot.name}: step voltage", sections
 
 
 def text(result: StepResult) -> str:
@@ -83,10 +86,10 @@ def _facts(result: StepResult) -> list[str]:
     return facts
 
 
-def _answers(result: StepResult) -> list[Html]:
+def _answers(result: StepResult) -> list[Part]:
     """Fig. 4 of the paper: position against time for each joint, at the first pose in which it was tested."""
     own = result.motors.for_joints(result.robot.joint_names)
-    charts: list[Html] = []
+    charts: list[Part] = []
     for motor in sorted({one.motor for one in result.configurations}):
         config = next(one for one in result.configurations if one.motor == motor)
         unit, scale = _unit(result.robot, motor)
@@ -108,7 +111,7 @@ def _answers(result: StepResult) -> list[Html]:
         charts.append(chart(title, curves, x_unit="s", y_unit=unit, key=f"step{motor}"))
     text = "Position after the step of voltage. The wide line is what the encoder said, the thin one what inertia, "
     text += "damping and Coulomb friction give."
-    return [paragraphs(text), *charts]
+    return [Text(text), *charts]
 
 
 def _computed_motion(config: Configuration, torque: float, s: Array, A: float, U: float) -> Array:
@@ -119,7 +122,7 @@ def _computed_motion(config: Configuration, torque: float, s: Array, A: float, U
     return displacement(np.maximum(s, 0.0), A, U)
 
 
-def _configurations(result: StepResult) -> Html:
+def _configurations(result: StepResult) -> Table:
     robot = result.robot
     heads = [Head("Joint"), *(Head(f"{name}", True) for name in robot.position_names)]
     heads += [Head("Steps [V]"), Head("Inertia", True), Head("Deviation", True), Head("Record [s]", True)]
@@ -139,7 +142,7 @@ def _configurations(result: StepResult) -> Html:
                 number(left, 2),
             ]
         )
-    return table("Where the others were locked, and the inertia that the driven motor felt", heads, rows)
+    return Table("Where the others were locked, and the inertia that the driven motor felt", heads, rows)
 
 
 def _inertia_text(result: StepResult) -> str:
@@ -154,22 +157,22 @@ def _inertia_text(result: StepResult) -> str:
     return text_table(head, rows, (*robot.position_names, "inertia", "std"))
 
 
-def _combinations(result: StepResult) -> Html:
+def _combinations(result: StepResult) -> Table:
     base, unknown = result.base, () if result.combinations is None else result.combinations.undetermined
     rows = [
         [name, expression, "no" if name in unknown else "yes"]
         for name, expression in zip(base.names, base.expressions, strict=True)
     ]
-    return table("What the combinations are", [Head("Name"), Head("Over standard parameters"), Head("Told")], rows)
+    return Table("What the combinations are", [Head("Name"), Head("Over standard parameters"), Head("Told")], rows)
 
 
-def _payload(result: StepResult) -> Html:
+def _payload(result: StepResult) -> Table:
     rows = [
         [one.name, "withheld" if one.value is None else number(one.value, 4), number(one.std, 2), one.unit]
         for one in result.payload
     ]
     heads = [Head("Number"), Head("Value", True), Head("Deviation", True), Head("Unit")]
-    return table(f"What the tool carries, from {plural(result.payload_pairs, 'pair')} of inertias", heads, rows)
+    return Table(f"What the tool carries, from {plural(result.payload_pairs, 'pair')} of inertias", heads, rows)
 
 
 def _payload_text(result: StepResult) -> str:
@@ -202,11 +205,11 @@ def _tracking_rows(robot: Robot, tracks: Sequence[FeedforwardRun]) -> list[tuple
     return rows
 
 
-def _tracking(robot: Robot, tracks: Sequence[FeedforwardRun]) -> list[Html]:
+def _tracking(robot: Robot, tracks: Sequence[FeedforwardRun]) -> list[Part]:
     """Figures 5 and 6 of the paper: errors of position and speed, each joint alone and all together."""
     text = "A cubic motion of 30 degrees in 0.3 s without any feedback: what is left is what the parameters got wrong."
     heads = [Head("Motion"), Head("Parameters"), Head("Largest position error")]
-    parts: list[Html] = [paragraphs(text), table("Feedforward alone", heads, _tracking_rows(robot, tracks))]
+    parts: list[Part] = [Text(text), Table("Feedforward alone", heads, _tracking_rows(robot, tracks))]
     motions = list(dict.fromkeys(one.joints for one in tracks))
     for joints in motions:
         own = [one for one in tracks if one.joints == joints]
