@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,15 +44,19 @@ _RAISED, _TRIES = 1.6, 6  # by which a suggested voltage that moves nothing is r
 
 @dataclass
 class StepPlan:
-    """What will be done: tested motors, their voltages, and where the others are locked."""
+    """What will be done.
 
-    motors: tuple[int, ...]
+    Attributes:
+        voltages: Of each tested motor [V].
+        poses: (motor, pose) in the order of the tests: where the others are locked.
+        balance: Whether each tested motor carries weight.
+        suggested: Motors whose voltages nobody chose.
+    """
+
     voltages: dict[int, tuple[float, ...]]
     poses: tuple[tuple[int, Array], ...]
     balance: dict[int, bool]
-    condition: float | None
-    notes: list[str] = field(default_factory=list)
-    suggested: set[int] = field(default_factory=set)  # motors whose voltages nobody chose
+    suggested: set[int]
 
 
 @keywords(StepOptions)
@@ -89,18 +93,150 @@ class StepExperiment(Experiment[StepPlan, list[StepRecord], StepResult]):
 
     def plan(self, bounds: Bounds) -> StepPlan:
         """Tested motors, their voltages, and where the others are locked."""
-        plan = _plan(self.robot, self.motors, self.options)
-        self.notes += plan.notes
+        robot, how = self.robot, self.options
+        tested = self._tested_motors()
+        for motor in tested:
+            if no_constants(robot, motor, how.terms):
+                raise ExperimentError(no_constants(robot, motor, how.terms))
+        balance = {motor: not carries_no_weight(robot, motor, how.values) for motor in tested}
+        plan = StepPlan({}, (), balance, set())
+        for motor in tested:
+            given: tuple[float, ...] | None = _given_voltages(robot, how.voltages, motor)
+            if given is None:
+                given = suggest_voltages(robot, self.motors, motor, how.duration, how.values)
+                if balance[motor]:
+                    given = (*given, -given[0])  # weight that is not as described pulls one way, friction either way
+                plan.suggested.add(motor)
+            plan.voltages[motor] = given
+        carried = [robot.joint_names[motor] for motor in tested if balance[motor]]
+        if carried:
+            self.notes.append(
+                f"joint {', '.join(carried)}: its weight was carried as the robot's own masses say, and corrected by "
+                "what the steps show"
+            )
+        plan.poses = self._poses(tested)
         return plan
+
+    def _poses(self, tested: tuple[int, ...]) -> tuple[tuple[int, Array], ...]:
+        """(motor, pose) to test: those of an earlier test, those given, or those that tell most."""
+        robot, how = self.robot, self.options
+        if how.repeat is not None:
+            _refuse_weight(robot, how.repeat)
+            return tuple(how.repeat)
+        if how.poses is not None:
+            poses = np.atleast_2d(np.array(how.poses, dtype=np.float64))
+            if poses.shape[1] != len(robot.moving):
+                raise InputError(f"poses must have one column per joint ({', '.join(robot.joint_names)})")
+            pairs = [(motor, pose.copy()) for motor in reversed(tested) for pose in poses]
+            for motor, pose in pairs:
+                pose[motor] = start_place(robot, motor, True)
+            return tuple(pairs)
+        base = inertia_base(robot, tested, inertial_terms(robot, how.values))
+        count = base.n + SPARE if how.configurations is None else how.configurations
+        chosen, condition = choose_poses(base, count, how.seed)
+        self.notes.append(
+            f"{len(chosen)} locked configurations for {base.n} combinations, with a condition number of {condition:.1f}"
+        )
+        if how.for_payload:
+            chosen += payload_poses(robot, tested, PAYLOAD_POSES, how.seed)
+            chosen = tuple(sorted(chosen, key=lambda one: -one[0]))
+            self.notes.append(f"{PAYLOAD_POSES} more for a payload")
+        return chosen
+
+    def _tested_motors(self) -> tuple[int, ...]:
+        """Places of the joints to test; those that cannot be are noted."""
+        robot, names, variables = self.robot, self.robot.joint_names, self.robot.position_names
+        if self.options.joints is not None:
+            wanted = []
+            for name in self.options.joints:
+                if name not in names and name not in variables:
+                    raise UnknownNameError("joint", name, names)
+                wanted.append(names.index(name) if name in names else variables.index(name))
+            for motor in wanted:
+                if obstacle(robot, motor):
+                    raise ExperimentError(obstacle(robot, motor))
+            return tuple(sorted(set(wanted)))
+        reasons = {motor: obstacle(robot, motor) for motor in range(len(names))}
+        tested = tuple(motor for motor, reason in reasons.items() if not reason)
+        if not tested:
+            raise ExperimentError(next(iter(reasons.values())))
+        self.notes += [reason for reason in reasons.values() if reason]
+        return tested
 
     def run(self, bench: Bench, plan: StepPlan) -> list[StepRecord]:
         """All steps."""
         records: list[StepRecord] = []
         for k, (motor, pose) in enumerate(plan.poses):
             bench.progress("steps", k, len(plan.poses))
-            records += _one_configuration(bench, self.motors, self.options, plan, motor, pose, k)
+            records += self._one_configuration(bench, plan, motor, pose, k)
         bench.progress("steps", len(plan.poses), len(plan.poses))
         return records
+
+    def _one_configuration(self, bench: Bench, plan: StepPlan, motor: int, pose: Array, k: int) -> list[StepRecord]:
+        """All voltages of one motor at one pose; suggested ones are raised until each moves the motor its own way."""
+        fault = ""
+        for _ in range(_TRIES):
+            records = []
+            for voltage in plan.voltages[motor]:
+                label = f"{bench.robot.joint_names[motor]}-pose{k + 1}-{voltage:.4g}V"
+                record = self._one_step(bench, motor, pose, voltage, label, balance=plan.balance[motor])
+                fault = self._fault(record, weight=plan.balance[motor])
+                if fault and motor in plan.suggested:
+                    break  # friction or weight are more than the robot's values say
+                if fault:
+                    raise ExperimentError(fault)
+                records.append(record)
+            else:
+                return records
+            plan.voltages[motor] = tuple(_RAISED * x for x in plan.voltages[motor])
+        raise ExperimentError(fault)
+
+    def _fault(self, record: StepRecord, *, weight: bool) -> str:
+        """Why a step tells nothing, with what to do about it; empty when it tells something."""
+        robot, name = self.robot, self.robot.joint_names[record.motor]
+        torque = record.voltage * float(self.motors.for_joints(robot.joint_names).gain[record.motor])
+        begin = f"joint {name} ({record.label}): {record.voltage:.4g} V, a torque of {torque:.3g}, "
+        try:
+            first = first_moving(record.position, record.time, record.step, record.label)
+        except ExperimentError:
+            return (
+                f"{begin}did not move it in {self.options.duration:g} s; static friction holds it: apply more voltage "
+                "(--volts)"
+            )
+        moved = record.position[-1] - record.position[max(first - 1, 0)]
+        if weight and moved * torque < 0.0:
+            pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, record.pose, strict=True))
+            return (
+                f"{begin}did not move it its own way from {pose}: its weight is further from the described one than "
+                "that; apply more voltage (--volts), lock the others elsewhere (--pose), or correct the masses"
+            )
+        return ""
+
+    def _one_step(
+        self, bench: Bench, motor: int, pose: Array, voltage: float, label: str, *, balance: bool
+    ) -> StepRecord:
+        """One run, ended before the tested joint reaches its limits."""
+        robot, how, tick = self.robot, self.options, bench.plant.sample_time
+        gain = float(np.sign(self.motors.for_joints(robot.joint_names).gain[motor]))
+        start = np.array(pose)
+        start[motor] = start_place(robot, motor, gain * voltage > 0.0)
+        wait = (_SETTLE_LOADED if balance else _SETTLE) if how.settle is None else how.settle
+        settle = tick * round(wait / tick)
+        controller = StepController(
+            *(robot, self.motors, motor, start, voltage),
+            settle=settle,
+            balance=balance,
+            bandwidth=how.bandwidth,
+            values=how.values,
+        )
+        along = np.abs(directions(robot)[motor]) > 0.0
+        bounds = bench.bounds.within(start, np.where(along, np.inf, how.still))
+        until = _near_limits(bench.bounds, along, settle)
+        run = bench.run(controller, settle + how.duration, start, label=label, bounds=bounds, until=until)
+        _check_run(robot, run, motor, voltage, settle, how)
+        position = driven_positions(robot, run.q)[:, motor]
+        applied = np.append(controller.applied, controller.applied[-1:])[: len(run.time)]  # the last reading had none
+        return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why, run.q, applied, run.dq)
 
     def read(self, logs: Sequence[Log]) -> list[StepRecord]:
         """The steps in logs, one each."""
@@ -112,50 +248,6 @@ class StepExperiment(Experiment[StepPlan, list[StepRecord], StepResult]):
         return dataclasses.replace(found, notes=(*self.notes, *found.notes))
 
 
-def _plan(robot: Robot, motors: Motors, how: StepOptions) -> StepPlan:
-    tested, notes = _tested_motors(robot, how)
-    for motor in tested:
-        if no_constants(robot, motor, how.terms):
-            raise ExperimentError(no_constants(robot, motor, how.terms))
-    balance = {motor: not carries_no_weight(robot, motor, how.values) for motor in tested}
-    voltages: dict[int, tuple[float, ...]] = {}
-    unchosen: set[int] = set()
-    for motor in tested:
-        given: tuple[float, ...] | None = _given_voltages(robot, how.voltages, motor)
-        if given is None:
-            given = suggest_voltages(robot, motors, motor, how.duration, how.values)
-            if balance[motor]:
-                given = (*given, -given[0])  # weight that is not as described pulls one way, friction either way
-            unchosen.add(motor)
-        voltages[motor] = given
-    base = inertia_base(robot, tested, inertial_terms(robot, how.values))
-    carried = [robot.joint_names[motor] for motor in tested if balance[motor]]
-    if carried:
-        notes.append(
-            f"joint {', '.join(carried)}: its weight was carried as the robot's own masses say, and corrected by what "
-            "the steps show"
-        )
-    if how.repeat is not None:
-        _refuse_weight(robot, how.repeat)
-        return StepPlan(tested, voltages, tuple(how.repeat), balance, None, notes, unchosen)
-    if how.poses is not None:
-        poses = np.atleast_2d(np.asarray(how.poses, dtype=np.float64))
-        if poses.shape[1] != len(robot.moving):
-            raise InputError(f"poses must have one column per joint ({', '.join(robot.joint_names)})")
-        chosen = tuple((motor, _start_pose(robot, motor, pose)) for motor in reversed(tested) for pose in poses)
-        return StepPlan(tested, voltages, chosen, balance, None, notes, unchosen)
-    count = how.configurations
-    chosen, condition = choose_poses(base, base.n + SPARE if count is None else count, how.seed)
-    notes.append(
-        f"{len(chosen)} locked configurations for {base.n} combinations, with a condition number of {condition:.1f}"
-    )
-    if how.for_payload:
-        chosen += payload_poses(robot, tested, PAYLOAD_POSES, how.seed)
-        chosen = tuple(sorted(chosen, key=lambda one: -one[0]))
-        notes.append(f"{PAYLOAD_POSES} more for a payload")
-    return StepPlan(tested, voltages, chosen, balance, condition, notes, unchosen)
-
-
 def _refuse_weight(robot: Robot, poses: Sequence[tuple[int, Array]]) -> None:
     """A payload whose weight nobody knows cannot be carried, so that no step has constant A and U."""
     for motor in sorted({motor for motor, _ in poses}):
@@ -164,26 +256,6 @@ def _refuse_weight(robot: Robot, poses: Sequence[tuple[int, Array]]) -> None:
                 f"gravity acts on joint {robot.joint_names[motor]}, and the weight of an unknown payload cannot be "
                 "carried; test joints with an upright axis only (--joints), or use `dynident payload`"
             )
-
-
-def _tested_motors(robot: Robot, how: StepOptions) -> tuple[tuple[int, ...], list[str]]:
-    """Places of the joints to test, and notes on those that cannot be."""
-    names, variables = robot.joint_names, robot.position_names
-    if how.joints is not None:
-        wanted = []
-        for name in how.joints:
-            if name not in names and name not in variables:
-                raise UnknownNameError("joint", name, names)
-            wanted.append(names.index(name) if name in names else variables.index(name))
-        for motor in wanted:
-            if obstacle(robot, motor):
-                raise ExperimentError(obstacle(robot, motor))
-        return tuple(sorted(set(wanted))), []
-    reasons = {motor: obstacle(robot, motor) for motor in range(len(names))}
-    tested = tuple(motor for motor, reason in reasons.items() if not reason)
-    if not tested:
-        raise ExperimentError(next(iter(reasons.values())))
-    return tested, [reason for reason in reasons.values() if reason]
 
 
 def _given_voltages(
@@ -202,94 +274,6 @@ def _given_voltages(
     if not steps or not all(math.isfinite(x) and x != 0.0 for x in steps):
         raise InputError(f"joint {name}: voltages {steps}; expected numbers other than zero")
     return steps
-
-
-def _start_pose(robot: Robot, motor: int, pose: Array) -> Array:
-    start = np.array(pose)
-    start[motor] = start_place(robot, motor, True)
-    return start
-
-
-def _one_configuration(
-    bench: Bench, motors: Motors, how: StepOptions, plan: StepPlan, motor: int, pose: Array, k: int
-) -> list[StepRecord]:
-    """All voltages of one motor at one pose; suggested ones are raised until each moves the motor its own way."""
-    fault = ""
-    for _ in range(_TRIES):
-        records = []
-        for voltage in plan.voltages[motor]:
-            label = f"{bench.robot.joint_names[motor]}-pose{k + 1}-{voltage:.4g}V"
-            record = _one_step(bench, motors, how, plan.balance[motor], motor, pose, voltage, label)
-            fault = _fault(bench.robot, motors, record, how.duration, weight=plan.balance[motor])
-            if fault and motor in plan.suggested:
-                break  # friction or weight are more than the robot's values say
-            if fault:
-                raise ExperimentError(fault)
-            records.append(record)
-        else:
-            return records
-        plan.voltages[motor] = tuple(_RAISED * x for x in plan.voltages[motor])
-    raise ExperimentError(fault)
-
-
-def _fault(robot: Robot, motors: Motors, record: StepRecord, duration: float, *, weight: bool) -> str:
-    """Why a step tells nothing, with what to do about it; empty when it tells something."""
-    own = motors.for_joints(robot.joint_names)
-    gains = np.asarray(own.torque_constant) / np.asarray(own.resistance)
-    torque = record.voltage * float(gains[record.motor])
-    name = robot.joint_names[record.motor]
-    begin = f"joint {name} ({record.label}): {record.voltage:.4g} V, a torque of {torque:.3g}, "
-    try:
-        first = first_moving(record.position, record.time, record.step, record.label)
-    except ExperimentError:
-        return f"{begin}did not move it in {duration:g} s; static friction holds it: apply more voltage (--volts)"
-    moved = record.position[-1] - record.position[max(first - 1, 0)]
-    if weight and moved * torque < 0.0:
-        pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, record.pose, strict=True))
-        return (
-            f"{begin}did not move it its own way from {pose}: its weight is further from the described one than that; "
-            "apply more voltage (--volts), lock the others elsewhere (--pose), or correct the masses"
-        )
-    return ""
-
-
-def _one_step(
-    bench: Bench,
-    motors: Motors,
-    how: StepOptions,
-    balance: bool,
-    motor: int,
-    pose: Array,
-    voltage: float,
-    label: str,
-) -> StepRecord:
-    """One run, ended before the tested joint reaches its limits."""
-    robot = bench.robot
-    gain = float(np.sign(np.broadcast_to(motors.torque_constant, len(robot.moving))[motor]))
-    start = np.array(pose)
-    start[motor] = start_place(robot, motor, gain * voltage > 0.0)
-    tick = bench.plant.sample_time
-    wait = (_SETTLE_LOADED if balance else _SETTLE) if how.settle is None else how.settle
-    settle = tick * round(wait / tick)
-    controller = StepController(
-        robot,
-        motors,
-        motor,
-        start,
-        voltage,
-        settle=settle,
-        balance=balance,
-        bandwidth=how.bandwidth,
-        values=how.values,
-    )
-    along = np.abs(directions(robot)[motor]) > 0.0
-    bounds = bench.bounds.within(start, np.where(along, np.inf, how.still))
-    until = _near_limits(bench.bounds, along, settle)
-    run = bench.run(controller, settle + how.duration, start, label=label, bounds=bounds, until=until)
-    _check_run(robot, run, motor, voltage, settle, how)
-    position = driven_positions(robot, run.q)[:, motor]
-    applied = np.append(controller.applied, controller.applied[-1:])[: len(run.time)]  # the last reading had no command
-    return StepRecord(label, motor, start, voltage, settle, run.time, position, run.why, run.q, applied, run.dq)
 
 
 def _near_limits(bounds: Bounds, along: Mask, settle: float) -> Callable[[Reading], bool]:

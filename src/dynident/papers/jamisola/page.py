@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.papers.jamisola.tables import DISCRIMINATION, PaperRow, PaperTable
+from dynident.papers.jamisola.tables import PaperTable
 from dynident.report.charts import Curve, chart
 from dynident.report.experiments import linked_section, page_html, verdict_section
 from dynident.report.html import Head, Html, Part, Table, Text
@@ -25,21 +25,17 @@ def paper_html(robot: str, tables: Sequence[PaperTable], *, command: str = "") -
     sections = [verdict_section(verdict, facts)]
     for one in tables:
         heading = f"Table {one.number}" if one.number else f"{one.stage.capitalize()} stage"
-        parts: list[Part] = [_period_table(one), *([_curve(one)] if sum(not row.falls for row in one.rows) > 1 else [])]
+        parts: list[Part] = [_table(f"Number of periods in {one.updates} updates", one, *one.period_rows())]
+        parts += [_curve(one)] if sum(not row.falls for row in one.rows) > 1 else []
         sections.append(linked_section(heading, [*parts, *(_candidates(one) if one.candidates else [])]))
     warnings = [warning for one in tables for warning in one.warnings]
     title = f"{robot}: natural oscillations as in the paper"
     return page_html(title, sections, warnings=warnings, command=command)
 
 
-def _period_table(one: PaperTable) -> Table:
-    heads = [Head("Factor", True), *(Head(name, True) for name in one.joints), Head("Printed", True)]
-    rows = [[f"{row.factors[0]:.3f}", *_cells(row, len(one.joints)), row.printed or "-"] for row in one.rows]
-    return Table(f"Number of periods in {one.updates} updates", heads, rows)
-
-
-def _cells(row: PaperRow, count: int) -> list[str]:
-    return ["falls"] * count if row.falls else [f"{x:.2f}" for x in row.periods]
+def _table(title: str, one: PaperTable, head: Sequence[str], *rows: Sequence[str]) -> Table:
+    own = (*one.names, *one.joints)
+    return Table(title, [Head(name if name in own else name.capitalize(), True) for name in head], rows)
 
 
 def _curve(one: PaperTable) -> Html:
@@ -54,23 +50,10 @@ def _curve(one: PaperTable) -> Html:
 
 
 def _candidates(one: PaperTable) -> list[Part]:
-    heads = [
-        *(Head(name, True) for name in one.names),
-        *(Head(name, True) for name in one.joints),
-        Head("Tracking error [deg]", True),
-    ]
-    rows = [
-        [
-            *(f"{x:.3f}" for x in row.factors),
-            *_cells(row, len(one.joints)),
-            "" if row.error is None else f"{np.degrees(row.error):.4f}",
-        ]
-        for row in one.candidates
-    ]
     title = "All combinations; a tracking error where counting cannot tell them from the aim"
-    parts: list[Part] = [Table(title, heads, rows), *(Text(fact) for fact in one.candidate_facts)]
+    parts: list[Part] = [_table(title, one, *one.candidate_rows()), *(Text(fact) for fact in one.candidate_facts)]
     if one.discrimination:
-        heads = [Head(DISCRIMINATION[0].capitalize()), *(Head(name.capitalize(), True) for name in DISCRIMINATION[1:])]
+        head, *rows = one.discrimination_rows()
         title = "How well the check tells each parameter, and last the combination that it tells least"
-        parts.append(Table(title, heads, [list(row) for row in one.discrimination_rows()]))
+        parts.append(Table(title, [Head(name.capitalize(), name != head[0]) for name in head], rows))
     return parts

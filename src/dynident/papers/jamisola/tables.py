@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +17,11 @@ from dynident.experiments.oscillation.model import SwingModel
 from dynident.experiments.oscillation.modes import counted_periods
 from dynident.experiments.oscillation.swings import NaturalControl, top
 from dynident.information.parameter_estimate import text_table
+from dynident.motion.simple import Sinusoid
 from dynident.papers.jamisola import printed
 from dynident.papers.jamisola.model import is_paper_chain
-from dynident.papers.jamisola.tracking import CHANGE, CheckMotion, choose_motion, choose_start, tracking_errors
+from dynident.papers.jamisola.tracking import CHANGE, choose_motion, choose_start, motion_text, tracking_errors
 
-DISCRIMINATION = ("combination", "10 % moves it by [deg]", "seen from [%]")
 RESOLUTION = 0.5  # periods: counting sees each half of one
 _REACH = np.radians(80.0)  # an arm that leaves this falls
 
@@ -50,33 +50,9 @@ class PaperRow:
         told = {"factors": list(self.factors), "periods": list(self.periods), "falls": self.falls}
         return {**told, "printed": self.printed, "tracking_error": error}
 
-
-@dataclass(frozen=True)
-class Discrimination:
-    """How well the tracking check tells a combination of groups.
-
-    Attributes:
-        shares: Change of each group, of length one.
-        response: Root mean square change of the arm's motion for a change of a tenth in all [rad or m].
-        resolution: Change at which the arm moves as much as the best candidate's own error: smaller ones do not show.
-    """
-
-    shares: tuple[float, ...]
-    response: float
-    resolution: float
-
-    def text(self, names: Sequence[str]) -> str:
-        """The combination in words."""
-        return " ".join(
-            f"{share:+.2f} {name}" if abs(share) < 0.995 else name
-            for share, name in zip(self.shares, names, strict=True)
-            if abs(share) > 0.005
-        )
-
-    def as_dict(self, names: Sequence[str]) -> dict[str, Any]:
-        """Plain data."""
-        shares = dict(zip(names, self.shares, strict=True))
-        return {"combination": shares, "response": self.response, "resolution": self.resolution}
+    def cells(self, joints: int) -> list[str]:
+        """Periods of so many joints as text."""
+        return ["falls"] * joints if self.falls else [f"{x:.2f}" for x in self.periods]
 
 
 @dataclass(frozen=True)
@@ -97,7 +73,10 @@ class PaperTable:
         band: Half-width of the factors that counting cannot tell from the right one; None where rows do not tell.
         start: (n_moving,) displacement at the start of the candidates [rad or m]; empty without candidates.
         check: Motion in which the candidates are tried, in words; empty where none was.
-        discrimination: How well that motion tells each group, and last the combination that it tells least.
+        discrimination: How well that motion tells each group, and last the combination that it tells least: change of
+            each group, of length one; root mean square change of the arm's motion for a change of a tenth in all [rad
+            or m]; and the change at which the arm moves as much as the best candidate's own error: smaller ones do not
+            show.
     """
 
     number: str
@@ -113,7 +92,7 @@ class PaperTable:
     band: float | None
     start: tuple[float, ...] = ()
     check: str = ""
-    discrimination: tuple[Discrimination, ...] = ()
+    discrimination: tuple[tuple[Array, float, float], ...] = ()
 
     @property
     def title(self) -> str:
@@ -158,45 +137,61 @@ class PaperTable:
             "candidates": [row.as_dict() for row in self.candidates],
             "candidate_start": list(self.start),
             "check": self.check,
-            "discrimination": [one.as_dict(self.names) for one in self.discrimination],
+            "discrimination": [
+                {
+                    "combination": dict(zip(self.names, shares.tolist(), strict=True)),
+                    "response": response,
+                    "resolution": resolution,
+                }
+                for shares, response, resolution in self.discrimination
+            ],
         }
+
+    def period_rows(self) -> list[tuple[str, ...]]:
+        """A head, then the rows: factor, periods of each joint, what is printed."""
+        rows = [(f"{row.factors[0]:.3f}", *row.cells(len(self.joints)), row.printed or "-") for row in self.rows]
+        return [("factor", *self.joints, "printed"), *rows]
+
+    def candidate_rows(self) -> list[tuple[str, ...]]:
+        """A head, then the candidates: factor of each group, periods of each joint, tracking error."""
+        rows: list[tuple[str, ...]] = [(*self.names, *self.joints, "tracking error [deg]")]
+        for row in self.candidates:
+            error = "" if row.error is None else f"{np.degrees(row.error):.4f}"
+            rows.append((*(f"{f:.3f}" for f in row.factors), *row.cells(len(self.joints)), error))
+        return rows
+
+    def discrimination_rows(self) -> list[tuple[str, ...]]:
+        """A head, then the combinations in words: change of the motion for 10 % [deg], resolution [%]."""
+        rows: list[tuple[str, ...]] = [("combination", "10 % moves it by [deg]", "seen from [%]")]
+        for shares, response, resolution in self.discrimination:
+            words = " ".join(
+                f"{share:+.2f} {name}" if abs(share) < 0.995 else name
+                for share, name in zip(shares, self.names, strict=True)
+                if abs(share) > 0.005
+            )
+            rows.append((words, f"{np.degrees(response):.4f}", f"{100.0 * resolution:.2g}"))
+        return rows
 
     def table(self) -> str:
         """The rows as text, printed numbers beside."""
-        heads = ("factor", *self.joints, "printed")
-        count = len(self.joints)
-        lines = [(f"{row.factors[0]:.3f}", *_periods(row, count), row.printed or "-") for row in self.rows]
-        return text_table(heads, lines, heads)
+        head, *rows = self.period_rows()
+        return text_table(head, rows, head)
 
     def candidate_table(self) -> str:
         """The candidates as text."""
-        heads = (*self.names, *self.joints, "tracking error [deg]")
-        lines = []
-        for row in self.candidates:
-            error = "" if row.error is None else f"{np.degrees(row.error):.4f}"
-            lines.append((*(f"{f:.3f}" for f in row.factors), *_periods(row, len(self.joints)), error))
-        return text_table(heads, lines, heads)
+        head, *rows = self.candidate_rows()
+        return text_table(head, rows, head)
+
+    def discrimination_table(self) -> str:
+        """How well each combination is told, as text."""
+        head, *rows = self.discrimination_rows()
+        return text_table(head, rows, head[1:])
 
     @property
     def candidate_facts(self) -> list[str]:
         """Start and check of the candidates in words."""
         told = [f"Starts of {', '.join(f'{np.degrees(x):+.0f}' for x in self.start)} deg."] if self.start else []
         return [*told, *([f"Motion of the check: {self.check}."] if self.check else [])]
-
-    def discrimination_rows(self) -> list[tuple[str, str, str]]:
-        """Combination, change of the motion for 10 % [deg], resolution [%]."""
-        return [
-            (one.text(self.names), f"{np.degrees(one.response):.4f}", f"{100.0 * one.resolution:.2g}")
-            for one in self.discrimination
-        ]
-
-    def discrimination_table(self) -> str:
-        """How well each combination is told, as text."""
-        return text_table(DISCRIMINATION, self.discrimination_rows(), DISCRIMINATION[1:])
-
-
-def _periods(row: PaperRow, count: int) -> list[str]:
-    return ["falls"] * count if row.falls else [f"{x:.2f}" for x in row.periods]
 
 
 def paper_table(
@@ -226,10 +221,11 @@ def paper_table(
     """
     if stage not in ("gravity", "inertia"):
         raise InputError(f"stage is '{stage}'; expected gravity or inertia")
-    known = printed.printed_table(len(model.robot.moving), stage) if is_paper_chain(model.robot) else None
-    wanted = tuple(factors or (known.factors if known else ((1.02, 1.01, 1.0) if stage == "gravity" else (1.0, 1.1))))
-    usual = printed.GRAVITY_UPDATES if stage == "gravity" else printed.INERTIA_UPDATES
-    count = usual if updates is None else updates
+    usual = "", (1.02, 1.01, 1.0) if stage == "gravity" else (1.0, 1.1), ()
+    chain = is_paper_chain(model.robot)
+    table, its_factors, periods = printed.TABLES.get((len(model.robot.moving), stage), usual) if chain else usual
+    wanted = tuple(factors or its_factors)
+    count = printed.UPDATES[stage] if updates is None else updates
     gain = 0.0 if stage == "gravity" else kp
     if count < 2 or not all(np.isfinite(f) and f > 0.0 for f in (*wanted, *combinations)):
         raise InputError("paper mode: expected positive factors and at least 2 updates")
@@ -237,8 +233,9 @@ def paper_table(
         if not (np.isfinite(value) and value > 0.0):
             raise InputError(f"paper mode: {name} is {value:.4g}; expected a positive number")
     paper = _Paper(bench, model, stage, count, gain, start)
-    as_printed = known is not None and count == known.updates
-    told = dict(zip(known.factors, known.texts, strict=True)) if known and as_printed else {}
+    told: dict[float, str] = {}
+    if periods and count == printed.UPDATES[stage]:
+        told = {f: "falls" if x is None else f"{x:g}" for f, x in zip(its_factors, periods, strict=True)}
     groups = model.gravity if stage == "gravity" else model.inertia
     rows = []
     for place, factor in enumerate(wanted):
@@ -248,7 +245,7 @@ def paper_table(
     check, discrimination = paper.discrimination(found)
     band = _band(rows, stage, resolution)
     return PaperTable(
-        number=known.number if known else "",
+        number=table,
         stage=stage,
         names=tuple(one.name for one in groups),
         joints=model.robot.joint_names,
@@ -280,7 +277,7 @@ class _Paper:
         return choose_start(self.model, self.groups, self.pose, self.size)
 
     @cached_property
-    def motion(self) -> CheckMotion:
+    def motion(self) -> Sinusoid:
         """Motion of the check."""
         return choose_motion(self.model, self.groups, self.pose, self.bench.bounds)
 
@@ -323,19 +320,17 @@ class _Paper:
         told = []
         for row in rows:
             near = not row.falls and float(np.abs(np.array(row.periods) - aim).max()) <= resolution
-            told.append(row if not near else self._tried(row))
+            if near:
+                errors = self._errors(row.factors)
+                row = replace(row, error=float("inf") if errors is None else float(np.sqrt(np.mean(errors**2))))
+            told.append(row)
         return told
-
-    def _tried(self, row: PaperRow) -> PaperRow:
-        errors = self._errors(row.factors)
-        error = float("inf") if errors is None else float(np.sqrt(np.mean(errors**2)))
-        return PaperRow(row.factors, row.periods, row.printed, row.falls, error)
 
     def _errors(self, factors: tuple[float, ...]) -> Array | None:
         name = f"{self.stage}-track-{'-'.join(f'{f:.3f}' for f in factors)}"
         return tracking_errors(self.bench, self.model, *self.parameters(factors), self.motion, name)
 
-    def discrimination(self, rows: Sequence[PaperRow]) -> tuple[str, tuple[Discrimination, ...]]:
+    def discrimination(self, rows: Sequence[PaperRow]) -> tuple[str, tuple[tuple[Array, float, float], ...]]:
         """How well the check tells each group about the best candidate, and the combination that it tells least.
 
         Each group is made larger by a tenth in turn; the smallest eigenvalue of the responses' products belongs to the
@@ -351,7 +346,7 @@ class _Paper:
             factors = tuple(f * (1.0 + CHANGE * (i == k)) for i, f in enumerate(best.factors))
             after = self._errors(factors)
             if before is None or after is None:
-                return self.motion.text, ()
+                return motion_text(self.motion), ()
             responses.append((after - before).ravel())
         R = np.stack(responses, axis=1) / np.sqrt(len(responses[0]))
         worst = np.linalg.eigh(R.T @ R)[1][:, 0]
@@ -361,8 +356,8 @@ class _Paper:
         found = []
         for share in shares:
             response = float(np.linalg.norm(R @ share))
-            found.append(Discrimination(tuple(share.tolist()), response, CHANGE * floor / max(response, 1e-300)))
-        return self.motion.text, tuple(found)
+            found.append((share, response, CHANGE * floor / max(response, 1e-300)))
+        return motion_text(self.motion), tuple(found)
 
 
 def _band(rows: Sequence[PaperRow], stage: str, resolution: float) -> float | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array
 from dynident.dynamics.evaluate import regressor
 from dynident.dynamics.kernels import torque_law
 from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.oscillation.modal_equations import information_of
 from dynident.experiments.oscillation.model import ParameterGroup, SwingModel, local
 from dynident.experiments.oscillation.swings import AHEAD
+from dynident.motion.simple import Sinusoid
 from dynident.plant.controllers import Quantity
 from dynident.plant.protocol import Reading
 
@@ -25,38 +25,19 @@ CHANGE = 0.1  # relative error of a parameter by which motions and candidates ar
 _PATTERNS = 64  # at most so many motions are compared
 _FEW = 5  # joints of which every pattern of signs is compared
 _SHARE = 0.7  # of the torque limits that the model may need: candidates that are wrong need more
-_SAMPLES = 100  # of a motion that is looked at in the model
+_TIMES = np.linspace(0.0, PERIOD, 100)  # [s] at which a motion is looked at in the model
 
 
-@dataclass(frozen=True)
-class CheckMotion:
-    """Every joint there and back along a cosine, once or twice in a period.
+def check_motion(start: Array, way: Array, turns: Array) -> Sinusoid:
+    """Every joint there and back along a cosine: half of its way with its sign, as often in a period as it turns."""
+    return Sinusoid(start=start, amplitude=2.0 * way, frequency=turns / PERIOD, length=2.0 * PERIOD)
 
-    Attributes:
-        start: (n_moving,) where it begins and ends [rad or m].
-        way: (n_moving,) half of the way with its sign.
-        turns: (n_moving,) how often it goes there.
-    """
 
-    start: Array
-    way: Array
-    turns: Array
-
-    def __post_init__(self) -> None:
-        for name in ("start", "way", "turns"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
-    def wanted(self, time: float) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration."""
-        w = 2.0 * np.pi / PERIOD * self.turns
-        c, s = np.cos(w * time), np.sin(w * time)
-        return self.start + self.way * (1.0 - c), self.way * w * s, self.way * w * w * c
-
-    @property
-    def text(self) -> str:
-        """What the joints do, in words."""
-        each = [f"{np.degrees(2.0 * way):+.0f} x{turns:.0f}" for way, turns in zip(self.way, self.turns, strict=True)]
-        return f"{', '.join(each)} deg in {PERIOD:g} s"
+def motion_text(motion: Sinusoid) -> str:
+    """What the joints do, in words."""
+    pairs = zip(motion.amplitude, motion.frequency, strict=True)
+    each = [f"{np.degrees(far):+.0f} x{PERIOD * frequency:.0f}" for far, frequency in pairs]
+    return f"{', '.join(each)} deg in {PERIOD:g} s"
 
 
 class ComputedTorqueSwing:
@@ -71,7 +52,7 @@ class ComputedTorqueSwing:
 
     quantity: Quantity = "torque"
 
-    def __init__(self, model: SwingModel, weight: Array, motion: Array, wanted: CheckMotion) -> None:
+    def __init__(self, model: SwingModel, weight: Array, motion: Array, wanted: Sinusoid) -> None:
         self._law = torque_law(model.robot, model.terms, weight, motion)
         self._wanted, self._step = wanted, 0.0
 
@@ -82,23 +63,23 @@ class ComputedTorqueSwing:
     def command(self, time: float, reading: Reading) -> Array:
         """Torque for the state at the next sample."""
         h = self._step
-        target, speed, push = self._wanted.wanted(time + h)
+        target, speed, push = (x[0] for x in self._wanted.sample(time + h))
         later, fast = reading.q + h * reading.dq + AHEAD * h * h * push, reading.dq + h * push
         u = push + 2.0 * BANDWIDTH * (speed - fast) + BANDWIDTH**2 * (target - later)
         return np.array(self._law(*later.tolist(), *fast.tolist(), *u.tolist()))
 
 
 def tracking_errors(
-    bench: Bench, model: SwingModel, weight: Array, motion: Array, wanted: CheckMotion, label: str
+    bench: Bench, model: SwingModel, weight: Array, motion: Array, wanted: Sinusoid, label: str
 ) -> Array | None:
     """Position errors of the motion, (n_samples, n_moving) [rad or m]; None when it does not get to its end."""
     run = bench.run(ComputedTorqueSwing(model, weight, motion, wanted), PERIOD, wanted.start, label=label)
     if not run.whole:
         return None
-    return np.asarray(run.q - np.array([wanted.wanted(t)[0] for t in run.time]))
+    return np.asarray(run.q - wanted.sample(run.time)[0])
 
 
-def choose_motion(model: SwingModel, groups: Sequence[ParameterGroup], start: Array, bounds: Bounds) -> CheckMotion:
+def choose_motion(model: SwingModel, groups: Sequence[ParameterGroup], start: Array, bounds: Bounds) -> Sinusoid:
     """The motion whose error shows an error of every group, and of every combination of them, most.
 
     A motion that keeps a link upright shows nothing of its weight, however wrong it is. So signs and numbers of turns
@@ -114,7 +95,7 @@ def choose_motion(model: SwingModel, groups: Sequence[ParameterGroup], start: Ar
     )
 
 
-def _motions(start: Array, reach: float) -> list[CheckMotion]:
+def _motions(start: Array, reach: float) -> list[Sinusoid]:
     """Signs and turns of the joints, the plainest first and the others in no order."""
     n = len(start)
     signs = list(itertools.product((1.0, -1.0), repeat=n - 1))
@@ -122,12 +103,12 @@ def _motions(start: Array, reach: float) -> list[CheckMotion]:
     pairs = list(itertools.product(signs, turns))
     order = np.random.default_rng(0).permutation(len(pairs) - 1) + 1
     chosen = [pairs[0], *(pairs[k] for k in order)][:_PATTERNS]
-    return [CheckMotion(start, 0.5 * reach * np.array((1.0, *sign)), np.array(turn)) for sign, turn in chosen]
+    return [check_motion(start, 0.5 * reach * np.array((1.0, *sign)), np.array(turn)) for sign, turn in chosen]
 
 
-def _fits(model: SwingModel, motion: CheckMotion, bounds: Bounds) -> bool:
+def _fits(model: SwingModel, motion: Sinusoid, bounds: Bounds) -> bool:
     """Whether a motion stays within the limits of position and velocity, and its torque within a part of the limits."""
-    q, dq, ddq = _sample_motion(motion)[1:]
+    q, dq, ddq = motion.sample(_TIMES)
     if not np.all((q > bounds.lower) & (q < bounds.upper) & (np.abs(dq) < bounds.speed)):
         return False
     robot = model.robot
@@ -137,19 +118,12 @@ def _fits(model: SwingModel, motion: CheckMotion, bounds: Bounds) -> bool:
     return bool(np.all(np.abs(torque) < _SHARE * limits))
 
 
-def _sample_motion(motion: CheckMotion) -> tuple[Array, Array, Array, Array]:
-    """Times, positions, velocities and accelerations of a motion."""
-    times = np.linspace(0.0, PERIOD, _SAMPLES)
-    q, dq, ddq = (np.array(x) for x in zip(*(motion.wanted(t) for t in times), strict=True))
-    return times, q, dq, ddq
-
-
-def _responses(model: SwingModel, groups: Sequence[ParameterGroup], motion: CheckMotion) -> Array:
+def _responses(model: SwingModel, groups: Sequence[ParameterGroup], motion: Sinusoid) -> Array:
     """Tracking errors to a relative error of each group, (n_samples n, n_groups), over the reach of the motion.
 
     Critically damped feedback under a torque error obeys ``x'' + 2 b x' + b² x = M^-1 torque``.
     """
-    times, q, dq, ddq = _sample_motion(motion)
+    q, dq, ddq = motion.sample(_TIMES)
     rest, n = np.zeros_like(q), q.shape[1]
 
     def rows(dq: Array, ddq: Array) -> Array:
@@ -165,8 +139,8 @@ def _responses(model: SwingModel, groups: Sequence[ParameterGroup], motion: Chec
     pushes = np.linalg.solve(mass, np.stack(torque, axis=2))  # (n_samples, n, n_groups)
     x, v, found = np.zeros(pushes.shape[1:]), np.zeros(pushes.shape[1:]), []
     for push in pushes:
-        v = v + times[1] * (push - 2.0 * BANDWIDTH * v - BANDWIDTH**2 * x)
-        x = x + times[1] * v
+        v = v + _TIMES[1] * (push - 2.0 * BANDWIDTH * v - BANDWIDTH**2 * x)
+        x = x + _TIMES[1] * v
         found.append(x)
     return np.asarray(np.concatenate(found) / REACH)
 
