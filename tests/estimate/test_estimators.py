@@ -21,7 +21,7 @@ from dynident.estimate.estimators import (
     WeightedLeastSquares,
 )
 from dynident.estimate.least_squares import scaled_solution
-from dynident.estimate.priors import nominal_deviations
+from dynident.estimate.priors import nominal_std
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import triangular
@@ -702,12 +702,12 @@ class TestPrior:
     def test_deviations_as_a_share_of_the_values(self):
         names, units = ("x1", "y1", "x2", "y2", "m2"), ("kg", "kg", "kg", "kg", "m")
         values = {"x1": -3.0, "y1": 0.0, "x2": 0.0, "y2": 0.0, "m2": 5.0}
-        found = nominal_deviations(coordinates(names, units=units), values, 0.1)
+        found = nominal_std(coordinates(names, units=units), values, 0.1)
         np.testing.assert_allclose(found, [0.3, 0.3, 0.3, 0.3, 0.5])
-        near = nominal_deviations(coordinates(names, units=units), values | {"y2": 0.2}, 0.1)
+        near = nominal_std(coordinates(names, units=units), values | {"y2": 0.2}, 0.1)
         np.testing.assert_allclose(near, [0.3, 0.3, 0.02, 0.02, 0.5])
         with pytest.raises(InputError, match="m2 and all values of its unit are zero"):
-            nominal_deviations(coordinates(names, units=units), values | {"m2": 0.0}, 0.1)
+            nominal_std(coordinates(names, units=units), values | {"m2": 0.0}, 0.1)
 
     @pytest.mark.parametrize(
         ("values", "std", "words"),

@@ -12,7 +12,7 @@ from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.estimate.equivalent_friction import disagree, friction_summary
 from dynident.estimate.friction_parts import TorqueParts, friction_curve, group_keys
-from dynident.estimate.friction_view import MOST_POINTS, REACH, Levels, Loops, Shares
+from dynident.estimate.friction_view import LOOP_REACH_RAD, MAX_SCATTER_POINTS, Levels, Loops, Shares
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.storage import load_fit
 from tests.signals.made import Fourier, make_log, stamps
@@ -86,7 +86,7 @@ class TestShares:
             own = np.stack(groups)[:, half]
             usable = np.ones(own.shape[1:], dtype=bool)
             shares.add(own, tau[half] - own.sum(0), tau[half], usable)
-        return shares.solved()
+        return shares.solve()
 
     def test_what_nothing_else_can_say_is_missed(self):
         torque, error, share, without = self.solved(self.a, 2.0 * self.b)
@@ -104,7 +104,7 @@ class TestShares:
     def test_a_joint_that_never_moves(self):
         shares = Shares(1, 1)
         shares.add(np.ones((1, 5, 1)), np.ones((5, 1)), np.ones((5, 1)), np.zeros((5, 1), dtype=bool))
-        assert all(np.isnan(own).all() for own in shares.solved())
+        assert all(np.isnan(own).all() for own in shares.solve())
 
 
 class TestLevels:
@@ -115,7 +115,7 @@ class TestLevels:
         noise = np.convolve(rng.normal(size=n + 19), np.ones(20) / np.sqrt(20.0), "valid")
         levels, measured = Levels(segments, 1), level * model + shift + 0.1 * noise[:, None]
         levels.add(np.arange(n) * segments // n, model, measured, np.ones((n, 1), dtype=bool))
-        return [float(x[0]) for x in levels.solved()]
+        return [float(x[0]) for x in levels.solve()]
 
     def test_level_and_shift_come_back_with_honest_errors(self):
         found = np.array([self.solved(1.1, -0.3, seed) for seed in range(60)])
@@ -140,10 +140,10 @@ def test_loops_are_found_on_both_sides():
     friction = np.tanh(np.gradient(q, t, axis=0) / 0.01)
     loops = Loops(np.ones(2), np.array([2.0, 0.0]))
     loops.look(q, 2.0 * friction, friction, np.ones(len(t), dtype=bool))
-    found, joints = loops.found()
+    found, joints = loops.select()
     assert joints.tolist() == [0.0] * 4
     ways = found[:, 0]
-    assert np.abs(ways).max() == pytest.approx(REACH, rel=0.1)
+    assert np.abs(ways).max() == pytest.approx(LOOP_REACH_RAD, rel=0.1)
     assert sorted(np.sign(ways[:, 0])) == [-1.0, -1.0, 1.0, 1.0]  # from below and from above
     for way, measured, model in found:
         assert measured[0] == pytest.approx(-2.0 * np.sign(way[0]), rel=0.01)  # towards the reversal
@@ -153,10 +153,10 @@ def test_loops_are_found_on_both_sides():
 
 def test_no_loop_where_the_joint_turns_again_soon():
     t = np.arange(4000) * 0.005
-    q = (0.6 * REACH * np.sin(3.0 * t))[:, None]
+    q = (0.6 * LOOP_REACH_RAD * np.sin(3.0 * t))[:, None]
     loops = Loops(np.ones(1), np.array([2.0]))
     loops.look(q, q, q, np.ones(len(t), dtype=bool))
-    assert loops.found()[0].shape[0] == 0
+    assert loops.select()[0].shape[0] == 0
 
 
 def friction_log(robot, seed, factor=1.0, seconds=24.0):
@@ -182,7 +182,7 @@ class TestView:
     def test_it_is_small(self, fit):
         view = fit.friction_view
         assert view.points.shape[:2] == (5, 2)
-        assert 100 < view.points.shape[2] <= MOST_POINTS
+        assert 100 < view.points.shape[2] <= MAX_SCATTER_POINTS
         assert len(view.loops) <= 8
         assert view.logs == ("log1", "log2")
 

@@ -10,7 +10,7 @@ from dynident.estimate import TorqueErrors, TorqueModel
 from dynident.estimate.torque_errors import together
 from dynident.signals import SignalOptions, observe
 from dynident.validation import compare
-from dynident.validation.residuals import MOST_POINTS, row_rate
+from dynident.validation.residuals import MAX_TRACE_POINTS, row_rate
 from dynident.validation.thresholds import THRESHOLDS
 from tests.signals.made import TERMS, Fourier, Pieces, exact_log, exact_torque, make_log, stamps
 
@@ -143,9 +143,9 @@ class TestRows:
     def test_long_logs_are_thinned(self, pendulum):
         t = stamps(400.0, 50.0)
         found = compare([model_of(pendulum)], observe(exact_log(pendulum, motion_of(pendulum), t), pendulum))
-        assert 0.4 * MOST_POINTS < len(found.trace.time) <= MOST_POINTS
+        assert 0.4 * MAX_TRACE_POINTS < len(found.trace.time) <= MAX_TRACE_POINTS
         assert np.ptp(np.diff(found.trace.time)) < 1e-6
-        assert found.whole[0].count[0] > 2 * MOST_POINTS
+        assert found.whole[0].count[0] > 2 * MAX_TRACE_POINTS
 
     @pytest.mark.parametrize("sizes", [(61,), (1000,), (333, 1)])
     @pytest.mark.parametrize("name", ["pendulum-2", "tx40"])

@@ -177,7 +177,7 @@ def null_space(estimator: Estimator) -> tuple[Array, Array]:
 # A prediction w beta deviates by sqrt(w C w' + s^2), C the covariance of the parameters and s the level of residuals on
 # data that was not used. Both are of torque low-passed at the band of the fit.
 
-LEVEL = 0.9  # of the bands
+TORQUE_BAND_LEVEL = 0.9  # of the bands
 
 
 def half_width(level: float) -> float:

@@ -161,7 +161,7 @@ def disagree(values: Array, std: Array) -> bool:
 # of them shows only when all joints move.
 
 N_STATES = 600
-_SLOW = 0.01  # [rad/s or m/s] faster than this, all springs slip
+_MIN_SLIPPING_VELOCITY = 0.01  # [rad/s or m/s] faster than this, all springs slip
 
 
 def plain_elements(fit: Fit, seed: int = 0) -> tuple[dict[str, float], float]:
@@ -214,7 +214,7 @@ def _steady_friction(fit: Fit, dq: Array, load: Array) -> Array:
     n, n_joints = dq.shape
     # Every state comes right behind one that lies so far back that springs are wound up on the way.
     q, speed = np.zeros((2 * n, n_joints)), np.zeros((2 * n, n_joints))
-    q[0::2], speed[1::2] = -dq * 2.0 * max(radii, default=0.0) / _SLOW, dq
+    q[0::2], speed[1::2] = -dq * 2.0 * max(radii, default=0.0) / _MIN_SLIPPING_VELOCITY, dq
     still = np.zeros_like(q)
     samples = MotionSamples.of_stretch(q, speed, still)
     return np.asarray(TorqueParts(own, FixedLoad(fit.robot, load)).of_groups(samples, still).sum(0)[1::2])

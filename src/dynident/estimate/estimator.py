@@ -19,7 +19,7 @@ from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.information.row_source import accumulate_source
 from dynident.information.solution import Weighted, dead_channels, dense_channels, tolerance_for
 
-_SHOWN = 3  # entries of a mapping that `repr` shows
+_SHOWN_ENTRIES = 3  # entries of a mapping that `repr` shows
 
 
 class NotFittedError(DynidentError, AttributeError):
@@ -119,8 +119,10 @@ class Estimator(ABC):
     warnings_: tuple[str, ...] = _learned_part("estimate_.solve.warnings")
     inverse_: Array
     information_: Information
-    rank_tolerance: float | None
     needs_rows = False  # whether the method goes through rows, and factors are not enough
+
+    def __init__(self, rank_tolerance: float | None = None) -> None:
+        self.rank_tolerance = rank_tolerance
 
     def fit(self, data: Information | RowSource) -> Self:
         """Learn from data.
@@ -244,7 +246,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    if not isinstance(value, Mapping) or len(value) <= _SHOWN:
+    if not isinstance(value, Mapping) or len(value) <= _SHOWN_ENTRIES:
         return repr(value)
-    first = ", ".join(f"{k!r}: {value[k]!r}" for k in list(value)[:_SHOWN])
+    first = ", ".join(f"{k!r}: {value[k]!r}" for k in list(value)[:_SHOWN_ENTRIES])
     return f"{{{first}, ... {len(value)} in all}}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, frozen, on_one_thread, record
 from dynident.errors import UnknownNameError
-from dynident.estimate.covariance import LEVEL, banded_blocks, covariance_root, half_width
+from dynident.estimate.covariance import TORQUE_BAND_LEVEL, banded_blocks, covariance_root, half_width
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.records import (
@@ -295,7 +295,7 @@ class Fit:
         return self.sigma if crossed is None else np.maximum(self.sigma, crossed)
 
     @on_one_thread
-    def torque_band(self, log: LogSource, level: float = LEVEL) -> tuple[Array, Array]:
+    def torque_band(self, log: LogSource, level: float = TORQUE_BAND_LEVEL) -> tuple[Array, Array]:
         """Lower and upper joint torque at the log's own stamps, (n_samples, n_joints) each, from position and time.
 
         Measured torque, low-passed at the band of the fit, lies between them for about this share of the time;

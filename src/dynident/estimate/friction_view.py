@@ -16,7 +16,7 @@ from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observations import MotionBlock, Observations
 from dynident.signals.rows import LEAST_SEGMENTS, MOST_SEGMENTS, SEGMENT_SECONDS, row_step
 
-_TOLERANCE = 1e-10  # share of the largest eigenvalue of products
+_MIN_EIGENVALUE_SHARE = 1e-10  # share of the largest eigenvalue of products
 
 
 class Shares:
@@ -34,7 +34,7 @@ class Shares:
             self.torque[joint] += measured[used, joint] @ measured[used, joint]
             self.count[joint] += np.count_nonzero(used)
 
-    def solved(self) -> tuple[Array, Array, Array, Array]:
+    def solve(self) -> tuple[Array, Array, Array, Array]:
         """RMS torque and residual (n_joints,), RMS torque of each group and residual without it (n_groups, n_joints).
 
         Where a group is left out, the others of the joint are scaled again: columns that overlap stand in for it.
@@ -55,7 +55,7 @@ def _square_without(products: Array, group: int) -> float:
     others = [i for i in range(len(products) - 1) if i != group]
     size = np.sqrt(np.maximum(np.diag(products)[others], 1e-300))
     A, b = products[np.ix_(others, others)] / np.outer(size, size), products[others] @ whole / size
-    scaled = np.linalg.pinv(A, rcond=_TOLERANCE, hermitian=True) @ b
+    scaled = np.linalg.pinv(A, rcond=_MIN_EIGENVALUE_SHARE, hermitian=True) @ b
     return max(float(whole @ products @ whole - b @ scaled), 0.0)
 
 
@@ -79,7 +79,7 @@ class Levels:
                 self.A[number, joint] += columns @ columns.T
                 self.b[number, joint] += columns @ measured[used, joint]
 
-    def solved(self) -> tuple[Array, Array, Array, Array]:
+    def solve(self) -> tuple[Array, Array, Array, Array]:
         """Level, its standard error, shift, its standard error; (n_joints,) each, NaN where nothing moves.
 
         Errors are those of clusters (Liang & Zeger 1986): rows of one segment may depend on each other as they like.
@@ -105,12 +105,12 @@ class Levels:
 # ----------------------------------------------------------------------------------------------------------------------
 # Hysteresis of friction: what it does while a joint turns back, in the model and in the data.
 
-REACH = 0.05  # [rad] to either side in time of a reversal that a loop shows
-_OF_RANGE = 0.2  # share of a joint's range that it shows at most
-_BEYOND = 1.3  # times the reach that a joint must go both ways: near the next reversal, filters mix the two
-_EACH = 2  # loops of a joint, for each direction of its reversals
-_POINTS = 61  # of a loop
-_LOOKED_AT = 40  # reversals of a block that are tried
+LOOP_REACH_RAD = 0.05  # [rad] to either side in time of a reversal that a loop shows
+_MAX_REACH_SHARE = 0.2  # share of a joint's range that it shows at most
+_MIN_TRAVEL_FACTOR = 1.3  # times the reach that a joint must go both ways: near the next reversal, filters mix the two
+_LOOPS_PER_DIRECTION = 2  # loops of a joint, for each direction of its reversals
+_LOOP_POINTS = 61  # of a loop
+_MAX_REVERSALS_PER_BLOCK = 40  # reversals of a block that are tried
 
 
 class Loops:
@@ -122,7 +122,7 @@ class Loops:
     """
 
     def __init__(self, units: Array, ranges: Array) -> None:
-        self.reach = np.minimum(REACH * units, _OF_RANGE * ranges)
+        self.reach = np.minimum(LOOP_REACH_RAD * units, _MAX_REACH_SHARE * ranges)
         self._found: dict[tuple[int, int], list[Array]] = {}
         self._log: dict[tuple[int, int], int] = {}
 
@@ -137,9 +137,9 @@ class Loops:
                 continue
             steps = np.diff(position)
             turns = 1 + np.flatnonzero(steps[:-1] * steps[1:] < 0.0)
-            for turn in turns[:: max(1, len(turns) // _LOOKED_AT)]:
+            for turn in turns[:: max(1, len(turns) // _MAX_REVERSALS_PER_BLOCK)]:
                 key = joint, int(np.sign(steps[turn]))
-                if self._log.get(key, 0) >= _EACH:
+                if self._log.get(key, 0) >= _LOOPS_PER_DIRECTION:
                     continue
                 signals = np.stack([position, measured[:, joint], model[:, joint]])
                 loop = self._loop(signals, turn, self.reach[joint], inner)
@@ -153,17 +153,17 @@ class Loops:
         if first is None or last is None or not inner[turn - first : turn + last + 1].all():
             return None
         own = slice(turn - first, turn + last + 1)
-        places = np.linspace(own.start, own.stop - 1, _POINTS)
+        places = np.linspace(own.start, own.stop - 1, _LOOP_POINTS)
         return np.array(
             [np.interp(places, np.arange(own.start, own.stop), signal[own]) - shift
              for signal, shift in zip(signals, (signals[0, turn], 0.0, 0.0), strict=True)]
         )  # fmt: skip
 
-    def found(self) -> tuple[Array, Array]:
+    def select(self) -> tuple[Array, Array]:
         """Loops (n_loops, 3, n_points) and the number of each one's joint; of many logs, evenly chosen ones."""
-        loops, joints = [np.zeros((0, 3, _POINTS))], []
+        loops, joints = [np.zeros((0, 3, _LOOP_POINTS))], []
         for (joint, _), own in sorted(self._found.items(), key=lambda item: item[0]):
-            chosen = [own[i] for i in np.unique(np.linspace(0, len(own) - 1, _EACH).astype(int))]
+            chosen = [own[i] for i in np.unique(np.linspace(0, len(own) - 1, _LOOPS_PER_DIRECTION).astype(int))]
             loops.append(np.array(chosen))
             joints += [float(joint)] * len(chosen)
         return np.concatenate(loops), np.array(joints)
@@ -171,7 +171,7 @@ class Loops:
 
 def _side(away: Array, reach: float) -> int | None:
     """Samples from a reversal, on one side, until the joint is as far as the reach; None if it turns again soon."""
-    far = np.flatnonzero(away > _BEYOND * reach)
+    far = np.flatnonzero(away > _MIN_TRAVEL_FACTOR * reach)
     if not len(far) or (np.diff(away[: far[0] + 1]) < 0.0).any():
         return None
     return int(np.argmax(away > reach))
@@ -183,8 +183,8 @@ def _side(away: Array, reach: float) -> int | None:
 # Measured friction is the measured torque without all that the model says is no friction: links, rotors, offsets, tilt.
 # It is gathered in one pass over the training logs, in bounded memory, and kept with the fit.
 
-MOST_SECONDS = 300.0  # of each log that is looked at
-MOST_POINTS = 400  # of a joint's scatter, over all logs
+MAX_SECONDS_PER_LOG = 300.0  # of each log that is looked at
+MAX_SCATTER_POINTS = 400  # of a joint's scatter, over all logs
 _CURVE_POINTS = 41  # of a curve, on either side of rest
 
 
@@ -291,10 +291,10 @@ class _Gathered:
 
     def look(self, one: Observations) -> None:
         """Go through a log."""
-        seconds = min(one.survey.duration, MOST_SECONDS)
+        seconds = min(one.survey.duration, MAX_SECONDS_PER_LOG)
         count = int(np.clip(round(seconds / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
         levels = Levels(count, len(self.pose))
-        quota = max(8, MOST_POINTS // len(self.logs))
+        quota = max(8, MAX_SCATTER_POINTS // len(self.logs))
         found: list[list[Array]] = [[] for _ in self.points]
         loads = [np.zeros((0, len(self.pose)))]
         self.loops.next_log()
@@ -362,7 +362,7 @@ class _Gathered:
 
     def view(self) -> FrictionView:
         """Everything put together."""
-        points = [_thin_points(np.concatenate(own), MOST_POINTS) for own in self.points]
+        points = [_thin_points(np.concatenate(own), MAX_SCATTER_POINTS) for own in self.points]
         width = max((len(own) for own in points), default=0)
         padded = np.full((5, len(points), width), np.nan)
         for joint, own in enumerate(points):
@@ -372,10 +372,10 @@ class _Gathered:
         steps = np.linspace(0.0, 1.0, _CURVE_POINTS + 1)[1:] ** 2  # dense where the curve bends
         speed = np.array([_curve_velocities(own[:, 0], steps) for own in points])
         curve = [friction_curve(self.model, j, own, self.pose, load) for j, own in enumerate(speed)]
-        loops, loop_joints = self.loops.found()
-        levels = [own.solved() for own in self.levels]
+        loops, loop_joints = self.loops.select()
+        levels = [own.solve() for own in self.levels]
         level, level_std, shift, shift_std = (np.array([own[i] for own in levels]) for i in range(4))
-        torque, error, share, without = self.shares.solved()
+        torque, error, share, without = self.shares.solve()
         return FrictionView(
             self.groups, self.logs, speed, np.array(curve), self._offset(), padded, loops, loop_joints, torque, error,
             share, without, level, level_std, shift, shift_std,

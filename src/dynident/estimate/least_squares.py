@@ -27,9 +27,6 @@ class OrdinaryLeastSquares(Estimator):
         rank_tolerance: Share of the largest singular value below which one counts as zero; None for rounding alone.
     """
 
-    def __init__(self, rank_tolerance: float | None = None) -> None:
-        self.rank_tolerance = rank_tolerance
-
     def _solve(self, problem: LeastSquaresProblem, data: Information | RowSource) -> LeastSquaresResult:
         equal = np.ones(len(problem.channels))
         found = solve_weighted(problem.channels, equal, problem.tolerance)
@@ -49,9 +46,6 @@ class WeightedLeastSquares(Estimator):
     Args:
         rank_tolerance: Share of the largest singular value below which one counts as zero; None for rounding alone.
     """
-
-    def __init__(self, rank_tolerance: float | None = None) -> None:
-        self.rank_tolerance = rank_tolerance
 
     def _prior(self, problem: LeastSquaresProblem) -> Prior | None:
         """Rows to add to those of the data."""
@@ -94,9 +88,6 @@ class TotalLeastSquares(Estimator):
     References:
         Golub, Van Loan 1980; Van Huffel, Vandewalle 1991.
     """
-
-    def __init__(self, rank_tolerance: float | None = None) -> None:
-        self.rank_tolerance = rank_tolerance
 
     @on_one_thread
     def _solve(self, problem: LeastSquaresProblem, data: Information | RowSource) -> LeastSquaresResult:

@@ -13,7 +13,7 @@ from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.solution import Prior
 
-_OPEN = 1e-9  # share of the largest singular value below which a direction is not felt by open parameters
+_MIN_SINGULAR_SHARE = 1e-9  # share of the largest singular value below which a direction is not felt by open parameters
 
 
 class RidgeLeastSquares(WeightedLeastSquares):
@@ -89,13 +89,13 @@ class PriorLeastSquares(WeightedLeastSquares):
             if name not in standard:
                 raise UnknownNameError("standard parameter", name, standard)
         given = np.array([name in self.values for name in standard])
-        deviations = nominal_deviations(coordinates, self.values, self.std)
+        deviations = nominal_std(coordinates, self.values, self.std)
         nominal = np.array([self.values.get(name, 0.0) for name in standard])
         rows = prior_rows(coordinates.K, given, nominal, deviations)
         return lambda norms: rows
 
 
-def nominal_deviations(coordinates: Regrouping, values: Mapping[str, float], std: Mapping[str, float] | float) -> Array:
+def nominal_std(coordinates: Regrouping, values: Mapping[str, float], std: Mapping[str, float] | float) -> Array:
     """Prior standard deviation of every standard parameter, (n_standard,); one where nothing is given."""
     columns = [column for column in coordinates.columns if column.name in values]
     if isinstance(std, Mapping):
@@ -145,4 +145,4 @@ def _unfelt(K: Array) -> Array:
     if not K.shape[1]:
         return np.eye(len(K))
     u, singular, _ = np.linalg.svd(K)
-    return np.asarray(u[:, int(np.sum(singular > _OPEN * singular[0])) :])
+    return np.asarray(u[:, int(np.sum(singular > _MIN_SINGULAR_SHARE * singular[0])) :])

@@ -18,7 +18,7 @@ from dynident.arrays import Array, Mask, record
 from dynident.dynamics.evaluate import parameters
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimators import ESTIMATORS, Estimator, PriorLeastSquares
-from dynident.estimate.priors import nominal_deviations
+from dynident.estimate.priors import nominal_std
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RowSource
 from dynident.identifiability.regrouping import Regrouping
@@ -141,9 +141,7 @@ def _around(estimator: Estimator, coordinates: Regrouping, chi: Array) -> Estima
         return estimator
     estimator._check()
     names = [column.name for column in coordinates.columns]
-    deviations = dict(
-        zip(names, nominal_deviations(coordinates, estimator.values, estimator.std).tolist(), strict=True)
-    )
+    deviations = dict(zip(names, nominal_std(coordinates, estimator.values, estimator.std).tolist(), strict=True))
     nominal = dict(zip(names, chi.tolist(), strict=True))
     moved = {name: float(value) - nominal.get(name, 0.0) for name, value in estimator.values.items()}
     std = {name: deviations.get(name, 1.0) for name in moved}  # an unknown name is refused by `fit`, which lists them

@@ -95,8 +95,7 @@ class PointToPoint(Trajectory):
             raise UnknownNameError("law of motion", str(self.law), LAWS)
         if not 0.0 < self.ramp <= 0.5:
             raise InputError(f"ramp is {self.ramp}; expected a share of the leg above 0 and up to 0.5")
-        for name, value in (("points", points), ("durations", durations), ("rests", rests)):
-            object.__setattr__(self, name, value)
+        self._assign(points=points, durations=durations, rests=rests)
         super().__post_init__()
 
     @staticmethod

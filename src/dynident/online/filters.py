@@ -284,11 +284,10 @@ class Regridder:
 
     Args:
         sample_time: Step of the grid [s].
-        most_missing: Samples that may be missing in a row; more, and the grid starts anew.
     """
 
-    def __init__(self, sample_time: float, most_missing: int) -> None:
-        self.step, self.longest = sample_time, (most_missing + 1.5) * sample_time
+    def __init__(self, sample_time: float) -> None:
+        self.step, self.longest = sample_time, THRESHOLDS.longest_gap_s(sample_time)
         self._times: deque[float] = deque(maxlen=4)
         self._values: deque[Array] = deque(maxlen=4)
         self._next = math.nan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class OnlineIdentifier:
         """The sample time is known: make the filters and all that counts in instants."""
         n_joints = len(self.robot.joint_names)
         self._filter = causal_filter(self.options, n_joints, sample_time, *self.heard)
-        self._grid = Regridder(sample_time, THRESHOLDS.most_filled) if regrid else None
+        self._grid = Regridder(sample_time) if regrid else None
         self._gate = OutlierGate(speed_limits(self.robot), sample_time)
         box = instants_per_row(self.options, self._filter) if box is None else box
         self._engine = Engine(self.known, self._unknowns, self.structure, self.options, self._filter, box)
@@ -255,24 +256,14 @@ class OnlineIdentifier:
 
     def state(self) -> OnlineState:
         """What is known now."""
-        engine = self._engine
+        before, engine = self._state_at_rest(), self._engine
         whole = None if engine is None else engine.history.whole()
-        common: dict[str, Any] = {
-            "time": self._time,
-            "delay": self._delay,
-            "names": self._unknowns.names,
-            "units": self._unknowns.units,
-            "joints": self.robot.joint_names,
-            "samples": self.samples,
-            "counters": self.counters,
-            "notes": self.known.notes,
-        }
         if engine is None or whole is None or not whole.instants:
-            return self._empty_state(common)
+            return before
         found = engine.solve(whole)
         payload, verdict = self._judge(engine, found, whole)
-        return OnlineState(
-            **common,
+        return replace(
+            before,
             values=found.values,
             std=found.std,
             determined=found.determined,
@@ -294,7 +285,7 @@ class OnlineIdentifier:
         payload = payload_state(found, self.options.least_mass, self._unknowns.advice)
         return payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
 
-    def _empty_state(self, common: dict[str, Any]) -> OnlineState:
+    def _state_at_rest(self) -> OnlineState:
         """The state before any motion."""
         values = self._unknowns.start.copy()
         std = np.full(len(values), np.inf)
@@ -303,7 +294,14 @@ class OnlineIdentifier:
         words = "no joint has moved so far; move the robot" if self.samples else "no sample so far"
         nan = np.full(len(self.robot.joint_names), np.nan)
         return OnlineState(
-            **common,
+            time=self._time,
+            delay=self._delay,
+            names=self._unknowns.names,
+            units=self._unknowns.units,
+            joints=self.robot.joint_names,
+            samples=self.samples,
+            counters=self.counters,
+            notes=self.known.notes,
             values=values,
             std=std,
             determined=np.zeros(len(values), dtype=bool),

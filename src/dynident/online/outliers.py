@@ -45,7 +45,7 @@ class OutlierGate:
     """
 
     def __init__(self, limits: Array, sample_time: float) -> None:
-        self.step, self.longest, self.n = sample_time, (THRESHOLDS.most_filled + 1.5) * sample_time, len(limits)
+        self.step, self.longest, self.n = sample_time, THRESHOLDS.longest_gap_s(sample_time), len(limits)
         self.limits = np.array(limits)
         self._bounds = self.limits.tolist()
         self.jumps = self.glitches = self.late = 0

@@ -44,7 +44,7 @@ class FollowedColumns:
     def __init__(self, known: Prior, sample_time: float) -> None:
         base, robot = known.base, known.base.robot
         terms = along_terms(base.terms)
-        self._longest = (THRESHOLDS.most_filled + 1.5) * sample_time
+        self._longest = THRESHOLDS.longest_gap_s(sample_time)
         self._reference = None if known.reference is None else LinearizationPoint(robot, known.reference)
         self._course = TermCourse(robot, terms, self._reference)
         first = len(all_columns(robot, state_terms(base.terms)))

@@ -88,5 +88,9 @@ class OnlineThresholds:
     value_share: float = 0.3
     noise_share: float = 0.01
 
+    def longest_gap_s(self, sample_time: float) -> float:
+        """Time between two samples of one motion, at most."""
+        return (self.most_filled + 1.5) * sample_time
+
 
 THRESHOLDS = OnlineThresholds()

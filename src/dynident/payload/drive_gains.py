@@ -23,7 +23,7 @@ through instruments (`instruments.py`), which such noise does not reach.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -40,11 +40,11 @@ from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 
-_ROUNDS = 500
-_SETTLED = 1e-9
-_REWEIGHTED = 4  # rounds in which the noise of each channel is measured again
-_MOST_DAMPING = 1e6  # beyond it, a step that does not help is as good as none
-_LEAST_NOISE = 1e-10  # share of a channel's torque below which its noise is rounding
+_MAX_ROUNDS = 500
+_SETTLED_STEP = 1e-9
+_REWEIGHTING_ROUNDS = 4  # rounds in which the noise of each channel is measured again
+_MAX_DAMPING = 1e6  # beyond it, a step that does not help is as good as none
+_MIN_NOISE_SHARE = 1e-10  # share of a channel's torque below which its noise is rounding
 _POSITIVE = ("ZZ", "Ia", "Fv", "Fc")  # no body or drive has these negative, regrouped or not
 _ROUNDING = 1e-9  # share of the payload's known part that its unknown part must not explain
 
@@ -260,6 +260,9 @@ def _payload_columns(
     return left[:, :rank], fixed, dict(zip(names, back, strict=True)), known
 
 
+GaussNewtonPoint = tuple[list[Array], list[Array], Array, float]  # see `_GainProblem._point`
+
+
 class _GainProblem:
     """Rows over base parameters, payload directions, the known payload and the factors, channel by channel.
 
@@ -308,14 +311,15 @@ class _GainProblem:
         """Unknowns (base, payload directions, factors), covariance, noise per channel, condition and rounds."""
         e = self.n_exact
         signal = np.array([np.linalg.norm(part[:, e + 1 + j]) for j, part in enumerate(self.channels)])
-        floors = _LEAST_NOISE * signal
+        floors = _MIN_NOISE_SHARE * signal
         x, c = self._start(signal)
         if not self.instruments:
             x, c, found, rounds, settled = self._settle(x, c, floors)
         # The noise is that of the rows, not of their projection.
-        for _ in range(_REWEIGHTED if self.instruments else 0):
+        for _ in range(_REWEIGHTING_ROUNDS if self.instruments else 0):
             x, c, found, rounds, settled = self._settle(x, c, floors, self._noise(x, c, floors))
-        covariance, condition = found.spread(inflation)
+        _, slopes, noise, _ = found
+        covariance, condition = _covariance(slopes, inflation)
         relative = np.sqrt(np.diag(covariance)[e:]) / np.abs(c)
         if not settled or not relative.max() < THRESHOLDS.max_gain_std:
             raise SingularError(
@@ -324,25 +328,25 @@ class _GainProblem:
             )
         back = np.concatenate([np.ones(e), -1.0 / c**2])  # factors are the inverse of c
         covariance = covariance * np.outer(back, back)
-        return np.concatenate([x, 1.0 / c]), covariance, found.noise / np.abs(c), condition, rounds
+        return np.concatenate([x, 1.0 / c]), covariance, noise / np.abs(c), condition, rounds
 
     def _settle(
         self, x: Array, c: Array, floors: Array, noise: Array | None = None
-    ) -> tuple[Array, Array, _GaussNewtonPoint, int, bool]:
+    ) -> tuple[Array, Array, GaussNewtonPoint, int, bool]:
         """Gauss-Newton to where the merit is least: the unknowns, the last look, rounds, whether it settled."""
         e, found = self.n_exact, self._point(x, c, floors, noise)
         damping, rounds, settled = 1e-3, 0, False
-        while not settled and rounds < _ROUNDS:
+        while not settled and rounds < _MAX_ROUNDS:
             rounds += 1
-            step, size = found.step(damping)
+            step, size = _damped_step(found[0], found[1], damping)
             after = self._point(x + step[:e], c + step[e:], floors, noise)
-            small = float(np.abs(step[e:] / c).max()) < _SETTLED or size < _SETTLED
-            if np.isfinite(after.merit) and after.merit <= found.merit + 1e-9 * max(abs(found.merit), 1.0):
+            small = float(np.abs(step[e:] / c).max()) < _SETTLED_STEP or size < _SETTLED_STEP
+            if np.isfinite(after[3]) and after[3] <= found[3] + 1e-9 * max(abs(found[3]), 1.0):
                 x, c, found, damping = x + step[:e], c + step[e:], after, max(damping / 10.0, 1e-12)
                 settled = small and damping <= 1e-6
             else:
                 damping *= 10.0
-                settled = damping > _MOST_DAMPING and small
+                settled = damping > _MAX_DAMPING and small
         return x, c, found, rounds, settled
 
     def _start(self, signal: Array) -> tuple[Array, Array]:
@@ -374,8 +378,13 @@ class _GainProblem:
         left = [part[:, e + 1 + j] + c[j] * (part[:, :e] @ x + part[:, e]) for j, part in enumerate(self.channels)]
         return np.asarray(np.maximum([np.linalg.norm(one) for one in left], floors) / np.sqrt(self.rows))
 
-    def _point(self, x: Array, c: Array, floors: Array, given: Array | None) -> _GaussNewtonPoint:
-        """Residuals y_j - c_j (E_j x + b_j) and their derivatives, each channel over its own noise, or a given one."""
+    def _point(self, x: Array, c: Array, floors: Array, given: Array | None) -> GaussNewtonPoint:
+        """Residuals y_j - c_j (E_j x + b_j) and their derivatives, each channel over its own noise, or a given one.
+
+        Returns:
+            Both for each channel; the noise; and what is to be small: sum_j n_j log s_j, the likelihood of normal noise
+            of unknown size in each channel, or, where the noise is given, the sum of squares.
+        """
         e, noise = self.n_exact, self._noise(x, c, floors) if given is None else given
         residuals, slopes = [], []
         for j, part in enumerate(self.through):
@@ -387,38 +396,25 @@ class _GainProblem:
             residuals.append(residual / noise[j])
             slopes.append(slope / noise[j])
         merit = self.rows @ np.log(noise) if given is None else sum(float(one @ one) for one in residuals)
-        return _GaussNewtonPoint(residuals, slopes, noise, float(merit))
+        return residuals, slopes, noise, float(merit)
 
 
-@dataclass(frozen=True)
-class _GaussNewtonPoint:
-    """A point on the way: weighted residuals and derivatives of each channel, its noise, and what is to be small.
+def _damped_step(residuals: Sequence[Array], slopes: Sequence[Array], damping: float) -> tuple[Array, float]:
+    """Gauss-Newton step with Marquardt's damping, and its size in standard deviations."""
+    J, r = np.vstack(slopes), np.concatenate(residuals)
+    size = np.linalg.norm(J, axis=0)
+    scale = np.where(size > 0.0, size, 1.0)
+    held = np.sqrt(damping) * np.eye(len(scale))
+    step = np.linalg.lstsq(np.vstack([J / scale, held]), np.concatenate([r, np.zeros(len(scale))]), rcond=None)[0]
+    return step / scale, float(np.linalg.norm(J / scale @ step))
 
-    Attributes:
-        merit: sum_j n_j log s_j, the likelihood of normal noise of unknown size in each channel; or, where the noise
-            is given, the sum of squares.
-    """
 
-    residuals: list[Array]
-    slopes: list[Array]
-    noise: Array
-    merit: float
-
-    def step(self, damping: float) -> tuple[Array, float]:
-        """Gauss-Newton step with Marquardt's damping, and its size in standard deviations."""
-        J, r = np.vstack(self.slopes), np.concatenate(self.residuals)
-        size = np.linalg.norm(J, axis=0)
-        scale = np.where(size > 0.0, size, 1.0)
-        held = np.sqrt(damping) * np.eye(len(scale))
-        step = np.linalg.lstsq(np.vstack([J / scale, held]), np.concatenate([r, np.zeros(len(scale))]), rcond=None)[0]
-        return step / scale, float(np.linalg.norm(J / scale @ step))
-
-    def spread(self, inflation: Array) -> tuple[Array, float]:
-        """Covariance of the unknowns, and the condition of their columns scaled to unit norm."""
-        J = np.vstack(self.slopes)
-        size = np.linalg.norm(J, axis=0)
-        _, singular, right = np.linalg.svd(J / size, full_matrices=False)
-        half = right.T / singular / size[:, None]
-        meat = np.vstack([np.sqrt(f) * part for f, part in zip(inflation, self.slopes, strict=True)]) @ half
-        spread = half @ meat.T
-        return spread @ spread.T, float(singular[0] / singular[-1])
+def _covariance(slopes: Sequence[Array], inflation: Array) -> tuple[Array, float]:
+    """Covariance of the unknowns, and the condition of their columns scaled to unit norm."""
+    J = np.vstack(slopes)
+    size = np.linalg.norm(J, axis=0)
+    _, singular, right = np.linalg.svd(J / size, full_matrices=False)
+    half = right.T / singular / size[:, None]
+    meat = np.vstack([np.sqrt(f) * part for f, part in zip(inflation, slopes, strict=True)]) @ half
+    spread = half @ meat.T
+    return spread @ spread.T, float(singular[0] / singular[-1])

@@ -46,7 +46,7 @@ from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.signals.observations import Observations
 
-FOLDS = 5
+SESSION_FOLDS = 5
 _WORDS = {
     "none": "friction is that of the robot without payload",
     "load": "how friction grows with load is estimated again in the loaded runs",
@@ -99,7 +99,7 @@ def _left_out(problem: PayloadProblem, sigma: Array) -> Array:
     """(n_folds,) squared error on each part of the loaded runs when the rest is learned from, mean per equation."""
     data, n_loaded = problem.information, len(problem.loaded.segments)
     errors = []
-    for fold in np.array_split(np.arange(n_loaded), min(FOLDS, n_loaded)):
+    for fold in np.array_split(np.arange(n_loaded), min(SESSION_FOLDS, n_loaded)):
         found = solve_weighted(dense_channels(data.without(fold.tolist()))[0], sigma, INFORMATION.noisy_rank)
         errors.append(_error(data.select(fold.tolist()), found.x, sigma))
     return np.array(errors)
@@ -116,7 +116,7 @@ def _error(data: Information, values: Array, sigma: Sequence[float] | Array) -> 
 #
 # From loaded runs and the identified robot, or from loaded and unloaded runs together; see `payload_fit` for the model.
 
-PASSES = 12  # with load-dependent friction re-evaluated; two or three usually do
+MAX_PASSES = 12  # with load-dependent friction re-evaluated; two or three usually do
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +288,7 @@ def _solve_relinearized(problem: PayloadProblem) -> tuple[PayloadProblem, Estima
     if not needs_linearization(problem.fit.base.terms):
         return problem, fitted, 0, moved
     passes = 0
-    while passes < PASSES and (passes == 0 or moved >= THRESHOLDS.settled_std):
+    while passes < MAX_PASSES and (passes == 0 or moved >= THRESHOLDS.settled_std):
         passes += 1
         before = fitted.values_[:10]
         problem = problem.around(before)
@@ -340,7 +340,7 @@ def _remarks(problem: PayloadProblem, moved: float) -> list[str]:
     found = []
     if moved > 1.0:
         found.append(
-            f"friction that depends on the load did not settle in {PASSES} passes (the last moved the payload by "
+            f"friction that depends on the load did not settle in {MAX_PASSES} passes (the last moved the payload by "
             f"{moved:.1f} standard deviations); identify the robot with less friction, such as --friction basic"
         )
     unknown = problem.fit.undetermined

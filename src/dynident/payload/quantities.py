@@ -15,7 +15,7 @@ from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.parameters import to_classical
 
 _ROUNDING = 1e-9  # share of what is largest: singular values that are zero, inertia by which a thin body misses physics
-_NAMED = 3  # ways to move that are named
+_MAX_NAMED_WAYS = 3  # ways to move that are named
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +64,15 @@ def payload_advice(base: BaseParameters, sigma: Array | None = None) -> PayloadA
 def _remedy(ways: tuple[Help, ...]) -> str:
     if not ways:
         return "record longer"
-    return (
-        f"best shown by {', '.join(f'{one.joint} {one.way}' for one in ways[:_NAMED])}; do more of it, or record longer"
-    )
+    best = ", ".join(f"{one.joint} {one.way}" for one in ways[:_MAX_NAMED_WAYS])
+    return f"best shown by {best}; do more of it, or record longer"
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The ten numbers of a payload that people use, each with its standard deviation, and which of them the motion supports.
 
 NUMBER_NAMES = ("mass", "cx", "cy", "cz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
-_OPEN = 1e-6  # share of a number that lies in directions which the data leaves open
+_MIN_UNDETERMINED_SHARE = 1e-6  # share of a number that lies in directions which the data leaves open
 _ROWS, _COLUMNS = np.array([0, 1, 2, 0, 0, 1]), np.array([0, 1, 2, 1, 2, 2])  # of the six inertias
 _SYMBOLS = (0, 3, 5, 1, 2, 4)  # their places among XX XY XZ YY YZ ZZ
 
@@ -152,8 +151,8 @@ def payload_numbers(
     """
     remedies = [_REMEDY if advice is None else advice.remedies[place] for place in _STANDARD]
     mass, spread = float(standard[9]), float(np.sqrt(max(covariance[9, 9], 0.0)))
-    if np.abs(open_directions[9]).max(initial=0.0) > _OPEN:
-        never = advice is not None and np.abs(advice.hidden[9]).max(initial=0.0) > _OPEN
+    if np.abs(open_directions[9]).max(initial=0.0) > _MIN_UNDETERMINED_SHARE:
+        never = advice is not None and np.abs(advice.hidden[9]).max(initial=0.0) > _MIN_UNDETERMINED_SHARE
         why = "no motion of this robot determines it" if never else f"the motion does not determine it; {remedies[0]}"
         return _nothing(f"they depend on the mass, and {why}")
     if mass <= max(THRESHOLDS.min_mass_std * spread, 0.0):
@@ -175,7 +174,7 @@ def payload_numbers(
 def _along(gradients: Array, directions: Array) -> Mask:
     """(10,) which numbers change along one of some directions by more than rounding of what they can change at all."""
     moved = np.abs(gradients @ directions).max(axis=1, initial=0.0)
-    return np.asarray(moved > _OPEN * np.linalg.norm(gradients, axis=1))
+    return np.asarray(moved > _MIN_UNDETERMINED_SHARE * np.linalg.norm(gradients, axis=1))
 
 
 def _nothing(reason: str) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:

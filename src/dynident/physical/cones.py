@@ -21,9 +21,9 @@ Kind = Literal["zero", "nonnegative", "second order", "semidefinite", "exponenti
 Indices = NDArray[np.intp]
 Part = tuple[Indices, Array]  # variables (k,), and their coefficients (m, k)
 _ROOT2 = float(np.sqrt(2.0))
-_ACCURACY = 1e-9
-_GOOD = ("Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations")  # as long as the residuals are small
-_ENOUGH = 1e-5  # residual of the constraints, relative, up to which a solution counts
+_SOLVER_TOLERANCE = 1e-9
+_SOLVED_STATES = ("Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations")  # with small residuals
+_MAX_RESIDUAL = 1e-5  # residual of the constraints, relative, up to which a solution counts
 
 
 class SolveError(DynidentError):
@@ -113,12 +113,12 @@ class ConeProblem:
         settings.verbose = False
         settings.max_threads = 1
         settings.max_iter = 200
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURACY
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _SOLVER_TOLERANCE
         found = clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()
         status = str(found.status)
         if "Infeasible" in status:
             raise InfeasibleError(f"the constraints contradict each other ({status})")
-        if status not in _GOOD or not _close(found):
+        if status not in _SOLVED_STATES or not _close(found):
             raise SolveError(f"the convex solver stopped without a solution ({status}); are values of sane size?")
         z = np.asarray(found.z)
         ends = np.cumsum([len(block.b) for block in self.blocks.values()])
@@ -140,7 +140,7 @@ class ConeProblem:
 
 def _close(found: Any) -> bool:
     """Whether the residuals are small enough, whatever the solver thinks of its own work."""
-    return bool(found.r_prim < _ENOUGH and found.r_dual < 1e3 * _ENOUGH)
+    return bool(found.r_prim < _MAX_RESIDUAL and found.r_dual < 1e3 * _MAX_RESIDUAL)
 
 
 def _cones(clarabel: Any, block: Cone) -> list[Any]:

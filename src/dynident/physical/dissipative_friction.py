@@ -31,12 +31,12 @@ from dynident.dynamics.terms.friction_laws import ElementMotion
 from dynident.physical.cones import Kind, triangle
 from dynident.robot.model import Element, Robot
 
-SPEEDS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # [rad/s] at which curves must take energy
-FAST = 1e3  # [rad/s] where every sign has reached one
+TESTED_VELOCITIES_RAD_S = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # [rad/s] at which curves must take energy
+SATURATED_VELOCITY_RAD_S = 1e3  # [rad/s] where every sign has reached one
 _DRY = ("stribeck", "sign", "asymmetric")
 _GROWING = ("quadratic", "cubic")
 _LOADED = ("load", "loadv")
-_NEAR = 1e-9
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _parts(robot: Robot) -> list[_CoupledElements]:
 
     velocity = np.array([both(e.velocity, e) for e in elements])
     torque = np.array([both(e.torque, e) for e in elements])
-    touched = (np.abs(velocity) > _NEAR) | (np.abs(torque) > _NEAR)
+    touched = (np.abs(velocity) > _ROUNDING) | (np.abs(torque) > _ROUNDING)
     rest, result = [k for k in range(len(elements)) if touched[k].any()], []
     while rest:
         group = [rest.pop(0)]
@@ -137,7 +137,7 @@ def _curves(part: _CoupledElements, robot: Robot, columns: Sequence[Column], ter
         shaped = any(term.name in (*_DRY, *_GROWING) for term in laws)
         if what == "viscous" and not shaped:
             continue
-        speeds = SPEEDS if shaped else (FAST,)
+        speeds = TESTED_VELOCITIES_RAD_S if shaped else (SATURATED_VELOCITY_RAD_S,)
         signs = (1.0, -1.0) if any(term.name == "asymmetric" for term in laws) else (1.0,)
         rows: list[Array] = []
         for ray in meeting_lines(velocity):
@@ -163,7 +163,7 @@ def _place(law: Term, element: Element) -> str:
 def _values(law: Term, element: Element, speed: float, amplitude: float) -> Array:
     """Values of a law's columns on one element that moves to and fro at a speed."""
     unit = element.radian
-    if abs(speed) < _NEAR:
+    if abs(speed) < _ROUNDING:
         return np.zeros(1)
     if isinstance(law, FrictionTerm) and law.law.remembers:
         # The share of its energy that a spring wound over an amplitude does not give back.
@@ -193,7 +193,7 @@ def _inequalities(place: str, rows: Sequence[Array]) -> list[Condition]:
     if not found:
         return []
     stacked = np.array(list(found.values()))
-    own = np.flatnonzero(np.abs(stacked).max(0) > _NEAR)
+    own = np.flatnonzero(np.abs(stacked).max(0) > _ROUNDING)
     return [Condition(place, "nonnegative", own, stacked[:, own])]
 
 
@@ -207,7 +207,7 @@ def meeting_lines(planes: Array) -> list[Array]:
     if d == 1:
         return [np.ones(1)]
     _, singular, vt = np.linalg.svd(planes)
-    rank = int(np.sum(singular > _NEAR * singular[0]))
+    rank = int(np.sum(singular > _ROUNDING * singular[0]))
     if rank == 1:
         return [vt[0]]
     seen = vt[:rank]
@@ -216,8 +216,8 @@ def meeting_lines(planes: Array) -> list[Array]:
     for chosen in itertools.combinations(range(len(planes)), rank - 1):
         _, found, turned = np.linalg.svd(inner[list(chosen)])
         line = turned[-1] @ seen
-        fresh = not any(abs(abs(float(line @ other)) - 1.0) < _NEAR for other in lines)
-        if np.sum(found > _NEAR) == rank - 1 and fresh:
+        fresh = not any(abs(abs(float(line @ other)) - 1.0) < _ROUNDING for other in lines)
+        if np.sum(found > _ROUNDING) == rank - 1 and fresh:
             lines.append(line)
     return lines
 

@@ -23,18 +23,18 @@ from dynident.identifiability.states import random_states
 from dynident.physical.bounds import Bound
 from dynident.physical.cones import from_triangle
 from dynident.physical.dissipative_friction import dissipation
-from dynident.physical.fitting import bodies_of, smallest_share
+from dynident.physical.fitting import bodies_of
 from dynident.physical.prior import PLAUSIBLE, PriorLike, physical_prior, plausible_bodies
-from dynident.physical.problem import PhysicalProblem, body_axes, link_columns
+from dynident.physical.problem import PhysicalProblem, body_axes, link_columns, smallest_share
 from dynident.physical.result import LinkBody
 from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import Violation, link_label, violations, without_body
 
-SAMPLES = 200  # of random motion
+N_RANDOM_STATES = 200  # of random motion
 _TERMS = ("rigid", "rigid,Ia", "rigid,Ia,Fv,Fc", "rigid,Ia,Fv,Fc,Fo")
-_ZERO = 1e-9
+_ROUNDING = 1e-9
 Values = str | Mapping[str, float] | None
 _Towards = tuple[PriorLike, tuple[Bound, ...], float]  # prior, bounds and floor of the nearest physical robot
 
@@ -102,7 +102,7 @@ def _broken_elements(
     ]
     for condition in dissipation(robot, columns, terms):
         values = condition.rows @ chi[condition.columns]
-        size = _ZERO * float(np.abs(chi[condition.columns]).max(initial=0.0))
+        size = _ROUNDING * float(np.abs(chi[condition.columns]).max(initial=0.0))
         lowest = float(
             np.linalg.eigvalsh(from_triangle(values))[0] if condition.kind == "semidefinite" else values.min()
         )
@@ -250,7 +250,7 @@ def _base_metric(base: BaseParameters, beta: Array, covariance: Array | None) ->
         if C.shape != (base.n, base.n) or not np.all(np.linalg.eigvalsh(C) > 0.0):
             raise InputError(f"covariance must be positive definite with shape ({base.n}, {base.n}); got {C.shape}")
         return np.asarray(np.linalg.inv(np.linalg.cholesky(C))), "standard deviations"
-    W = base.regressor(*random_states(base.robot, SAMPLES)).reshape(-1, base.n)
+    W = base.regressor(*random_states(base.robot, N_RANDOM_STATES)).reshape(-1, base.n)
     size = float(np.linalg.norm(W @ beta))
     if size == 0.0:
         raise InputError("all base values are zero; there is nothing to compare with")

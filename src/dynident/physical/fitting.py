@@ -18,12 +18,18 @@ from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.information.solution import RANK_SHARE
 from dynident.physical.bounds import Bound
 from dynident.physical.prior import PriorLike, physical_prior
-from dynident.physical.problem import PhysicalProblem, PhysicalSolution, link_columns, standard_deviations
+from dynident.physical.problem import (
+    PhysicalProblem,
+    PhysicalSolution,
+    link_columns,
+    smallest_share,
+    standard_deviations,
+)
 from dynident.physical.result import Contradiction, LinkBody, PhysicalParameters, link_body
 from dynident.physical.thresholds import THRESHOLDS
-from dynident.robot.physicality import link_label, pseudo_inertia
+from dynident.robot.physicality import link_label
 
-_UNSEEN = 1e-11  # eigenvalue of a correlation, as a share of the largest, that rounding makes of zero
+_MIN_EIGENVALUE_SHARE = 1e-11  # eigenvalue of a correlation, as a share of the largest, that rounding makes of zero
 _ROUNDING = 1e-10
 Evidence = Fit | Estimator | Information
 
@@ -140,7 +146,7 @@ def _of_estimate(fit: Fit) -> FitRows:
         raise InputError("the estimate determines no parameter; there is nothing to make physical")
     scale = std[own]
     values, vectors = np.linalg.eigh(fit.covariance[np.ix_(own, own)] / np.outer(scale, scale))
-    values = np.where(values < _UNSEEN * values[-1], 1.0, values)
+    values = np.where(values < _MIN_EIGENVALUE_SHARE * values[-1], 1.0, values)
     R = np.zeros((len(own), fit.base.n))
     R[:, own] = (vectors / np.sqrt(values)).T / scale
     notes: tuple[str, ...] = ()
@@ -161,14 +167,14 @@ def _beside(directions: Array, covariance: Array) -> Array:
     seen = np.linalg.qr(directions / scale[:, None], mode="complete")[0][:, k:]
     seen[np.linalg.norm(seen, axis=1) < _ROUNDING] = 0.0  # a parameter that is open by itself, not almost so
     values, vectors = np.linalg.eigh(seen.T @ (covariance / np.outer(scale, scale)) @ seen)
-    values = np.maximum(values, _UNSEEN * values[-1]) if n > k else values
+    values = np.maximum(values, _MIN_EIGENVALUE_SHARE * values[-1]) if n > k else values
     return np.asarray((seen @ vectors / np.sqrt(values)).T / scale)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # From base parameters to bodies: the physical parameters nearest to a fit.
 
-_TOLD = 3  # contradictions that are worked out
+_MAX_CONTRADICTIONS = 3  # contradictions that are worked out
 
 
 @on_one_thread
@@ -255,16 +261,10 @@ def bodies_of(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[LinkBo
     return tuple(result)
 
 
-def smallest_share(chi: Array, body: Array) -> float:
-    """Smallest eigenvalue of a link's pseudo-inertia in axes where that of a body is one."""
-    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
-    return float(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0])
-
-
 def _contradictions(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[Contradiction, ...]:
     """The conditions that cause most of the distance, and what it would be without each."""
     total = max(sum(max(strain, 0.0) for strain in found.strains.values()), 1e-300)
-    worst = sorted(found.strains, key=lambda name: -found.strains[name])[:_TOLD]
+    worst = sorted(found.strains, key=lambda name: -found.strains[name])[:_MAX_CONTRADICTIONS]
     return tuple(
         Contradiction(name, found.strains[name] / total, found.least, problem.distance_without(name))
         for name in worst

@@ -14,11 +14,11 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import InputError, UnknownNameError
-from dynident.physical.problem import PhysicalPrior
+from dynident.physical.problem import PhysicalPrior, smallest_share
 from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot, Transform
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical, in_frame
-from dynident.robot.physicality import link_label, pseudo_inertia, without_body
+from dynident.robot.physicality import link_label, without_body
 
 
 def stretched_length(robot: Robot) -> float:
@@ -94,7 +94,7 @@ def physical_prior(
         if i in empty or not all(name in given for name in names):
             continue
         own = np.array([given[name] for name in names])
-        if _is_body(own, bodies[i]):
+        if smallest_share(own, bodies[i]) > THRESHOLDS.min_body_share:  # clearly a body, beside a plausible one
             bodies[i] = own
             nominal.append(joint.number)
         else:
@@ -123,12 +123,6 @@ def _values(robot: Robot, prior: PriorLike) -> Mapping[str, float]:
     if prior is not None and prior not in robot.values:
         raise UnknownNameError("prior", str(prior), [PLAUSIBLE, *robot.values])
     return robot.value_set(prior) if robot.values else {}
-
-
-def _is_body(chi: Array, plausible: Array) -> bool:
-    """Whether numbers belong to a body, and clearly so beside a plausible one."""
-    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(plausible)))
-    return bool(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0] > THRESHOLDS.min_body_share)
 
 
 def _rotor_inertias(robot: Robot, columns: Sequence[Column], bodies: Array) -> Array:

@@ -42,9 +42,9 @@ from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 
-_UNIT = 0.1
-_WIDER = 5.0  # times: room for the second solve after it failed
-HOLD = 1e-6  # weight of the size of links, in that of their bodies, in the first solve: keeps open directions finite
+_MIN_SOLVER_GIVE = 0.1  # rows are scaled for the solver such that what may be given away is never tiny
+_RETRY_FACTOR = 5.0  # room for the second solve after it failed
+_HOLD_WEIGHT = 1e-6  # of the size of links, in that of their bodies, in the first solve: keeps open directions finite
 
 
 class ConflictError(InputError):
@@ -111,7 +111,7 @@ class PhysicalProblem:
         Raises:
             ConflictError: When bounds contradict physics or each other, naming them.
         """
-        unit = min(self.give / _UNIT, 1.0)  # the solver sees rows in which what may be given away is never tiny
+        unit = min(self.give / _MIN_SOLVER_GIVE, 1.0)
         found = replace(self, rows=self.rows / unit, target=self.target / unit, give=self.give / unit)._solve()
         strains = {name: unit**2 * strain for name, strain in found.strains.items()}
         return replace(found, strains=strains, least=unit * found.least, give=unit * found.give)
@@ -140,7 +140,7 @@ class PhysicalProblem:
 
     def _regularize(self, chi: Array, give: float) -> tuple[Array, float, float]:
         """The second solve; where rows leave next to no room it is given some more, which the result states."""
-        for wider in (1.0, _WIDER, _WIDER**2):
+        for wider in (1.0, _RETRY_FACTOR, _RETRY_FACTOR**2):
             build = _Build(self, settled=chi)
             build.near_bodies(chi, wider * give)
             try:
@@ -231,6 +231,12 @@ def standard_deviations(rows: Array) -> Array:
     half = vt[kept].T / singular[kept]
     seen = np.sum(vt[kept] ** 2, axis=0) > 1.0 - 1e-9  # the unit vector of the parameter lies in what rows can see
     return np.where(seen, np.linalg.norm(half, axis=1) / scale, np.inf)
+
+
+def smallest_share(chi: Array, body: Array) -> float:
+    """Smallest eigenvalue of a link's pseudo-inertia in axes where that of a body is one."""
+    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
+    return float(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0])
 
 
 def body_axes(body: Array) -> Array:
@@ -344,15 +350,15 @@ class _Build:
         """Keep small what nothing else keeps: the trace of bodies, which cannot be negative, and squares elsewhere."""
         for joint, y in zip(self.joints, self.y, strict=True):
             if link_label(joint) in self.groups:
-                self.problem.linear.update(zip(y.tolist(), HOLD * self.unit, strict=True))
+                self.problem.linear.update(zip(y.tolist(), _HOLD_WEIGHT * self.unit, strict=True))
             else:
-                self.problem.squares.update(dict.fromkeys(y.tolist(), HOLD**2))
+                self.problem.squares.update(dict.fromkeys(y.tolist(), _HOLD_WEIGHT**2))
         for i, x, column in zip(self.e.tolist(), self._elsewhere(), self.others, strict=True):
             rotor = self.given.columns[column].term == "Ia"
             if rotor and f"rotor inertia {self.given.columns[column].name}" in self.groups:
-                self.problem.linear[i] = HOLD
+                self.problem.linear[i] = _HOLD_WEIGHT
             else:
-                self.problem.squares[i], self.problem.linear[i] = HOLD, -HOLD * float(x)
+                self.problem.squares[i], self.problem.linear[i] = _HOLD_WEIGHT, -_HOLD_WEIGHT * float(x)
 
     def _elsewhere(self) -> Array:
         """The prior of the variables that are no link."""

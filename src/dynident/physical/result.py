@@ -16,7 +16,7 @@ from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.robot.parameters import to_classical
 
-_LABEL = 11  # columns that the numbers of a link leave of 80
+_LABEL_COLUMNS = 11  # columns that the numbers of a link leave of 80
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class PhysicalParameters:
 def link_table(links: Sequence[LinkBody]) -> str:
     """Bodies as text, within 80 columns: a long name stands on a line of its own."""
     wide = max((len(one.label) for one in links), default=0) + 1
-    own_line = wide > _LABEL
+    own_line = wide > _LABEL_COLUMNS
     wide = 2 if own_line else wide
     heads = f"{'mass [kg]':>9} {'center [m]':>23} {'principal inertias [kg·m²]':>26} {'margin':>7}"
     lines = [*(["link"] if own_line else []), f"{'' if own_line else 'link':<{wide}}{heads}"]

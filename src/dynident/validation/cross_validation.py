@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread
-from dynident.estimate.covariance import LEVEL, correlated_covariance, covariance_root, half_width
+from dynident.estimate.covariance import TORQUE_BAND_LEVEL, correlated_covariance, covariance_root, half_width
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.records import CrossValidation
 from dynident.identifiability.base_regressor import RegressorBlock, RowSource
@@ -171,14 +171,14 @@ def _number_blocks(source: RowSource, information: Information) -> Iterator[tupl
 
 def _level(folds: Sequence[LeftOut], channel: int) -> float:
     """The level with which 90 % of what was left out lies in the band of a channel."""
-    width = half_width(LEVEL)
+    width = half_width(TORQUE_BAND_LEVEL)
     joined = np.concatenate([(own[channel][0] / width) ** 2 - own[channel][1] for own in folds])
-    return float(np.sqrt(max(float(np.quantile(joined, LEVEL)), 0.0))) if len(joined) else 0.0
+    return float(np.sqrt(max(float(np.quantile(joined, TORQUE_BAND_LEVEL)), 0.0))) if len(joined) else 0.0
 
 
 def _band_coverage(folds: Sequence[LeftOut]) -> Array:
     """Share of left-out residuals within their bands, (n_channels,); the level is that of the other folds."""
-    width, shares = half_width(LEVEL), []
+    width, shares = half_width(TORQUE_BAND_LEVEL), []
     for channel in range(len(folds[0])):
         inside = total = 0
         for number, own in enumerate(folds):

@@ -20,7 +20,7 @@ from dynident.signals.observations import Observations
 from dynident.signals.rows import row_step
 from dynident.validation.thresholds import THRESHOLDS
 
-MOST_POINTS = 3000  # of a trace, for plots
+MAX_TRACE_POINTS = 3000  # of a trace, for plots
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def compare(models: Sequence[TorqueModel], observations: Observations) -> LogErr
     lags = LagSums(len(robot.joint_names))
     times, traces, seen = [], [], 0
     rate = row_rate(observations)
-    thin = max(1, -(-int(observations.survey.duration * rate) // MOST_POINTS))
+    thin = max(1, -(-int(observations.survey.duration * rate) // MAX_TRACE_POINTS))
     for time, outputs, moves, restart in _rows(models, observations):
         residual = outputs[0] - outputs[1]
         for output, own in enumerate(moves.T):

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque
-from dynident.estimate.covariance import LEVEL, half_width
+from dynident.estimate.covariance import TORQUE_BAND_LEVEL, half_width
 from dynident.estimate.fit import Fit
 from dynident.estimate.torque_errors import TorqueErrors, Trace, together
 from dynident.logs.read import short_names
@@ -165,7 +165,7 @@ def torque_section(estimate: Fit, traces: Mapping[str, Trace]) -> Section:
     marks = legend(
         ("measured", "measured (wide line)"),
         ("predicted", "predicted (thin line)"),
-        ("band", f"{100.0 * LEVEL:.0f} % band of the residual on held-out data, around the prediction"),
+        ("band", f"{100.0 * TORQUE_BAND_LEVEL:.0f} % band of the residual on held-out data, around the prediction"),
         ("residual", "residual, measured minus predicted, on a scale of its own"),
     )
     labels = sorted(traces, key=lambda label: label not in estimate.validation)
@@ -180,7 +180,7 @@ def torque_section(estimate: Fit, traces: Mapping[str, Trace]) -> Section:
 def _band_halves(estimate: Fit) -> Array:
     """(n_joints,) half width of the torque bands, from the residual on held-out data [N·m or N]."""
     sums = joint_torque(estimate.robot, np.eye(len(estimate.robot.joint_names))).T
-    return np.asarray(half_width(LEVEL) * np.sqrt(sums**2 @ np.nan_to_num(estimate.levels) ** 2))
+    return np.asarray(half_width(TORQUE_BAND_LEVEL) * np.sqrt(sums**2 @ np.nan_to_num(estimate.levels) ** 2))
 
 
 def _log_plots(estimate: Fit, traces: Mapping[str, Trace], halves: Array) -> Iterator[Html]:
