@@ -106,12 +106,12 @@ class Point:
 
     @property
     def scatter(self) -> Array:
-        """(n,) deviation of the parts."""
+        """(n,) standard deviation of the parts."""
         return np.asarray(self.blocks.std(axis=0, ddof=1))
 
     @property
     def std(self) -> Array:
-        """(n,) deviation of the mean."""
+        """(n,) standard deviation of the mean."""
         return np.asarray(self.scatter / np.sqrt(len(self.blocks)))
 
     def as_dict(self) -> dict[str, object]:
