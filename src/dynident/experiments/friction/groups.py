@@ -11,8 +11,7 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import gravity_torque
 from dynident.dynamics.terms.friction import elements_with_friction, motion_of
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiments.bench import Bounds
-from dynident.experiments.poses import joint_place
+from dynident.experiments.bench import Bounds, joint_place
 from dynident.robot.model import Element, Robot
 
 MOST_JOINTS = 2  # that are tested together
