@@ -15,7 +15,7 @@ from dynident.cli.command_line import VERBS, main, options_of, verb_parser
 from dynident.errors import InputError
 from dynident.options import given_options, option_fields, option_flags, option_type
 
-SAMPLES = {"--taylor": 7, "--factor": 2.5}  # options whose record says more than bounds
+SAMPLES = {"--taylor": 7, "--factor": 2.5, "--settle": 0.3}  # options whose record says more than bounds
 
 
 def sample_value(name, field):
@@ -32,7 +32,7 @@ def sample_value(name, field):
         high = facts.get("below", facts.get("most"))
         if low is None:
             return kind(-7)
-        return kind(low + 7) if high is None else 0.25 * low + 0.75 * high - 1e-3
+        return kind(low + 7 if high is None else 0.25 * low + 0.75 * high - 1e-3)
     word = f"{name}.x" if facts.get("positional") else f"-{name} x"  # one that begins with a minus, and a space
     several = (f"{name}1", f"{name}2") if facts.get("many") else (word, "y") if facts.get("repeated") else None
     return word if several is None else several
