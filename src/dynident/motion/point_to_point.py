@@ -114,9 +114,9 @@ class PointToPoint(Trajectory):
             raise UnknownNameError("law of motion", law, LAWS)
         places = table(points, "points", "(n_points, n_joints)")
         far = np.abs(np.diff(places, axis=0))
-        speed, faster = peaks(law, ramp)
+        peak_velocity, peak_acceleration = peaks(law, ramp)
         fastest, strongest = (_limit(x, name) for x, name in ((velocity, "velocity"), (acceleration, "acceleration")))
-        times = np.maximum(far * speed / fastest, np.sqrt(far * faster / strongest)).max(1)
+        times = np.maximum(far * peak_velocity / fastest, np.sqrt(far * peak_acceleration / strongest)).max(1)
         # A leg that goes nowhere still needs a time; it is as short as may be.
         durations = np.maximum(times, 1e-3)
         held = None if rests is None else frozen(rests)

@@ -67,12 +67,12 @@ class Sinusoid(Trajectory):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Step(Trajectory):
-    """A jump of the position at one moment: a set-point for a controller, not a motion that a joint can make.
+    """A jump of the position at one instant: a set-point for a controller, not a motion that a joint can make.
 
     Attributes:
         start: (n_joints,) position before [rad or m].
-        stop: (n_joints,) position from the moment on.
-        at: The moment [s].
+        stop: (n_joints,) position from that instant on.
+        at: The instant [s].
         length: Duration [s].
     """
 

@@ -49,7 +49,7 @@ class Trajectory(ABC):
     @property
     @abstractmethod
     def n_joints(self) -> int:
-        """Number of joints that it tells about."""
+        """Number of joints that it moves."""
 
     @abstractmethod
     def _inside(self, t: Array) -> State:

@@ -73,7 +73,7 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructur
     try:
         return _continue_from(cls, path, robot, structure, head, arrays)
     except KeyError as missing:
-        raise InputError(f"{path}: the checkpoint lacks {missing}; start anew") from None
+        raise InputError(f"{path}: the checkpoint lacks {missing}; start without it") from None
 
 
 def _continue_from(
@@ -115,9 +115,11 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such checkpoint") from None
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
-        raise InputError(f"{path}: is no checkpoint of an on-line identification, or is damaged; start anew") from None
+        raise InputError(
+            f"{path}: is no checkpoint of an on-line identification, or damaged; start without it"
+        ) from None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise InputError(f"{path}: is no '{FORMAT}'; start anew")
+        raise InputError(f"{path}: is no '{FORMAT}'; start without it")
     return head, arrays
 
 

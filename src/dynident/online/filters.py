@@ -142,7 +142,7 @@ class CausalFilter:
         if self._count == 0:
             return 1
         steps = math.floor((time - self._last) / self.sample_time + 0.5)
-        if steps <= 0 and time > self._last - THRESHOLDS.clock_set_back_s:  # a clock that jumps back has been set anew
+        if steps <= 0 and time > self._last - THRESHOLDS.clock_set_back_s:  # a clock that jumps back has been set again
             self.late += 1
             return 0
         if steps <= 0 or steps > THRESHOLDS.most_filled + 1:
@@ -151,7 +151,7 @@ class CausalFilter:
         return steps
 
     def restart(self) -> None:
-        """Start anew, as after a gap: what comes next is another motion."""
+        """Start again, as after a gap: what comes next is another motion."""
         if self._count:
             self._count = 0
             self.restarts += 1
@@ -312,7 +312,7 @@ class Regridder:
         return self._between()
 
     def restart(self) -> None:
-        """Start anew, as after a gap."""
+        """Start again, as after a gap."""
         self._times.clear()
         self._values.clear()
 

@@ -121,7 +121,7 @@ class Counters:
         repeated: With the stamp of a sample that came before.
         dropped: Never came, as gaps in the sequence numbers or in the stamps show.
         overrun: Came, but had to give way to newer ones because the estimator could not keep up.
-        restarts: Times the sender's clock started anew.
+        restarts: Times the sender's clock started again.
         problem: What was wrong with the last malformed one; empty without any.
     """
 

@@ -11,8 +11,7 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import gravity_torque
 from dynident.dynamics.terms.friction import elements_with_friction, motion_of
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiments.bench import Bounds
-from dynident.experiments.poses import joint_place
+from dynident.experiments.bench import Bounds, joint_place
 from dynident.robot.model import Element, Robot
 
 MOST_JOINTS = 2  # that are tested together
@@ -70,7 +69,7 @@ class JointGroup:
     def units(self) -> tuple[str, ...]:
         """Unit of speed of each joint."""
         joints = [self.robot.moving_joints[i] for i in self.places]
-        return tuple("m/s" if joint.kind == "prismatic" else "rad/s" for joint in joints)
+        return tuple(f"{joint.unit}/s" for joint in joints)
 
     @property
     def radians(self) -> Array:

@@ -14,8 +14,8 @@ from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION as FRICTION_TERMS
 from dynident.estimate.prediction import TorqueModel
+from dynident.experiments.bench import Samples
 from dynident.experiments.options import Gravity
-from dynident.experiments.steady import Samples
 from dynident.experiments.thresholds import FRICTION
 from dynident.robot.model import Robot
 

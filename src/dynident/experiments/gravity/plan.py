@@ -5,19 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, on_one_thread, record
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.loop_assembly import all_active, assembly
 from dynident.errors import InputError
-from dynident.experiments.bench import Bounds
+from dynident.experiments.bench import Bounds, home_pose, joint_place
 from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns, stages
 from dynident.experiments.options import MOST_SWEEP_POSES, GravityOptions
-from dynident.experiments.poses import home_pose, joint_place
 from dynident.experiments.thresholds import GRAVITY
 from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Reading
@@ -27,7 +25,7 @@ RAMP = 1.0  # [s] in which the speed is reached
 REST = 0.5  # [s] at rest before, at the turn and after, in which the arm calms down
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Sweep:
     """A slow motion of one joint, as a `Motion` that a controller can follow.
 
@@ -46,7 +44,6 @@ class Sweep:
     speed: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pose", frozen(self.pose))
         if not (self.upper > self.lower and math.isfinite(self.upper - self.lower)):
             raise InputError(f"a sweep goes from {self.lower:g} to {self.upper:g}; expected a range")
         if not (self.speed > 0.0 and math.isfinite(self.speed)):

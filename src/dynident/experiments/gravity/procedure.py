@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.dynamics.evaluate import joint_torque, mass_matrix
 from dynident.errors import InputError
-from dynident.experiments.bench import Bench, Bounds, Run
+from dynident.experiments.bench import Bench, Bounds, Run, home_pose
 from dynident.experiments.gravity.fourier import (
     HIGHEST,
     FourierFit,
@@ -30,7 +30,6 @@ from dynident.experiments.gravity.structure import (
     stages,
 )
 from dynident.experiments.options import GravityOptions, Order
-from dynident.experiments.poses import home_pose
 from dynident.experiments.protocol import Experiment, ExperimentError
 from dynident.experiments.thresholds import GRAVITY
 from dynident.logs.log import Log, joint_positions, row_torques

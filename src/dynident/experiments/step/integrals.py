@@ -144,8 +144,7 @@ class Description:
 
     def hidden(self, q: Array) -> Array:
         """Standard deviation of what held joints that move within their encoders' counts take, (n_samples,)."""
-        moving = list(self.robot.moving)
-        steps = np.abs(self.robot.coupling[np.ix_(moving, moving)]) @ self.resolution
+        steps = np.abs(self.robot.moving_coupling) @ self.resolution
         return np.asarray(_ROUNDED * np.linalg.norm(self.couplings(q) * steps, axis=1))
 
 

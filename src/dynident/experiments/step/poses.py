@@ -27,8 +27,7 @@ _LONGEST = 2.0  # [rad or m] from the middle of its range that a test starts, at
 
 def directions(robot: Robot) -> Array:
     """Joint velocities when one motor turns at unit velocity and the others stand, (n_motors, n_moving)."""
-    moving = list(robot.moving)
-    return np.asarray(np.linalg.inv(robot.coupling[np.ix_(moving, moving)]).T, dtype=np.float64)
+    return np.asarray(np.linalg.inv(robot.moving_coupling).T, dtype=np.float64)
 
 
 def inertial_terms(robot: Robot, values: Values = None) -> tuple[str, ...]:

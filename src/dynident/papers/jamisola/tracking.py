@@ -112,10 +112,8 @@ def _fits(model: SwingModel, motion: Sinusoid, bounds: Bounds) -> bool:
     if not np.all((q > bounds.lower) & (q < bounds.upper) & (np.abs(dq) < bounds.speed)):
         return False
     robot = model.robot
-    efforts = [joint.limits.effort for joint in robot.moving_joints]
-    limits = np.array([np.inf if one is None else one for one in efforts])
     torque = regressor(robot, q, dq, ddq, model.terms) @ model.chi
-    return bool(np.all(np.abs(torque) < _SHARE * limits))
+    return bool(np.all(np.abs(torque) < _SHARE * robot.effort_limits))
 
 
 def _responses(model: SwingModel, groups: Sequence[ParameterGroup], motion: Sinusoid) -> Array:
