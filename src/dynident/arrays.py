@@ -97,6 +97,11 @@ def whole_strides(x: Array) -> Array:
     return x if all(stride % 8 == 0 for stride in x.strides) else np.ascontiguousarray(x)
 
 
+def finite_or_none(value: float) -> float | None:
+    """A number for JSON, which knows neither infinity nor NaN."""
+    return float(value) if np.isfinite(value) else None
+
+
 def gather_arrays(parts: Mapping[str, Any]) -> dict[str, Any]:
     """What `as_arrays` of some parts gives, each name behind that of its part; a part may be None."""
     present = {name: part for name, part in parts.items() if part is not None}

@@ -33,7 +33,7 @@ _YES_NO = {"true": True, "yes": True, "false": False, "no": False}
 Evaluate = Callable[[object, Mapping[str, Any]], Any]  # value and named numbers -> number; a ValueError says why not
 
 
-def quoted(value: object) -> str:
+def quote(value: object) -> str:
     """A value from a file as messages show it: on one line and short."""
     short = reprlib.Repr()
     short.maxstring = short.maxother = 60
@@ -91,7 +91,7 @@ class _StrictLoader(yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
             raise _RefusedError("aliases (*name) are not allowed; write the value out", event.start_mark)
         if getattr(event, "tag", None) is not None:
-            raise _RefusedError(f"tags such as {quoted(event.tag)} are not allowed; remove it", event.start_mark)
+            raise _RefusedError(f"tags such as {quote(event.tag)} are not allowed; remove it", event.start_mark)
         if self.depth > _DEEPEST:
             raise _RefusedError(f"is nested more than {_DEEPEST} levels deep; flatten it", event.start_mark)
         self.depth += 1
@@ -107,7 +107,7 @@ class _StrictLoader(yaml.SafeLoader):
                 raise _RefusedError("merge keys (<<) are not allowed; write the keys out", mark)
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, bool) or not isinstance(key, str | int) or not is_name(str(key)):
-                raise _RefusedError(f"the key {quoted(key)} is not a name; put quotes around a text", mark)
+                raise _RefusedError(f"the key {quote(key)} is not a name; put quotes around a text", mark)
             if str(key) in seen:
                 raise _RefusedError(f"key '{key}' appears twice; remove one", mark)
             seen.add(str(key))
@@ -119,14 +119,14 @@ class _StrictLoader(yaml.SafeLoader):
         if text.strip("+-").lower() in (".inf", ".nan"):
             return float(text.replace(".", ""))
         if plain_number(text) is None or re.match("[-+]?0[0-9]", text):
-            problem = f"{quoted(text)} is not in plain decimal notation; write it so, or put quotes around a text"
+            problem = f"{quote(text)} is not in plain decimal notation; write it so, or put quotes around a text"
             raise _RefusedError(problem, node.start_mark)
         whole = text.lstrip("+-").isdecimal() and len(text) < 20
         return int(text) if whole else float(text)
 
     def construct_date(self, node: yaml.ScalarNode) -> str:
         """Robot files have no dates, and `2020-1-1` must not become an arithmetic expression either."""
-        raise _RefusedError(f"{quoted(node.value)} is a date; put quotes around a text", node.start_mark)
+        raise _RefusedError(f"{quote(node.value)} is a date; put quotes around a text", node.start_mark)
 
 
 for _tag, _constructor in (
@@ -193,23 +193,23 @@ class LocatedReader:
                 largest = sys.float_info.max  # compared, not converted: a whole number may be too large for a float
                 if max(low, -largest) <= value <= largest:
                     return float(value)
-            raise self.error(where, f"is {quoted(value)}; expected a finite number")
+            raise self.error(where, f"is {quote(value)}; expected a finite number")
         try:
             result = evaluate(value, self.names)
         except ValueError as error:
             raise self.error(where, f"{error}; expected a number or an expression such as pi/2") from None
         if not isinstance(result, float) or not math.isfinite(result):
-            raise self.error(where, f"is {quoted(value)}; expected a finite number")
+            raise self.error(where, f"is {quote(value)}; expected a finite number")
         if abs(result) > LARGEST_NUMBER:
-            raise self.error(where, f"is {quoted(value)}, beyond {LARGEST_NUMBER:g} in SI units; check the unit")
+            raise self.error(where, f"is {quote(value)}, beyond {LARGEST_NUMBER:g} in SI units; check the unit")
         if result < low:
-            raise self.error(where, f"is {quoted(value)}; expected {low:g} or more")
+            raise self.error(where, f"is {quote(value)}; expected {low:g} or more")
         return result
 
     def numbers(self, value: object, where: str, length: int) -> list[float]:
         """A list of `length` numbers."""
         if not isinstance(value, list | tuple) or len(value) != length:
-            raise self.error(where, f"is {quoted(value)}; expected a list of {length} numbers")
+            raise self.error(where, f"is {quote(value)}; expected a list of {length} numbers")
         return [self.number(item, f"{where}[{i + 1}]") for i, item in enumerate(value)]
 
     def array(self, value: object, where: str, *shape: int) -> Array:
@@ -222,7 +222,7 @@ class LocatedReader:
     def integer(self, value: object, where: str) -> int:
         """A whole number."""
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.error(where, f"is {quoted(value)}; expected a whole number")
+            raise self.error(where, f"is {quote(value)}; expected a whole number")
         return value
 
     def text(self, value: object, where: str) -> str:
@@ -233,13 +233,13 @@ class LocatedReader:
         else:
             kinds, size = (str, int), f" of 1 to {_LONGEST_NAME} printable characters"
         if isinstance(value, bool) or not isinstance(value, kinds) or not is_name(str(value)):
-            raise self.error(where, f"is {quoted(value)}; expected a name{size}")
+            raise self.error(where, f"is {quote(value)}; expected a name{size}")
         return str(value)
 
     def words(self, value: object, where: str) -> str:
         """Any text."""
         if not isinstance(value, str):
-            raise self.error(where, f"is {quoted(value)}; expected a text")
+            raise self.error(where, f"is {quote(value)}; expected a text")
         return value
 
     def sentences(self, value: object, where: str) -> tuple[str, ...]:
@@ -252,19 +252,19 @@ class LocatedReader:
             if type(value) is type(item) and value == item:
                 return item
         expected = ", ".join(map(str, valid[:20])) + (" ..." if len(valid) > 20 else "")
-        raise self.error(where, f"is {quoted(value)}; expected {expected}")
+        raise self.error(where, f"is {quote(value)}; expected {expected}")
 
     def items(self, value: object, where: str, length: int | None = None) -> list[Any]:
         """A list, of `length` entries when that is given."""
         if not isinstance(value, list | tuple) or length not in (None, len(value)):
             size = "" if length is None else f" of {length} entries"
-            raise self.error(where, f"is {quoted(value)}; expected a list{size}")
+            raise self.error(where, f"is {quote(value)}; expected a list{size}")
         return list(value)
 
     def mapping(self, value: object, where: str, keys: Iterable[str] | None = None) -> dict[str, Any]:
         """A mapping with text keys, all of them among `keys` when those are given."""
         if not isinstance(value, dict):
-            raise self.error(where, f"is {quoted(value)}; expected a mapping (key: value)")
+            raise self.error(where, f"is {quote(value)}; expected a mapping (key: value)")
         result = {str(key): item for key, item in value.items()}
         if keys is not None:
             self.known_keys(result, where, keys)

@@ -8,8 +8,14 @@ import pytest
 import dynident as di
 from dynident.dynamics.kernels import torque_law
 from dynident.experiments.bench import Bounds
-from dynident.experiments.oscillation.modal_equations import choose_set_points, design, gains, parts_of, sampling_gain
-from dynident.experiments.oscillation.model import gauss_newton, local, nominals, swing_model
+from dynident.experiments.oscillation.modal_equations import (
+    choose_set_points,
+    design,
+    gains,
+    group_equations,
+    sampling_gain,
+)
+from dynident.experiments.oscillation.model import equations_about, gauss_newton, nominals, swing_model
 from dynident.experiments.oscillation.modes import counted_periods, fit_modes
 from dynident.experiments.oscillation.swings import (
     amplitude_for,
@@ -17,8 +23,8 @@ from dynident.experiments.oscillation.swings import (
     natural_modes,
     quantum_of,
     slow_start,
-    top,
     turns,
+    upright_pose,
 )
 from dynident.experiments.protocol import ExperimentError
 from dynident.papers.jamisola.model import is_paper_chain, paper_model
@@ -82,7 +88,7 @@ def test_values_of_groups_change_weight_and_mass_as_they_say(name):
     robot = di.load_robot(name)
     model = swing_model(robot)
     pose = np.linspace(0.2, 0.9, len(robot.moving))
-    about = local(model, pose)
+    about = equations_about(model, pose)
     np.testing.assert_allclose(about.mass @ model.chi, di.mass_matrix(robot, pose)[0], atol=1e-9)
     np.testing.assert_allclose(about.weight @ model.chi, di.gravity_torque(robot, pose)[0], atol=1e-9)
     step = 1e-5 * np.eye(len(pose))
@@ -97,7 +103,7 @@ def test_the_papers_factors_scale_the_papers_matrices(links):
     robot = di.load_robot(f"pendulum-{links}")
     model = paper_model(robot)
     pose = np.linspace(0.3, 1.0, links)
-    about = local(model, pose)
+    about = equations_about(model, pose)
     np.testing.assert_allclose(about.mass @ model.chi, di.mass_matrix(robot, pose)[0], atol=1e-12)
     assert [one.name for one in model.inertia] == [["fm2"], ["fm3", "fm4"], ["fm4", "fm5", "fm6", "fm7"]][links - 1]
     doubled = about.mass @ model.motion(np.full(len(model.inertia), 2.0))
@@ -117,8 +123,8 @@ def test_other_robots_have_a_factor_for_each_base_parameter():
 def test_the_top_of_an_arm_and_starts_there():
     robot = di.load_robot("ur10e").lock(q1=0, q6=0)
     model = swing_model(robot)
-    pose = top(model, Bounds.of(robot))
-    about = local(model, pose)
+    pose = upright_pose(model, Bounds.of(robot))
+    about = equations_about(model, pose)
     K, M = about.stiffness @ model.chi, about.mass @ model.chi
     np.testing.assert_allclose(about.weight @ model.chi, 0.0, atol=1e-8)
     assert np.linalg.eigvalsh(K).max() < 0.0
@@ -134,7 +140,7 @@ def test_the_top_of_an_arm_and_starts_there():
 def test_a_joint_without_gravity_is_named_with_the_remedy():
     robot = di.load_robot("ur10e")
     with pytest.raises(ExperimentError, match=r"no effect on shoulder_pan.*--locked q1=0"):
-        top(swing_model(robot), Bounds.of(robot))
+        upright_pose(swing_model(robot), Bounds.of(robot))
 
 
 def test_set_points_keep_away_from_limits():
@@ -155,7 +161,7 @@ def test_gains_keep_the_modes_apart_and_set_points_tell_all_parameters():
     np.testing.assert_allclose(np.sort(np.linalg.eigvals(gain).real), squares, rtol=1e-9)
     assert np.diff(np.log(squares)).min() == pytest.approx(np.log(3.0) / 5)
     np.testing.assert_allclose(mass @ gain, (mass @ gain).T, atol=1e-9)  # symmetric: no error of it can flutter
-    J = np.concatenate([design(parts_of(model, pose), values, 100.0) for pose in poses])
+    J = np.concatenate([design(group_equations(model, pose), values, 100.0) for pose in poses])
     assert np.linalg.matrix_rank(J, tol=1e-10 * np.linalg.norm(J)) == len(values)
 
 

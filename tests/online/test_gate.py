@@ -9,7 +9,7 @@ import pytest
 
 import dynident as di
 from dynident.online import identifier as identifier_module
-from dynident.online.outliers import OutlierGate, speed_limits
+from dynident.online.outliers import OutlierGate, velocity_limits
 from dynident.online.thresholds import THRESHOLDS
 from tests.online.made import BODY, TERMS, arm, feed, motion, torque
 
@@ -27,7 +27,7 @@ def smooth(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def through(t, values, *, size: int | None = None) -> tuple[OutlierGate, list[int], np.ndarray]:
-    """What passes: places where the filters are to start anew, and stamps; sample by sample without a size."""
+    """What passes: places where the filters are to start again, and stamps; sample by sample without a size."""
     found, restarts, stamps = gate(), [], []
     for first in range(0, len(t), size or 1):
         part = slice(first, first + (size or 1))
@@ -37,9 +37,9 @@ def through(t, values, *, size: int | None = None) -> tuple[OutlierGate, list[in
             passed = [(False, t[part], values[part])]
         else:
             passed = found.push(float(t[first]), values[first])
-        for anew, own, signals in passed:
+        for restart, own, signals in passed:
             assert len(own) == len(signals)
-            restarts += [len(stamps)] * anew
+            restarts += [len(stamps)] * restart
             stamps += own.tolist()
     return found, restarts, np.array(stamps)
 
@@ -98,8 +98,8 @@ def test_what_waits_is_kept(tmp_path):
     first, second = gate(), gate()
     list(first.push_many(t[:51], values[:51]))
     second.restore(first.as_arrays())
-    (anew, own, _), *_ = second.push_many(t[51:], values[51:])
-    assert anew
+    (restart, own, _), *_ = second.push_many(t[51:], values[51:])
+    assert restart
     assert own[0] == t[50]
     assert second.jumps == 1
 
@@ -107,14 +107,14 @@ def test_what_waits_is_kept(tmp_path):
 def test_limits_are_those_of_the_robot_or_generous():
     robot = di.load_robot("ur10e")
     stated = [robot.joints[i].limits.velocity for i in robot.active]
-    np.testing.assert_allclose(speed_limits(robot), THRESHOLDS.velocity_margin * np.array(stated))
+    np.testing.assert_allclose(velocity_limits(robot), THRESHOLDS.velocity_margin * np.array(stated))
     unstated = zip(arm().joints, (None, 0.0) * 3, strict=True)
     joints = [replace(joint, limits=replace(joint.limits, velocity=x)) for joint, x in unstated]
     sliding = [replace(joints[0], kind="prismatic"), *joints[1:]]
     np.testing.assert_array_equal(
-        speed_limits(replace(arm(), joints=tuple(joints))), np.full(6, THRESHOLDS.velocity_rad_s)
+        velocity_limits(replace(arm(), joints=tuple(joints))), np.full(6, THRESHOLDS.velocity_rad_s)
     )
-    assert speed_limits(replace(arm(), joints=tuple(sliding)))[0] == THRESHOLDS.sliding_velocity_m_s
+    assert velocity_limits(replace(arm(), joints=tuple(sliding)))[0] == THRESHOLDS.sliding_velocity_m_s
 
 
 class TestEstimates:
@@ -155,7 +155,7 @@ class TestEstimates:
         assert (np.abs(found.values - clean.values) < 3.0 * clean.std).all()
 
     def test_without_the_gate_they_spoil_it(self, data, spoilt, monkeypatch):
-        monkeypatch.setattr(identifier_module, "speed_limits", lambda robot: np.full(6, np.inf))
+        monkeypatch.setattr(identifier_module, "velocity_limits", lambda robot: np.full(6, np.inf))
         assert abs(self.state(spoilt, blocks=True).payload.mass / 2.5 - 1.0) > 0.1
 
     def test_checkpoints_keep_the_counters(self, spoilt, tmp_path):

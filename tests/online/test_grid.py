@@ -18,7 +18,7 @@ def jittered(n=500, step=0.01, size=0.1):
 
 def test_a_cubic_is_met_exactly_wherever_the_samples_are():
     t = jittered()
-    stamps, values = Regridder(0.01, 4).push_many(t, np.stack([t**3 - t, 2.0 * t], 1))
+    stamps, values = Regridder(0.01).push_many(t, np.stack([t**3 - t, 2.0 * t], 1))
     np.testing.assert_allclose(np.diff(stamps), 0.01, rtol=1e-9)
     np.testing.assert_allclose(values, np.stack([stamps**3 - stamps, 2.0 * stamps], 1), rtol=1e-9, atol=1e-12)
     assert stamps[-1] > t[-1] - 0.025
@@ -27,7 +27,7 @@ def test_a_cubic_is_met_exactly_wherever_the_samples_are():
 def test_faults_are_counted_and_gaps_start_anew():
     t = np.delete(jittered(), [100, 101, *range(200, 230)])
     t = np.insert(t, 50, t[40])
-    own = Regridder(0.01, 4)
+    own = Regridder(0.01)
     stamps, _ = own.push_many(t, t[:, None])
     assert (own.late, own.filled) == (1, 2)
     assert np.sum(np.diff(stamps) > 0.011) == 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from dynident.robot.expressions import ExpressionError, evaluate, linear_form, parse
-from dynident.schema import plain_number, quoted
+from dynident.schema import plain_number, quote
 
 NAMES = {"d3": 0.5, "RL4": 2.0}
 
@@ -288,12 +288,12 @@ def test_texts_that_are_no_plain_numbers(text):
     ("value", "text"), [(None, "empty"), ("a", "'a'"), ("a\nb", r"'a\nb'"), (1.5, "1.5"), ([1], "[1]"), (True, "True")]
 )
 def test_quoted_values(value, text):
-    assert quoted(value) == text
+    assert quote(value) == text
 
 
 @pytest.mark.parametrize(
     "value", ["x" * 10_000, list(range(10_000)), {i: [i] * 99 for i in range(99)}, [[["x" * 99] * 99] * 99]]
 )
 def test_quoted_values_are_short(value):
-    assert len(quoted(value)) < 250
-    assert "\n" not in quoted(value)
+    assert len(quote(value)) < 250
+    assert "\n" not in quote(value)

@@ -117,7 +117,7 @@ def run_live(options: LiveArguments) -> int:
     from dynident.online.streaming import stream
 
     if options.fresh and options.checkpoint is None:
-        raise InputError("--fresh belongs to --checkpoint F.npz; there is nothing to start anew from without it")
+        raise InputError("--fresh belongs to --checkpoint F.npz; without it there is no earlier run to leave aside")
     known = _load_known(options)
     watching = not (options.json or options.quiet) and sys.stdout.isatty()
     source = _open_source(options, known)

@@ -25,7 +25,7 @@ def run_simulate(options: SimulateArguments) -> int:
     from dynident.cli.inputs import plant_values, robot_of
     from dynident.files import check_target
     from dynident.logs.write import log_ending, write_log
-    from dynident.plant.simulation import joint_unit, read_motion, simulate
+    from dynident.plant.simulation import read_motion, simulate
 
     log_ending(options.output)  # not only when the run is over
     check_target(options.output)
@@ -37,7 +37,7 @@ def run_simulate(options: SimulateArguments) -> int:
     def show() -> None:
         worst, place = max((far, place) for place, far in enumerate(run.tracking.tolist()))
         print(f"{options.output}: {len(run.log)} samples at {run.log.rate:.6g} Hz, {run.log.duration:.6g} s")
-        where = f"{worst:.3g} {joint_unit(robot, place)} (joint {robot.joint_names[place]})"
+        where = f"{worst:.3g} {robot.moving_joints[place].unit} (joint {robot.joint_names[place]})"
         print(f"largest distance from the motion: {where}")
         if len(robot.joints) > len(robot.active):
             print(f"largest gap of the loops: {run.loop_gap:.3g} rad or m")

@@ -99,7 +99,7 @@ def _readings(wiring: Wiring) -> Iterator[Reading]:
         return {"columns": dict(zip(names, wiring.names(kind), strict=True))}
 
     ratios, gains = robot.drive.gear_ratios[moving], robot.drive.gains
-    own = robot.coupling[np.ix_(moving, moving)].T  # of a coupled wrist, rows have the torques of motors
+    own = robot.moving_coupling.T  # of a coupled wrist, rows have the torques of motors
     if wiring.torque == "tau":
         if gains is not None:
             yield "the columns hold motor currents", gains[moving, None] * own, columns("i")

@@ -127,7 +127,7 @@ class Wiring:
         """A map of torque channels as one of the torques of the rows, (n, n)."""
         moving = list(self.robot.moving)
         if self.torque == "tau":
-            own = self.robot.coupling[np.ix_(moving, moving)].T
+            own = self.robot.moving_coupling.T
             return np.asarray(np.linalg.solve(own, torques @ own))
         gains = self.robot.drive.gear_ratios if self.torque == "taum" else self.robot.drive.gains
         assert gains is not None

@@ -79,8 +79,7 @@ class EnergyBalance:
         self.losing = tuple(term for term in self.terms if not _stores(term))
         names = {column.name for column in all_columns(robot, self.losing)}
         self.lost_columns = [j for j, column in enumerate(described) if column.name in names]
-        moving = list(robot.moving)
-        self.coupling = robot.coupling[np.ix_(moving, moving)]
+        self.coupling = robot.moving_coupling
 
     @property
     def n(self) -> int:

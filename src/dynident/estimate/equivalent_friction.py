@@ -96,16 +96,13 @@ def friction_summary(fit: Fit) -> FrictionSummary:
     if view is None:
         raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
     robot, found = fit.robot, []
-    kinds = [joint.kind for joint in robot.moving_joints]
-    for joint, (name, kind) in enumerate(zip(robot.joint_names, kinds, strict=True)):
+    for joint, own in enumerate(robot.moving_joints):
         speeds = view.points[0, joint]
         speeds = speeds[np.isfinite(speeds)]
         viscous, coulomb, beside, lost = _plain(speeds, view.speed[joint], view.curve[joint])
         offset = float(view.offset[joint]) + beside
         fastest = float(np.abs(speeds).max(initial=0.0))
-        found.append(
-            EquivalentFriction(name, viscous, coulomb, offset, lost, fastest, "N" if kind == "prismatic" else "N·m")
-        )
+        found.append(EquivalentFriction(own.name, viscous, coulomb, offset, lost, fastest, own.torque_unit))
     return FrictionSummary(tuple(found), drift_notes(fit))
 
 

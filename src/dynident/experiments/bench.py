@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dynident.arrays import Array, record
-from dynident.errors import DynidentError, InputError
+from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.logs.log import Log, channel_names
 from dynident.logs.write import write_log
 from dynident.options import Progress
@@ -41,6 +41,7 @@ def problem(error: BaseException) -> str:
     return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
+Samples = NDArray[np.intp]  # numbers of samples
 End = Literal["done", "stopped", "bound", "speed", "saturated", "unstable", "interrupted"]
 
 
@@ -298,3 +299,40 @@ def _run(label: str, kept: list[Reading], end: End, joint: str) -> Run:
 
     arrays = {name: np.array([getattr(reading, name) for reading in kept]) for name in ("time", "q", "dq", "tau")}
     return Run(label, **arrays, current=all_of("current"), voltage=all_of("voltage"), end=end, joint=joint)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What plans and analyses of several experiments need: joints by name, where they are held, stretches of a recording.
+
+
+def joint_place(robot: Robot, name: str, kind: str = "joint") -> int:
+    """Place among the moving joints of one that is given by name or variable (q5).
+
+    Args:
+        robot: The robot.
+        name: Name or variable.
+        kind: What the joint is wanted for, for the message.
+
+    Raises:
+        UnknownNameError: For a name that is none.
+    """
+    for names in (robot.joint_names, robot.position_names):
+        if name in names:
+            return names.index(name)
+    raise UnknownNameError(kind, name, (*robot.joint_names, *robot.position_names))
+
+
+def home_pose(robot: Robot) -> Array:
+    """(n_moving,) the middle of each joint's range; zero for one that can make a whole turn."""
+    if robot.closure is not None:
+        return np.array(robot.closure.reference[list(robot.moving)])
+    bounds = Bounds.of(robot)
+    room = bounds.upper - bounds.lower
+    with np.errstate(invalid="ignore"):
+        return np.where(room < 2.0 * math.pi, 0.5 * (bounds.lower + bounds.upper), 0.0)
+
+
+def unbroken_stretches(kind: NDArray[np.generic]) -> list[Samples]:
+    """Sample numbers of the stretches over which a kind (m,) stays the same and is not zero, or a mask true."""
+    runs = np.split(np.arange(len(kind)), np.flatnonzero(np.diff(kind)) + 1)
+    return [run for run in runs if len(run) and kind[run[0]]]

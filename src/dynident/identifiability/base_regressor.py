@@ -51,6 +51,7 @@ class BaseRegressor:
         along: Terms that follow a motion.
         of_state: Terms that a state gives the value of.
         program: Recorded program of the columns of the latter.
+        along_places: Output and column of `coordinates` of each line that the terms of `along` give.
         columns: For each output, the columns of `coordinates` that it depends on.
         slots: Line of each entry of the program, and then of each of `along`, where the lines of an output are its
             columns and one right-hand side.
@@ -68,7 +69,8 @@ class BaseRegressor:
         self.program, places = record(robot, "regressor", self.of_state, entries)
         position = {column: i for i, column in enumerate(coordinates.independent)}
         own = [(output, position[column]) for output, column in places]
-        own += [(output, position[first + column]) for output, column in all_places(robot, self.along)]
+        self.along_places = [(output, position[first + column]) for output, column in all_places(robot, self.along)]
+        own += self.along_places
         self.columns = tuple(
             tuple(sorted(column for place, column in own if place == output))
             for output in range(len(robot.joint_names))

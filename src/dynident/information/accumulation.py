@@ -39,7 +39,7 @@ MOST_SEGMENTS = 32
 GIVEN_BLOCK = 4096  # samples per block when given columns stand beside the kernel's
 _PARQUET_ROWS = 8192  # in memory at a time, per thread
 Block = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # q, dq, ddq, tau
-Progress = Callable[[int, int | None], None]  # samples done, samples in all if known
+SampleProgress = Callable[[int, int | None], None]  # samples done, samples in all if known
 
 
 def accumulate(
@@ -56,7 +56,7 @@ def accumulate(
     segment: int | None = None,
     threads: int | None = None,
     label: str = "data",
-    progress: Progress | None = None,
+    progress: SampleProgress | None = None,
 ) -> Information:
     """Everything the samples say about the parameters.
 
@@ -115,7 +115,7 @@ def accumulate_blocks(
     columns: Literal["base", "standard"] = "base",
     threads: int | None = None,
     label: str = "data",
-    progress: Progress | None = None,
+    progress: SampleProgress | None = None,
     total: int | None = None,
 ) -> Information:
     """`accumulate` for data that does not fit into memory: an iterator of blocks (q, dq, ddq, tau).
@@ -134,7 +134,7 @@ def _accumulate_own_blocks(
     columns: Literal["base", "standard"],
     threads: int | None,
     label: str,
-    progress: Progress | None,
+    progress: SampleProgress | None,
     total: int | None,
 ) -> Information:
     """`accumulate_blocks` for blocks that nobody writes to again."""
@@ -162,7 +162,7 @@ def accumulate_parquet(
     *,
     columns: Literal["base", "standard"] = "base",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: SampleProgress | None = None,
 ) -> Information:
     """`accumulate` for a Parquet file with columns q1.., dq1.., ddq1.., tau1.., read batch by batch.
 

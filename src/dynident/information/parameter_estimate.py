@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, frozen_mask, place_of, record
+from dynident.arrays import Array, Mask, finite_or_none, frozen, frozen_mask, place_of, record
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.regrouping import Regrouping
 
@@ -155,9 +155,9 @@ class ParameterEstimate:
             {
                 "name": name,
                 "value": float(self.values[i]),
-                "std": _finite(std[i]),
-                "relative_std": _finite(relative[i]),
-                "white_std": _finite(white[i]),
+                "std": finite_or_none(std[i]),
+                "relative_std": finite_or_none(relative[i]),
+                "white_std": finite_or_none(white[i]),
                 "unit": self.units[i],
                 "category": categories[i],
                 "determined": bool(self.determined[i]),
@@ -237,10 +237,6 @@ def text_table(head: Sequence[str], lines: Sequence[Sequence[str]], right: Seque
 def std_text(std: float | None) -> str:
     """A standard deviation, or the words for having none."""
     return "not known" if std is None or std == float("inf") else f"{std:.2g}"
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

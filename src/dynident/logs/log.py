@@ -196,7 +196,7 @@ def row_torques(log: Log, robot: Robot) -> Array:
     moving, kind = list(robot.moving), torque_kind(log, robot)
     values = log.array(kind, robot)
     if kind == "tau":
-        own = robot.coupling[np.ix_(moving, moving)]
+        own = robot.moving_coupling
         if np.array_equal(own, np.eye(len(moving))):
             return values
         return np.asarray(np.linalg.solve(own.T, values.T).T, dtype=np.float64)

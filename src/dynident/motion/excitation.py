@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, finite_or_none, frozen, on_one_thread
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Coulomb, Term, resolve_terms
 from dynident.errors import InputError
@@ -139,8 +139,8 @@ class ExcitingMotion:
     def as_dict(self) -> dict[str, Any]:
         """Plain data; the motion itself is left out."""
         return {
-            "criterion": _finite(self.value),
-            "condition": _finite(self.condition),
+            "criterion": finite_or_none(self.value),
+            "condition": finite_or_none(self.condition),
             "duration": self.duration,
             "evaluations": self.evaluations,
             "kind": self.criterion,
@@ -149,8 +149,10 @@ class ExcitingMotion:
             "bandwidth": self.bandwidth,
             "slack": dict(self.slack),
             "closest": dict(self.closest),
-            "deviations": dict(zip(self.names, map(_finite, self.std), strict=True)),
-            "before": None if self.before is None else dict(zip(self.names, map(_finite, self.before), strict=True)),
+            "deviations": dict(zip(self.names, map(finite_or_none, self.std), strict=True)),
+            "before": None
+            if self.before is None
+            else dict(zip(self.names, map(finite_or_none, self.before), strict=True)),
             "warnings": list(self.warnings),
         }
 
@@ -158,10 +160,6 @@ class ExcitingMotion:
         """Write the trajectory as YAML, with how it was made as a note; see `load_trajectory`."""
         facts = {key: value for key, value in self.as_dict().items() if key not in ("deviations", "before", "warnings")}
         save_trajectory(self.trajectory, path, {**facts, **self.options})
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 @keywords(ExcitationOptions)

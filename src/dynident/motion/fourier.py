@@ -9,7 +9,7 @@ at rest stays a plain series: smooth inside, nothing beyond its highest harmonic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -41,15 +41,13 @@ class Fourier(Trajectory):
     cosine: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "frequency", positive(self.frequency, "frequency", "Hz"))
-        object.__setattr__(self, "length", positive(self.length, "length"))
+        self._assign(frequency=positive(self.frequency, "frequency", "Hz"), length=positive(self.length, "length"))
         offset = row(self.offset, "offset")
         sine = table(self.sine, "sine", f"(n_harmonics, {len(offset)})", len(offset))
         cosine = table(self.cosine, "cosine", f"(n_harmonics, {len(offset)})", len(offset))
         if sine.shape != cosine.shape:
             raise InputError(f"sine has {len(sine)} harmonics and cosine {len(cosine)}; expected as many")
-        for name, value in (("offset", offset), ("sine", sine), ("cosine", cosine)):
-            object.__setattr__(self, name, value)
+        self._assign(offset=offset, sine=sine, cosine=cosine)
         super().__post_init__()
 
     @staticmethod
@@ -74,14 +72,7 @@ class Fourier(Trajectory):
         H = len(given.sine)
         basis = rest_basis(H, given.frequency, given.length)
         nearest = basis @ (basis.T @ np.vstack([given.sine, given.cosine]))
-        return Fourier(
-            frequency=given.frequency,
-            length=given.length,
-            offset=given.offset,
-            sine=nearest[:H],
-            cosine=nearest[H:],
-            joints=joints,
-        )
+        return replace(given, sine=nearest[:H], cosine=nearest[H:])
 
     @property
     def duration(self) -> float:

@@ -185,13 +185,11 @@ def check_locked(robot: Robot) -> None:
     """Refuse joints that are held where they cannot be."""
     for place, position in robot.locked.items():
         joint = robot.joints[robot.active[place]]
-        low = -np.inf if joint.limits.lower is None else joint.limits.lower
-        high = np.inf if joint.limits.upper is None else joint.limits.upper
+        low, high = joint.limits.span
         beyond = max(low - position, position - high)
         if beyond > THRESHOLDS.pose_tolerance:
-            unit = "m" if joint.kind == "prismatic" else "rad"
             raise InputError(
-                f"joint {joint.name} is locked outside its limits: at {position:.4g} {unit}, {beyond:.3g} beyond "
+                f"joint {joint.name} is locked outside its limits: at {position:.4g} {joint.unit}, {beyond:.3g} beyond "
                 f"{low:.4g} to {high:.4g}"
             )
 

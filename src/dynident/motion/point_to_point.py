@@ -95,8 +95,7 @@ class PointToPoint(Trajectory):
             raise UnknownNameError("law of motion", str(self.law), LAWS)
         if not 0.0 < self.ramp <= 0.5:
             raise InputError(f"ramp is {self.ramp}; expected a share of the leg above 0 and up to 0.5")
-        for name, value in (("points", points), ("durations", durations), ("rests", rests)):
-            object.__setattr__(self, name, value)
+        self._assign(points=points, durations=durations, rests=rests)
         super().__post_init__()
 
     @staticmethod
@@ -115,9 +114,9 @@ class PointToPoint(Trajectory):
             raise UnknownNameError("law of motion", law, LAWS)
         places = table(points, "points", "(n_points, n_joints)")
         far = np.abs(np.diff(places, axis=0))
-        speed, faster = peaks(law, ramp)
+        peak_velocity, peak_acceleration = peaks(law, ramp)
         fastest, strongest = (_limit(x, name) for x, name in ((velocity, "velocity"), (acceleration, "acceleration")))
-        times = np.maximum(far * speed / fastest, np.sqrt(far * faster / strongest)).max(1)
+        times = np.maximum(far * peak_velocity / fastest, np.sqrt(far * peak_acceleration / strongest)).max(1)
         # A leg that goes nowhere still needs a time; it is as short as may be.
         durations = np.maximum(times, 1e-3)
         held = None if rests is None else frozen(rests)

@@ -43,9 +43,8 @@ class Sinusoid(Trajectory):
         frequency = row(self.frequency, "frequency", len(start))
         if (frequency <= 0.0).any():
             raise InputError("every frequency must be positive [Hz]")
-        for name, value in (("start", start), ("amplitude", amplitude), ("frequency", frequency)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "length", positive(self.length, "length"))
+        length = positive(self.length, "length")
+        self._assign(start=start, amplitude=amplitude, frequency=frequency, length=length)
         super().__post_init__()
 
     @property
@@ -68,12 +67,12 @@ class Sinusoid(Trajectory):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Step(Trajectory):
-    """A jump of the position at one moment: a set-point for a controller, not a motion that a joint can make.
+    """A jump of the position at one instant: a set-point for a controller, not a motion that a joint can make.
 
     Attributes:
         start: (n_joints,) position before [rad or m].
-        stop: (n_joints,) position from the moment on.
-        at: The moment [s].
+        stop: (n_joints,) position from that instant on.
+        at: The instant [s].
         length: Duration [s].
     """
 
@@ -85,12 +84,10 @@ class Step(Trajectory):
 
     def __post_init__(self) -> None:
         start = row(self.start, "start")
-        object.__setattr__(self, "stop", row(self.stop, "stop", len(start)))
-        object.__setattr__(self, "start", start)
-        object.__setattr__(self, "length", positive(self.length, "length"))
+        self._assign(start=start, stop=row(self.stop, "stop", len(start)), length=positive(self.length, "length"))
         if isinstance(self.at, str | bool) or not 0.0 <= self.at <= self.length:
             raise InputError(f"at is {self.at}; expected a time between 0 and the length, {self.length:g} s")
-        object.__setattr__(self, "at", float(self.at))
+        self._assign(at=float(self.at))
         super().__post_init__()
 
     @property
@@ -129,10 +126,8 @@ class Sequence(Trajectory):
         parts = tuple(self.parts)
         if not parts or not all(isinstance(part, Trajectory) for part in parts):
             raise InputError("a sequence needs trajectories, at least one")
-        object.__setattr__(self, "parts", parts)
         names = [part.joints for part in parts if part.joints]
-        if names and not self.joints:
-            object.__setattr__(self, "joints", names[0])
+        self._assign(parts=parts, joints=self.joints or (names[0] if names else ()))
         super().__post_init__()
         for i, part in enumerate(parts):
             if part.n_joints != parts[0].n_joints or (part.joints and part.joints != self.joints):
@@ -203,7 +198,7 @@ class Locked(Trajectory):
                 raise UnknownNameError("joint to lock", str(name), self.joints)
             if isinstance(position, str | bool) or not np.isfinite(position):
                 raise InputError(f"the position of locked joint {name} must be a finite number, got {position!r}")
-        object.__setattr__(self, "positions", ReadOnlyDict({k: float(v) for k, v in self.positions.items()}))
+        self._assign(positions=ReadOnlyDict({k: float(v) for k, v in self.positions.items()}))
         free = tuple(name for name in self.joints if name not in self.positions)
         if len(free) != self.motion.n_joints or (self.motion.joints and self.motion.joints != free):
             raise InputError(

@@ -32,9 +32,14 @@ class Trajectory(ABC):
         names = tuple(str(name) for name in self.joints)
         if len(set(names)) != len(names):
             raise InputError(f"a joint is named twice among {', '.join(names)}; name each once")
-        object.__setattr__(self, "joints", names)
+        self._assign(joints=names)
         if names and len(names) != self.n_joints:
             raise InputError(f"{len(names)} joints are named ({', '.join(names)}), but the motion has {self.n_joints}")
+
+    def _assign(self, **values: Any) -> None:
+        """Values that were checked, in place of what was given."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @property
     @abstractmethod
@@ -44,7 +49,7 @@ class Trajectory(ABC):
     @property
     @abstractmethod
     def n_joints(self) -> int:
-        """Number of joints that it tells about."""
+        """Number of joints that it moves."""
 
     @abstractmethod
     def _inside(self, t: Array) -> State:

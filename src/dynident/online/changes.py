@@ -31,16 +31,16 @@ class Change:
 
     Attributes:
         time: Latest time at which it can have happened [s].
-        before: Earliest [s]. The two are far apart where the robot rested, or moved in a way that does not tell.
+        before: Earliest [s]. The two are far apart where the robot rested, or moved in a way that does not show it.
         found: When this was noticed [s].
         mass_before: [kg].
         mass_after: [kg]; while provisional, as it is known so far.
         kind: "pick", "release" or "change".
         evidence: F of the test.
         instant: Most likely time [s].
-        mass_before_std: Standard deviation [kg]; infinite where the motion did not tell.
+        mass_before_std: Standard deviation [kg]; infinite where the motion does not determine it.
         mass_after_std: The same of the mass after.
-        provisional: Whether times and mass are those at the moment of notice; they are refined when a window of motion
+        provisional: Whether times and mass are those when it was noticed; they are refined when a window of motion
             has followed, and once more when another change is noticed.
     """
 
@@ -65,7 +65,7 @@ class Change:
 def detect_change(
     old: StretchRows, ring: list[StretchRows], window: int, n_tested: int
 ) -> tuple[float, int, int] | None:
-    """Whether the last stretches contradict all that came before; None when they do not, or cannot tell.
+    """Whether the last stretches contradict all that came before; None when they do not, or are too few.
 
     Args:
         old: All rows before the last ones. How much rows are alike is taken from its end: errors after a change are all

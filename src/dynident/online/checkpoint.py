@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 import time
 import zipfile
+from concurrent.futures import Future, ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dynident.dynamics.terms import stored_terms
-from dynident.errors import DynidentError, InputError
+from dynident.errors import InputError
 from dynident.files import check_target, write_bytes
 from dynident.identifiability.base import base_parameters
 from dynident.online.options import OnlineOptions
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT = "dynident on-line checkpoint 3"
 T = TypeVar("T", bound="OnlineIdentifier")
+_KNOWN = ("beta", "covariance", "determined", "sigma")  # arrays of a prior
 
 
 def save(identifier: OnlineIdentifier, path: str | Path) -> None:
@@ -50,10 +51,7 @@ def checkpoint_bytes(identifier: OnlineIdentifier) -> bytes:
         "structure": identifier.structure.name,
     }
     arrays: dict[str, Any] = {
-        "known.beta": known.beta,
-        "known.covariance": known.covariance,
-        "known.determined": known.determined,
-        "known.sigma": known.sigma,
+        **{f"known.{name}": getattr(known, name) for name in _KNOWN},
         "known.inflation": np.array(known.inflation),
         **({} if known.reference is None else {"known.reference": known.reference}),
         **identifier.memory_arrays(),
@@ -75,7 +73,7 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructur
     try:
         return _continue_from(cls, path, robot, structure, head, arrays)
     except KeyError as missing:
-        raise InputError(f"{path}: the checkpoint lacks {missing}; start anew") from None
+        raise InputError(f"{path}: the checkpoint lacks {missing}; start without it") from None
 
 
 def _continue_from(
@@ -90,12 +88,14 @@ def _continue_from(
     base = base_parameters(robot, terms)
     if arrays["known.beta"].shape != (base.n,):
         raise InputError(f"{path}: the checkpoint has {len(arrays['known.beta'])} base parameters, the robot {base.n}")
-    beta, covariance, determined, sigma = (
-        arrays[f"known.{name}"] for name in ("beta", "covariance", "determined", "sigma")
+    known = Prior(
+        base,
+        **{name: arrays[f"known.{name}"] for name in _KNOWN},
+        words=head["prior"],
+        reference=arrays.get("known.reference"),
+        notes=tuple(head["notes"]),
+        inflation=float(arrays.get("known.inflation", 1.0)),  # checkpoints of earlier versions have none
     )
-    reference, notes = arrays.get("known.reference"), tuple(head["notes"])
-    alike = float(arrays.get("known.inflation", 1.0))  # checkpoints of earlier versions have none
-    known = Prior(base, beta, covariance, determined, sigma, head["prior"], reference, notes, alike)
     own, given = head["structure"], (structure or SeriesStructure()).name
     if own != given:  # the torque would quietly come from elsewhere
         raise InputError(f"{path}: the checkpoint has the {own} structure, not the {given} one; give its own structure")
@@ -115,9 +115,11 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such checkpoint") from None
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
-        raise InputError(f"{path}: is no checkpoint of an on-line identification, or is damaged; start anew") from None
+        raise InputError(
+            f"{path}: is no checkpoint of an on-line identification, or damaged; start without it"
+        ) from None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise InputError(f"{path}: is no '{FORMAT}'; start anew")
+        raise InputError(f"{path}: is no '{FORMAT}'; start without it")
     return head, arrays
 
 
@@ -141,8 +143,8 @@ class Checkpoints:
         check_target(str(path))
         self._identifier, self._path, self._every = identifier, path, every
         self._next = time.monotonic() + every
-        self._thread: threading.Thread | None = None
-        self._fault: DynidentError | OSError | None = None
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._writing: Future[None] | None = None
 
     def when_due(self) -> None:
         """Begin a checkpoint if it is time and the last one is done.
@@ -150,28 +152,22 @@ class Checkpoints:
         Raises:
             DynidentError, OSError: If the last one could not be written.
         """
-        if time.monotonic() < self._next or (self._thread is not None and self._thread.is_alive()):
+        if time.monotonic() < self._next or (self._writing is not None and not self._writing.done()):
             return
-        self._raise()
+        self._wait()
         self._next = time.monotonic() + self._every
-        self._thread = threading.Thread(target=self._save, args=(self._identifier.checkpoint(),), name="checkpoint")
-        self._thread.start()
+        self._writing = self._pool.submit(write_bytes, str(self._path), self._identifier.checkpoint())
 
     def finish(self) -> None:
         """Write the last one, and wait for it."""
-        if self._thread is not None:
-            self._thread.join()
-        self._raise()
-        self._save(self._identifier.checkpoint())
-        self._raise()
-
-    def _save(self, packed: bytes) -> None:
         try:
-            write_bytes(str(self._path), packed)
-        except (DynidentError, OSError) as error:
-            self._fault = error
+            self._wait()
+            write_bytes(str(self._path), self._identifier.checkpoint())
+        finally:
+            self._pool.shutdown()
 
-    def _raise(self) -> None:
-        if self._fault is not None:
-            fault, self._fault = self._fault, None
-            raise fault
+    def _wait(self) -> None:
+        """Until the last one is written; raises why it could not be."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()

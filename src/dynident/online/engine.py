@@ -1,4 +1,4 @@
-"""The engine behind `OnlineIdentifier`: motion in, rows into the history, changes found, values solved anew."""
+"""The engine behind `OnlineIdentifier`: motion in, rows into the history, changes found, values solved again."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Engine:
         self._response: Response = filters.step_response
         self._reach, self._sample_time = filters.delay_seconds, sample_time
         self._offsets = np.arange(box) * np.float64(-sample_time)  # of the instants of a box against its end [s]
-        self._recent: RecentRows | None = None  # what tells the instant of a change, and
+        self._recent: RecentRows | None = None  # from which the instant of a change is found, and
         self._before = np.zeros(0)  # (k,) the unknowns before the last one; empty without any
         if self.detect and self.payload:
             self._recent = RecentRows(self.history.k, n, ring + self._window)
@@ -261,7 +261,7 @@ class Engine:
     def _record_change(
         self, before: StretchRows, after: StretchRows, alike: float, span: tuple[float, float], F: float
     ) -> Change:
-        """The record of a change at the moment of notice."""
+        """The record of a change when it is noticed."""
         had, has = self._mass(before, alike), self._mass(after, alike)
         kind, middle = kind_of(had, has, self.options.least_mass), 0.5 * (span[0] + span[1])
         if not self.payload:
@@ -279,7 +279,7 @@ class Engine:
     def solve(self, part: StretchRows, alike: float | None = None) -> OnlineSolution:
         """The unknowns by some rows; beside a payload with what the known robot's own uncertainty adds.
 
-        Seconds tell how alike neighboring errors are, but friction at reversals comes back time and again: rows of a
+        Seconds show how alike neighboring errors are, but friction at reversals comes back time and again: rows of a
         payload are taken to be as alike as the fit of the robot found them over its logs, at least.
         """
         alike = self.monitor.inflation if alike is None else alike

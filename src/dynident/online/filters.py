@@ -142,7 +142,7 @@ class CausalFilter:
         if self._count == 0:
             return 1
         steps = math.floor((time - self._last) / self.sample_time + 0.5)
-        if steps <= 0 and time > self._last - THRESHOLDS.clock_set_back_s:  # a clock that jumps back has been set anew
+        if steps <= 0 and time > self._last - THRESHOLDS.clock_set_back_s:  # a clock that jumps back has been set again
             self.late += 1
             return 0
         if steps <= 0 or steps > THRESHOLDS.most_filled + 1:
@@ -151,7 +151,7 @@ class CausalFilter:
         return steps
 
     def restart(self) -> None:
-        """Start anew, as after a gap: what comes next is another motion."""
+        """Start again, as after a gap: what comes next is another motion."""
         if self._count:
             self._count = 0
             self.restarts += 1
@@ -284,11 +284,10 @@ class Regridder:
 
     Args:
         sample_time: Step of the grid [s].
-        most_missing: Samples that may be missing in a row; more, and the grid starts anew.
     """
 
-    def __init__(self, sample_time: float, most_missing: int) -> None:
-        self.step, self.longest = sample_time, (most_missing + 1.5) * sample_time
+    def __init__(self, sample_time: float) -> None:
+        self.step, self.longest = sample_time, THRESHOLDS.longest_gap_s(sample_time)
         self._times: deque[float] = deque(maxlen=4)
         self._values: deque[Array] = deque(maxlen=4)
         self._next = math.nan
@@ -313,7 +312,7 @@ class Regridder:
         return self._between()
 
     def restart(self) -> None:
-        """Start anew, as after a gap."""
+        """Start again, as after a gap."""
         self._times.clear()
         self._values.clear()
 

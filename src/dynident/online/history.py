@@ -46,14 +46,20 @@ class StretchRows:
         self.rows, self.instants = 0.0, 0
         self.start, self.stop, self.alike = np.inf, -np.inf, 1.0
 
-    def add(self, other: StretchRows) -> None:
-        """The rows of another stretch as well."""
-        absorb(self.R, np.array(other.R.T, order="C"))
-        self.rows += other.rows
-        self.cross += other.cross
-        self.instants += other.instants
-        self.start, self.stop = min(self.start, other.start), max(self.stop, other.stop)
-        self.alike = other.alike
+    def add(self, *others: StretchRows) -> None:
+        """The rows of other stretches as well; cross products only where it has some, which is slower."""
+        filled = [part for part in others if part.instants]
+        if not filled:
+            return
+        # At once: a call costs more than rows do.
+        absorb(self.R, np.concatenate([part.R.T for part in filled], axis=1))
+        if self.cross.size:
+            self.cross += np.sum([part.cross for part in filled], axis=0)
+        self.rows += sum(part.rows for part in filled)
+        self.instants += sum(part.instants for part in filled)
+        self.start = min(self.start, *(part.start for part in filled))
+        self.stop = max(self.stop, *(part.stop for part in filled))
+        self.alike = filled[-1].alike
 
     def copy(self) -> StretchRows:
         """An independent copy."""
@@ -85,18 +91,8 @@ class StretchRows:
 
 def merge_stretches(parts: list[StretchRows], k: int, n_cross: int = 0) -> StretchRows:
     """All rows of some stretches; without `n_cross` their cross products are left out, which is faster."""
-    filled = [part for part in parts if part.instants]
     whole = StretchRows(k, n_cross)
-    if not filled:
-        return whole
-    # At once: a call costs more than rows do.
-    absorb(whole.R, np.concatenate([part.R.T for part in filled], axis=1))
-    if n_cross:
-        whole.cross += np.sum([part.cross for part in filled], axis=0)
-    whole.rows = sum(part.rows for part in filled)
-    whole.instants = sum(part.instants for part in filled)
-    whole.start, whole.stop = min(part.start for part in filled), max(part.stop for part in filled)
-    whole.alike = filled[-1].alike
+    whole.add(*parts)
     return whole
 
 

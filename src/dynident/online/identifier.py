@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from dynident.online.filters import (
 from dynident.online.history import OnlineSolution, StretchRows, row_variance
 from dynident.online.monitor import MotionVerdict, judge_motion, torque_states
 from dynident.online.options import OnlineOptions
-from dynident.online.outliers import OutlierGate, Part, speed_limits
+from dynident.online.outliers import OutlierGate, Part, velocity_limits
 from dynident.online.payload import PayloadState, base_unknowns, payload_state, payload_unknowns, payload_verdict
 from dynident.online.prior import Prior, known_robot
 from dynident.online.projection import Projector, as_information
@@ -88,8 +89,8 @@ class OnlineIdentifier:
         """The sample time is known: make the filters and all that counts in instants."""
         n_joints = len(self.robot.joint_names)
         self._filter = causal_filter(self.options, n_joints, sample_time, *self.heard)
-        self._grid = Regridder(sample_time, THRESHOLDS.most_filled) if regrid else None
-        self._gate = OutlierGate(speed_limits(self.robot), sample_time)
+        self._grid = Regridder(sample_time) if regrid else None
+        self._gate = OutlierGate(velocity_limits(self.robot), sample_time)
         box = instants_per_row(self.options, self._filter) if box is None else box
         self._engine = Engine(self.known, self._unknowns, self.structure, self.options, self._filter, box)
 
@@ -104,7 +105,7 @@ class OnlineIdentifier:
         """Take a sample.
 
         Raises:
-            InputError: When a number is missing or not finite. Motion that tells nothing is no error.
+            InputError: When a number is missing or not finite. Motion that determines nothing is no error.
         """
         q, tau, dq = self._check_sample(sample)
         self.samples += 1
@@ -120,8 +121,8 @@ class OnlineIdentifier:
         if self._gate.passes(time, values):
             self._pass_on(filters, time, values)
             return
-        for anew, stamps, signals in self._gate.push(time, values):
-            self._restart(anew)
+        for restart, stamps, signals in self._gate.push(time, values):
+            self._restart(restart)
             for at, own in zip(stamps.tolist(), signals, strict=True):
                 self._pass_on(filters, at, own)
 
@@ -133,9 +134,9 @@ class OnlineIdentifier:
             for at, own in self._grid.push(time, values):
                 self._filter_sample(filters, at, own)
 
-    def _restart(self, anew: bool) -> None:
-        """Where positions have jumped, grid and filters start anew."""
-        for part in (self._grid, self._filter) if anew else ():
+    def _restart(self, restart: bool) -> None:
+        """Where positions have jumped, grid and filters start again."""
+        for part in (self._grid, self._filter) if restart else ():
             if part is not None:
                 part.restart()
 
@@ -148,7 +149,7 @@ class OnlineIdentifier:
             self._offer(self._engine)
 
     def _queue(self, time: float, q: Array, tau: Array, dq: Array | None) -> None:
-        """Hold the first samples until their stamps tell the sample time."""
+        """Hold the first samples until their stamps give the sample time."""
         self._waiting.append((time, q, tau, dq))
         if len(self._waiting) < THRESHOLDS.first_samples:
             return
@@ -194,16 +195,16 @@ class OnlineIdentifier:
         stamps = self._stamps(time)
         names, n, first = self.robot.joint_names, len(stamps), 0
         arrays = [as_samples(x, name, names, n) for x, name in ((q, "q"), (tau, "tau"))]
-        speeds = None if dq is None else as_samples(dq, "dq", names, n)
+        velocities = None if dq is None else as_samples(dq, "dq", names, n)
         while self._filter is None and first < n:
-            own = None if speeds is None else speeds[first]
+            own = None if velocities is None else velocities[first]
             self._queue(float(stamps[first]), arrays[0][first], arrays[1][first], own)
             first += 1
         self.samples += n
         self._time = float(stamps[-1]) if n else self._time
         if self._filter is None:
             return
-        rest = None if speeds is None else speeds[first:]
+        rest = None if velocities is None else velocities[first:]
         values = self._filter.signals(arrays[0][first:], arrays[1][first:], rest)
         assert self._gate is not None
         for part in self._gate.push_many(stamps[first:], values):
@@ -211,8 +212,8 @@ class OnlineIdentifier:
 
     def _push_part(self, filters: CausalFilter, part: Part) -> None:
         """Samples without a jump between them."""
-        anew, stamps, values = part
-        self._restart(anew)
+        restart, stamps, values = part
+        self._restart(restart)
         if self._grid is not None:
             stamps, values = self._grid.push_many(stamps, values)
         self._instants(filters.push_signals(stamps, values))
@@ -255,24 +256,14 @@ class OnlineIdentifier:
 
     def state(self) -> OnlineState:
         """What is known now."""
-        engine = self._engine
+        before, engine = self._state_at_rest(), self._engine
         whole = None if engine is None else engine.history.whole()
-        common: dict[str, Any] = {
-            "time": self._time,
-            "delay": self._delay,
-            "names": self._unknowns.names,
-            "units": self._unknowns.units,
-            "joints": self.robot.joint_names,
-            "samples": self.samples,
-            "counters": self.counters,
-            "notes": self.known.notes,
-        }
         if engine is None or whole is None or not whole.instants:
-            return self._empty_state(common)
+            return before
         found = engine.solve(whole)
         payload, verdict = self._judge(engine, found, whole)
-        return OnlineState(
-            **common,
+        return replace(
+            before,
             values=found.values,
             std=found.std,
             determined=found.determined,
@@ -294,7 +285,7 @@ class OnlineIdentifier:
         payload = payload_state(found, self.options.least_mass, self._unknowns.advice)
         return payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
 
-    def _empty_state(self, common: dict[str, Any]) -> OnlineState:
+    def _state_at_rest(self) -> OnlineState:
         """The state before any motion."""
         values = self._unknowns.start.copy()
         std = np.full(len(values), np.inf)
@@ -303,7 +294,14 @@ class OnlineIdentifier:
         words = "no joint has moved so far; move the robot" if self.samples else "no sample so far"
         nan = np.full(len(self.robot.joint_names), np.nan)
         return OnlineState(
-            **common,
+            time=self._time,
+            delay=self._delay,
+            names=self._unknowns.names,
+            units=self._unknowns.units,
+            joints=self.robot.joint_names,
+            samples=self.samples,
+            counters=self.counters,
+            notes=self.known.notes,
             values=values,
             std=std,
             determined=np.zeros(len(values), dtype=bool),

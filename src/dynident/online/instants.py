@@ -77,7 +77,7 @@ def possible_instants(
     response: Response,
     offsets: Array,
 ) -> tuple[float, float, float] | None:
-    """The most likely instant of a change, the earliest and the latest that are possible; None if the rows do not tell.
+    """The most likely instant of a change, the earliest and the latest that are possible; None if rows leave it open.
 
     Args:
         recent: Rows before and after.

@@ -114,7 +114,7 @@ class ErrorMonitor:
 
 _STATES = 60  # of motion at large
 _SHOWN = 4  # names in a message
-_REMEDY = "move more joints, through other poses and at changing speed"
+_REMEDY = "move more joints, through other poses and at changing velocity"
 
 
 @dataclass(frozen=True)

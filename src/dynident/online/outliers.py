@@ -1,8 +1,8 @@
 """Positions that jump: steps that no joint velocity explains, from encoder glitches and from logs glued together.
 
-A sample that jumps waits for the next one, which tells what it was. If that goes on from the sample before, the jump
-was a glitch and is dropped; if it goes on from the jump, the motion does, and the filters start anew as after a gap. If
-it steps on as far as the jump itself, the joint is simply faster than its limit says.
+A sample that jumps waits for the next one, which shows what it was. If that goes on from the sample before, the jump
+was a glitch and is dropped; if it goes on from the jump, the motion does, and the filters start again as after a gap.
+If it steps on as far as the jump itself, the joint is simply faster than its limit says.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dynident.arrays import Array
 from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
-Part = tuple[bool, Array, Array]  # whether the filters are to start anew, stamps (n,), signals (n, width)
+Part = tuple[bool, Array, Array]  # whether the filters are to start again, stamps (n,), signals (n, width)
 
 
-def speed_limits(robot: Robot) -> Array:
+def velocity_limits(robot: Robot) -> Array:
     """(n_joints,) velocities that moving joints do not exceed, with a margin [rad/s or m/s]."""
     found = []
     for place in robot.moving:
@@ -45,7 +45,7 @@ class OutlierGate:
     """
 
     def __init__(self, limits: Array, sample_time: float) -> None:
-        self.step, self.longest, self.n = sample_time, (THRESHOLDS.most_filled + 1.5) * sample_time, len(limits)
+        self.step, self.longest, self.n = sample_time, THRESHOLDS.longest_gap_s(sample_time), len(limits)
         self.limits = np.array(limits)
         self._bounds = self.limits.tolist()
         self.jumps = self.glitches = self.late = 0
@@ -101,15 +101,15 @@ class OutlierGate:
             return True
         return bool((np.abs(values[: self.n] - np.asarray(q)) <= self.limits * max(gap, self.step)).all())
 
-    def _pass_on(self, time: float, values: Array, anew: bool = False) -> Part:
+    def _pass_on(self, time: float, values: Array, restart: bool = False) -> Part:
         if time > self._time or time < self._time - THRESHOLDS.clock_set_back_s:  # a late one is the filters' to count
             self._time, self._q = time, values[: self.n].tolist()
-        return anew, np.array([time]), values[None]
+        return restart, np.array([time]), values[None]
 
     def _decide(self, jumped: float, others: Array, time: float, values: Array) -> list[Part]:
         """What the sample that waited was, by the next one."""
         q, pending, gap = values[: self.n], others[: self.n], time - jumped
-        if gap <= 0.0 and time > jumped - THRESHOLDS.clock_set_back_s:  # late or repeated: it tells nothing
+        if gap <= 0.0 and time > jumped - THRESHOLDS.clock_set_back_s:  # late or repeated: it shows nothing
             self.late += 1
             return []
         if self._is_explained(self._time, self._q, time, values):
@@ -119,14 +119,14 @@ class OutlierGate:
         if self._is_explained(jumped, pending, time, values):
             self._waiting = None
             self.jumps += 1
-            return [self._pass_on(jumped, others, anew=True), self._pass_on(time, values)]
-        speeds = (
+            return [self._pass_on(jumped, others, restart=True), self._pass_on(time, values)]
+        velocities = (
             (pending - np.array(self._q)) / max(jumped - self._time, self.step),
             (q - pending) / max(gap, self.step),
         )
-        if (np.abs(speeds[1] - speeds[0]) <= self.limits).all():  # a fast joint: from now on it is believed
+        if (np.abs(velocities[1] - velocities[0]) <= self.limits).all():  # a fast joint: from now on it is believed
             self._waiting = None
-            self.limits = np.maximum(self.limits, THRESHOLDS.velocity_margin * np.maximum(*np.abs(speeds)))
+            self.limits = np.maximum(self.limits, THRESHOLDS.velocity_margin * np.maximum(*np.abs(velocities)))
             self._bounds = self.limits.tolist()
             return [self._pass_on(jumped, others), self._pass_on(time, values)]
         self.glitches += 1

@@ -97,7 +97,7 @@ class PayloadState:
         numbers: mass, cx .. cz, Ixx .. Iyz in the tool frame; what the motion does not support has no value.
         mass: As estimated, whether supported or not [kg].
         mass_std: Its standard deviation [kg].
-        present: Whether there is a payload; None while that cannot be told.
+        present: Whether there is a payload; None while the motion does not determine it.
         warnings: Why numbers are withheld.
     """
 

@@ -119,7 +119,7 @@ def same_known(one: Prior | None, other: Prior | None) -> bool:
     if one is None or other is None:
         return one is other
     pairs = ((one.beta, other.beta), (one.covariance, other.covariance), (one.sigma, other.sigma))
-    # A fit is read from text, and weights are computed anew; both are the same but for rounding.
+    # A fit is read from text, and weights are computed again; both are the same but for rounding.
     return all(a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-12 * np.abs(a).max()) for a, b in pairs)
 
 

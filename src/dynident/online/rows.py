@@ -12,8 +12,8 @@ from dynident.arrays import Array, Mask, gather_arrays, restore_parts
 from dynident.dynamics.evaluate import inverse_dynamics, parameters
 from dynident.dynamics.jit.numpy_kernel import chosen_backend
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
-from dynident.dynamics.terms import Term, all_columns, along_terms, state_terms
-from dynident.dynamics.terms.term import MotionSamples, all_places
+from dynident.dynamics.terms import Term
+from dynident.dynamics.terms.term import MotionSamples
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.online.filters import FilteredMotion
 from dynident.online.prior import Prior
@@ -28,7 +28,7 @@ class FollowedColumns:
 
     They are evaluated a box at a time: what one call costs is hardly more for four instants than for one. Friction that
     grows with the load is evaluated without the payload: a robot that was identified without one says little about what
-    it adds (`session="load"` estimates that anew).
+    it adds (`session="load"` estimates that again).
 
     Args:
         known: The robot with its values, and the links that its load is taken from.
@@ -43,22 +43,19 @@ class FollowedColumns:
 
     def __init__(self, known: Prior, sample_time: float) -> None:
         base, robot = known.base, known.base.robot
-        terms = along_terms(base.terms)
-        self._longest = (THRESHOLDS.most_filled + 1.5) * sample_time
+        regressor = BaseRegressor.of(robot, base.terms)
+        self._longest = THRESHOLDS.longest_gap_s(sample_time)
         self._reference = None if known.reference is None else LinearizationPoint(robot, known.reference)
-        self._course = TermCourse(robot, terms, self._reference)
-        first = len(all_columns(robot, state_terms(base.terms)))
-        position = {column: i for i, column in enumerate(base.independent)}
-        places = all_places(robot, terms)
-        self.columns = [position[first + column] for _, column in places]
-        self.channels = [row for row, _ in places]
+        self._course = TermCourse(robot, regressor.along, self._reference)
+        self.columns = [column for _, column in regressor.along_places]
+        self.channels = [output for output, _ in regressor.along_places]
         self.links: Array | None = None
         if known.reference is not None and not any(column.fixed for column in base.columns):
             rigid = [column.term == "rigid" for column in base.columns]
             self.links = np.asarray(base.K[:, rigid] @ known.reference)
-        self._jerk = any(term.needs_jerk for term in terms)
+        self._jerk = any(term.needs_jerk for term in regressor.along)
         self._held: list[Instant] = []
-        self._sum = np.zeros(len(places))
+        self._sum = np.zeros(len(self.columns))
         self._last, self._acceleration = -np.inf, np.zeros(len(robot.joint_names))
 
     def add(self, time: float, q: Array, dq: Array, ddq: Array, load: Array) -> None:
@@ -78,7 +75,7 @@ class FollowedColumns:
             self._sum += self.columns_first(time, *motion).sum(1)
 
     def columns_first(self, time: Array, q: Array, dq: Array, ddq: Array, load: Array) -> Array:
-        """(n_lines, n) at the next instants; motion and load are (n, n_joints). After a gap everything begins anew."""
+        """(n_lines, n) at the next instants; motion and load are (n, n_joints). After a gap everything begins again."""
         steps = np.diff(time, prepend=self._last)
         fresh = (steps > self._longest) | (steps <= 0.0)
         jerk = self._jerks(steps, ddq, fresh) if self._jerk else np.zeros((len(time), 0))
@@ -158,7 +155,7 @@ class ParallelStructure(SeriesStructure):
 # ----------------------------------------------------------------------------------------------------------------------
 # Motion into rows: the stacked rows of all joints at one instant, weighted once and for all, over the unknowns.
 
-# Dry friction holds a joint at rest with any torque below its own; without it a joint at rest tells the truth.
+# Dry friction holds a joint at rest with any torque below its own; without it the rows of a joint at rest are exact.
 DRY = ("Fc", "stop", "sign", "stribeck", "load", "asymmetric")
 
 

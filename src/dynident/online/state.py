@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from dynident.arrays import Array, Mask
+from dynident.arrays import Array, Mask, finite_or_none
 from dynident.online.changes import Change
 from dynident.online.monitor import MotionVerdict
 from dynident.online.payload import PayloadState
@@ -64,19 +62,19 @@ class OnlineState:
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what is not known is None."""
         return {
-            "time": _plain(self.time),
+            "time": finite_or_none(self.time),
             "delay": self.delay,
             "samples": self.samples,
             "rows": self.rows,
             "verdict": {"enough": self.verdict.enough, "reason": self.verdict.reason},
             "parameters": [
-                {"name": name, "value": float(x), "std": _plain(s), "unit": unit, "determined": bool(known)}
+                {"name": name, "value": float(x), "std": finite_or_none(s), "unit": unit, "determined": bool(known)}
                 for name, x, s, unit, known in zip(
                     self.names, self.values, self.std, self.units, self.determined, strict=True
                 )
             ],
             "torque_error": [
-                {"joint": joint, "rms": _plain(rms), "relative": _plain(share)}
+                {"joint": joint, "rms": finite_or_none(rms), "relative": finite_or_none(share)}
                 for joint, rms, share in zip(self.joints, self.torque_error, self.relative_error, strict=True)
             ],
             "payload": None if self.payload is None else self.payload.as_dict(),
@@ -84,10 +82,6 @@ class OnlineState:
             "counters": dict(self.counters),
             "notes": list(self.notes),
         }
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -127,7 +121,7 @@ class Counters:
         repeated: With the stamp of a sample that came before.
         dropped: Never came, as gaps in the sequence numbers or in the stamps show.
         overrun: Came, but had to give way to newer ones because the estimator could not keep up.
-        restarts: Times the sender's clock started anew.
+        restarts: Times the sender's clock started again.
         problem: What was wrong with the last malformed one; empty without any.
     """
 

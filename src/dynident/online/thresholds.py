@@ -16,10 +16,10 @@ class OnlineThresholds:
         cutoff_factor: Motion is filtered at this many times the band: a narrower filter smears friction at reversals.
         highest_cutoff_share: Of the rate; above, a low-pass has no meaning.
         rows_per_band: Rows of a joint per second, in units of the band, as off-line.
-        most_filled: Samples that may be missing in a row; more, and the filters start anew.
+        most_filled: Samples that may be missing in a row; more, and the filters start again.
         first_samples: Samples whose stamps give the sample time.
         jitter_share: Of the sample time: stamps that scatter by more are irregular.
-        clock_set_back_s: By which a clock that has been set anew lies behind; less, and a sample is late.
+        clock_set_back_s: By which a clock that has been set again lies behind; less, and a sample is late.
         clock_ahead_s: A stamp further ahead of the last sample is believed only when others confirm it; a pause of a
             log that is longer is a jump of its clock.
         confirming_samples: In order on another clock, after which the sender's clock counts as started again.
@@ -87,6 +87,10 @@ class OnlineThresholds:
     friction_share: float = 0.3
     value_share: float = 0.3
     noise_share: float = 0.01
+
+    def longest_gap_s(self, sample_time: float) -> float:
+        """Time between two samples of one motion, at most."""
+        return (self.most_filled + 1.5) * sample_time
 
 
 THRESHOLDS = OnlineThresholds()

@@ -333,8 +333,7 @@ def _positive(value: float, name: str) -> float:
 
 def _torque_limits(robot: Robot, given: ArrayLike | None) -> Array:
     if given is None:
-        efforts = [joint.limits.effort for joint in robot.moving_joints]
-        return np.array([math.inf if effort is None else effort for effort in efforts])
+        return robot.effort_limits
     limits = np.broadcast_to(np.asarray(given, dtype=np.float64), len(robot.moving))
     if not np.all(limits > 0.0):
         raise InputError("torque limits must be positive; leave them out for the robot's own")

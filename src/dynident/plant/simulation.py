@@ -140,21 +140,14 @@ def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> Non
     for name in ("delay", "payload_at"):
         if getattr(options, name) >= length:
             raise InputError(f"{name} is {getattr(options, name):g} s, but the motion lasts only {length:g} s")
-    for k, i in enumerate(robot.moving):
-        limits, name = robot.joints[robot.active[i]].limits, robot.joint_names[k]
-        low = -math.inf if limits.lower is None else limits.lower
-        high = math.inf if limits.upper is None else limits.upper
+    for k, joint in enumerate(robot.moving_joints):
+        low, high = joint.limits.span
         beyond = max(low - start[k], start[k] - high)
         if beyond > MOTION_THRESHOLDS.pose_tolerance:
             raise InputError(
-                f"the motion starts outside the limits: joint {name} at {start[k]:.4g} {joint_unit(robot, k)}, "
+                f"the motion starts outside the limits: joint {joint.name} at {start[k]:.4g} {joint.unit}, "
                 f"{beyond:.3g} beyond {low:.4g} to {high:.4g}; shift the motion or mend the limits"
             )
-
-
-def joint_unit(robot: Robot, place: int) -> str:
-    """Unit of a moving joint's position."""
-    return "m" if robot.moving_joints[place].kind == "prismatic" else "rad"
 
 
 def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: frozenset[str]) -> None:
@@ -179,7 +172,7 @@ def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: f
         return
     first = int(np.argmax(lost.any(axis=1)))
     joint = int(np.argmax(np.maximum(apart[first] / far, faster[first] / fast)))
-    name, unit = robot.joint_names[joint], joint_unit(robot, joint)
+    name, unit = robot.joint_names[joint], robot.moving_joints[joint].unit
     if faster[first, joint] > fast[joint]:
         what = f"joint {name} moves at {seen.dq[first, joint]:.3g} {unit}/s where {dq[first, joint]:.2g} was asked for"
     else:
@@ -197,9 +190,7 @@ def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: f
 
 def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:
     """A loop that is too fast for its samples does not run away where effort is limited: it jumps between limits."""
-    efforts = [joint.limits.effort for joint in robot.moving_joints]
-    limits = np.array([math.inf if effort is None else effort for effort in efforts])
-    side = np.where(np.abs(truth.tau) >= (1.0 - 1e-6) * limits, np.sign(truth.tau), 0.0)
+    side = np.where(np.abs(truth.tau) >= (1.0 - 1e-6) * robot.effort_limits, np.sign(truth.tau), 0.0)
     flips = side[1:] * side[:-1] < 0.0
     if flips.sum(axis=0).max(initial=0) < FLIPS:
         return
@@ -217,8 +208,8 @@ def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:
 
 def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[str]) -> tuple[str, ...]:
     found = []
-    for k, i in enumerate(robot.moving):
-        joint, unit = robot.joints[robot.active[i]], joint_unit(robot, k)
+    for k, joint in enumerate(robot.moving_joints):
+        unit = joint.unit
         low, high = joint.limits.lower, joint.limits.upper
         beyond = [] if low is None else [low - float(wanted[:, k].min())]
         beyond += [] if high is None else [float(wanted[:, k].max()) - high]

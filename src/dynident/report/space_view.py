@@ -53,10 +53,8 @@ class Body:
 def pose(robot: Robot) -> Array:
     """A bent pose within the limits, (n_moving,)."""
     q = []
-    for k, i in enumerate(robot.moving):
-        joint = robot.joints[robot.active[i]]
-        low = -np.inf if joint.limits.lower is None else joint.limits.lower
-        high = np.inf if joint.limits.upper is None else joint.limits.upper
+    for k, joint in enumerate(robot.moving_joints):
+        low, high = joint.limits.span
         wanted = _BENT[k % len(_BENT)] if joint.kind != "prismatic" else 0.3
         if not low <= wanted <= high and np.isfinite([low, high]).all():
             wanted = low + (0.6 if k % 2 else 0.4) * (high - low)

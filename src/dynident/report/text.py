@@ -153,8 +153,7 @@ def mean_fold_errors(crossed: CrossValidation) -> Array:
 
 def torque_units(robot: Robot) -> tuple[str, ...]:
     """Unit of each moving joint's torque."""
-    kinds = [joint.kind for joint in robot.moving_joints]
-    return tuple("N" if kind == "prismatic" else "N·m" for kind in kinds)
+    return tuple(joint.torque_unit for joint in robot.moving_joints)
 
 
 def position_units(robot: Robot) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from dynident.robot.draft import BASE, Draft, check_joint_count
 from dynident.robot.expressions import RESERVED, ExpressionError, evaluate, robot_file_reader
 from dynident.robot.model import Joint, JointKind, Loop, Transform
 from dynident.robot.overlay import KEYS, apply_loops, apply_options, apply_passive
-from dynident.schema import LocatedReader, quoted
+from dynident.schema import LocatedReader, quote
 
 CONVENTIONS = {
     "dh": ("alpha", "a", "theta", "d"),
@@ -126,7 +126,7 @@ def read_table(given: dict[str, Any], source: str) -> Draft:
     lengths = _lengths(reader, given.get("lengths", {}))
     convention = given.get("convention")
     if not isinstance(convention, str) or convention not in CONVENTIONS:
-        raise reader.error("convention", f"is {quoted(convention)}; expected {' or '.join(CONVENTIONS)}")
+        raise reader.error("convention", f"is {quote(convention)}; expected {' or '.join(CONVENTIONS)}")
     loops = _loops(reader, given.get("loops", []))
     table = _table(reader, convention, given.get("joints"), loops)
     check_joint_count(reader, len(table.moving))
@@ -163,7 +163,7 @@ def _lengths(reader: LocatedReader, value: object) -> dict[str, float]:
 def _loops(reader: LocatedReader, value: object) -> list[tuple[int, int]]:
     """The cut frame of each loop and the frame that it meets."""
     if not isinstance(value, list):
-        raise reader.error("loops", f"is {quoted(value)}; expected a list of {{cut: frame, closes_on: frame}}")
+        raise reader.error("loops", f"is {quote(value)}; expected a list of {{cut: frame, closes_on: frame}}")
     result: list[tuple[int, int]] = []
     used: set[int] = set()
     for i, item in enumerate(value):
@@ -184,7 +184,7 @@ def _loops(reader: LocatedReader, value: object) -> list[tuple[int, int]]:
 
 def _table(reader: LocatedReader, convention: str, value: object, loops: list[tuple[int, int]]) -> DhTable:
     if not isinstance(value, list) or not value:
-        raise reader.error("joints", f"is {quoted(value)}; expected a list with one row per joint")
+        raise reader.error("joints", f"is {quote(value)}; expected a list with one row per joint")
     if len(value) > _MOST_ROWS:
         raise reader.error("joints", f"has {len(value)} rows, more than {_MOST_ROWS}")
     for frame in (frame for loop in loops for frame in loop):
@@ -254,7 +254,7 @@ def _offset(reader: LocatedReader, cell: object, number: int, where: str) -> obj
     if slope == between - at_zero == 0.0:
         return cell
     if not max(abs(slope - 1.0), abs(between - at_zero - 0.37)) <= 1e-12 * max(1.0, abs(at_zero)):
-        raise reader.error(where, f"{quoted(cell)} must contain {variables[0]} with factor 1")
+        raise reader.error(where, f"{quote(cell)} must contain {variables[0]} with factor 1")
     return at_zero
 
 

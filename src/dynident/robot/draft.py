@@ -16,7 +16,7 @@ from dynident.robot.loops import check_closure, loop_gap
 from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Loop, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 from dynident.robot.physicality import physical_violations, sentences
-from dynident.schema import LARGEST_NUMBER, LocatedReader, quoted
+from dynident.schema import LARGEST_NUMBER, LocatedReader, quote
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 MOST_JOINTS = 100  # that move
@@ -223,7 +223,7 @@ class Draft:
         except ExpressionError as error:
             raise self.reader.error(where, f"{error}; expected a sum of joints or motors such as q5 + q6") from None
         if constant:
-            raise self.reader.error(where, f"{quoted(value)} must not have a constant; use joint_offsets")
+            raise self.reader.error(where, f"{quote(value)} must not have a constant; use joint_offsets")
         row = np.zeros(n)
         for key, coefficient in terms.items():
             row[int(key)] = coefficient

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dynident.errors import suggestion
-from dynident.schema import LARGEST_NUMBER, LONGEST_NUMBER, LocatedReader, plain_number, quoted
+from dynident.schema import LARGEST_NUMBER, LONGEST_NUMBER, LocatedReader, plain_number, quote
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -49,15 +49,15 @@ def parse(text: str) -> ast.expr:
         ExpressionError: When the text is not one.
     """
     if len(text) > LONGEST_NUMBER:
-        raise ExpressionError(f"{quoted(text)} is longer than {LONGEST_NUMBER} characters")
+        raise ExpressionError(f"{quote(text)} is longer than {LONGEST_NUMBER} characters")
     if _ODD_LITERAL.search(text):
-        raise ExpressionError(f"{quoted(text)} has a number that is not in plain decimal notation")
+        raise ExpressionError(f"{quote(text)} has a number that is not in plain decimal notation")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's remarks on odd syntax; it is refused below anyway
             return ast.parse(text.replace("^", "**").strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise ExpressionError(f"{quoted(text)} is not an arithmetic expression") from None
+        raise ExpressionError(f"{quote(text)} is not an arithmetic expression") from None
 
 
 def evaluate(value: object, names: Mapping[str, Any]) -> Any:
@@ -79,7 +79,7 @@ def evaluate(value: object, names: Mapping[str, Any]) -> Any:
         except OverflowError:
             raise ExpressionError("the number is too large") from None
     if not isinstance(value, str):
-        raise ExpressionError(f"{quoted(value)} is not a number or an expression")
+        raise ExpressionError(f"{quote(value)} is not a number or an expression")
     number = plain_number(value)  # also the numbers YAML takes for text, such as 1e-3
     if number is not None:
         return number
@@ -87,11 +87,11 @@ def evaluate(value: object, names: Mapping[str, Any]) -> Any:
         return _walk(parse(value), names)
     except NotImplementedError:
         known = f"numbers, known names, + - * / ^ and {', '.join(_FUNCTIONS)}"
-        raise ExpressionError(f"{quoted(value)} may only contain {known}") from None
+        raise ExpressionError(f"{quote(value)} may only contain {known}") from None
     except (ZeroDivisionError, OverflowError) as error:
-        raise ExpressionError(f"{quoted(value)} cannot be computed ({error})") from None
+        raise ExpressionError(f"{quote(value)} cannot be computed ({error})") from None
     except RecursionError:
-        raise ExpressionError(f"{quoted(value)} is nested too deeply") from None
+        raise ExpressionError(f"{quote(value)} is nested too deeply") from None
 
 
 def _walk(node: ast.expr, names: Mapping[str, Any]) -> Any:
@@ -151,21 +151,21 @@ def linear_form(
         at_one = _sane(evaluate(value, {**zero, variable: 1.0}) - constant, value)
         at_two = evaluate(value, {**zero, variable: 2.0}) - constant
         if not abs(at_two - 2 * at_one) <= 1e-9 * max(1.0, abs(at_one)):
-            raise ExpressionError(f"{quoted(value)} is not linear in {variable}")
+            raise ExpressionError(f"{quote(value)} is not linear in {variable}")
         if at_one:
             coefficients[key] = coefficients.get(key, 0.0) + at_one
     # One probe with all variables at different values catches products such as q2*q7.
     probe = {variable: 0.77 + 0.37 * i for i, variable in enumerate(names)}
     expected = constant + sum(coefficients.get(names[v], 0.0) * x for v, x in probe.items())
     if not abs(evaluate(value, {**zero, **probe}) - expected) <= 1e-9 * max(1.0, abs(expected)):
-        raise ExpressionError(f"{quoted(value)} is not linear in {', '.join(names)}")
+        raise ExpressionError(f"{quote(value)} is not linear in {', '.join(names)}")
     return coefficients, constant
 
 
 def _sane(number: float, value: object) -> float:
     """A constant or coefficient of a linear form, refused when it is not finite or absurd."""
     if not abs(number) <= LARGEST_NUMBER:
-        raise ExpressionError(f"{quoted(value)} has a number that is not finite or beyond {LARGEST_NUMBER:g}")
+        raise ExpressionError(f"{quote(value)} has a number that is not finite or beyond {LARGEST_NUMBER:g}")
     return number
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -62,6 +63,11 @@ class Limits:
     velocity: float | None = None
     effort: float | None = None
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """Lower and upper position limit, infinite where there is none."""
+        return -math.inf if self.lower is None else self.lower, math.inf if self.upper is None else self.upper
+
 
 @dataclass(frozen=True)
 class Joint:
@@ -94,6 +100,16 @@ class Joint:
     def variable(self) -> str:
         """Name of the joint's position, such as q3."""
         return f"q{self.number}"
+
+    @property
+    def unit(self) -> str:
+        """Unit of the joint's position."""
+        return "m" if self.kind == "prismatic" else "rad"
+
+    @property
+    def torque_unit(self) -> str:
+        """Unit of the joint's torque or force."""
+        return "N" if self.kind == "prismatic" else "N·m"
 
     @property
     def radian(self) -> float:
@@ -281,6 +297,12 @@ class Robot:
     def moving_joints(self) -> tuple[Joint, ...]:
         """The joints that are not locked, in the order of q."""
         return tuple(self.joints[self.active[i]] for i in self.moving)
+
+    @property
+    def effort_limits(self) -> Array:
+        """Largest torque of each moving joint, (n_joints,) [N·m or N]; infinite where there is none."""
+        efforts = [joint.limits.effort for joint in self.moving_joints]
+        return np.array([math.inf if effort is None else effort for effort in efforts])
 
     @property
     def moving_coupling(self) -> Array:

@@ -16,7 +16,7 @@ from dynident.robot.draft import Draft, ElementSpec
 from dynident.robot.loops import CUT_JOINTS, loop_paths
 from dynident.robot.model import BASE, Limits, Loop, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, from_classical, link_values
-from dynident.schema import LocatedReader, quoted
+from dynident.schema import LocatedReader, quote
 
 _MOST_ELEMENTS = 300
 
@@ -44,14 +44,14 @@ def _gravity(draft: Draft, value: object) -> None:
 
 def _coupling(draft: Draft, value: object) -> None:
     if not isinstance(value, list | dict):
-        problem = f"is {quoted(value)}; expected a matrix, or sums such as qm6: q5 + q6"
+        problem = f"is {quote(value)}; expected a matrix, or sums such as qm6: q5 + q6"
         raise draft.reader.error("coupling", problem)
     draft.coupling = value
 
 
 def _torque_source(draft: Draft, value: object) -> None:
     if value != "motor" and value != "sensor":
-        raise draft.reader.error("torque_source", f"is {quoted(value)}; expected motor or sensor")
+        raise draft.reader.error("torque_source", f"is {quote(value)}; expected motor or sensor")
     draft.torque_source = "motor" if value == "motor" else "sensor"
 
 
@@ -205,7 +205,7 @@ def _element(reader: LocatedReader, value: object, where: str) -> ElementSpec:
     carries = record.get("carries", ["Fv", "Fc"])
     for symbol in reader.items(carries, f"{where} carries"):
         if symbol not in ELEMENT_SYMBOLS:
-            raise reader.error(where, f"cannot carry {quoted(symbol)} (valid: {', '.join(ELEMENT_SYMBOLS)})")
+            raise reader.error(where, f"cannot carry {quote(symbol)} (valid: {', '.join(ELEMENT_SYMBOLS)})")
         if carries.count(symbol) > 1:
             raise reader.error(where, f"carries '{symbol}' twice; name it once")
     label = reader.text(record["label"], f"{where} label")
@@ -315,7 +315,7 @@ def apply_loops(draft: Draft, value: object, cut_loop: CutLoop | None = None) ->
     """
     reader = draft.reader
     if not isinstance(value, list):
-        raise reader.error("loops", f"is {quoted(value)}; expected a list of loops")
+        raise reader.error("loops", f"is {quote(value)}; expected a list of loops")
     if len(value) > _MOST_LOOPS:
         raise reader.error("loops", f"has {len(value)} entries, more than {_MOST_LOOPS}")
     given = []
@@ -349,7 +349,7 @@ def _between_links(draft: Draft, record: dict[str, Any], where: str) -> Loop:
     _check_keys(reader, record, where, "first", "second", "solve", hint=f" (keys: {', '.join(_KEYS)})")
     joint = record.get("joint", "revolute")
     if joint not in CUT_JOINTS:
-        raise reader.error(f"{where} joint", f"is {quoted(joint)}; expected {', '.join(CUT_JOINTS)}")
+        raise reader.error(f"{where} joint", f"is {quote(joint)}; expected {', '.join(CUT_JOINTS)}")
     links, frames = [], []
     for key in ("first", "second"):
         place = f"{where} {key}"
@@ -376,7 +376,7 @@ def _solve(draft: Draft, record: dict[str, Any], where: str) -> None:
     """The joints a loop is solved for."""
     reader, names = draft.reader, record["solve"]
     if not isinstance(names, list) or not names:
-        raise reader.error(f"{where} solve", f"is {quoted(names)}; expected a list of passive joints such as [q2, q3]")
+        raise reader.error(f"{where} solve", f"is {quote(names)}; expected a list of passive joints such as [q2, q3]")
     for item in names:
         index = draft.joint_index(reader.text(item, f"{where} solve"), f"{where} solve")
         if index in draft.passive:

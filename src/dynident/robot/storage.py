@@ -51,7 +51,7 @@ from dynident.robot.stored_keys import (
     write_own,
     write_record,
 )
-from dynident.schema import LocatedReader, quoted
+from dynident.schema import LocatedReader, quote
 
 FORMAT = "dynident robot 1"
 _LIMITS = tuple(field.name for field in dataclasses.fields(Limits))
@@ -354,7 +354,7 @@ def _read_active(reader: LocatedReader, value: object, where: str, around: Aroun
     places, given = _places(around), reader.items(value, where)
     active = tuple(places[reader.choice(number, where, list(places))] for number in given)
     if not active or len(set(active)) < len(active):
-        raise reader.error(where, f"is {quoted(given)}; expected at least one joint, and each once")
+        raise reader.error(where, f"is {quote(given)}; expected at least one joint, and each once")
     return active
 
 

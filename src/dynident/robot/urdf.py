@@ -18,7 +18,7 @@ from dynident.robot.model import Joint, JointKind, Limits, Transform
 from dynident.robot.overlay import check_limits
 from dynident.robot.parameters import from_urdf, in_frame, link_values
 from dynident.robot.physicality import sentences, violations
-from dynident.schema import LARGEST_NUMBER, plain_number, quoted
+from dynident.schema import LARGEST_NUMBER, plain_number, quote
 
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 # What the format knows, whether or not it matters for dynamics; anything else is reported, it may be a typing error.
@@ -101,7 +101,7 @@ class UrdfReader:
             if joint.mimic is not None:
                 target, multiplier, offset = joint.mimic
                 if target not in index:
-                    problem = f"mimics {quoted(target)}, which is not a moving joint{suggestion(target, index)}"
+                    problem = f"mimics {quote(target)}, which is not a moving joint{suggestion(target, index)}"
                     raise self.reader.error(f"joint '{joint.name}'", problem)
                 draft.passive[index[joint.name]] = ({index[target]: multiplier}, offset)
         for name, ratio in self._transmissions(joints).items():
@@ -127,14 +127,14 @@ class UrdfReader:
             if attribute in _ATTRIBUTES[tag]:
                 continue
             if tag == "origin":  # a pose that is half understood would be wrong
-                raise self.reader.error(where, f"<origin> has {quoted(attribute)}; expected xyz and rpy only")
-            self.warnings.append(f"{where}: <{tag}> has {quoted(attribute)}, which is not used")
+                raise self.reader.error(where, f"<origin> has {quote(attribute)}; expected xyz and rpy only")
+            self.warnings.append(f"{where}: <{tag}> has {quote(attribute)}, which is not used")
         return found[0] if found else None
 
     def _unknown_children(self, node: Node, where: str) -> None:
         for tag in dict.fromkeys(str(child.tag) for child in node):
             if tag not in _CHILDREN[node.tag]:
-                self.warnings.append(f"{where}: {quoted(tag)} is not part of a URDF <{node.tag}> and was not used")
+                self.warnings.append(f"{where}: {quote(tag)} is not part of a URDF <{node.tag}> and was not used")
 
     def _number(self, node: Node, attribute: str, where: str, default: float | None = None) -> float:
         text = node.get(attribute)
@@ -144,7 +144,7 @@ class UrdfReader:
             return default
         value = plain_number(text)
         if value is None:
-            raise self.reader.error(where, f"<{node.tag} {attribute}={quoted(text)}>: expected a finite number")
+            raise self.reader.error(where, f"<{node.tag} {attribute}={quote(text)}>: expected a finite number")
         return self.reader.number(value, f"{where}: <{node.tag}> {attribute}")
 
     def _vector(self, node: Node, attribute: str, where: str, default: str | None = None) -> list[float]:
@@ -153,7 +153,7 @@ class UrdfReader:
             raise self.reader.error(where, f"<{node.tag}> has no attribute '{attribute}'")
         values = [plain_number(part) for part in text.split()]
         if len(values) != 3 or None in values:
-            raise self.reader.error(where, f"<{node.tag} {attribute}={quoted(text)}>: expected three finite numbers")
+            raise self.reader.error(where, f"<{node.tag} {attribute}={quote(text)}>: expected three finite numbers")
         return self.reader.numbers(values, f"{where}: <{node.tag}> {attribute}", 3)
 
     def _origin(self, node: Node, where: str) -> Transform:
@@ -216,7 +216,7 @@ class UrdfReader:
                 raise self.reader.error(where, "is defined twice; rename or remove one")
             for role, link in (("parent", joint.parent), ("child", joint.child)):
                 if link not in links:
-                    problem = f"{role} link {quoted(link)} does not exist{suggestion(link, links)}"
+                    problem = f"{role} link {quote(link)} does not exist{suggestion(link, links)}"
                     raise self.reader.error(where, problem)
             joints[joint.name] = joint
         return joints
@@ -228,7 +228,7 @@ class UrdfReader:
         if kind not in _KINDS:
             raise self.reader.error(
                 where,
-                f"type is {quoted(kind)}; dynident knows {', '.join(_KINDS)} (describe others by such joints)",
+                f"type is {quote(kind)}; dynident knows {', '.join(_KINDS)} (describe others by such joints)",
             )
         self._unknown_children(node, where)
         ends = {}
@@ -317,11 +317,11 @@ class UrdfReader:
         """Mechanical reduction by joint."""
         ratios: dict[str, float] = {}
         for node in self.root.findall("transmission"):
-            where = f"transmission {quoted(node.get('name', '?'))}"
+            where = f"transmission {quote(node.get('name', '?'))}"
             named = [child.get("name", "") for child in node.findall("joint")]
             for name in named:
                 if name not in joints:
-                    raise self.reader.error(where, f"joint {quoted(name)} does not exist{suggestion(name, joints)}")
+                    raise self.reader.error(where, f"joint {quote(name)} does not exist{suggestion(name, joints)}")
             texts = [child.text or "" for child in node.iter("mechanicalReduction")]
             if not texts or not named:
                 lack = "<joint name='..'>" if texts else "<mechanicalReduction>"
@@ -336,7 +336,7 @@ class UrdfReader:
                 raise self.reader.error(where, f"joint '{named[0]}' has two reductions; remove one")
             ratio = plain_number(texts[0])
             if not ratio:
-                problem = f"mechanicalReduction is {quoted(texts[0])}; expected a finite number other than 0"
+                problem = f"mechanicalReduction is {quote(texts[0])}; expected a finite number other than 0"
                 raise self.reader.error(where, problem)
             ratios[named[0]] = self.reader.number(ratio, f"{where}: mechanicalReduction")
         if any("mechanical_reduction" in str(node.tag) for node in self.root.iter()):

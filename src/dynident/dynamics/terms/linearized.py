@@ -112,7 +112,7 @@ class Zero(AlongTerm):
         result = []
         for i in self._joints(robot):
             joint = robot.moving_joints[i]
-            unit = "m" if joint.kind == "prismatic" else "rad"
+            unit = joint.unit
             meaning = f"offset of the position of {joint.name}"
             result.append(Column(f"zero_{joint.number}", unit, "zero_", str(joint.number), self.name, meaning))
         return tuple(result)

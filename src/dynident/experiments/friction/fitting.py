@@ -84,7 +84,7 @@ def _law_columns(law: FrictionTerm, element: Element, v: Array) -> list[tuple[st
 
 
 def stack_points(points: Sequence[Point]) -> tuple[Array, Array, Array, Array]:
-    """Speeds (m, n), torques (m, n), deviations of the means (m, n), and whether points are odd (m,)."""
+    """Speeds (m, n), torques (m, n), standard deviations of the means (m, n), and whether points are odd (m,)."""
     speed = np.array([point.speed for point in points])
     torque = np.array([point.torque for point in points])
     return speed, torque, np.array([point.std for point in points]), np.array([float(point.odd) for point in points])
@@ -100,7 +100,7 @@ class Misfit:
 
     Attributes:
         rms: (n,) residual of each output [N·m or N].
-        scatter: (n,) deviation of a point's mean.
+        scatter: (n,) standard deviation of a point's mean.
         friction: (n,) RMS friction.
         ratio: Mean square of the residuals over that of the scatter: 1 for a model that misses nothing.
         chance: Probability of such a ratio, or a larger one, where the model misses nothing; None without spare points.
@@ -194,7 +194,7 @@ def fit_friction(
     doubts = [np.zeros((*one.speed.shape, 0)) if one.doubt is None else one.doubt for one in points]
     change = np.einsum("pmr,mrk->pk", solve.reshape(len(values), *torque.shape) / scatter, np.array(doubts))
     covariance = covariance + change @ change.T
-    inertia, deviations = links.inertia @ chi, np.linalg.norm(links.inertia @ root, axis=2)
+    inertia, inertia_std = links.inertia @ chi, np.linalg.norm(links.inertia @ root, axis=2)
     return VelocityFit(
         group=group,
         points=tuple(points),
@@ -207,7 +207,7 @@ def fit_friction(
         open=open_,
         residual=residual,
         misfit=misfit,
-        inertia=(inertia, deviations),
+        inertia=(inertia, inertia_std),
     )
 
 

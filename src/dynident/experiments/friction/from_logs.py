@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.estimate.fit import Fit
+from dynident.experiments.bench import Samples, unbroken_stretches
 from dynident.experiments.friction.groups import JointGroup
 from dynident.experiments.friction.links import acceleration_columns
 from dynident.experiments.friction.points import (
@@ -20,7 +21,6 @@ from dynident.experiments.friction.points import (
     both_ways,
     one_way,
 )
-from dynident.experiments.steady import Samples, unbroken_stretches
 from dynident.experiments.thresholds import FRICTION
 from dynident.logs.log import LogSource
 from dynident.robot.model import Robot

@@ -11,7 +11,7 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import gravity_torque
 from dynident.dynamics.terms.friction import elements_with_friction, motion_of
 from dynident.errors import InputError, UnknownNameError
-from dynident.experiments.bench import Bounds
+from dynident.experiments.bench import Bounds, joint_place
 from dynident.robot.model import Element, Robot
 
 MOST_JOINTS = 2  # that are tested together
@@ -69,7 +69,7 @@ class JointGroup:
     def units(self) -> tuple[str, ...]:
         """Unit of speed of each joint."""
         joints = [self.robot.moving_joints[i] for i in self.places]
-        return tuple("m/s" if joint.kind == "prismatic" else "rad/s" for joint in joints)
+        return tuple(f"{joint.unit}/s" for joint in joints)
 
     @property
     def radians(self) -> Array:
@@ -99,7 +99,9 @@ def joint_groups(robot: Robot, wanted: Sequence[str] | None = None) -> tuple[Joi
     if wanted is None:
         chosen = found
     else:
-        places = _places(robot, wanted)
+        if not wanted:
+            raise InputError(f"no joint given; choose among {', '.join(robot.position_names)}")
+        places = {joint_place(robot, name) for name in wanted}
         for place in places:
             if not any(place in own for own in found):
                 raise InputError(f"joint {robot.joint_names[place]} has no friction element (elements: in its file)")
@@ -135,7 +137,7 @@ def check_tested(groups: Sequence[JointGroup], given: Iterable[str], what: str) 
     """
     robot, tested = groups[0].robot, {place for group in groups for place in group.places}
     for name in given:
-        (place,) = _places(robot, [name])
+        place = joint_place(robot, name)
         if place not in tested:
             under = ", ".join(robot.position_names[i] for i in sorted(tested))
             raise InputError(f"{name} has {what}, but is held; under test are {under}")
@@ -149,20 +151,9 @@ def check_held(groups: Sequence[JointGroup], given: Iterable[str]) -> None:
         InputError: For the joint or joints under test, where there are no others.
     """
     for name in given:
-        (place,) = _places(groups[0].robot, [name])
+        place = joint_place(groups[0].robot, name)
         if all(place in group.places for group in groups):
             raise InputError(f"{name} is under test and not held; bound it by a range (--range {name}=-1:1)")
-
-
-def _places(robot: Robot, wanted: Sequence[str]) -> set[int]:
-    by_name = {name: i for i, name in enumerate(robot.joint_names)}
-    by_name |= {name: i for i, name in enumerate(robot.position_names) if name not in by_name}
-    for name in wanted:
-        if name not in by_name:
-            raise UnknownNameError("joint", name, by_name)
-    if not wanted:
-        raise InputError(f"no joint given; choose among {', '.join(robot.position_names)}")
-    return {by_name[name] for name in wanted}
 
 
 def _joints_by_element(robot: Robot, elements: list[Element]) -> list[set[int]]:

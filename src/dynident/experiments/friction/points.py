@@ -14,8 +14,8 @@ from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION as FRICTION_TERMS
 from dynident.estimate.prediction import TorqueModel
+from dynident.experiments.bench import Samples
 from dynident.experiments.options import Gravity
-from dynident.experiments.steady import Samples
 from dynident.experiments.thresholds import FRICTION
 from dynident.robot.model import Robot
 
@@ -106,12 +106,12 @@ class Point:
 
     @property
     def scatter(self) -> Array:
-        """(n,) deviation of the parts."""
+        """(n,) standard deviation of the parts."""
         return np.asarray(self.blocks.std(axis=0, ddof=1))
 
     @property
     def std(self) -> Array:
-        """(n,) deviation of the mean."""
+        """(n,) standard deviation of the mean."""
         return np.asarray(self.scatter / np.sqrt(len(self.blocks)))
 
     def as_dict(self) -> dict[str, object]:

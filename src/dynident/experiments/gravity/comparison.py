@@ -28,9 +28,9 @@ class LinkComparison:
     Attributes:
         names: Of its moments.
         own: (k,) by gravity [kg·m or kg].
-        own_std: (k,) deviations.
+        own_std: (k,) standard deviations.
         other: (k,) by the fit.
-        other_std: (k,) deviations; zero where none are known.
+        other_std: (k,) standard deviations; zero where none are known.
         agrees: Whether they are the same within what is known of them.
         angle: From the fit's vector to that of gravity [rad]; None but for two moments that are clearly there.
         ratio: Length by gravity over length by the fit; None where one of them is not clearly there.
@@ -78,7 +78,7 @@ class MomentComparison:
         return all(one.agrees for one in self.links)
 
     def rows(self) -> list[tuple[str, float, float, float, float]]:
-        """Name, value and deviation by gravity, value and deviation by the fit."""
+        """Name, value and standard deviation by gravity, value and standard deviation by the fit."""
         return [
             (name, float(one.own[i]), float(one.own_std[i]), float(one.other[i]), float(one.other_std[i]))
             for one in self.links
@@ -111,8 +111,8 @@ def compare_moments(
 
     Args:
         base: What gravity shows of the robot.
-        own: Value and deviation by gravity, by name.
-        other: Value and deviation of another method; an unknown deviation is zero.
+        own: Value and standard deviation by gravity, by name.
+        other: Value and standard deviation of another method; an unknown standard deviation is zero.
         friction: Torque that friction may have left in the averages, by variable of the joint (q2) [N·m].
         notes: What concerns all of them.
     """
@@ -127,7 +127,7 @@ def compare_moments(
 
 
 def moments_of_fit(base: GravityBase, fit: Fit) -> tuple[dict[str, tuple[float, float]], list[str]]:
-    """The gravity base as a fit has it, with deviations, and what stands in the way of comparing."""
+    """The gravity base as a fit has it, with standard deviations, and what stands in the way of comparing."""
     columns = [column.name for column in base.columns]
     over = np.zeros((base.n, len(fit.beta)))
     for i, index in enumerate(fit.base.independent):
@@ -171,7 +171,7 @@ def _link(
     a, a_std = np.array([own[name] for name in names]).T
     b, b_std = np.array([other[name] for name in names]).T
     length, reference = float(np.linalg.norm(a)), float(np.linalg.norm(b))
-    # A vector that drowns in its deviations has neither direction nor length.
+    # A vector that drowns in its standard deviations has neither direction nor length.
     clear = length > GRAVITY.agreement_std * float(np.linalg.norm(a_std)) and reference > GRAVITY.agreement_std * float(
         np.linalg.norm(b_std)
     )

@@ -40,7 +40,7 @@ class FourierFit:
         coefficients: (n,) [N·m or N; kg·m² or kg].
         covariance: (n, n), with neighboring residuals taken as alike as they are.
         project: (n, n_places) what makes coefficients from averages over both ways; for model columns too.
-        rms: Deviation of the averaged torque from the fit [N·m or N].
+        rms: Residual of the averaged torque [N·m or N].
         condition: Of the fitted functions over the angles covered.
         orders: Fits of every order that was tried.
     """
@@ -62,7 +62,7 @@ class FourierFit:
 
     @property
     def std(self) -> Array:
-        """(n,) deviations of the coefficients."""
+        """(n,) standard deviations of the coefficients."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
@@ -73,7 +73,7 @@ class FourierFit:
         return tuple(range(1, 1 + 2 * self.order))
 
     def harmonic(self, n: int) -> tuple[float, float, float]:
-        """Amplitude of the n-th harmonic, its deviation, and the angle at which it is largest [rad]."""
+        """Amplitude of the n-th harmonic, its standard deviation, and the angle at which it is largest [rad]."""
         i = self.names.index(f"a{n}")
         a, b = self.coefficients[i : i + 2]
         size = math.hypot(a, b)
@@ -321,7 +321,7 @@ class SlowFriction:
     Attributes:
         level: Its mean over the places [N·m or N].
         slope: Friction per weight on the joint, F = F0 + slope |weight|.
-        slope_std: Deviation of the slope; infinite where the weight hardly changes.
+        slope_std: Standard deviation of the slope; infinite where the weight hardly changes.
         change: How much of the friction the slope makes over the weights seen [N·m or N].
     """
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, on_one_thread, record
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.loop_assembly import all_active, assembly
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
+from dynident.experiments.bench import Bounds, home_pose, joint_place
 from dynident.experiments.gravity.structure import GravityBase, SweepStage, gravity_columns, stages
 from dynident.experiments.options import MOST_SWEEP_POSES, GravityOptions
 from dynident.experiments.thresholds import GRAVITY
@@ -25,7 +25,7 @@ RAMP = 1.0  # [s] in which the speed is reached
 REST = 0.5  # [s] at rest before, at the turn and after, in which the arm calms down
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Sweep:
     """A slow motion of one joint, as a `Motion` that a controller can follow.
 
@@ -44,7 +44,6 @@ class Sweep:
     speed: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pose", frozen(self.pose))
         if not (self.upper > self.lower and math.isfinite(self.upper - self.lower)):
             raise InputError(f"a sweep goes from {self.lower:g} to {self.upper:g}; expected a range")
         if not (self.speed > 0.0 and math.isfinite(self.speed)):
@@ -125,7 +124,9 @@ def plan_sweeps(base: GravityBase, options: GravityOptions) -> tuple[list[Sweep]
         options: Joints, poses, span and speed.
     """
     robot = base.robot
-    wanted = None if options.joints is None else tuple(_place(robot, name, "joint to sweep") for name in options.joints)
+    wanted = None
+    if options.joints is not None:
+        wanted = tuple(joint_place(robot, name, "joint to sweep") for name in options.joints)
     given = [_given_pose(robot, one) for one in options.poses]
     notes: list[str] = []
     sweeps: list[Sweep] = []
@@ -138,50 +139,26 @@ def plan_sweeps(base: GravityBase, options: GravityOptions) -> tuple[list[Sweep]
     return sweeps, notes
 
 
-def _place(robot: Robot, name: str, kind: str) -> int:
-    for names in (robot.joint_names, robot.position_names):
-        if name in names:
-            return names.index(name)
-    raise UnknownNameError(kind, name, (*robot.joint_names, *robot.position_names))
-
-
 def _given_pose(robot: Robot, pose: Mapping[str, float]) -> Array:
-    held = home(robot)
+    held, bounds = home_pose(robot), Bounds.of(robot)
     for name, value in pose.items():
         if not math.isfinite(value):
             raise InputError(f"pose: {name} is {value}; expected a finite number")
-        i = _place(robot, name, "joint of a pose")
-        low, high = _limits(robot, i)
+        i = joint_place(robot, name, "joint of a pose")
+        low, high = bounds.lower[i], bounds.upper[i]
         if not low <= value <= high:
             raise InputError(f"pose: {name} is {value:g}, beyond its limits {low:g} to {high:g}")
         held[i] = value
     return held
 
 
-def _limits(robot: Robot, i: int) -> tuple[float, float]:
-    limits = robot.moving_joints[i].limits
-    return -math.inf if limits.lower is None else limits.lower, math.inf if limits.upper is None else limits.upper
-
-
 def _slides(robot: Robot, i: int) -> bool:
     return robot.moving_joints[i].kind == "prismatic"
 
 
-def home(robot: Robot) -> Array:
-    """(n_moving,) the middle of each joint's range; zero for one that can make a whole turn."""
-    if robot.closure is not None:
-        return np.array(robot.closure.reference[list(robot.moving)])
-    middle = np.zeros(len(robot.moving))
-    for i in range(len(middle)):
-        low, high = _limits(robot, i)
-        if math.isfinite(high - low) and high - low < 2.0 * math.pi:
-            middle[i] = 0.5 * (low + high)
-    return middle
-
-
 def _poses(robot: Robot, joint: int) -> list[Array]:
     """The home pose, and those with one or two of the held joints elsewhere; few changes first."""
-    middle = home(robot)
+    middle, bounds = home_pose(robot), Bounds.of(robot)
     changes: list[list[tuple[int, float]]] = [[]]
     held = [i for i in range(len(middle)) if i != joint and not _slides(robot, i)]
     for count in (1, 2):
@@ -192,8 +169,7 @@ def _poses(robot: Robot, joint: int) -> list[Array]:
     for pose, change, row in zip(poses, changes, range(len(changes)), strict=True):
         for i, by in change:
             pose[i] += by
-            low, high = _limits(robot, i)
-            fine[row] &= low + _MARGIN <= pose[i] <= high - _MARGIN
+            fine[row] &= bounds.lower[i] + _MARGIN <= pose[i] <= bounds.upper[i] - _MARGIN
     if robot.closure is not None:
         fine &= assembly(robot).pivots(all_active(robot, poses)) > _CLEAR
     fine[0] = True
@@ -201,12 +177,12 @@ def _poses(robot: Robot, joint: int) -> list[Array]:
 
 
 def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], options: GravityOptions) -> list[Sweep]:
-    limits = robot.moving_joints[joint].limits
+    bounds = Bounds.of(robot)
     slow = (options.speed or SPEED) * (SLIDE_SPEED if _slides(robot, joint) else 1.0)
-    if options.speed is None and limits.velocity is not None:
-        slow = min(slow, _SHARE * limits.velocity)
+    if options.speed is None:
+        slow = min(slow, _SHARE * float(bounds.speed[joint]))
     half = _half(robot, joint, options) + slow * RUN_IN
-    low, high = _limits(robot, joint)
+    low, high = float(bounds.lower[joint]), float(bounds.upper[joint])
     found = []
     for pose in poses:
         lower, upper = max(low + _MARGIN, pose[joint] - half), min(high - _MARGIN, pose[joint] + half)

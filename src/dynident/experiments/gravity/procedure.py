@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.dynamics.evaluate import joint_torque, mass_matrix
 from dynident.errors import InputError
-from dynident.experiments.bench import Bench, Bounds, Run
+from dynident.experiments.bench import Bench, Bounds, Run, home_pose
 from dynident.experiments.gravity.fourier import (
     HIGHEST,
     FourierFit,
@@ -18,7 +18,7 @@ from dynident.experiments.gravity.fourier import (
     fourier_fit,
     solve_moments,
 )
-from dynident.experiments.gravity.plan import RUN_IN, Steady, Sweep, describe, home, plan_sweeps
+from dynident.experiments.gravity.plan import RUN_IN, Steady, Sweep, describe, plan_sweeps
 from dynident.experiments.gravity.result import GravityMoments, refuse_narrow, remarks
 from dynident.experiments.gravity.slow_runs import SlowRun, moves, slow_run, speeds, swept_alone
 from dynident.experiments.gravity.structure import (
@@ -152,7 +152,7 @@ def _names_of(robot: Robot, j: int) -> set[str]:
 def _spring(bench: Bench) -> Control:
     """The default controller; slower where samples are far apart."""
     robot = bench.robot
-    own = np.diagonal(mass_matrix(robot, home(robot)[None])[0])
+    own = np.diagonal(mass_matrix(robot, home_pose(robot)[None])[0])
     if not (own > 0.0).all():
         raise InputError(
             f"robot {robot.name}: joint {robot.joint_names[int(np.argmin(own))]} moves no inertia, and no controller "
@@ -246,7 +246,7 @@ def _fit_run(base: GravityBase, run: SlowRun, order: Order) -> FourierFit:
     """The fit of a run whose coefficients count, with those of every order that was tried."""
     robot = base.robot
     inertial = inertial_columns(robot, run)
-    if robot.joints[robot.active[robot.moving[run.joint]]].kind == "prismatic":
+    if robot.moving_joints[run.joint].kind == "prismatic":
         columns = run.half_sum(gravity_columns(robot, run.q)[:, run.joint])
         if np.ptp(columns, axis=0).max() > 1e-3 * np.abs(columns).max():
             raise ExperimentError(

@@ -149,7 +149,7 @@ def _doubts(base: GravityBase, fit: FourierFit) -> list[str]:
     if fit.order and fit.orders[0].condition > GRAVITY.narrow_condition:
         found.append(
             f"its range of {np.degrees(np.ptp(run.angle)):.0f} degrees is narrow (condition "
-            f"{fit.orders[0].condition:.0f}); offset and moment lean on each other, see the deviations"
+            f"{fit.orders[0].condition:.0f}); offset and moment lean on each other, see the standard deviations"
         )
     if fit.friction.loaded:
         found.append(
@@ -170,7 +170,7 @@ def _harmonics(base: GravityBase, one: FourierFit) -> list[str]:
         gone = math.sqrt(max(one.orders[0].rms ** 2 - fit.rms**2, 0.0))
         if gone > GRAVITY.harmonic_share * first and size > GRAVITY.harmonic_std * std and fit.order > one.order:
             found.append(
-                f"harmonic {fit.order} of {size:.3g} N·m (deviation {std:.2g}) takes the residual from "
+                f"harmonic {fit.order} of {size:.3g} N·m (standard deviation {std:.2g}) takes the residual from "
                 f"{one.orders[0].rms:.2g} to {fit.rms:.2g} N·m, and rigid links have none: springs, cables, gears or "
                 "an axis that is not where the robot file says; see --order"
             )

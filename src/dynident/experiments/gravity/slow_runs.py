@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import functools
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen
+from dynident.arrays import Array, Mask, record
+from dynident.experiments.bench import Samples, unbroken_stretches
 from dynident.experiments.protocol import ExperimentError
-from dynident.experiments.steady import Samples, unbroken_stretches
 from dynident.experiments.thresholds import GRAVITY
 
 MOST_PLACES, FEWEST_PLACES = 60, 8  # angles at which both ways are compared
@@ -18,7 +18,7 @@ _OSCILLATION = 5.0  # parts of the range, gone at full velocity, over which an o
 _STEADY = 1e-6  # share of v²/range below which an acceleration is rounding
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class SlowRun:
     """Samples of one joint that goes both ways while the others are held: at constant velocity, or in oscillation.
 
@@ -37,7 +37,6 @@ class SlowRun:
         speeds: Mean speed ahead and back.
         sticking: Share of the time between the ends at which it stood still.
         oscillates: Whether its velocity changes all the time; else it cruises.
-        n_places: Number of places.
     """
 
     label: str
@@ -51,12 +50,11 @@ class SlowRun:
     speeds: tuple[float, float]
     sticking: float
     oscillates: bool = False
-    n_places: int = field(default=0)
 
-    def __post_init__(self) -> None:
-        for name in ("q", "tau", "velocity", "acceleration"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "n_places", int(self.place.max()) + 1)
+    @functools.cached_property
+    def n_places(self) -> int:
+        """Number of places."""
+        return int(self.place.max()) + 1
 
     @property
     def angle(self) -> Array:

@@ -19,26 +19,24 @@ from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.model import (
     PoseEquations,
     SwingModel,
+    equations_about,
     gauss_newton,
-    local,
     nominals,
-)
-from dynident.experiments.oscillation.stage import (
-    StageResult,
-    duration_for,
-    estimate_groups,
-    refuse,
 )
 from dynident.experiments.oscillation.swings import (
     AHEAD,
     NaturalControl,
+    StageResult,
     Swing,
     amplitude_for,
+    duration_for,
+    estimate_groups,
     mixed_start,
     natural_modes,
     quantum_of,
+    refuse,
     swing as run_swing,
-    top,
+    upright_pose,
 )
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.thresholds import OSCILLATION
@@ -73,7 +71,7 @@ def run_gravity_stage(
         ExperimentError: When it falls at once, does not swing, has no upright pose or needs too much torque.
     """
     how = options or OscillationOptions()
-    search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
+    search = GravitySearch(bench, model, how, upright_pose(model, bench.bounds, pose))
     found, values = None, search.begin()
     for number in range(how.rounds):
         before = values
@@ -122,7 +120,7 @@ class GravitySearch:
 
     def round(self, values: Array, factor: float, number: int) -> bool:
         """One swing with every weight raised, and one for each weight raised less; False if the first one falls."""
-        about = local(self.model, self.pose)
+        about = equations_about(self.model, self.pose)
         felt = [k for k in range(len(values)) if values[k] and self.felt(about, k)]
         label = f"gravity-{number + 1}"
         if not self._measure(factor * values, values, f"{label}-1"):
@@ -171,7 +169,7 @@ class GravitySearch:
         error = self.model.weight(values) - self.model.weight(sent)
         pose = self.pose
         for _ in range(4):
-            about = local(self.model, pose)
+            about = equations_about(self.model, pose)
             step = np.linalg.lstsq(about.stiffness @ error, about.weight @ error, rcond=1e-9)[0]
             pose = pose - np.clip(step, -0.2, 0.2)
         return np.asarray(pose) if np.abs(pose - self.pose).max() < OSCILLATION.far_distance else self.pose
@@ -179,7 +177,7 @@ class GravitySearch:
     def swing(self, sent: Array, values: Array, label: str, longer: float = 1.0) -> Swing:
         """A swing with every mode in it, long enough for the slowest one if `values` are about right."""
         target = self.balance(sent, values) + self.offset
-        about = local(self.model, target)
+        about = equations_about(self.model, target)
         mass = about.mass @ self.model.chi
         stiffness = about.stiffness @ (self.model.weight(values) - self.model.weight(sent))
         squares = natural_modes(mass, stiffness)[0]

@@ -25,18 +25,23 @@ from dynident.experiments.oscillation.modal_equations import (
     choose_set_points,
     evidence_of,
     gains,
-    parts_of,
+    group_equations,
     sizes_of,
     slopes_of,
 )
 from dynident.experiments.oscillation.model import SwingModel, linear_least_squares, nominals
-from dynident.experiments.oscillation.stage import (
+from dynident.experiments.oscillation.swings import (
+    NaturalControl,
     StageResult,
+    Swing,
+    amplitude_for,
     duration_for,
     estimate_groups,
+    mixed_start,
+    quantum_of,
     refuse,
+    swing,
 )
-from dynident.experiments.oscillation.swings import NaturalControl, Swing, amplitude_for, mixed_start, quantum_of, swing
 from dynident.experiments.thresholds import OSCILLATION
 from dynident.information.parameter_estimate import ParameterEstimate
 
@@ -111,7 +116,7 @@ class InertiaSearch:
         weights: StageResult | None,
     ) -> None:
         self.bench, self.model, self.how, self.kp, self.poses, self.weights = bench, model, how, kp, poses, weights
-        self.parts = [parts_of(model, pose) for pose in poses]
+        self.parts = [group_equations(model, pose) for pose in poses]
         self.amplitude = amplitude_for(0.0, SMALLER if how.amplitude is None else how.amplitude)
         self.evidence: list[Evidence] = []
         self.steps: list[Swing] = []
@@ -128,7 +133,7 @@ class InertiaSearch:
                 one, kp = self._weighing(pose, values, kp, f"weigh-{number + 1}-{place + 1}")
                 mean = _windowed_mean(one.run.q)
                 torque = slopes_of(one.control, mean, self.bench.plant.sample_time)[0]
-                about = parts_of(self.model, mean)
+                about = group_equations(self.model, mean)
                 spring = kp * about.mass_of(np.append(1.0, values))
                 columns.append(np.linalg.solve(spring, about.weight[:, 1 : 1 + first]))
                 right.append(np.linalg.solve(spring, torque - about.weight[:, 0]))

@@ -18,7 +18,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import joint_torque
 from dynident.experiments.bench import Bounds
-from dynident.experiments.oscillation.model import PoseEquations, SwingModel, local, nominals
+from dynident.experiments.oscillation.model import PoseEquations, SwingModel, equations_about, nominals
 from dynident.experiments.oscillation.modes import ComplexArray, Modes
 from dynident.experiments.oscillation.swings import NaturalControl, Swing
 from dynident.plant.protocol import Reading
@@ -30,9 +30,9 @@ _STEP = 1e-5  # [rad, m, rad/s or m/s] of difference quotients of the law
 _WALK = 0.6  # 6/5 for a straight line through a random walk, times half of its variance for the phase
 
 
-def parts_of(model: SwingModel, pose: Array) -> PoseEquations:
+def group_equations(model: SwingModel, pose: Array) -> PoseEquations:
     """The equations of a robot about a pose: what no group changes, then slopes by its gravity and inertia groups."""
-    about, gravity, both = local(model, pose), model.gravity, (*model.gravity, *model.inertia)
+    about, gravity, both = equations_about(model, pose), model.gravity, (*model.gravity, *model.inertia)
     heavy = np.array([one.direction for one in gravity]).reshape(len(gravity), -1)
     moved = np.array([one.direction for one in both])
     if model.lumped:
@@ -122,7 +122,7 @@ def evidence_of(one: Swing, sample_time: float) -> Evidence:
     """The equations of a swing that has modes."""
     assert one.modes is not None
     modes, n = one.modes, len(one.modes.mean)
-    parts = parts_of(one.control.model, np.asarray(modes.mean))
+    parts = group_equations(one.control.model, np.asarray(modes.mean))
     torque, A_q, A_v = slopes_of(one.control, np.asarray(modes.mean), sample_time)
     columns, right = [], []
     for s, a in zip(modes.poles, modes.shape, strict=True):
@@ -251,7 +251,7 @@ def choose_set_points(
     rng = np.random.default_rng(1)
     near, far = np.maximum(lower + margin, middle - _WIDE), np.minimum(upper - margin, middle + _WIDE)
     poses = [middle, *rng.uniform(near, far, (_CANDIDATES, n))]
-    parts = [parts_of(model, pose) for pose in poses]
+    parts = [group_equations(model, pose) for pose in poses]
     slopes = [design(one, known, kp)[:, first if weighed else 0 :] for one in parts]
     chosen, all_of_them = [0], _rank(np.concatenate(slopes))
     wanted = _count_wanted(n, 0 if weighed else first, len(model.inertia))

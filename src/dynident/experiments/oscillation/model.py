@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, on_one_thread, record
+from dynident.arrays import Array, Mask, on_one_thread, record
 from dynident.dynamics.evaluate import columns, joint_torque, parameters, regressor
 from dynident.errors import InputError, SingularError
 from dynident.identifiability.base import base_parameters
@@ -19,7 +19,7 @@ _NEW = 1e-8  # share of a column that others must leave open
 _STEP = 1e-4  # [rad or m] of difference quotients of the weight: their error is its square
 
 
-@dataclass(frozen=True)
+@record
 class ParameterGroup:
     """Parameters that change together.
 
@@ -36,11 +36,6 @@ class ParameterGroup:
     nominal: float
     direction: Array
     relation: Array | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "direction", frozen(self.direction))
-        if self.relation is not None:
-            object.__setattr__(self, "relation", frozen(self.relation))
 
 
 @record
@@ -166,7 +161,7 @@ class PoseEquations:
         return np.tensordot(values, np.moveaxis(self.stiffness, -1, 0), 1)
 
 
-def local(model: SwingModel, pose: Array) -> PoseEquations:
+def equations_about(model: SwingModel, pose: Array) -> PoseEquations:
     """The equations of a robot about a pose, by standard parameter."""
     n = len(pose)
     rest, unit = np.zeros((1, n)), np.eye(n)

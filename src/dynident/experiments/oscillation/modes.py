@@ -22,17 +22,17 @@ class Modes:
     Attributes:
         square: (n_modes,) rising: \|s\|², the squared natural frequency [1/s²]; viscous friction does not change
             the product of all of them.
-        square_std: (n_modes,) their deviations.
+        square_std: (n_modes,) their standard deviations.
         decay: (n_modes,) real part of s [1/s]; negative for a swing that dies away.
         size: (n_modes, n_joints) amplitude at the start [rad or m].
         shape: (n_modes, n_joints) complex amplitudes at the start: a joint moves by the real part of shape e^{s t}.
         mean: (n_joints,) the position that the joints swing about.
-        mean_std: (n_joints,) its deviations.
+        mean_std: (n_joints,) its standard deviations.
         noise: (n_joints,) root mean square of what the modes leave of single samples [rad or m].
         covariance: Of all numbers of the fit: decay and frequency of each mode; then for each joint its mean, and the
             real and the negative imaginary part of its shape in each mode.
         log_product: Logarithm of the product of the squares.
-        log_product_std: Its deviation.
+        log_product_std: Its standard deviation.
         residual: Root mean square of what the modes leave [rad or m].
     """
 

@@ -14,9 +14,17 @@ from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.options import OscillationOptions
 from dynident.experiments.oscillation.gravity_stage import ADVICE, GravitySearch, run_gravity_stage
 from dynident.experiments.oscillation.inertia_stage import run_inertia_stage
-from dynident.experiments.oscillation.model import SwingModel, local, swing_model
-from dynident.experiments.oscillation.stage import StageResult, estimate_groups, refuse
-from dynident.experiments.oscillation.swings import NaturalControl, NoTopError, Swing, slow_start, top
+from dynident.experiments.oscillation.model import SwingModel, equations_about, swing_model
+from dynident.experiments.oscillation.swings import (
+    NaturalControl,
+    NoTopError,
+    StageResult,
+    Swing,
+    estimate_groups,
+    refuse,
+    slow_start,
+    upright_pose,
+)
 from dynident.experiments.protocol import Experiment, ExperimentError, ExperimentResult, Values, merge_estimates
 from dynident.experiments.thresholds import OSCILLATION
 from dynident.options import keywords
@@ -55,20 +63,20 @@ def creep(
     if not 0.0 < finest < 0.1:
         raise InputError(f"finest is {finest}; expected a step of a factor between 0 and 0.1")
     how = options or OscillationOptions()
-    search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
+    search = GravitySearch(bench, model, how, upright_pose(model, bench.bounds, pose))
     values = search.begin()
     found, std = values.copy(), np.full(len(values), np.inf)
-    about = local(model, search.pose)
+    about = equations_about(model, search.pose)
     for k in range(len(values)):
         if not (values[k] and search.felt(about, k)):
             continue
-        low, high = _crept(search, values, k, finest)
+        low, high = _bracket_fall(search, values, k, finest)
         found[k] = 0.5 * (low + high) * values[k]
         std[k] = 0.5 * (high - low) * abs(values[k])  # a fall that is slower than a run had patience for widens it
     return _result(search, "creep", found, std)
 
 
-def _crept(search: GravitySearch, values: Array, k: int, finest: float) -> tuple[float, float]:
+def _bracket_fall(search: GravitySearch, values: Array, k: int, finest: float) -> tuple[float, float]:
     """The factor at which the arm falls and the last one at which it did not."""
     high, step = search.how.factor, 0.1
 
@@ -94,7 +102,7 @@ def _slow_swing(search: GravitySearch, sent: Array, values: Array, k: int, step:
     """A swing in the mode that is about to fall, for as long as a fall takes if the weight is too low by a step."""
     model = search.model
     target = search.balance(sent, values) + search.offset
-    about = local(model, target)
+    about = equations_about(model, target)
     mass = about.mass @ model.chi
     stiffness = about.stiffness @ (model.weight(values) - model.weight(sent))
     lower = sent.copy()
@@ -136,7 +144,7 @@ def random_walk(
     if not 0.0 < finest < 0.1 or runs < 1:
         raise InputError(f"finest is {finest}, runs is {runs}; expected a step between 0 and 0.1 and at least one run")
     how = options or OscillationOptions()
-    search = GravitySearch(bench, model, how, top(model, bench.bounds, pose))
+    search = GravitySearch(bench, model, how, upright_pose(model, bench.bounds, pose))
     begun = search.begin()
     rng, sizes = np.random.default_rng(seed), np.where(begun != 0.0, 0.25, 0.0)
     sent, best = how.factor * begun, np.inf

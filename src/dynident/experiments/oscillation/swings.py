@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,15 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, Mask, frozen, record
 from dynident.dynamics.evaluate import energy_regressor, gravity_torque
 from dynident.dynamics.kernels import torque_law
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.options import OscillationOptions
-from dynident.experiments.oscillation.model import PoseEquations, SwingModel, local
+from dynident.experiments.oscillation.model import ParameterGroup, PoseEquations, SwingModel, equations_about
 from dynident.experiments.oscillation.modes import Modes, fit_modes
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.thresholds import OSCILLATION
+from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.plant.controllers import Quantity
 from dynident.plant.protocol import Reading
 
@@ -33,7 +35,7 @@ class NaturalControl:
 
     With kp = 0 it is the open loop of the gravity stage. A torque that acts late feeds energy into the swing (a delay d
     of a spring k is a damper of -k d), so the law is worked out for the state that the machine will have when the
-    torque is reached: one sample ahead, with the speed as measured and the acceleration u.
+    torque is reached: one sample ahead, with the velocity as measured and the acceleration u.
 
     Args:
         model: The model.
@@ -70,8 +72,8 @@ class NaturalControl:
         if not np.any(self.kp):
             return np.array(self._law(*(q + h * dq).tolist(), *dq.tolist(), *[0.0] * len(q)))
         push = self._push(q)
-        later, speed = q + h * dq + AHEAD * h * h * push, dq + h * push
-        return np.array(self._law(*later.tolist(), *speed.tolist(), *self._push(later).tolist()))
+        later, velocity = q + h * dq + AHEAD * h * h * push, dq + h * push
+        return np.array(self._law(*later.tolist(), *velocity.tolist(), *self._push(later).tolist()))
 
     def _push(self, q: Array) -> Array:
         """u, the acceleration that is asked for."""
@@ -107,7 +109,7 @@ def quantum_of(q: Array) -> float:
     return found if repeated > 0.02 else 0.0
 
 
-def top(model: SwingModel, bounds: Bounds, near: Array | None = None) -> Array:
+def upright_pose(model: SwingModel, bounds: Bounds, near: Array | None = None) -> Array:
     """The pose at which the model's weight stands upright in every joint: over-compensated, it swings there.
 
     Args:
@@ -144,7 +146,7 @@ def _check_felt(model: SwingModel, poses: Array) -> None:
     Raises:
         NoTopError: Naming them, with what to do.
     """
-    about = [local(model, pose) for pose in poses]
+    about = [equations_about(model, pose) for pose in poses]
     torque = np.max([np.abs(one.weight @ model.chi) for one in about], axis=0)
     slope = np.max([np.abs(np.diag(one.stiffness @ model.chi)) for one in about], axis=0)
     which = dict(zip(model.robot.joint_names, model.robot.position_names, strict=True))
@@ -194,7 +196,7 @@ def _uphill(model: SwingModel, start: Array) -> Array | None:
     found = minimize(lambda pose: -_height(model, pose), start, jac=slope, method="BFGS", options={"gtol": 1e-6})
     pose = np.asarray(found.x)
     for _ in range(5):
-        about = local(model, pose)
+        about = equations_about(model, pose)
         K = about.stiffness @ model.chi
         if np.linalg.eigvalsh(0.5 * (K + K.T)).max() > -OSCILLATION.flat_share * max(np.abs(K).max(), 1e-9):
             return None
@@ -262,7 +264,7 @@ class Swing:
     @cached_property
     def about(self) -> PoseEquations:
         """The equations about its mean position, by standard parameter."""
-        return local(self.control.model, np.asarray(self.fitted.mean))
+        return equations_about(self.control.model, np.asarray(self.fitted.mean))
 
     @property
     def tilt(self) -> float:
@@ -381,3 +383,75 @@ def turns(x: Array, band: float) -> int:
     """How often a signal changes sides, counted only beyond a band about zero."""
     sides = np.sign(x[np.abs(x) > band])
     return int(np.count_nonzero(np.diff(sides)))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A stage: what its swings found.
+
+_SHORTEST, _LONGEST = 2.0, 120.0  # [s]
+
+
+@record
+class StageResult:
+    """What a stage found.
+
+    Attributes:
+        name: "gravity" or "inertia".
+        search: How it was searched.
+        groups: The groups.
+        estimate: Their values; not determined where the swings do not show them.
+        steps: Every swing.
+        notes: Facts for people.
+        warnings: Doubts.
+        poses: (n_poses, n_moving) where it swung [rad or m].
+    """
+
+    name: str
+    search: str
+    groups: tuple[ParameterGroup, ...]
+    estimate: ParameterEstimate
+    steps: tuple[Swing, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    poses: Array
+
+    @property
+    def values(self) -> Array:
+        """(n_groups,)."""
+        return self.estimate.values
+
+    @property
+    def std(self) -> Array:
+        """(n_groups,) standard deviations; infinite where the swings do not determine a group."""
+        return self.estimate.std
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "stage": self.name,
+            "search": self.search,
+            "groups": [one.name for one in self.groups],
+            "nominal": [one.nominal for one in self.groups],
+            "poses": self.poses.tolist(),
+            "notes": list(self.notes),
+            "steps": [one.as_dict() for one in self.steps],
+        }
+
+
+def duration_for(square: float, periods: float, sample_time: float) -> float:
+    """Time for so many periods of a squared frequency, within reason [s]."""
+    length = periods * 2.0 * np.pi / np.sqrt(max(square, 1e-6))
+    return float(np.clip(length, max(_SHORTEST, 50 * sample_time), _LONGEST))
+
+
+def refuse(stage: str, one: Swing, advice: str) -> ExperimentError:
+    """The error of a stage that cannot go on."""
+    return ExperimentError(f"{stage} stage, run {one.run.label}: the machine {one.why}; {advice}")
+
+
+def estimate_groups(
+    groups: Sequence[ParameterGroup], values: Array, covariance: Array, determined: Mask
+) -> ParameterEstimate:
+    """Values of groups (n_groups,) as an estimate."""
+    names, units = tuple(x.name for x in groups), tuple(x.unit for x in groups)
+    return ParameterEstimate(names, units, values, covariance, determined)

@@ -10,7 +10,7 @@ import numpy as np
 from dynident.arrays import Array, record
 from dynident.errors import InputError
 from dynident.experiments.bench import Bounds
-from dynident.experiments.oscillation.model import SwingModel, local, swing_model
+from dynident.experiments.oscillation.model import SwingModel, equations_about, swing_model
 from dynident.information.parameter_estimate import text_table
 from dynident.robot.model import Robot
 
@@ -91,7 +91,7 @@ def sensitivity(
         if not (np.isfinite(number) and number > 0.0):
             raise InputError(f"{name} is {number}; expected a positive number")
     model = swing_model(robot, values)
-    about = local(model, _heaviest(model) if pose is None else pose)
+    about = equations_about(model, _heaviest(model) if pose is None else pose)
     errors = error * np.array(SHRINK)
     held, pushed = about.weight @ model.chi, kp * (about.mass @ model.chi).sum(axis=1)
     torque = [float(np.linalg.norm(held - e * pushed)) for e in errors]

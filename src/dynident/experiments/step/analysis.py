@@ -60,7 +60,7 @@ def analyze_steps(
     if not records:
         raise InputError("a step test needs at least one recorded step")
     own = motors.for_joints(robot.joint_names)
-    counts = _counts(robot, records)
+    resolution = _resolution(robot, records)
     found = []
     for group in configurations(robot, records):
         motor, gain = group[0].motor, float(own.gain[group[0].motor])
@@ -70,7 +70,7 @@ def analyze_steps(
         enough = len(group) > 1 and differing([one.voltage for one in group])
         if enough and terms is None:
             names = [_what(robot, one) for one in group]
-            known = Description(robot, own, motor, group[0].pose, values, how.weight_std, counts)
+            known = Description(robot, own, motor, group[0].pose, values, how.weight_std, resolution)
             config = torque_balance(known, group, names)
         else:
             config = _by_constants(robot, group, gain, float(own.lag[motor]), terms, combined=enough)
@@ -94,16 +94,15 @@ def _what(robot: Robot, record: StepRecord) -> str:
     return f"joint {robot.joint_names[record.motor]}, {record.voltage:.4g} V ({record.label})"
 
 
-def _counts(robot: Robot, records: Sequence[StepRecord]) -> dict[int, float]:
-    """Resolution of the encoders: the smallest step of each joint in the records in which it was driven."""
-    found: dict[int, float] = {}
+def _resolution(robot: Robot, records: Sequence[StepRecord]) -> Array:
+    """(n_moving,) of the encoders: the smallest step of each joint in the records in which it was driven."""
+    found = np.full(len(robot.moving), np.nan)
     for record in records:
         jumps = np.abs(np.diff(record.joints(robot), axis=0))
         for joint in np.flatnonzero(np.abs(directions(robot)[record.motor]) > 0.0):
             least = float(np.min(jumps[:, joint][jumps[:, joint] > 1e-12], initial=np.inf))
-            found[int(joint)] = min(found.get(int(joint), np.inf), least)
-    coarsest = max((x for x in found.values() if np.isfinite(x)), default=0.0)
-    return {joint: found.get(joint, coarsest) for joint in range(len(robot.moving))}
+            found[joint] = np.fmin(found[joint], least)
+    return np.where(np.isnan(found), np.max(found[np.isfinite(found)], initial=0.0), found)
 
 
 def _by_constants(

@@ -10,7 +10,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.experiments.step.integrals import Description, StepIntegrals, step_integrals
 from dynident.experiments.step.records import StepRecord
-from dynident.experiments.step.response import StepResponse, alike, joint_estimate
+from dynident.experiments.step.response import StepResponse, joint_estimate, variance_inflation
 from dynident.experiments.step.result import Configuration
 from dynident.experiments.thresholds import STEP
 
@@ -137,7 +137,9 @@ def _estimate(rows: Sequence[StepIntegrals], *, both: bool, late: bool) -> _Fit:
         left = (X @ beta - y) / (rough[0] * noise)
         misfit = float(np.sqrt(left @ left / max(len(left) - len(beta), 1)))
         # Neighboring residuals that are alike count as fewer.
-        widened = max(1.0, misfit) * float(np.sqrt(np.mean([alike(part) for part in np.split(left, _ends(rows))])))
+        widened = max(1.0, misfit) * float(
+            np.sqrt(np.mean([variance_inflation(part) for part in np.split(left, _ends(rows))]))
+        )
         # Weight that is further off than described says itself how far.
         stretch *= max(1.0, float(np.sqrt(np.mean(beta[weights] ** 2)))) if weights.stop > weights.start else 1.0
     n, count = weights.start, len(rows)

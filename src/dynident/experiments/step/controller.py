@@ -64,7 +64,7 @@ class StepController:
         self._gain = own.gain
         self._emf = np.asarray(own.back_emf)
         moving = list(robot.moving)
-        self._coupling, self._zero = robot.coupling[np.ix_(moving, moving)], robot.zero[moving]
+        self._coupling, self._zero = robot.moving_coupling, robot.zero[moving]
 
     def start(self, sample_time: float) -> None:
         """Work out the stiffness of the hold and the weight along the motion."""

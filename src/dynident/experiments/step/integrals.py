@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import gravity_torque, mass_matrix, regressor
 from dynident.dynamics.terms import all_columns, resolve_terms
-from dynident.experiments.options import StepOptions
 from dynident.experiments.protocol import ExperimentError
 from dynident.experiments.step.poses import directions, feels_gravity, motor_inertia
 from dynident.experiments.step.records import StepRecord, driven_positions
@@ -74,16 +72,16 @@ class Description:
         pose: (n_moving,) at which its inertia is wanted [rad or m].
         values: A value set; None for the robot's own.
         std: Relative standard deviation of its masses, centers and inertias.
-        counts: Resolution of the encoders by place in `robot.joint_names` [rad or m].
+        resolution: (n_moving,) counts of the encoders [rad or m].
     """
 
     robot: Robot
     motors: Motors
     motor: int
     pose: Array
-    values: str | None = None
-    std: float = StepOptions.weight_std
-    counts: Mapping[int, float] = field(default_factory=dict)
+    values: str | None
+    std: float
+    resolution: Array
 
     @property
     def gain(self) -> float:
@@ -94,11 +92,6 @@ class Description:
     def lag(self) -> float:
         """L/R, by which the current is late [s]."""
         return float(self.motors.for_joints(self.robot.joint_names).lag[self.motor])
-
-    @property
-    def resolution(self) -> Array:
-        """Counts as an array, (n_moving,)."""
-        return np.array([self.counts.get(joint, 0.0) for joint in range(len(self.robot.moving))])
 
     def pose_variance(self) -> float:
         """Of the inertia, by rounded positions of the held joints."""
@@ -144,15 +137,14 @@ class Description:
 
     def tilt(self, record: StepRecord) -> float:
         """Standard deviation of the weight, by rounded positions of the held joints."""
-        steps = self.resolution
+        steps = self.resolution.copy()
         steps[self.motor] = 0.0  # it moves: what its encoder rounds averages out
         change = self.weight(record.pose + np.diag(steps)) - self.weight(record.pose[None])
         return float(_ROUNDED * np.linalg.norm(change))
 
     def hidden(self, q: Array) -> Array:
         """Standard deviation of what held joints that move within their encoders' counts take, (n_samples,)."""
-        moving = list(self.robot.moving)
-        steps = np.abs(self.robot.coupling[np.ix_(moving, moving)]) @ self.resolution
+        steps = np.abs(self.robot.moving_coupling) @ self.resolution
         return np.asarray(_ROUNDED * np.linalg.norm(self.couplings(q) * steps, axis=1))
 
 
@@ -167,7 +159,7 @@ def step_integrals(known: Description, record: StepRecord, what: str) -> StepInt
     Raises:
         ExperimentError: When it did not move, or not long enough in one direction.
     """
-    time, motor = record.time, record.motor
+    time = record.time
     q = _joints(known, record)
     first = first_moving(record.position, time, record.step, what)
     last, sign = _one_way(record.position, first)
@@ -182,9 +174,10 @@ def step_integrals(known: Description, record: StepRecord, what: str) -> StepInt
     theta = record.position - start
     drive = known.gain * _held_twice(time, record.held(known.robot, known.gain, known.values), begin, known.lag)
     held = _held_joints(known, time, q)
-    noise = max(position_noise(theta[first:last]), _ROUNDED * known.counts.get(motor, 0.0), 1e-9)
+    count = float(known.resolution[record.motor])
+    noise = max(position_noise(theta[first:last]), _ROUNDED * count, 1e-9)
     # Readings that are rounded repeat one another; noisy ones average out.
-    averaged = noise / float(np.sqrt(len(resting))) if noise > known.counts.get(motor, 0.0) else noise
+    averaged = noise / float(np.sqrt(len(resting))) if noise > count else noise
     return StepIntegrals(
         begin=begin,
         fitted=np.arange(first, last, dtype=np.intp),

@@ -26,9 +26,8 @@ _LONGEST = 2.0  # [rad or m] from the middle of its range that a test starts, at
 
 
 def directions(robot: Robot) -> Array:
-    """Joint speeds when one motor turns at unit speed and the others stand, (n_motors, n_moving)."""
-    moving = list(robot.moving)
-    return np.asarray(np.linalg.inv(robot.coupling[np.ix_(moving, moving)]).T, dtype=np.float64)
+    """Joint velocities when one motor turns at unit velocity and the others stand, (n_motors, n_moving)."""
+    return np.asarray(np.linalg.inv(robot.moving_coupling).T, dtype=np.float64)
 
 
 def inertial_terms(robot: Robot, values: Values = None) -> tuple[str, ...]:
@@ -41,11 +40,11 @@ def inertial_terms(robot: Robot, values: Values = None) -> tuple[str, ...]:
 def inertia_rows(robot: Robot, q: ArrayLike, motor: int, terms: Sequence[str] = ("rigid", "Ia")) -> Array:
     """Rows h of Me = h chi, the inertia that a motor feels with the others locked, (n_samples, n_columns).
 
-    It is twice the kinetic energy at unit speed: for a robot without couplings, the diagonal of the mass matrix.
+    It is twice the kinetic energy at unit velocity: for a robot without couplings, the diagonal of the mass matrix.
     """
     poses = np.atleast_2d(np.asarray(q, dtype=np.float64))
-    speed = np.broadcast_to(directions(robot)[motor], poses.shape)
-    return 2.0 * energy_regressor(robot, poses, speed, terms, "kinetic")
+    velocity = np.broadcast_to(directions(robot)[motor], poses.shape)
+    return 2.0 * energy_regressor(robot, poses, velocity, terms, "kinetic")
 
 
 def motor_inertia(robot: Robot, q: ArrayLike, motor: int, values: Values = None) -> Array:
@@ -61,16 +60,16 @@ def motor_friction(robot: Robot, motor: int, values: Values, direction: float = 
         robot: The robot.
         motor: The motor.
         values: A value set.
-        direction: Sign of its speed, for a Coulomb friction that includes the offset; 0 without.
+        direction: Sign of its velocity, for a Coulomb friction that includes the offset; 0 without.
     """
-    speed = directions(robot)[motor][None]
-    still = np.zeros_like(speed)
+    velocity = directions(robot)[motor][None]
+    still = np.zeros_like(velocity)
     both = []
     for terms in ("Fv", "Fc"):
-        row = regressor(robot, still, speed, still, terms)[0, motor]
+        row = regressor(robot, still, velocity, still, terms)[0, motor]
         both.append(float(row @ parameters(robot, terms, values)))
     if direction:
-        row = regressor(robot, still, speed, still, "Fo")[0, motor]
+        row = regressor(robot, still, velocity, still, "Fo")[0, motor]
         both[1] += direction * float(row @ parameters(robot, "Fo", values))
     return both[0], both[1]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array, Mask
-from dynident.errors import InputError, UnknownNameError
+from dynident.errors import InputError
 from dynident.experiments.bench import Bench, Bounds, Run
 from dynident.experiments.options import StepOptions
 from dynident.experiments.protocol import Experiment, ExperimentError
@@ -30,6 +30,7 @@ from dynident.experiments.step.response import first_moving
 from dynident.experiments.step.result import StepResult
 from dynident.experiments.thresholds import STEP
 from dynident.logs.log import Log
+from dynident.motion.limits import joint_place
 from dynident.options import keywords
 from dynident.plant.drives import Motors
 from dynident.plant.protocol import Reading
@@ -96,8 +97,8 @@ class StepExperiment(Experiment[StepPlan, list[StepRecord], StepResult]):
         robot, how = self.robot, self.options
         tested = self._tested_motors()
         for motor in tested:
-            if no_constants(robot, motor, how.terms):
-                raise ExperimentError(no_constants(robot, motor, how.terms))
+            if reason := no_constants(robot, motor, how.terms):
+                raise ExperimentError(reason)
         balance = {motor: not carries_no_weight(robot, motor, how.values) for motor in tested}
         plan = StepPlan({}, (), balance, set())
         for motor in tested:
@@ -145,22 +146,14 @@ class StepExperiment(Experiment[StepPlan, list[StepRecord], StepResult]):
 
     def _tested_motors(self) -> tuple[int, ...]:
         """Places of the joints to test; those that cannot be are noted."""
-        robot, names, variables = self.robot, self.robot.joint_names, self.robot.position_names
-        if self.options.joints is not None:
-            wanted = []
-            for name in self.options.joints:
-                if name not in names and name not in variables:
-                    raise UnknownNameError("joint", name, names)
-                wanted.append(names.index(name) if name in names else variables.index(name))
-            for motor in wanted:
-                if obstacle(robot, motor):
-                    raise ExperimentError(obstacle(robot, motor))
-            return tuple(sorted(set(wanted)))
-        reasons = {motor: obstacle(robot, motor) for motor in range(len(names))}
-        tested = tuple(motor for motor, reason in reasons.items() if not reason)
-        if not tested:
-            raise ExperimentError(next(iter(reasons.values())))
-        self.notes += [reason for reason in reasons.values() if reason]
+        robot, joints = self.robot, self.options.joints
+        wanted = range(len(robot.moving)) if joints is None else [joint_place(robot, name) for name in joints]
+        obstacles = {motor: obstacle(robot, motor) for motor in wanted}
+        tested = tuple(sorted(motor for motor, reason in obstacles.items() if not reason))
+        reasons = [reason for reason in obstacles.values() if reason]
+        if reasons and (joints is not None or not tested):
+            raise ExperimentError(reasons[0])
+        self.notes += reasons
         return tested
 
     def run(self, bench: Bench, plan: StepPlan) -> list[StepRecord]:
@@ -262,17 +255,13 @@ def _given_voltages(
     robot: Robot, voltages: Sequence[float] | Mapping[str, Sequence[float]] | None, motor: int
 ) -> tuple[float, ...] | None:
     """Voltages of a motor, or None to suggest some."""
-    name, variable = robot.joint_names[motor], robot.position_names[motor]
     if isinstance(voltages, Mapping):
-        for key in voltages:
-            if key not in robot.joint_names and key not in robot.position_names:
-                raise UnknownNameError("joint", key, robot.joint_names)
-        voltages = voltages.get(name, voltages.get(variable))
+        voltages = {joint_place(robot, name): own for name, own in voltages.items()}.get(motor)
     if voltages is None:
         return None
     steps = tuple(float(x) for x in voltages)
     if not steps or not all(math.isfinite(x) and x != 0.0 for x in steps):
-        raise InputError(f"joint {name}: voltages {steps}; expected numbers other than zero")
+        raise InputError(f"joint {robot.joint_names[motor]}: voltages {steps}; expected numbers other than zero")
     return steps
 
 

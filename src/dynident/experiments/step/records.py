@@ -67,7 +67,7 @@ class StepRecord:
 def driven_positions(robot: Robot, q: Array) -> Array:
     """Positions of the motors, referred to the joint side, (n_samples, n_moving)."""
     moving = list(robot.moving)
-    return np.asarray((q - robot.zero[moving]) @ robot.coupling[np.ix_(moving, moving)].T)
+    return np.asarray((q - robot.zero[moving]) @ robot.moving_coupling.T)
 
 
 def record_from_log(log: Log, robot: Robot, motors: Motors, values: str | None = None) -> StepRecord:

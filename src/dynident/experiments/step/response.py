@@ -19,7 +19,7 @@ FEWEST = 20  # samples after the onset
 _NEAR = 0.5  # |A t| below which the series is used
 _LEAST = 1e-6  # [rad or m] that counts as motion, however fine the encoder
 _GRID, _FEW = 40, 50  # values of A from which a search starts, and samples that tell which
-_FASTEST = 40.0  # largest A t of the search: beyond, the record shows a constant speed only
+_FASTEST = 40.0  # largest A t of the search: beyond, the record shows a constant velocity only
 
 
 @record
@@ -36,7 +36,7 @@ class StepResponse:
         onset: t0, when it began to move, on the clock of the record [s].
         start: θ0, where it was before [rad or m].
         rms: Of what the fit leaves [rad or m].
-        noise: Deviation of the position readings, from neighboring samples [rad or m].
+        noise: Standard deviation of the position readings, from neighboring samples [rad or m].
         duration: From the onset to the end of the record [s].
         travel: How far it went [rad or m].
         terms: Number of terms of Taylor's series; None for the exact solution.
@@ -92,7 +92,7 @@ def fit_response(
 
     The onset of motion is found: only samples beyond it are fitted, with the moment and the position at which the
     motion began free, so that static friction and a slow current do not matter. Where that moment is, within its
-    deviation, the one at which the voltage came, it is taken as known, which tells A and U four times better.
+    standard deviation, the one at which the voltage came, it is taken as known, which tells A and U four times better.
 
     Args:
         time: (n_samples,) [s].
@@ -163,7 +163,7 @@ def first_moving(position: Array, time: Array, step: float, what: str) -> int:
 
 
 def position_noise(theta: Array) -> float:
-    """Deviation of white noise on a smooth curve, from fourth differences (whose coefficients' squares sum to 70)."""
+    """Standard deviation of white noise on a smooth curve, by fourth differences (squared coefficients sum to 70)."""
     return float(np.sqrt(np.mean(np.diff(theta, 4) ** 2) / 70.0))
 
 
@@ -177,7 +177,7 @@ def _exact(
         theta: Positions there.
         start: Position at rest before.
         weight: Of that position: it tells θ0 as `weight`² samples would.
-        noise: Deviation of the readings.
+        noise: Standard deviation of the readings.
         begin: Guess of the onset.
         onset: The onset where it is known.
     """
@@ -244,8 +244,8 @@ def _fit_series(s: Array, far: Array, terms: int) -> tuple[float, float]:
 def _jacobian(s: Array, A: float, U: float, terms: int | None) -> Array:
     """Derivatives of the position by A, U, t0 and θ0, (n, 4)."""
     phi, slope = _shape(A * s, terms)
-    speed = U * s * (2.0 * phi + A * s * slope)
-    return np.stack([U * s**3 * slope, s * s * phi, -speed, np.ones_like(s)], axis=1)
+    velocity = U * s * (2.0 * phi + A * s * slope)
+    return np.stack([U * s**3 * slope, s * s * phi, -velocity, np.ones_like(s)], axis=1)
 
 
 def _covariance(J: Array, left: Array, noise: float, prior: Array) -> Array:
@@ -253,18 +253,18 @@ def _covariance(J: Array, left: Array, noise: float, prior: Array) -> Array:
     n = len(left)
     variance = float(left @ left) / max(n - J.shape[1], 1)
     size = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
-    normal = (J / size).T @ (J / size) / max(variance * alike(left), noise**2 * 1e-6, 1e-300)
+    normal = (J / size).T @ (J / size) / max(variance * variance_inflation(left), noise**2 * 1e-6, 1e-300)
     normal += np.diag((prior / size) ** 2)
     return np.asarray(np.linalg.pinv(normal) / np.outer(size, size))
 
 
-def alike(left: Array) -> float:
+def variance_inflation(left: Array) -> float:
     """By how much the variance of a mean exceeds that of independent residuals, at least 1."""
-    centred = left - left.mean()
-    power = float(centred @ centred)
+    centered = left - left.mean()
+    power = float(centered @ centered)
     total = 1.0
     for lag in range(1, len(left) // 4):
-        share = float(centred[lag:] @ centred[:-lag]) / power if power > 0.0 else 0.0
+        share = float(centered[lag:] @ centered[:-lag]) / power if power > 0.0 else 0.0
         if share <= 0.0:
             break
         total += 2.0 * share

@@ -56,7 +56,7 @@ def solve_inertias(
     rank = int(np.sum(sizes > _RANK * sizes[0]))
     left = y - X @ beta
     spare = len(y) - (X.shape[1] - open_.shape[1])
-    # Inertias that agree less than their deviations say are less certain than these.
+    # Inertias that agree less than their standard deviations say are less certain than these.
     covariance = covariance * max(1.0, float(np.sum((left / std) ** 2)) / spare if spare > 0 else 1.0)
     solve = SolveRecord(
         rank=rank,
@@ -177,10 +177,11 @@ class MotorFriction:
 
     Attributes:
         motor: The motor, as a place in `robot.joint_names`.
-        damping: B [N·m·s/rad or N·s/m], and its deviation.
+        damping: B [N·m·s/rad or N·s/m], and its standard deviation.
         emf: Part of it that back-EMF makes, Kt Ke / Ra; None where Ke is not known.
-        coulomb: Tc [N·m or N], and its deviation; with steps one way only, a constant torque is part of it.
-        offset: Constant torque and its deviation; None where steps went one way only.
+        coulomb: Tc [N·m or N], and its standard deviation; with steps one way only, a constant torque is part of
+            it.
+        offset: Constant torque and its standard deviation; None where steps went one way only.
         lag: L/R of the motor [s].
         record: Shortest time from onset to end of its records [s].
         direction: Sign of the motion.

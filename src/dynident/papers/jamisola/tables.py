@@ -15,7 +15,7 @@ from dynident.errors import InputError
 from dynident.experiments.bench import Bench
 from dynident.experiments.oscillation.model import SwingModel
 from dynident.experiments.oscillation.modes import counted_periods
-from dynident.experiments.oscillation.swings import NaturalControl, top
+from dynident.experiments.oscillation.swings import NaturalControl, upright_pose
 from dynident.information.parameter_estimate import text_table
 from dynident.motion.simple import Sinusoid
 from dynident.papers.jamisola import printed
@@ -266,7 +266,9 @@ class _Paper:
     def __init__(self, bench: Bench, model: SwingModel, stage: str, updates: int, kp: float, start: float) -> None:
         self.bench, self.model, self.stage, self.updates, self.kp = bench, model, stage, updates, kp
         n = len(model.robot.moving)
-        self.pose = np.zeros(n) if is_paper_chain(model.robot) or stage == "inertia" else top(model, bench.bounds)
+        self.pose = (
+            np.zeros(n) if is_paper_chain(model.robot) or stage == "inertia" else upright_pose(model, bench.bounds)
+        )
         self.groups = model.gravity if stage == "gravity" else model.inertia
         self.shift = start * (-1.0) ** np.arange(n)
         self.size, self.runs = start, 0

@@ -12,7 +12,7 @@ from dynident.dynamics.evaluate import regressor
 from dynident.dynamics.kernels import torque_law
 from dynident.experiments.bench import Bench, Bounds
 from dynident.experiments.oscillation.modal_equations import information_of
-from dynident.experiments.oscillation.model import ParameterGroup, SwingModel, local
+from dynident.experiments.oscillation.model import ParameterGroup, SwingModel, equations_about
 from dynident.experiments.oscillation.swings import AHEAD
 from dynident.motion.simple import Sinusoid
 from dynident.plant.controllers import Quantity
@@ -112,10 +112,8 @@ def _fits(model: SwingModel, motion: Sinusoid, bounds: Bounds) -> bool:
     if not np.all((q > bounds.lower) & (q < bounds.upper) & (np.abs(dq) < bounds.speed)):
         return False
     robot = model.robot
-    efforts = [joint.limits.effort for joint in robot.moving_joints]
-    limits = np.array([np.inf if one is None else one for one in efforts])
     torque = regressor(robot, q, dq, ddq, model.terms) @ model.chi
-    return bool(np.all(np.abs(torque) < _SHARE * limits))
+    return bool(np.all(np.abs(torque) < _SHARE * robot.effort_limits))
 
 
 def _responses(model: SwingModel, groups: Sequence[ParameterGroup], motion: Sinusoid) -> Array:
@@ -147,7 +145,7 @@ def _responses(model: SwingModel, groups: Sequence[ParameterGroup], motion: Sinu
 
 def choose_start(model: SwingModel, groups: Sequence[ParameterGroup], pose: Array, size: float) -> Array:
     """Displacement of up to `size` in every joint, (n,), in which an error of every group shows in the swing."""
-    about, n = local(model, pose), len(pose)
+    about, n = equations_about(model, pose), len(pose)
     mass = about.mass @ model.chi
     if n <= _FEW:
         patterns = np.array([x for x in itertools.product((1.0, 0.0, -1.0), repeat=n) if any(x)])

@@ -71,11 +71,11 @@ def page_html(
 def _quantities(estimates: Sequence[Quantity]) -> Table:
     """The numbers as a table."""
     known = any(one.true is not None for one in estimates)
-    heads = [Head("Parameter"), Head("Value", True), Head("Deviation", True)]
+    heads = [Head("Parameter"), Head("Value", True), Head("Std", True)]
     heads += [Head("True", True)] if known else []
     rows = []
     for one in estimates:
         std = "not known" if one.std == float("inf") else number(one.std, 2)
         true = [] if not known else ["" if one.true is None else number(one.true, 5)]
         rows.append([one.name, number(one.value, 5), std, *true, one.unit])
-    return Table("Estimates with their deviations", [*heads, Head("Unit")], rows)
+    return Table("Estimates with their standard deviations", [*heads, Head("Unit")], rows)

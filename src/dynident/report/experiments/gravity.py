@@ -139,7 +139,7 @@ def _coefficients(found: GravityMoments) -> Table:
     heads = [
         Head("Joint"),
         Head("Range"),
-        *(Head(name, True) for name in ("a0", "a1", "b1", "Deviation", "Largest at")),
+        *(Head(name, True) for name in ("a0", "a1", "b1", "Std", "Largest at")),
     ]
     heads += [Head("Residual", True), Head("Condition", True), Head("Harmonics 2, 3")]
     rows = []
@@ -184,7 +184,7 @@ def _friction(found: GravityMoments) -> Table:
 def _comparison(compared: MomentComparison) -> list[Part]:
     heads = [
         Head("Parameter"),
-        *(Head(x, True) for x in ("Gravity", "Deviation", "Fit", "Fit's deviation", "Difference")),
+        *(Head(x, True) for x in ("Gravity", "Std", "Fit", "Fit's std", "Difference")),
     ]
     rows = [
         [name, number(own, 5), number(std, 2), number(other, 5), number(more, 2), number(own - other, 2)]

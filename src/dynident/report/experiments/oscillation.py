@@ -8,8 +8,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.experiments.oscillation.procedure import Oscillation
-from dynident.experiments.oscillation.stage import StageResult
-from dynident.experiments.oscillation.swings import Swing
+from dynident.experiments.oscillation.swings import StageResult, Swing
 from dynident.report.charts import Curve, Look, chart
 from dynident.report.experiments import Page, linked_section, verdict_section
 from dynident.report.html import Head, Html, Table, Text

@@ -68,7 +68,7 @@ def _verdict(result: StepResult) -> str:
     shares = known.relative_std[np.abs(known.values) > 2.0 * known.std]
     zero = len(known.names) - len(shares)
     worst = f", the least certain to {percent(float(shares.max()))}" if len(shares) else ""
-    worst += f", {zero} of them zero within two deviations" if zero else ""
+    worst += f", {zero} of them zero within two standard deviations" if zero else ""
     return (
         f"Friction of {plural(joints, 'joint')} and {len(known.names)} of {len(own.names)} combinations of inertial "
         f"parameters that steps can tell{worst}."
@@ -125,7 +125,7 @@ def _computed_motion(config: Configuration, torque: float, s: Array, A: float, U
 def _configurations(result: StepResult) -> Table:
     robot = result.robot
     heads = [Head("Joint"), *(Head(f"{name}", True) for name in robot.position_names)]
-    heads += [Head("Steps [V]"), Head("Inertia", True), Head("Deviation", True), Head("Record [s]", True)]
+    heads += [Head("Steps [V]"), Head("Inertia", True), Head("Std", True), Head("Record [s]", True)]
     heads.append(Head("Residual over noise", True))
     rows = []
     for one in result.configurations:
@@ -171,7 +171,7 @@ def _payload(result: StepResult) -> Table:
         [one.name, "withheld" if one.value is None else number(one.value, 4), number(one.std, 2), one.unit]
         for one in result.payload
     ]
-    heads = [Head("Number"), Head("Value", True), Head("Deviation", True), Head("Unit")]
+    heads = [Head("Number"), Head("Value", True), Head("Std", True), Head("Unit")]
     return Table(f"What the tool carries, from {plural(result.payload_pairs, 'pair')} of inertias", heads, rows)
 
 

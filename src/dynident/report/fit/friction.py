@@ -194,8 +194,7 @@ def _plots(estimate: Fit, view: FrictionView) -> _Parts:
         "line is the model in steady motion at the median load. Dots lie beside it where the load is another, where a "
         "gear still winds up, and where the model is wrong."
     )
-    moving = estimate.robot.moving
-    own = estimate.robot.coupling[np.ix_(moving, moving)]
+    own = estimate.robot.moving_coupling
     if not np.array_equal(own, np.eye(len(own))):
         yield Text(
             "The motors of this robot are coupled, so the friction of a joint depends on the velocities of others too; "
