@@ -9,12 +9,11 @@ n rows then weigh no more than n / f_j independent ones.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread
+from dynident.arrays import Array, on_one_thread, record
 from dynident.dynamics.evaluate import joint_torque
 from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
@@ -26,7 +25,7 @@ from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
 
 
-@dataclass(frozen=True)
+@record
 class ResidualCorrelation:
     """How alike neighboring residuals of a channel are.
 
@@ -80,7 +79,7 @@ class LagSums:
             small = np.flatnonzero(own < THRESHOLDS.negligible_autocorrelation)
             end = int(small[0]) if len(small) else len(own)
             inflation.append(1.0 + 2.0 * float(own[1:end].sum()))
-        return ResidualCorrelation(names, frozen(rho), frozen(inflation), frozen(self.counts[:, 0]))
+        return ResidualCorrelation(names, rho, np.array(inflation), self.counts[:, 0])
 
 
 def residual_correlation(rows: ObservedRows, values: Array) -> ResidualCorrelation:

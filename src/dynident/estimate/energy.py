@@ -12,12 +12,11 @@ The rows are an `Information` with the channel "energy" or "power", for every es
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.arrays import Array, as_samples, frozen
+from dynident.arrays import Array, as_samples, record
 from dynident.dynamics.evaluate import energy_regressor, joint_torque, regressor
 from dynident.dynamics.terms import Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError
@@ -36,7 +35,7 @@ _BLOCK = 4096  # samples turned into energies at a time
 FindIntervals = Callable[[MotionBlock], list[tuple[int, int]]]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class EnergyRows:
     """Rows of the energy or power model.
 
@@ -137,7 +136,7 @@ class EnergyBalance:
         left = LagSums(1)
         left.add(0, rows[:, -1] - rows[:, :-1] @ found.values)
         alike = max(inflation, float(left.correlation((channel,)).inflation[0]), 1.0)
-        return EnergyRows(information, frozen(intervals), found.rank, found.condition, found.undetermined, alike)
+        return EnergyRows(information, intervals, found.rank, found.condition, found.undetermined, alike)
 
     def _information(self, rows: Array, channel: str, label: str) -> Information:
         coordinates, definitions = self.regressor.coordinates, self.regressor.definitions

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, on_one_thread, record
+from dynident.arrays import Array, Mask, on_one_thread, record
 from dynident.errors import UnknownNameError
 from dynident.estimate.covariance import TORQUE_BAND_LEVEL, banded_blocks, covariance_root, half_width
 from dynident.estimate.friction_view import FrictionView
@@ -251,7 +251,7 @@ class Fit:
     def model(self) -> TorqueModel:
         """Standard parameters that predict the torque of the fit; the dependent ones are zero in it."""
         chi = self.base.standard_values(self.beta, "regrouped zero")
-        return TorqueModel(self.robot, self.base.terms, frozen(chi), self.reference)
+        return TorqueModel(self.robot, self.base.terms, chi, self.reference)
 
     @functools.cached_property
     def usefulness(self) -> Usefulness:

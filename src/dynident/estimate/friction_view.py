@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen
+from dynident.arrays import Array, Mask, record
 from dynident.dynamics.terms import along_terms
 from dynident.estimate.friction_parts import FRICTION, LOAD, TorqueParts, friction_curve, term_name
 from dynident.estimate.prediction import TorqueModel
@@ -188,7 +188,7 @@ MAX_SCATTER_POINTS = 400  # of a joint's scatter, over all logs
 _CURVE_POINTS = 41  # of a curve, on either side of rest
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FrictionView:
     """Friction of each joint, in the model and in the data. NaN stands where there is nothing.
 
@@ -230,8 +230,6 @@ class FrictionView:
     shift_std: Array
 
     def __post_init__(self) -> None:
-        for field in fields(self)[2:]:
-            object.__setattr__(self, field.name, frozen(getattr(self, field.name)))
         n, groups, logs = len(self.curve), len(self.groups), len(self.logs)
         shapes = {"offset": (n,), "torque": (n,), "error": (n,), "speed": self.curve.shape}
         shapes |= dict.fromkeys(("share", "without"), (groups, n))

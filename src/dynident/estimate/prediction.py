@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array, record
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Term, along_terms, state_terms
@@ -19,7 +18,7 @@ from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class TorqueModel:
     """A robot with parameter values.
 
@@ -50,7 +49,7 @@ class TorqueModel:
                 "base_parameters(robot))"
             )
         found = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
-        chi = frozen(owner.standard_values(found, "regrouped zero"))
+        chi = owner.standard_values(found, "regrouped zero")
         return TorqueModel(owner.robot, owner.terms, chi, estimate.linearization)
 
     def start(self) -> TorqueCourse:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen
+from dynident.arrays import Array, Mask, record
 
 
-@dataclass(frozen=True)
+@record
 class TorqueErrors:
     """Sums over samples from which every figure follows, so that logs can be put together.
 
@@ -30,10 +30,6 @@ class TorqueErrors:
     error_square: Array
     torque: Array
     torque_square: Array
-
-    def __post_init__(self) -> None:
-        for name in ("count", "error_square", "torque", "torque_square"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def relative(self) -> float:
@@ -105,7 +101,7 @@ class TorqueErrors:
         return TorqueErrors(joints, float(data["band"]), *(np.array(data[name], dtype=float) for name in _SUMS))
 
 
-@dataclass(frozen=True)
+@record
 class Trace:
     """Torque over time, thinned for plotting.
 
@@ -118,10 +114,6 @@ class Trace:
     time: Array
     measured: Array
     predicted: Array
-
-    def __post_init__(self) -> None:
-        for name in ("time", "measured", "predicted"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
 def _where_known(values: Array, told: Mask) -> list[float | None]:

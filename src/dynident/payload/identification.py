@@ -7,12 +7,12 @@ it. What is freed makes the payload less certain, so it is freed only where it p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, frozen, on_one_thread, place_of
+from dynident.arrays import Array, on_one_thread, place_of, record
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.covariance import (
     common_inflation,
@@ -119,7 +119,7 @@ def _error(data: Information, values: Array, sigma: Sequence[float] | Array) -> 
 MAX_PASSES = 12  # with load-dependent friction re-evaluated; two or three usually do
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PayloadEstimate:
     """What a tool carries, as evidence.
 
@@ -233,7 +233,7 @@ def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options:
     return PayloadEstimate(
         numbers=numbers,
         estimate=kept.replace(solve=solved),
-        robot_std=frozen(np.sqrt(np.maximum(np.diag(robot)[:10], 0.0))),
+        robot_std=np.sqrt(np.maximum(np.diag(robot)[:10], 0.0)),
         method="joint" if problem.joint else "loaded",
         session=session,
         passes=passes,

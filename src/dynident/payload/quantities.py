@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.arrays import Array, Mask, frozen, on_one_thread
+from dynident.arrays import Array, Mask, on_one_thread, record
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.excitation_quality import Help, helpful_for_each
 from dynident.payload.problem import payload_matrix
@@ -18,7 +18,7 @@ _ROUNDING = 1e-9  # share of what is largest: singular values that are zero, ine
 _MAX_NAMED_WAYS = 3  # ways to move that are named
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PayloadAdvice:
     """The null space of a payload, and how to move for the rest.
 
@@ -41,7 +41,7 @@ def null_space(rows: Array) -> tuple[Array, Array]:
     units = np.where(felt, norms, 1.0)
     _, sizes, right = np.linalg.svd(np.where(felt, rows / units, 0.0), full_matrices=True)
     rank = int(np.sum(sizes > _ROUNDING * max(float(sizes[0]), 1e-300)))
-    return frozen(right[rank:].T), frozen(units)
+    return right[rank:].T, units
 
 
 def payload_advice(base: BaseParameters, sigma: Array | None = None) -> PayloadAdvice:

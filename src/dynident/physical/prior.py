@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dynident.arrays import Array, frozen
+from dynident.arrays import Array
 from dynident.dynamics.terms import Column
 from dynident.errors import InputError, UnknownNameError
 from dynident.physical.problem import PhysicalPrior, smallest_share
@@ -107,7 +107,7 @@ def physical_prior(
     felt = float(np.linalg.norm(target)) / np.where(norms > 0.0, norms, np.inf)
     sizes = np.where(known != 0.0, np.abs(known), np.where(felt > 0.0, felt, 1.0))
     others, scales = np.where(rotors, guess, known), np.where(rotors, guess, sizes)
-    return PhysicalPrior(frozen(bodies), frozen(others), frozen(scales), _words(robot, prior, nominal, rejected))
+    return PhysicalPrior(bodies, others, scales, _words(robot, prior, nominal, rejected))
 
 
 def _values(robot: Robot, prior: PriorLike) -> Mapping[str, float]:

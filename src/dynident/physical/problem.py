@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.arrays import Array, on_one_thread
+from dynident.arrays import Array, on_one_thread, record
 from dynident.dynamics.terms import Column, Term
 from dynident.errors import InfeasibleError, InputError
 from dynident.physical.bounds import Bound
@@ -51,7 +51,7 @@ class ConflictError(InputError):
     """Bounds that no physical robot can fulfill together."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PhysicalPrior:
     """Values that parameters are regularized towards where nothing else settles them.
 

@@ -238,7 +238,7 @@ class GravitySearch:
                 f"gravity stage: swings about this pose do not tell {', '.join(names)}; they keep what the description "
                 "has"
             )
-        notes = (f"{len(self.seen)} swings fitted, misfit {misfit:.2g} of their deviations",)
+        notes = (f"{len(self.seen)} swings fitted, misfit {misfit:.2g} of their standard deviations",)
         return StageResult(
             *("gravity", "extrapolate", self.model.gravity, estimate, tuple(self.steps)),
             notes=notes,

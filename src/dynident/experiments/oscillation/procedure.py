@@ -171,7 +171,7 @@ def _result(search: GravitySearch, name: str, values: Array, std: Array) -> Stag
     warnings = [f"gravity stage: a search by {name} cannot find {', '.join(left)}, which the description has at zero"]
     if name == "walk":
         warnings.append(
-            "gravity stage: a walk ends above the weights, by as much as it had left; its deviation is a guess"
+            "gravity stage: a walk ends above the weights, by as much as it had left; its standard deviation is a guess"
         )
     kept = warnings if left else warnings[1:]
     fell = sum(step.state == "falls" for step in search.steps)

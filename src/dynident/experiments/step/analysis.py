@@ -30,6 +30,7 @@ from dynident.experiments.step.result import (
     Configuration,
     MotorFriction,
     StepResult,
+    gather_estimates,
     solve_inertias,
 )
 from dynident.experiments.thresholds import STEP
@@ -87,7 +88,18 @@ def analyze_steps(
         base = inertia_base(robot, sorted({one.motor for one in measured}), inertial_terms(robot, values))
         combinations, *disagreement = solve_inertias(base, measured, how.way)
         warnings += _combination_warnings(combinations, *disagreement)
-    return StepResult.of(robot, motors, found, complete, combinations, terms, warnings)
+    return StepResult(
+        robot,
+        gather_estimates(robot, found, complete, combinations),
+        true={},
+        notes=(),
+        warnings=tuple(warnings),
+        motors=motors,
+        configurations=tuple(found),
+        friction=tuple(complete),
+        combinations=combinations,
+        terms=terms,
+    )
 
 
 def _what(robot: Robot, record: StepRecord) -> str:
@@ -213,8 +225,8 @@ def _record_warnings(robot: Robot, found: Sequence[Configuration], terms: int | 
         ):
             name = robot.joint_names[config.motor]
             warnings.append(
-                f"joint {name}: its voltages do not agree on one damping ({config.misfit:.0f} deviations); "
-                "friction is not viscous and Coulomb alone, and the deviations were widened"
+                f"joint {name}: its voltages do not agree on one damping ({config.misfit:.0f} standard "
+                "deviations); friction is not viscous and Coulomb alone, and the standard deviations were widened"
             )
     if bad["left"]:
         cause = (
@@ -256,8 +268,8 @@ def _friction_warnings(robot: Robot, friction: Sequence[MotorFriction], tested: 
         if std > STEP.damping_share * abs(damping):
             none = ", if there is any" if abs(damping) < 2.0 * std else ""
             warnings.append(
-                f"joint {name}: the record is too short to tell damping{none}: {damping:.3g} with a deviation of "
-                f"{std:.2g} from {one.record:.2g} s; record longer (what damping does grows with the "
+                f"joint {name}: the record is too short to tell damping{none}: {damping:.3g} with a standard "
+                f"deviation of {std:.2g} from {one.record:.2g} s; record longer (what damping does grows with the "
                 "cube of the time) or with finer encoders"
             )
         if one.lag > STEP.lag_share * one.record:

@@ -17,7 +17,7 @@ from dynident.identifiability.base import column_scales, readable_base
 from dynident.identifiability.regrouping import Regrouping
 from dynident.robot.model import Robot
 
-_RANK = 1e-8  # share of the largest singular value that counts
+RANK_SHARE = 1e-8  # of the largest singular value of scaled rows: a direction that counts
 _CONSTANT = 1e-9  # share by which the inertia of a joint may change along its own motion
 _INSIDE = 0.9  # share of a joint's range in which it is locked
 _TURN = np.pi / 2  # [rad or m] range to either side of a joint without limits
@@ -114,7 +114,7 @@ def inertia_base(robot: Robot, motors: Sequence[int], terms: Sequence[str] = ("r
     W = W / scales
     W[:, [column.fixed is not None for column in described]] = 0.0
     _, sizes, right = np.linalg.svd(W, full_matrices=False)
-    seen = right[sizes > _RANK * sizes[0]] if sizes[0] > 0.0 else right[:0]
+    seen = right[sizes > RANK_SHARE * sizes[0]] if sizes[0] > 0.0 else right[:0]
     independent, K = readable_base(seen, scales)
     return InertiaBase(described, tuple(independent), frozen(K), robot, tuple(motors), tuple(terms))
 

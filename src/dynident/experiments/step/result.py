@@ -12,7 +12,7 @@ import numpy as np
 from dynident.arrays import Array, record
 from dynident.experiments.options import Way
 from dynident.experiments.protocol import ExperimentResult, Quantity, Values, merge_estimates
-from dynident.experiments.step.poses import InertiaBase, motor_friction, motor_inertia
+from dynident.experiments.step.poses import RANK_SHARE, InertiaBase, motor_friction, motor_inertia
 from dynident.experiments.step.records import StepRecord
 from dynident.experiments.step.response import StepResponse, joint_estimate
 from dynident.experiments.thresholds import STEP
@@ -21,7 +21,6 @@ from dynident.payload.quantities import PayloadNumber
 from dynident.plant.drives import Motors
 from dynident.robot.model import Robot
 
-_RANK = 1e-8  # share of the largest singular value of scaled rows that counts
 _OPEN = 1e-6  # part of a parameter in directions that no row tells
 
 
@@ -53,7 +52,7 @@ def solve_inertias(
     beta, covariance, open_ = _stages(X, y, std, groups)
     determined = np.linalg.norm(open_, axis=1) < _OPEN
     sizes = np.linalg.svd(X, compute_uv=False)
-    rank = int(np.sum(sizes > _RANK * sizes[0]))
+    rank = int(np.sum(sizes > RANK_SHARE * sizes[0]))
     left = y - X @ beta
     spare = len(y) - (X.shape[1] - open_.shape[1])
     # Inertias that agree less than their standard deviations say are less certain than these.
@@ -85,7 +84,7 @@ def _stages(X: Array, y: Array, std: Array, groups: Sequence[Array]) -> tuple[Ar
     beta, covariance, open_ = np.zeros(n), np.zeros((n, n)), np.eye(n)
     for turn, group in enumerate(groups):
         # A joint settles only what it tells well; the rest is left to those that follow, and at last to all of them.
-        clear = _RANK if turn == len(groups) - 1 else STEP.clear_share
+        clear = RANK_SHARE if turn == len(groups) - 1 else STEP.clear_share
         rows, weight = X[group], 1.0 / std[group]
         left, sizes, right = np.linalg.svd((rows * weight[:, None]) @ open_, full_matrices=True)
         plain = np.linalg.svd(rows @ open_, compute_uv=False)
@@ -253,38 +252,6 @@ class StepResult(ExperimentResult):
     payload_pairs: int = 0
     tracks: tuple[FeedforwardRun, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        robot: Robot,
-        motors: Motors,
-        configurations: Sequence[Configuration],
-        friction: Sequence[MotorFriction],
-        combinations: ParameterEstimate | None,
-        terms: int | None,
-        warnings: Sequence[str],
-    ) -> Self:
-        """The result of some configurations."""
-        parts = []
-        if combinations is not None:
-            open_ones = combinations.undetermined
-            parts.append(combinations.restrict([name for name in combinations.names if name not in open_ones]))
-        rows = _inertias(robot, configurations) if parts and open_ones else []
-        rows += [row for one in friction for row in _friction_rows(robot, one)]
-        rows += [row for one in configurations if one.numbers is None for row in _constants(robot, one)]
-        return cls(
-            robot=robot,
-            estimate=merge_estimates([*parts, _as_estimate(rows)]),
-            true={},
-            notes=(),
-            warnings=tuple(warnings),
-            motors=motors,
-            configurations=tuple(configurations),
-            friction=tuple(friction),
-            combinations=combinations,
-            terms=terms,
-        )
-
     @property
     def inertias(self) -> tuple[Configuration, ...]:
         """Configurations that determine their effective inertia: those with two voltages."""
@@ -370,6 +337,22 @@ class StepResult(ExperimentResult):
                 for one in self.tracks
             ]
         return more
+
+
+def gather_estimates(
+    robot: Robot,
+    configurations: Sequence[Configuration],
+    friction: Sequence[MotorFriction],
+    combinations: ParameterEstimate | None,
+) -> ParameterEstimate:
+    """Combinations that are determined, inertias where some are not, friction, and A and U where that is all."""
+    parts, rows = [], []
+    if combinations is not None:
+        parts.append(combinations.restrict([x for x in combinations.names if x not in combinations.undetermined]))
+        rows = _inertias(robot, configurations) if combinations.undetermined else []
+    rows += [row for one in friction for row in _friction_rows(robot, one)]
+    rows += [row for one in configurations if one.numbers is None for row in _constants(robot, one)]
+    return merge_estimates([*parts, _as_estimate(rows)])
 
 
 def _as_estimate(rows: Sequence[Quantity]) -> ParameterEstimate:
